@@ -1,8 +1,10 @@
 // The packed tarball as package linters and compilers of other people see it.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { publint } from 'publint';
@@ -33,3 +35,20 @@ for (const module of MODULES) {
     assert.ok(sizes.brotli <= module.budget, inWords(module, sizes));
   });
 }
+
+test('the script of sizes prints both modules where the first is over its budget', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'residua-sizes-'));
+  try {
+    for (const [position, { file, budget }] of MODULES.entries()) {
+      await mkdir(dirname(join(folder, file)), { recursive: true });
+      // Brotli does not shorten random bytes.
+      await writeFile(join(folder, file), position === 0 ? randomBytes(budget + 1) : new Uint8Array(8));
+    }
+    const error = await promisify(execFile)(process.execPath, [join(root, 'xtask/compressed-sizes.mjs'), folder]).catch((error) => error);
+    assert.equal(error.code, 1);
+    for (const { file } of MODULES) assert.ok(error.stdout.includes(file), error.stdout);
+    assert.equal(error.stderr.trim(), `${MODULES[0].file} is over its budget`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

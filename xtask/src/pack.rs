@@ -1,7 +1,7 @@
 //! `cargo xtask pack`: the npm package, unpacked to `target/npm/residua` and as `target/npm/residua-<version>.tgz`.
 
 use crate::build;
-use crate::command::{AtPath, Failure, Outcome, announce, output};
+use crate::command::{self, AtPath, Failure, Outcome, announce, output};
 use crate::fingerprint;
 use crate::project;
 use crate::setup::{self, Tools};
@@ -38,8 +38,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     let tarball = pack(&tools)?;
     println!("{}", tarball.display());
     // A module over the budget works, so that this is left to a release.
-    println!("{}", output(tools.node("xtask/compressed-sizes.mjs").arg(project::package()))?);
-    Ok(())
+    command::run("sizes of the modules", tools.node("xtask/compressed-sizes.mjs").arg(project::package()))
 }
 
 /// Builds what is not up to date and packs it; gives the tarball.
