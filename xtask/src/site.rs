@@ -1,6 +1,7 @@
 //! `cargo xtask site`: the pages of `www/` with all that they need beside them, in one folder that any static server serves, below any path.
 //!
-//! `xtask/vendor.mjs` copies the libraries that the pages draw and plot with out of `node_modules`, their licences with them.
+//! `xtask/vendor.mjs` copies the libraries that the pages draw and plot with out of `node_modules`, their licences with them, and packs the handwritten digits
+//! that `www/digits` trains on.
 
 use crate::bench;
 use crate::command::{self, AtPath, Outcome, announce};
@@ -15,8 +16,8 @@ const HELP: &str = "\
 cargo xtask site
 
 Builds the package and writes target/site/: the pages of www/, the package at residua/, the libraries that benchmarks compare with
-at peers/, those that pages draw and plot with at vendor/. Any static server serves it, also below a path of its own; from other
-places than localhost it takes https, without which browsers have no WebGPU.";
+at peers/, those that pages draw and plot with and the handwritten digits at vendor/. Any static server serves it, also below a path
+of its own; from other places than localhost it takes https, without which browsers have no WebGPU.";
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     use lexopt::Arg::{Long, Short};
@@ -47,7 +48,7 @@ pub fn libraries(tools: &Tools) -> Outcome {
     vendor(tools)
 }
 
-/// Copies the libraries that pages draw and plot with into `target/vendor/`.
+/// Copies the libraries that pages draw and plot with into `target/vendor/`, and packs the digits.
 fn vendor(tools: &Tools) -> Outcome {
     let step = Step {
         name: "vendor",
@@ -56,7 +57,7 @@ fn vendor(tools: &Tools) -> Outcome {
         circumstances: "",
     };
     step.unless_current(|| {
-        command::run("copying the libraries that pages draw with", &mut tools.node("xtask/vendor.mjs"))
+        command::run("libraries that pages draw with, and the digits", &mut tools.node("xtask/vendor.mjs"))
     })
 }
 
