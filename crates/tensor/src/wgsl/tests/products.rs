@@ -2,7 +2,6 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::cases::Case;
 use crate::dtype::DType;
 use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::sample::{Sample, store};
@@ -68,33 +67,10 @@ impl Description {
             Body::Product(Product { batch: outer, rows, columns, depth, left, right, elements, tile }),
         )
     }
-
-    fn case(self) -> Case {
-        let [batch, rows, columns, depth] = self.extents.map(|extent| extent as usize);
-        let result = batch * rows * columns;
-        let mut lengths = vec![batch * rows * depth, batch * depth * columns, result];
-        if self.has_more {
-            lengths.extend([columns, result]);
-        }
-        let name = format!(
-            "product {:?} of {:?} transposed {:?} {:?}{}{}",
-            self.tile,
-            self.extents,
-            self.transposed,
-            self.dtypes.map(DType::name),
-            if self.has_more { " with more" } else { "" },
-            if self.has_words { "" } else { " known" }
-        );
-        let mut case = Case::new(self.kernel(), name, &lengths);
-        // Two orders of a sum of terms of at most 4: depth roundings of at most 4 depth · 2⁻²⁴ each. Halves have 11 bits.
-        let half = if self.dtypes[2] == DType::F16 { 1.0 / 1024.0 } else { 0.0 };
-        case.tolerance = 4e-6 + 4.0 * (depth * depth) as f64 / f64::from(1 << 24) + half;
-        case
-    }
 }
 
 /// Each tile with extents of 1 to more than a tile, in all layouts over the table.
-pub fn all() -> Vec<Case> {
+pub fn all() -> Vec<Kernel> {
     let mut cases = Vec::new();
     let f32s = [DType::F32; 3];
     let types = [
@@ -132,13 +108,14 @@ pub fn all() -> Vec<Case> {
                 has_more: dtypes[0].is_real() && dtypes[1].is_real() && number % 2 == 0,
                 has_words: number % 5 != 2,
             };
-            cases.push(description.case());
+            cases.push(description.kernel());
             number += 1;
         }
         for transposed in layouts {
             let extents = [1, 64, 64, 32];
-            cases
-                .push(Description { extents, tile, transposed, dtypes: f32s, has_more: false, has_words: true }.case());
+            cases.push(
+                Description { extents, tile, transposed, dtypes: f32s, has_more: false, has_words: true }.kernel(),
+            );
         }
     }
     cases
