@@ -6,24 +6,12 @@
 
 import type { RestartableModule } from '../../module/loading.js';
 
-/** What a plan is made for. */
+/** What a plan is made for. Beyond these, kernels keep to the limits that every WebGPU device has. */
 export interface RawPlanOptions {
   /** Whether the plan is for the CPU: kernels are WebAssembly, and `hostModule` has them. Else they are WGSL. */
   readonly host: boolean;
-  /** Whether shaders may use `enable f16`. */
-  readonly f16: boolean;
-  /** Whether shaders may use subgroups. */
-  readonly subgroups: boolean;
   /** Storage buffers that a kernel may bind. */
   readonly maxStorageBuffers: number;
-  /** Bytes of the largest storage binding. */
-  readonly maxBindingBytes: number;
-  /** Workgroups of a dispatch in one dimension. */
-  readonly maxWorkgroups: number;
-  /** Invocations of a workgroup. */
-  readonly maxInvocations: number;
-  /** Bytes of workgroup memory. */
-  readonly maxWorkgroupBytes: number;
 }
 
 /** A compiled tape. */

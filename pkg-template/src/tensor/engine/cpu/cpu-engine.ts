@@ -18,16 +18,7 @@ const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
 /** Computes in the WebAssembly module of tensors. */
 export class CpuEngine implements Engine {
   readonly backend = 'cpu';
-  readonly planOptions: RawPlanOptions = {
-    host: true,
-    f16: false,
-    subgroups: false,
-    maxStorageBuffers: 64,
-    maxBindingBytes: LARGEST_BYTES,
-    maxWorkgroups: 2 ** 32 - 1,
-    maxInvocations: 1,
-    maxWorkgroupBytes: 0,
-  };
+  readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64 };
   private readonly live = new Set<Memory>();
 
   constructor(

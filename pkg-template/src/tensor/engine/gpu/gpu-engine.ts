@@ -45,16 +45,7 @@ export class GpuEngine implements Engine {
     options: GpuEngineOptions,
   ) {
     const { limits, features } = gpu;
-    this.planOptions = {
-      host: false,
-      f16: features.has('shader-f16'),
-      subgroups: features.has('subgroups'),
-      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
-      maxBindingBytes: Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize),
-      maxWorkgroups: limits.maxComputeWorkgroupsPerDimension,
-      maxInvocations: limits.maxComputeInvocationsPerWorkgroup,
-      maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize,
-    };
+    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage };
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;
     if (this.isTimed) accounts.kernels = new Map();
