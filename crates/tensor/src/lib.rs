@@ -13,6 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`dtype`], [`size`] | element types; extents, which may depend on sizes told at each run |
+//! | [`quantised`] | the form of quantised numbers |
 //! | [`tape`] | how the facade hands a recipe over |
 //! | [`expr`] | the DAG of operations on tensors, its shape rules, its meaning in f64 |
 //! | [`grad`] | derivatives of recipes as recipes |
@@ -36,6 +37,7 @@ pub mod js;
 pub mod kernel;
 pub mod lower;
 pub mod plan;
+pub mod quantised;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod recorded;

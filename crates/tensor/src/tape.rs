@@ -38,6 +38,7 @@
 //! | 20 scatter, 21 index put | axis, combine (0 set, 1 add, 2 mul, 3 min, 4 max) |
 //! | 22 gradient | |
 //! | 23 argsort | how many low bits of the keys count, 1 to 32 |
+//! | 27 dequantize | bits (4 or 8) |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -50,6 +51,7 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 
 use crate::dtype::DType;
 use crate::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
+use crate::quantised::QuantBits;
 use crate::size::Size;
 
 #[cfg(test)]
@@ -341,6 +343,11 @@ impl Reader<'_> {
                 bits => Op::Argsort { bits },
             },
             22 => Op::Gradient,
+            27 => match self.index(9)? {
+                4 => Op::Dequantize(QuantBits::Four),
+                8 => Op::Dequantize(QuantBits::Eight),
+                _ => return Err(self.error("follows no number of bits that is 4 or 8")),
+            },
             _ => return Err(self.error("follows no operation")),
         })
     }

@@ -6,6 +6,7 @@
 use super::infer::{product, replaced, without};
 use super::{Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
 use crate::dtype::DType;
+use crate::quantised::QuantBits;
 use crate::size::Size;
 
 impl Expr {
@@ -196,6 +197,15 @@ impl Expr {
     ) -> TensorId {
         let shape = self.shape(x).to_vec();
         self.add_op(Op::IndexPut(axis, combine), &[x, indices, source], self.dtype(x), shape)
+    }
+
+    /// Quantised numbers as f32.
+    pub fn dequantize(&mut self, bits: QuantBits, words: TensorId, scales: TensorId) -> TensorId {
+        let mut shape = self.shape(words).to_vec();
+        if let Some(last) = shape.last_mut() {
+            *last = &*last * &Size::constant(i64::from(bits.a_word()));
+        }
+        self.add_op(Op::Dequantize(bits), &[words, scales], DType::F32, shape)
     }
 
     /// The derivative of a scalar, to be replaced by differentiation.

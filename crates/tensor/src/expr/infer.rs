@@ -4,6 +4,7 @@ use residua_base::error::{Error, Result};
 
 use super::{Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
+use crate::quantised::BLOCK;
 use crate::size::Size;
 
 /// Most terms of the number of elements of a tensor, and of the partial products on the way to it.
@@ -110,6 +111,7 @@ impl Op {
             Op::IndexPut(..) => "put slices",
             Op::Argsort { .. } => "argsort",
             Op::Place => "place",
+            Op::Dequantize(_) => "dequantize",
             Op::Gradient => "gradient",
         }
     }
@@ -129,7 +131,9 @@ impl Op {
             Op::Elementwise(op) => Some(op.arity()),
             Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
             Op::Argsort { .. } => Some(1),
-            Op::Gather(_) | Op::GatherElements(_) | Op::MatMul | Op::Place | Op::Gradient => Some(2),
+            Op::Gather(_) | Op::GatherElements(_) | Op::MatMul | Op::Place | Op::Dequantize(_) | Op::Gradient => {
+                Some(2)
+            }
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
             Op::Concat(_) => None,
@@ -231,6 +235,7 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         }
         Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
         Op::Place => operands[0].dtype == own && operands[1].dtype == DType::U32 && own.bytes() == 4,
+        Op::Dequantize(_) => own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == DType::F16,
         Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
     };
     ensure(fits, TYPES)
@@ -332,6 +337,15 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(!is_more, "more places than a row has")
         }
         Op::Place => ensure(own == of && rank == 1 && own == operands[1].shape, SHAPES),
+        Op::Dequantize(bits) => {
+            let holds = |shape: &[Size], numbers: u32| match (shape, own) {
+                ([leading @ .., last], [own @ .., columns]) => {
+                    leading == own && &(last * &Size::constant(i64::from(numbers))) == columns
+                }
+                _ => false,
+            };
+            ensure(holds(of, bits.a_word()) && holds(&operands[1].shape, BLOCK), SHAPES)
+        }
         Op::Gradient => {
             ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;
             ensure(own == operands[1].shape, SHAPES)

@@ -30,7 +30,8 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Concat(_)
         | Op::Windows { .. }
         | Op::Gather(_)
-        | Op::GatherElements(_) => false,
+        | Op::GatherElements(_)
+        | Op::Dequantize(_) => false,
     }
 }
 

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use residua_ir::graph::{CheckedGraph, NodeId as ScalarId};
 
 use crate::dtype::DType;
+use crate::quantised::QuantBits;
 use crate::size::Size;
 
 mod build;
@@ -158,6 +159,9 @@ pub enum Op {
     /// Element i of the first operand, a vector, at the place that element i of the second, a permutation of u32, says. Planning makes it of
     /// other operations; no tape has it.
     Place,
+    /// Numbers of a few bits with a scale for each block of 32 along the last axis, as f32: (n − 8) · scale of 4 bits, n · scale of 8, which are
+    /// signed. The operands are words of u32, which hold the numbers low bits first, and scales of f16, one a block.
+    Dequantize(QuantBits),
     /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
     /// before anything else.
     Gradient,

@@ -64,6 +64,8 @@ fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
                 }
                 work += match &operand.op {
                     Op::Permute(_) | Op::Expand => 0.0,
+                    // Products read the words, which are fewer bytes than the numbers.
+                    Op::Dequantize(_) if !target.is_host => 0.0,
                     Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
                     Op::Reshape if !target.is_host => 0.0,
                     Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) if !target.is_host => {
@@ -135,7 +137,7 @@ fn operations(op: &Op) -> f64 {
             | Elementwise::Pow => 25.0,
         },
         Op::RandomBits(_) => 80.0,
-        Op::Pad { .. } | Op::Concat(_) | Op::Gather(_) | Op::GatherElements(_) => 4.0,
+        Op::Pad { .. } | Op::Concat(_) | Op::Gather(_) | Op::GatherElements(_) | Op::Dequantize(_) => 4.0,
         Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
         Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
         Op::Input(_)
@@ -180,9 +182,11 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored
             let once = operations / OPERATIONS_A_NUMBER + read;
             // Written once and read at each use, or computed at each.
             let saved = (evaluations * once - (once + 1.0 + evaluations)) * count;
-            // A view is cheap by itself: what it views may be worth storing.
-            let is_view =
-                matches!(tensor.op, Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. });
+            // A view is cheap by itself: what it views may be worth storing. Quantised numbers are more bytes than what they are made of.
+            let is_view = matches!(
+                tensor.op,
+                Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } | Op::Dequantize(_)
+            );
             stored[place] = !is_view && operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
         }
         let own: Vec<Use> = if stored[place] {

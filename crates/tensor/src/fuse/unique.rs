@@ -66,5 +66,6 @@ fn kind(op: &Op) -> u8 {
         Op::Gradient => 22,
         Op::Argsort { .. } => 23,
         Op::Place => 24,
+        Op::Dequantize(_) => 27,
     }
 }

@@ -226,9 +226,14 @@ impl PullBack<'_> {
             Op::MatMul => self.product(),
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
-            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) | Op::RandomBits(_) | Op::Argsort { .. } => {
-                Vec::new()
-            }
+            Op::Input(_)
+            | Op::Constant(_)
+            | Op::Extent(_)
+            | Op::Iota(_)
+            | Op::RandomBits(_)
+            | Op::Argsort { .. }
+            // Quantised weights are constants.
+            | Op::Dequantize(_) => Vec::new(),
             Op::Place => return Err(Error::internal("an operation that planning makes, before it")),
             Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),
         })

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
 use crate::kernel::Buffer;
+use crate::quantised::{BLOCK, QuantBits};
 use crate::scalar::{self, Graph, Id, Type};
 use crate::size::Size;
 
@@ -211,6 +212,7 @@ impl<'a> Lowering<'a> {
             | Op::Windows { .. }
             | Op::Gather(_)
             | Op::GatherElements(_) => self.view(id, index),
+            Op::Dequantize(bits) => self.dequantized(id, index, *bits),
             Op::Input(_)
             | Op::Reduce(..)
             | Op::Scan { .. }
@@ -223,6 +225,24 @@ impl<'a> Lowering<'a> {
             | Op::Place
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
+    }
+
+    /// A number of a block: its bits and the scale, which operands give.
+    fn dequantized(&mut self, id: TensorId, index: &Index, bits: QuantBits) -> Result<Id> {
+        let operands = &self.expr.tensor(id).operands;
+        let mut at = self.coordinates(index, id);
+        let (Some(place), [words, scales]) = (at.pop(), operands.as_slice()) else {
+            return Err(Error::internal("quantised numbers without an axis"));
+        };
+        let mut part = |operand: TensorId, numbers: u32| {
+            let count = self.graph.u32(numbers.trailing_zeros());
+            at.push(self.graph.apply(scalar::Op::Shr, &[place, count]));
+            let value = self.value(operand, Index::Coordinates(at.clone()));
+            at.pop();
+            value
+        };
+        let (word, scale) = (part(*words, bits.a_word())?, part(*scales, BLOCK)?);
+        Ok(self.graph.dequantized(bits, word, scale, place))
     }
 
     /// A literal of an element type.

@@ -1,5 +1,7 @@
 //! Plans against the reference: the same recipe, fused into kernels, gives the same numbers.
 
+mod quantised;
+
 use super::execute::{bytes_of, elements_of, execute, execute_by};
 use super::*;
 use crate::dtype::DType;

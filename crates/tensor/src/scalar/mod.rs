@@ -14,9 +14,11 @@ mod affine;
 mod construct;
 mod fold;
 mod functions;
+mod quantised;
 
 pub use affine::Access;
 pub(crate) use fold::fold;
+pub use quantised::{Dequantized, LoadAt};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,6 +5,7 @@
 
 use crate::dtype::DType;
 use crate::expr::{Border, Expr, Op, Tensor, TensorId};
+use crate::quantised::{BLOCK, QuantBits};
 use crate::size::Size;
 
 mod accumulate;
@@ -176,6 +177,7 @@ impl Node<'_> {
                 }
                 Array { shape, data }
             }
+            Op::Dequantize(bits) => self.dequantized(shape, *bits),
             Op::Gradient => panic!("gradients are replaced before evaluation"),
         }
     }
@@ -200,6 +202,21 @@ impl Node<'_> {
             from.push(place as usize);
         }
         x.at(&from)
+    }
+
+    /// Numbers from words and scales, whose rows lie as those of the result do.
+    fn dequantized(&self, shape: Vec<usize>, bits: QuantBits) -> Array {
+        let (words, scales) = (&self.operand(0).data, &self.operand(1).data);
+        let number = |place: usize| {
+            let (word, within) = (place / bits.a_word() as usize, place % bits.a_word() as usize);
+            let shifted = words[word] as u32 >> (within as u32 * bits.bits());
+            let number = match bits {
+                QuantBits::Four => f64::from(shifted & 15) - 8.0,
+                QuantBits::Eight => f64::from(shifted as u8 as i8),
+            };
+            number * scales[place / BLOCK as usize]
+        };
+        Array { data: (0..shape.iter().product()).map(number).collect(), shape }
     }
 
     fn concatenated(&self, mut at: Vec<usize>, axis: usize) -> f64 {
