@@ -1,19 +1,15 @@
-//! Sums of long depths: sums of blocks are added to a result that begins with 0.
+//! Sums of long depths: sums of blocks are added to a result.
 
 use super::{Extents, Target};
 
 /// Places along the depth that are summed before the sum is added to the result: a panel of the right factor then fits the first cache.
 pub const DEPTH_BLOCK: usize = 256;
+
 /// Sets the elements of a result to 0.
 pub fn clear(extents: Extents, target: &mut Target<f32>) {
     for row in 0..extents.rows {
-        let start = row * target.row_stride;
-        if target.column_stride == 1 {
-            target.values[start..start + extents.columns].fill(0.0);
-        } else {
-            for column in 0..extents.columns {
-                target.values[start + column * target.column_stride] = 0.0;
-            }
+        for column in 0..extents.columns {
+            target.values[row * target.row_stride + column * target.column_stride] = 0.0;
         }
     }
 }

@@ -1,22 +1,28 @@
 //! Inner loops of tensors on the CPU: products of matrices. They are a crate of their own because a Cargo profile has one optimisation
 //! level for a crate: this one is compiled for speed, the others for size.
 //!
-//! Factors are given with a stride for each axis, so that transposed ones need no copy. WebAssembly uses 128-bit vectors, other targets
+//! Factors are given with a stride for each axis, so that transposed ones need no copy, and as the elements that stand in memory: halves and
+//! quantised numbers are widened in registers or in panels, where they are used. WebAssembly uses 128-bit vectors, other targets
 //! arrays of four; the order of every sum is the same, and a run repeats bit for bit.
 
 mod blocks;
+mod elements;
 mod four;
 mod integers;
 mod pack;
 mod product;
+mod quantised;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
 mod tile;
 mod vector;
 
+use elements::Element;
+pub use elements::Half;
 pub use integers::integer_product;
-pub use product::product;
+pub use product::{Panels, Product};
+pub use quantised::Quantised;
 
 /// Extents of a product, [`rows`, `depth`] times [`depth`, `columns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +47,17 @@ pub struct Factor<'a, T> {
     pub depth_stride: usize,
 }
 
+/// A factor of real numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Reals<'a> {
+    /// f32.
+    Singles(Factor<'a, f32>),
+    /// f16.
+    Halves(Factor<'a, Half>),
+    /// Integers of few bits with scales.
+    Quantised(Quantised<'a>),
+}
+
 /// Where a result goes: its number of a row and a column stands at `row × row_stride + column × column_stride`.
 #[derive(Debug)]
 pub struct Target<'a, T> {
@@ -58,8 +75,33 @@ impl Extents {
     }
 }
 
+impl Reals<'_> {
+    /// Writes the numbers of an outer position from the first on.
+    #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+    fn write(&self, outer: usize, to: &mut [f32]) {
+        match self {
+            Reals::Singles(factor) => factor.write(outer, to),
+            Reals::Halves(factor) => factor.write(outer, to),
+            Reals::Quantised(factor) => factor.write(outer, 0, to),
+        }
+    }
+}
+
+impl<T: Element> Factor<'_, T> {
+    #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+    fn write(&self, outer: usize, to: &mut [f32]) {
+        for (depth, number) in to.iter_mut().enumerate() {
+            *number = self.values[outer * self.outer_stride + depth * self.depth_stride].number();
+        }
+    }
+}
+
 impl<T> Target<'_, T> {
-    fn transposed(&mut self) -> Target<'_, T> {
-        Target { values: &mut *self.values, row_stride: self.column_stride, column_stride: self.row_stride }
+    /// The same target, or that of the transposed result.
+    fn reborrowed(&mut self, is_transposed: bool) -> Target<'_, T> {
+        let Target { row_stride, column_stride, .. } = *self;
+        let (row_stride, column_stride) =
+            if is_transposed { (column_stride, row_stride) } else { (row_stride, column_stride) };
+        Target { values: &mut *self.values, row_stride, column_stride }
     }
 }

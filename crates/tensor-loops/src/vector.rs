@@ -1,59 +1,114 @@
 //! Products with few rows, which read the right factor once and pack nothing.
 
-use super::blocks::{DEPTH_BLOCK, clear};
+use std::ops::Range;
+
+use super::blocks::DEPTH_BLOCK;
+use super::elements::Element;
 use super::four::Four;
-use super::{Extents, Factor, Target};
+use super::quantised::Quantised;
+use super::{Extents, Factor, Reals, Target};
 
 /// Columns whose sums stay in the first cache.
 const COLUMN_BLOCK: usize = 1024;
-/// Places along the depth of a block of a sum by [`dot`]: each of its 16 parts has 128 terms.
-const DOT_BLOCK: usize = 2048;
+/// Products of two numbers in a part, about.
+const PART: usize = 1 << 21;
+/// Places along the depth of a block of a sum by [`dots`]: each of its 8 parts has 128 terms.
+const DOT_BLOCK: usize = 1024;
+/// Columns whose sums are made at once, so that a row is read once for all of them.
+const TOGETHER: usize = 4;
 
-/// The product, where the right factor follows in memory along the columns or along the depth; false where it does neither.
+/// Whether a right factor follows in memory along the columns or along the depth.
+pub fn is_in_order(right: &Reals) -> bool {
+    match right {
+        Reals::Singles(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
+        Reals::Halves(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
+        Reals::Quantised(_) => true,
+    }
+}
+
+/// Columns of a part.
+pub fn part_columns(Extents { rows, depth, .. }: Extents) -> usize {
+    (PART / (rows * depth).max(1)).clamp(1, COLUMN_BLOCK).next_multiple_of(TOGETHER)
+}
+
+/// The columns of a range of a product.
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+pub fn product(
+    extents: Extents,
+    columns: Range<usize>,
+    left: &Reals,
+    right: &Reals,
+    target: &mut Target<f32>,
+    memory: &mut Vec<f32>,
+) {
+    let Extents { rows, depth, .. } = extents;
+    let numbers = match left {
+        Reals::Singles(Factor { values, outer_stride, depth_stride: 1 }) if rows == 1 || *outer_stride == depth => {
+            &values[..rows * depth]
+        }
+        _ => {
+            memory.resize(rows * depth, 0.0);
+            for (row, numbers) in memory.chunks_exact_mut(depth).enumerate() {
+                left.write(row, numbers);
+            }
+            &memory[..]
+        }
+    };
+    match right {
+        Reals::Singles(right) => elements(columns, numbers, depth, right, target),
+        Reals::Halves(right) => elements(columns, numbers, depth, right, target),
+        Reals::Quantised(right) => quantised(columns, numbers, depth, right, target),
+    }
+}
+
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn product(extents: Extents, left: Factor<f32>, right: Factor<f32>, target: &mut Target<f32>) -> bool {
+fn elements<T: Element>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &Factor<T>,
+    target: &mut Target<f32>,
+) {
     if right.outer_stride == 1 {
-        along_columns(extents, left, right, target);
-        true
-    } else if right.depth_stride == 1 && extents.depth > 0 {
-        along_depth(extents, left, right, target);
-        true
+        along_columns(columns, left, depth, right, target);
     } else {
-        false
+        along_depth(columns, left, depth, right, target);
     }
 }
 
 /// Adds multiples of rows of the right factor, four rows at a time.
+#[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_columns(extents: Extents, left: Factor<f32>, right: Factor<f32>, target: &mut Target<f32>) {
+fn along_columns<T: Element>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &Factor<T>,
+    target: &mut Target<f32>,
+) {
     let mut sums = [0.0; COLUMN_BLOCK];
-    clear(extents, target);
-    for first_column in (0..extents.columns).step_by(COLUMN_BLOCK) {
-        let width = COLUMN_BLOCK.min(extents.columns - first_column);
-        for first_depth in (0..extents.depth).step_by(DEPTH_BLOCK) {
-            let last = (first_depth + DEPTH_BLOCK).min(extents.depth);
-            for row in 0..extents.rows {
-                let sums = &mut sums[..width];
-                sums.fill(0.0);
-                let number = |depth: usize| left.values[row * left.outer_stride + depth * left.depth_stride];
-                let numbers = |depth: usize| &right.values[depth * right.depth_stride + first_column..][..width];
-                let mut depth = first_depth;
-                while depth + 4 <= last {
-                    let factors = [0, 1, 2, 3].map(|i| number(depth + i));
-                    add_multiples(sums, factors, [0, 1, 2, 3].map(|i| numbers(depth + i)));
-                    depth += 4;
+    let sums = &mut sums[..columns.len()];
+    for first_depth in (0..depth).step_by(DEPTH_BLOCK) {
+        let last = (first_depth + DEPTH_BLOCK).min(depth);
+        for (row, left) in left.chunks_exact(depth).enumerate() {
+            sums.fill(0.0);
+            let numbers = |depth: usize| &right.values[depth * right.depth_stride + columns.start..][..columns.len()];
+            let mut place = first_depth;
+            while place + 4 <= last {
+                let factors = [0, 1, 2, 3].map(|i| left[place + i]);
+                add_multiples(sums, factors, [0, 1, 2, 3].map(|i| numbers(place + i)));
+                place += 4;
+            }
+            for place in place..last {
+                for (sum, number) in sums.iter_mut().zip(numbers(place)) {
+                    *sum += left[place] * number.number();
                 }
-                for depth in depth..last {
-                    let factor = number(depth);
-                    for (sum, number) in sums.iter_mut().zip(numbers(depth)) {
-                        *sum += factor * number;
-                    }
-                }
-                let start = row * target.row_stride + first_column * target.column_stride;
-                for (column, sum) in sums.iter().enumerate() {
-                    target.values[start + column * target.column_stride] += sum;
-                }
+            }
+            let start = row * target.row_stride + columns.start * target.column_stride;
+            for (column, sum) in sums.iter().enumerate() {
+                let number = &mut target.values[start + column * target.column_stride];
+                *number = if first_depth == 0 { *sum } else { *number + sum };
             }
         }
     }
@@ -62,61 +117,112 @@ fn along_columns(extents: Extents, left: Factor<f32>, right: Factor<f32>, target
 /// Adds four multiples, one after the other.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn add_multiples(sums: &mut [f32], factors: [f32; 4], numbers: [&[f32]; 4]) {
+fn add_multiples<T: Element>(sums: &mut [f32], factors: [f32; 4], numbers: [&[T]; 4]) {
     let (fours, rest) = sums.as_chunks_mut::<4>();
     let done = 4 * fours.len();
     let chunks = numbers.map(|numbers| numbers.as_chunks::<4>().0);
     let [a, b, c, d] = [0, 1, 2, 3].map(|i| factors[i]);
     let (a4, b4, c4, d4) = (Four::all(a), Four::all(b), Four::all(c), Four::all(d));
     for ((((sum, a), b), c), d) in fours.iter_mut().zip(chunks[0]).zip(chunks[1]).zip(chunks[2]).zip(chunks[3]) {
-        let mut four = Four::new(*sum).plus_product(a4, Four::new(*a));
-        four = four.plus_product(b4, Four::new(*b));
-        four = four.plus_product(c4, Four::new(*c));
-        *sum = four.plus_product(d4, Four::new(*d)).numbers();
+        let mut four = Four::new(*sum).plus_product(a4, T::four(a));
+        four = four.plus_product(b4, T::four(b));
+        four = four.plus_product(c4, T::four(c));
+        *sum = four.plus_product(d4, T::four(d)).numbers();
     }
     for (at, sum) in rest.iter_mut().enumerate() {
         for (factor, numbers) in [a, b, c, d].into_iter().zip(numbers) {
-            *sum += factor * numbers[done + at];
+            *sum += factor * numbers[done + at].number();
         }
     }
 }
 
 /// Scalar products of rows and columns.
+#[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_depth(extents: Extents, left: Factor<f32>, right: Factor<f32>, target: &mut Target<f32>) {
-    // A left factor that does not follow along the depth is copied: it is small.
-    let mut rows = vec![0.0; extents.rows * extents.depth];
-    for (row, numbers) in rows.chunks_exact_mut(extents.depth).enumerate() {
-        for (depth, number) in numbers.iter_mut().enumerate() {
-            *number = left.values[row * left.outer_stride + depth * left.depth_stride];
+fn along_depth<T: Element>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &Factor<T>,
+    target: &mut Target<f32>,
+) {
+    let numbers = |column: usize| &right.values[column * right.outer_stride..][..depth];
+    let mut column = columns.start;
+    while column + TOGETHER <= columns.end {
+        let numbers = [0, 1, 2, 3].map(|k| numbers(column + k));
+        for (row, left) in left.chunks_exact(depth).enumerate() {
+            write(target, row, column, &dots_of(numbers, left));
         }
+        column += TOGETHER;
     }
-    for column in 0..extents.columns {
-        let numbers = &right.values[column * right.outer_stride..][..extents.depth];
-        for (row, factors) in rows.chunks_exact(extents.depth).enumerate() {
-            let mut sum = 0.0;
-            for (factors, numbers) in factors.chunks(DOT_BLOCK).zip(numbers.chunks(DOT_BLOCK)) {
-                sum += dot(factors, numbers);
-            }
-            target.values[row * target.row_stride + column * target.column_stride] = sum;
+    for column in column..columns.end {
+        for (row, left) in left.chunks_exact(depth).enumerate() {
+            write(target, row, column, &dots_of([numbers(column)], left));
         }
     }
 }
 
-/// Σ aᵢbᵢ in 16 parts.
+/// Σ aᵢbᵢ of several columns b, in blocks.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let (a16, a_rest) = a.as_chunks::<16>();
-    let (b16, b_rest) = b.as_chunks::<16>();
-    let mut sums = [Four::all(0.0); 4];
-    for (a, b) in a16.iter().zip(b16) {
-        let (a, b) = (a.as_chunks::<4>().0, b.as_chunks::<4>().0);
-        for part in 0..4 {
-            sums[part] = sums[part].plus_product(Four::new(a[part]), Four::new(b[part]));
+fn dots_of<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
+    let mut sums = [0.0; N];
+    for (block, row) in row.chunks(DOT_BLOCK).enumerate() {
+        let first = block * DOT_BLOCK;
+        let of_block = dots(columns.map(|column| &column[first..first + row.len()]), row);
+        for (sum, of_block) in sums.iter_mut().zip(of_block) {
+            *sum += of_block;
         }
     }
-    let [x, y, z, w] = sums[0].plus(sums[1]).plus(sums[2].plus(sums[3])).numbers();
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    (x + y) + (z + w) + rest
+    sums
+}
+
+/// Σ aᵢbᵢ of several columns b, in 8 parts each.
+#[inline]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+fn dots<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
+    let (pairs, _) = row.as_chunks::<8>();
+    let of_columns = columns.map(|column| &column.as_chunks::<8>().0[..pairs.len()]);
+    let mut sums = [[Four::all(0.0); 2]; N];
+    for (place, pair) in pairs.iter().enumerate() {
+        let pair = pair.as_chunks::<4>().0;
+        let pair = [Four::new(pair[0]), Four::new(pair[1])];
+        for column in 0..N {
+            let numbers = of_columns[column][place].as_chunks::<4>().0;
+            for half in 0..2 {
+                sums[column][half] = sums[column][half].plus_product(pair[half], T::four(&numbers[half]));
+            }
+        }
+    }
+    let done = 8 * pairs.len();
+    let mut results = [0.0; N];
+    for column in 0..N {
+        let [x, y, z, w] = sums[column][0].plus(sums[column][1]).numbers();
+        results[column] = (x + y) + (z + w);
+        for (a, b) in row[done..].iter().zip(&columns[column][done..]) {
+            results[column] += a * b.number();
+        }
+    }
+    results
+}
+
+/// Products with the rows of a quantised factor.
+#[inline]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+fn quantised(columns: Range<usize>, left: &[f32], depth: usize, right: &Quantised, target: &mut Target<f32>) {
+    let mut sums = [0.0; COLUMN_BLOCK];
+    let sums = &mut sums[..columns.len()];
+    for (row, left) in left.chunks_exact(depth).enumerate() {
+        right.dots(left, columns.start, sums);
+        write(target, row, columns.start, sums);
+    }
+}
+
+/// Writes a part of a row of the result.
+#[inline]
+fn write(target: &mut Target<f32>, row: usize, column: usize, numbers: &[f32]) {
+    let start = row * target.row_stride + column * target.column_stride;
+    for (k, number) in numbers.iter().enumerate() {
+        target.values[start + k * target.column_stride] = *number;
+    }
 }
