@@ -1,13 +1,18 @@
 //! Matrix products on the host: loops of Rust over the factors where they lie.
 //!
 //! Fusion gives factors of the host that are loads with fixed strides, and results without an epilogue. The strides are those of the kernel's
-//! addresses, found by evaluating them one step along each axis.
+//! addresses, found by evaluating them one step along each axis. A product is run in parts, so that the page has turns during a long one.
 
 use residua_base::error::{Error, Result};
-use residua_tensor_loops::{Extents, Factor, Target, integer_product, product};
+use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Target, integer_product};
 
-use crate::kernel::{Body, Extent, Kernel, Product};
+use crate::dtype::DType;
+use crate::kernel::{Blocks, Body, Extent, Kernel, Product};
 use crate::scalar::{Graph, Id, Node, Type, fold};
+
+/// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
+const CALL_WORK: usize = 1 << 26;
+const INTEGER_CALL_WORK: usize = 1 << 24;
 
 /// An address as a sum: the first element and the stride of each axis.
 struct Strides {
@@ -15,34 +20,55 @@ struct Strides {
     of_axes: Vec<i64>,
 }
 
+/// Elements of a buffer at the coordinates of a product.
+struct Access {
+    buffer: u32,
+    dtype: DType,
+    strides: Strides,
+}
+
+/// A factor: its numbers, or the words of a quantised one with its bits and its scales.
+struct Operand {
+    values: Access,
+    scales: Option<(u32, Access)>,
+}
+
 /// Where the factors and the result of a product lie.
-pub struct Layout {
+struct Layout {
     /// Extents of the axes of the batch.
     batch: Vec<u32>,
     extents: Extents,
-    /// Buffers of the left factor, the right factor and the result.
-    buffers: [u32; 3],
-    strides: [Strides; 3],
+    left: Operand,
+    right: Operand,
+    result: Access,
     ty: Type,
 }
 
 impl Layout {
     /// The layout of a kernel that is a product, for the words of its uniform.
-    pub fn of(kernel: &Kernel, words: &[u32]) -> Result<Layout> {
+    fn of(kernel: &Kernel, words: &[u32]) -> Result<Layout> {
         let Body::Product(product) = &kernel.body else { return Err(Error::internal("a kernel that is no product")) };
-        let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
+        let Product { batch, rows, columns, depth, left, right, blocks, elements, .. } = product;
         let extent = |extent: &Extent| match extent {
             Extent::Known(number) => *number,
             Extent::Word(word) => words[*word as usize],
         };
         let [store] = elements.as_slice() else { return Err(Error::internal("a product with an epilogue")) };
-        let load = |id: &Id| match kernel.graph.node(*id) {
-            Node::Load { buffer, index } => Ok((buffer, index)),
+        let axes = batch.len() + 3;
+        let access = |buffer: u32, index: Id| {
+            let dtype = kernel.buffers[buffer as usize].dtype;
+            Ok(Access { buffer, dtype, strides: strides(&kernel.graph, index, words, axes)? })
+        };
+        let load = |id: Id| match kernel.graph.node(id) {
+            Node::Load { buffer, index } => access(buffer, index),
             _ => Err(Error::internal("a factor that is not read as it is")),
         };
-        let ((left_buffer, left_index), (right_buffer, right_index)) = (load(left)?, load(right)?);
-        let axes = batch.len() + 3;
-        let strides = |index: Id| strides(&kernel.graph, index, words, axes);
+        let operand = |id: Id, blocks: &Option<Blocks>| {
+            let scales = blocks.as_ref().map(|blocks| Ok((blocks.bits, load(blocks.scales)?))).transpose()?;
+            Ok(Operand { values: load(id)?, scales })
+        };
+        let [left_blocks, right_blocks] = blocks;
+        let is_quantised = left_blocks.is_some() || right_blocks.is_some();
         Ok(Layout {
             batch: batch.iter().map(extent).collect(),
             extents: Extents {
@@ -50,28 +76,26 @@ impl Layout {
                 columns: extent(columns) as usize,
                 depth: extent(depth) as usize,
             },
-            buffers: [left_buffer, right_buffer, store.buffer],
-            strides: [strides(left_index)?, strides(right_index)?, strides(store.index)?],
-            ty: kernel.graph.ty(*left),
+            left: operand(*left, left_blocks)?,
+            right: operand(*right, right_blocks)?,
+            result: access(store.buffer, store.index)?,
+            ty: if is_quantised { Type::F32 } else { kernel.graph.ty(*left) },
         })
     }
 
-    /// Every point of the batch.
-    fn points(&self) -> Vec<Vec<u32>> {
-        let mut points = vec![Vec::new()];
-        for extent in &self.batch {
-            points = points
-                .into_iter()
-                .flat_map(|point: Vec<u32>| {
-                    (0..*extent).map(move |coordinate| {
-                        let mut point = point.clone();
-                        point.push(coordinate);
-                        point
-                    })
-                })
-                .collect();
+    /// The coordinates of a point of the batch, the innermost axis fastest.
+    fn point(&self, mut place: usize) -> Vec<u32> {
+        let mut point = vec![0; self.batch.len()];
+        for (coordinate, extent) in point.iter_mut().zip(&self.batch).rev() {
+            *coordinate = (place % *extent as usize) as u32;
+            place /= *extent as usize;
         }
-        points
+        point
+    }
+
+    /// The axis of the rows; those of the columns and of the depth follow.
+    fn row_axis(&self) -> usize {
+        self.batch.len()
     }
 }
 
@@ -107,65 +131,163 @@ fn evaluate(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Result<u32> {
     Ok(values[root.index()])
 }
 
-/// Runs a product with a frame: the addresses of the kernel's buffers, then the words of its uniform.
+/// Elements at a point of the batch, with the strides of two axes.
+struct Matrix<T> {
+    first: *mut T,
+    length: usize,
+    strides: [usize; 2],
+}
+
+impl Access {
+    /// The elements from the first of a point on, along two axes of these extents.
+    fn matrix<T>(&self, buffers: &[*mut u8], point: &[u32], [a, b]: [(usize, usize); 2]) -> Matrix<T> {
+        let Strides { first, of_axes } = &self.strides;
+        let steps = point.iter().zip(of_axes).map(|(coordinate, stride)| i64::from(*coordinate) * stride);
+        let last = |(axis, extent): (usize, usize)| extent.saturating_sub(1) as i64 * of_axes[axis];
+        Matrix {
+            first: buffers[self.buffer as usize].cast::<T>().wrapping_add((first + steps.sum::<i64>()) as usize),
+            length: (last(a) + last(b)) as usize + 1,
+            strides: [of_axes[a.0] as usize, of_axes[b.0] as usize],
+        }
+    }
+}
+
+impl<T> Matrix<T> {
+    /// # Safety
+    /// The elements are memory that nothing writes.
+    unsafe fn factor<'a>(&self) -> Factor<'a, T> {
+        let [outer_stride, depth_stride] = self.strides;
+        // SAFETY: by the caller.
+        Factor { values: unsafe { std::slice::from_raw_parts(self.first, self.length) }, outer_stride, depth_stride }
+    }
+
+    /// # Safety
+    /// The elements are memory that nothing else reads or writes.
+    unsafe fn target<'a>(&self) -> Target<'a, T> {
+        let [row_stride, column_stride] = self.strides;
+        // SAFETY: by the caller.
+        let values = unsafe { std::slice::from_raw_parts_mut(self.first, self.length) };
+        Target { values, row_stride, column_stride }
+    }
+}
+
+impl Operand {
+    /// The numbers of a factor at a point of the batch.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn reals<'a>(&self, buffers: &[*mut u8], point: &[u32], axes: [(usize, usize); 2]) -> Reals<'a> {
+        let Operand { values, scales } = self;
+        // SAFETY: by the caller, for all three.
+        if let Some((bits, scales)) = scales {
+            let [outer, (axis, depth)] = axes;
+            let words = unsafe { values.matrix(buffers, point, [outer, (axis, depth * *bits as usize / 32)]).factor() };
+            let scales = unsafe { scales.matrix(buffers, point, [outer, (axis, depth / 32)]).factor() };
+            Reals::Quantised(Quantised {
+                words: words.values,
+                words_stride: words.outer_stride,
+                scales: scales.values,
+                scales_stride: scales.outer_stride,
+                bits: *bits,
+            })
+        } else if values.dtype == DType::F16 {
+            Reals::Halves(unsafe { values.matrix(buffers, point, axes).factor() })
+        } else {
+            Reals::Singles(unsafe { values.matrix(buffers, point, axes).factor() })
+        }
+    }
+}
+
+/// Runs a part of a product with the words of its uniform, on memory in binding order: that from `part` on which takes some milliseconds. Gives
+/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels.
 ///
 /// # Safety
-/// The frame is one of this kernel: it has as many words, and its addresses are those of memory as large as the kernel's buffers.
-pub unsafe fn run(kernel: &Kernel, frame: *const u32) -> Result<()> {
+/// The words and the memory are those of this kernel, the memory as large as its buffers.
+pub unsafe fn run(
+    kernel: &Kernel,
+    words: &[u32],
+    buffers: &[*mut u8],
+    part: usize,
+    panels: &mut Panels,
+) -> Result<usize> {
+    let layout = Layout::of(kernel, words)?;
+    let Extents { rows, columns, depth } = layout.extents;
+    let points: usize = layout.batch.iter().map(|extent| *extent as usize).product();
+    if points == 0 || rows == 0 || columns == 0 {
+        return Ok(0);
+    }
+    let [row, column, along] = [0, 1, 2].map(|axis| layout.row_axis() + axis);
+    let left = [(row, rows), (along, depth)];
+    let right = [(column, columns), (along, depth)];
+    let result = [(row, rows), (column, columns)];
+    let all = rows * columns * depth.max(1);
+    let mut place = part;
+    if layout.ty != Type::F32 {
+        // Each point of the batch is a part. Products of signed integers have the same low words.
+        let end = points.min(place + (INTEGER_CALL_WORK / all).max(1));
+        for place in place..end {
+            let point = layout.point(place);
+            // SAFETY: by the caller; the result is no factor's memory.
+            unsafe {
+                let left = layout.left.values.matrix::<u32>(buffers, &point, left).factor();
+                let right = layout.right.values.matrix::<u32>(buffers, &point, right).factor();
+                let mut target = layout.result.matrix::<u32>(buffers, &point, result).target();
+                integer_product(layout.extents, left, right, &mut target);
+            }
+        }
+        return Ok(if end == points { 0 } else { end });
+    }
+    let mut work = 0;
+    loop {
+        // SAFETY: by the caller; the result is no factor's memory.
+        let (product, mut target, parts) = unsafe {
+            let first = layout.product(buffers, &layout.point(0), left, right);
+            let parts = first.parts();
+            let point = layout.point(place / parts);
+            let product = layout.product(buffers, &point, left, right);
+            (product, layout.result.matrix::<f32>(buffers, &point, result).target(), parts)
+        };
+        for part in place % parts..parts {
+            product.part(part, &mut target, panels);
+            place += 1;
+            work += all / parts;
+            if work >= CALL_WORK && place < points * parts {
+                return Ok(place);
+            }
+        }
+        if place == points * parts {
+            return Ok(0);
+        }
+    }
+}
+
+impl Layout {
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn product<'a>(
+        &self,
+        buffers: &[*mut u8],
+        point: &[u32],
+        left: [(usize, usize); 2],
+        right: [(usize, usize); 2],
+    ) -> residua_tensor_loops::Product<'a> {
+        // SAFETY: by the caller.
+        unsafe {
+            let left = self.left.reals(buffers, point, left);
+            let right = self.right.reals(buffers, point, right);
+            residua_tensor_loops::Product::new(self.extents, left, right)
+        }
+    }
+}
+
+/// The memory of a kernel's buffers and the words of its uniform, from a frame of the facade.
+///
+/// # Safety
+/// The frame is one of this kernel.
+pub unsafe fn read_frame<'a>(kernel: &Kernel, frame: *const u32) -> (Vec<*mut u8>, &'a [u32]) {
     let buffers = kernel.buffers.len();
     // SAFETY: by the caller.
     let frame = unsafe { std::slice::from_raw_parts(frame, buffers + kernel.sizes.len()) };
     let (addresses, words) = frame.split_at(buffers);
-    let layout = Layout::of(kernel, words)?;
-    match layout.ty {
-        // SAFETY: by the caller.
-        Type::F32 => unsafe { each::<f32>(&layout, addresses, product) },
-        // SAFETY: by the caller. Products of signed integers have the same low words.
-        Type::I32 | Type::U32 | Type::Bool => unsafe { each::<u32>(&layout, addresses, integer_product) },
-    }
-    Ok(())
-}
-
-type Loop<T> = fn(Extents, Factor<T>, Factor<T>, &mut Target<T>);
-
-unsafe fn each<T>(layout: &Layout, addresses: &[u32], run: Loop<T>) {
-    let Extents { rows, columns, depth } = layout.extents;
-    if rows == 0 || columns == 0 {
-        return;
-    }
-    let [left, right, target] = &layout.strides;
-    let axes = layout.batch.len();
-    let [row, column, along] = [axes, axes + 1, axes + 2];
-    let first = |strides: &Strides, point: &[u32]| {
-        let steps = point.iter().zip(&strides.of_axes).map(|(coordinate, stride)| i64::from(*coordinate) * stride);
-        (strides.first + steps.sum::<i64>()) as usize
-    };
-    let length = |strides: [i64; 2], extents: [usize; 2]| {
-        let last = |place: usize| extents[place].saturating_sub(1) as i64 * strides[place];
-        (last(0) + last(1)) as usize + 1
-    };
-    for point in layout.points() {
-        let start = |which: usize, strides: &Strides| {
-            (addresses[layout.buffers[which] as usize] as usize as *mut T).wrapping_add(first(strides, &point))
-        };
-        let of_left = [left.of_axes[row], left.of_axes[along]];
-        let of_right = [right.of_axes[column], right.of_axes[along]];
-        let of_target = [target.of_axes[row], target.of_axes[column]];
-        // SAFETY: the addresses are those of the kernel's buffers, in which its indices are; the result is no factor's memory.
-        let (left, right, target) = unsafe {
-            (
-                std::slice::from_raw_parts(start(0, left), length(of_left, [rows, depth])),
-                std::slice::from_raw_parts(start(1, right), length(of_right, [columns, depth])),
-                std::slice::from_raw_parts_mut(start(2, target), length(of_target, [rows, columns])),
-            )
-        };
-        let factor = |values, [outer, along]: [i64; 2]| Factor {
-            values,
-            outer_stride: outer as usize,
-            depth_stride: along as usize,
-        };
-        let mut target =
-            Target { values: target, row_stride: of_target[0] as usize, column_stride: of_target[1] as usize };
-        run(layout.extents, factor(left, of_left), factor(right, of_right), &mut target);
-    }
+    (addresses.iter().map(|address| *address as usize as *mut u8).collect(), words)
 }

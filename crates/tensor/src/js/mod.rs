@@ -3,6 +3,7 @@
 use js_sys::Reflect;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::Access;
+use residua_tensor_loops::Panels;
 use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
@@ -106,7 +107,7 @@ impl CompiledPlan {
 
     /// A kernel that the module leaves out. It does not need this plan any more.
     pub fn product(&self, kernel: u32) -> Option<HostProduct> {
-        self.plan.kernels.get(kernel as usize).cloned().map(|kernel| HostProduct { kernel })
+        self.plan.kernels.get(kernel as usize).cloned().map(|kernel| HostProduct { kernel, panels: Panels::default() })
     }
 
     /// What a run does, a line a step.
@@ -120,14 +121,19 @@ impl CompiledPlan {
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,
+    panels: Panels,
 }
 
 #[wasm_bindgen]
 impl HostProduct {
-    /// Runs it with the frame at an address of this module's memory.
-    pub fn run(&self, frame: u32) -> std::result::Result<(), JsValue> {
+    /// Runs a part of it with the frame at an address of this module's memory. Gives where the next part begins, or 0 after the last.
+    pub fn run(&mut self, frame: u32, part: u32) -> std::result::Result<u32, JsValue> {
         // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
-        unsafe { host_product::run(&self.kernel, frame as usize as *const u32) }.map_err(residua_module::to_js)
+        let next = unsafe {
+            let (buffers, words) = host_product::read_frame(&self.kernel, frame as usize as *const u32);
+            host_product::run(&self.kernel, words, &buffers, part as usize, &mut self.panels)
+        };
+        next.map(|part| part as u32).map_err(residua_module::to_js)
     }
 }
 

@@ -47,8 +47,8 @@ pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
 }
 
 /// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts and large scatters become scans and permutations,
-/// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and factors of products on the host become
-/// words, which its loops read.
+/// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and bytes that are factors of products on
+/// the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();
@@ -88,19 +88,24 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             for operand in &mut operands {
                 *operand = in_words(&mut result, *operand);
             }
+            if tensor.dtype == DType::U8 {
+                let product = result.push(Tensor { operands, dtype: DType::U32, ..tensor.clone() });
+                let op = Op::Elementwise(Elementwise::Cast);
+                places.push(result.push(Tensor { op, operands: vec![product], ..tensor.clone() }));
+                continue;
+            }
         }
         places.push(result.push(Tensor { operands, ..tensor.clone() }));
     }
     (result, places)
 }
 
-/// A tensor of packed elements as one of whole words.
+/// A tensor of bytes as one of words.
 fn in_words(expr: &mut Expr, id: TensorId) -> TensorId {
     let Tensor { dtype, shape, .. } = expr.tensor(id).clone();
     let dtype = match dtype {
-        DType::F16 => DType::F32,
         DType::U8 | DType::Bool => DType::U32,
-        DType::F32 | DType::I32 | DType::U32 => return id,
+        DType::F16 | DType::F32 | DType::I32 | DType::U32 => return id,
     };
     expr.push(Tensor { op: Op::Elementwise(Elementwise::Cast), operands: vec![id], dtype, shape })
 }

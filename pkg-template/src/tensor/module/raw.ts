@@ -35,8 +35,11 @@ export interface RawCompiledPlan {
   words(dims: Uint32Array): Uint32Array;
   /** The kernels as a WebAssembly module: it imports env.memory, and exports '0', '1', …, which take the address of a frame. */
   hostModule(): Uint8Array;
-  /** A kernel that `hostModule` leaves out, a matrix product. It outlives the plan, and the garbage collector frees it. */
-  product(kernel: number): { run(frame: number): void } | undefined;
+  /**
+   * A kernel that `hostModule` leaves out, a matrix product. It outlives the plan, and the garbage collector frees it. `run` does a part of it
+   * and gives where the next one begins, or 0 after the last.
+   */
+  product(kernel: number): { run(frame: number, part: number): number } | undefined;
   toString(): string;
   free(): void;
 }

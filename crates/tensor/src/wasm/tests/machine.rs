@@ -3,20 +3,51 @@
 use wasmi::{Config, Engine, Instance, Linker, Memory, MemoryType, Module, Store as Runtime};
 
 use residua_base::error::Result;
+use residua_tensor_loops::Panels;
 
-use crate::interpret;
 use crate::kernel::{Body, Kernel};
 use crate::wasm::module;
+use crate::{host_product, interpret};
 
-/// Runs a kernel by its code, and a matrix product, which has none, by the interpreter.
+/// Runs a kernel by its code, and a matrix product, which has none, by the loops of the host.
 pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
-        Body::Product(_) => interpret::run(kernel, words, buffers),
+        Body::Product(_) => run_product(kernel, words, buffers),
         _ => {
             run_with(kernel, words, buffers);
             Ok(())
         }
     }
+}
+
+/// Runs a matrix product, part after part.
+fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+    // The interpreter checks all indices.
+    interpret::run(kernel, words, &mut buffers.to_vec())?;
+    // Memory of 16-byte words, so that elements of all sizes are aligned.
+    let mut memories: Vec<Vec<u128>> =
+        buffers.iter().map(|bytes| bytes.chunks(16).map(padded_chunk).collect::<Vec<u128>>()).collect();
+    let addresses: Vec<*mut u8> = memories.iter_mut().map(|memory| memory.as_mut_ptr().cast()).collect();
+    let (mut panels, mut part) = (Panels::default(), 0);
+    loop {
+        // SAFETY: the memories are as large as the buffers of the kernel and its indices are within them.
+        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut panels)? };
+        if part == 0 {
+            break;
+        }
+    }
+    for (bytes, memory) in buffers.iter_mut().zip(memories) {
+        let length = bytes.len();
+        bytes.clear();
+        bytes.extend(memory.into_iter().flat_map(u128::to_le_bytes).take(length));
+    }
+    Ok(())
+}
+
+fn padded_chunk(bytes: &[u8]) -> u128 {
+    let mut chunk = [0; 16];
+    chunk[..bytes.len()].copy_from_slice(bytes);
+    u128::from_le_bytes(chunk)
 }
 
 /// The same with the values of dims.

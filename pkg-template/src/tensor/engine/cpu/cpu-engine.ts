@@ -76,7 +76,7 @@ export class CpuEngine implements Engine {
       // Matrix products are loops of the module itself.
       const product = plan.raw.product(position);
       if (product === undefined) throw new ResiduaError('internal', `kernel ${position} of a plan has no code`);
-      return (frame) => product.run(frame);
+      return (frame, part) => product.run(frame, part);
     };
     return { list: plan.kernels.map((_, position) => kernel(position)) };
   }
@@ -98,8 +98,8 @@ export class CpuEngine implements Engine {
   }
 
   /** Calls a kernel. A trap is a failure of the module. */
-  callKernel(kernel: HostKernel, frame: number): void {
-    this.instance.call(() => kernel(frame));
+  callKernel(kernel: HostKernel, frame: number, part: number): number {
+    return this.instance.call(() => kernel(frame, part)) ?? 0;
   }
 
   /** The bytes of memory. The view is not kept: the module's memory may grow. */

@@ -9,8 +9,11 @@ import type { Accounts } from '../accounts.js';
 import type { Memory, MemoryRequest, Runner } from '../engine.js';
 import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
 
-/** A generated function. It takes the address of its frame. */
-export type HostKernel = (frame: number) => void;
+/**
+ * A generated function, or a product of the module. It takes the address of its frame and which part is to be done, and gives the next part;
+ * 0 or nothing after the last.
+ */
+export type HostKernel = (frame: number, part: number) => number | void;
 
 /** The parts of the engine that a runner uses. */
 export interface RunnerHost {
@@ -18,7 +21,7 @@ export interface RunnerHost {
   allocate(request: MemoryRequest): Memory;
   free(memory: Memory): void;
   view(memory: Memory): Uint8Array<ArrayBuffer>;
-  callKernel(kernel: HostKernel, frame: number): void;
+  callKernel(kernel: HostKernel, frame: number, part: number): number;
 }
 
 /** Runs a plan on the CPU. */
@@ -67,7 +70,11 @@ export class CpuRunner implements Runner {
         const frame = this.frame(k);
         step.places.forEach((place, binding) => (frame.words[binding] = this.memoryOf(place, bound).offset));
         frame.words.set(words.subarray(uniformStart + first, uniformStart + first + count), step.places.length);
-        this.on.callKernel(this.kernels[step.kernel] as HostKernel, frame.address);
+        const kernel = this.kernels[step.kernel] as HostKernel;
+        for (let part = this.on.callKernel(kernel, frame.address, 0); part !== 0; ) {
+          yield;
+          part = this.on.callKernel(kernel, frame.address, part);
+        }
         accounts.dispatches += 1;
       } else {
         const bytes = words[at] as number;
