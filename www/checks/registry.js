@@ -32,11 +32,12 @@ import { group as tensorPrograms } from './groups/tensor-programs.js';
 import { group as tensorRandom } from './groups/tensor-random.js';
 import { group as tensorReductions } from './groups/tensor-reductions.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
+import { group as tensorTraining } from './groups/tensor-training.js';
 import { group as tensorViews } from './groups/tensor-views.js';
 import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorRandom, tensorPrograms, tensorDevices, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorRandom, tensorPrograms, tensorTraining, tensorDevices, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));
