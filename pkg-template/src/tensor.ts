@@ -15,6 +15,7 @@ export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
 export { type DataOf, type DType } from './tensor/dtype.js';
 export {
+  attention,
   batchNorm,
   concat,
   crossEntropy,
@@ -28,6 +29,7 @@ export {
   rope,
   stack,
   where,
+  type AttentionOptions,
   type NormOptions,
   type RopeOptions,
 } from './tensor/functions.js';

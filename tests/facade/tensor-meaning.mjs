@@ -296,6 +296,29 @@ class Evaluation {
           return Array.from({ length: depth }, (_, k) => batch(x, place, row, k) * batch(y, place, k, column)).reduce((sum, term) => wrap(node.dtype, sum + term), 0);
         });
       }
+      case 'attention': {
+        const [causal, first, scale, window, cap] = attributes;
+        const [mask, keys, depth, shared] = [operands[3], y.shape.at(-2), x.shape.at(-1), x.shape.at(-3) / y.shape.at(-3)];
+        return fill((place) => {
+          const [head, query, column] = place.slice(-3);
+          const lead = place.slice(0, -3);
+          const score = (key) => {
+            const own = first + query;
+            if (((causal === 1 || window > 0) && key > own) || (window > 0 && key <= own - window)) return -Infinity;
+            const product = (c) => read(x, [...lead, head, query, c]) * read(y, [...lead, Math.floor(head / shared), key, c]);
+            const dot = Array.from({ length: depth }, (_, c) => product(c)).reduce((sum, term) => sum + term, 0) * scale;
+            const capped = cap > 0 ? cap * Math.tanh(dot / cap) : dot;
+            if (mask === undefined) return capped;
+            const found = aligned(mask, [...lead, head, query, key]);
+            return node.operands[3].dtype === 'bool' ? (found === 1 ? capped : -Infinity) : capped + found;
+          };
+          const scores = Array.from({ length: keys }, (_, key) => score(key));
+          const weights = scores.map((each) => (each === -Infinity ? 0 : Math.exp(each - Math.max(...scores))));
+          const sum = weights.reduce((total, weight) => total + weight, 0);
+          const mean = () => weights.reduce((total, weight, key) => total + (weight / sum) * read(z, [...lead, Math.floor(head / shared), key, column]), 0);
+          return sum === 0 ? 0 : mean();
+        });
+      }
       case 'fold': {
         const [{ rule }, result, ...axes] = node.attributes;
         return this.groups(axes, x, shape).map((group) => group.map((i) => operands.map(({ data }) => data[i])).reduce((a, b) => merged(rule, a, b), rule.identity)[result]);

@@ -240,6 +240,23 @@ table('normalisation', [
   ['crossEntropy of a label that is not there', () => T.crossEntropy(a, given([3, 0], 'u32')), [0, -Math.log(share[0])]],
 ]);
 
+const [half, e] = [Math.log(2), Math.E];
+const capped = 2 ** Math.tanh(2);
+const key = given([[[0], [half]]]);
+const value = given([[[1, 3], [4, 6]]]);
+table('attention', [
+  ['weights are a softmax', () => T.attention(given([[[1]]]), key, value), [[[3, 5]]]],
+  ['a matrix is one head', () => T.attention(given([[1]]), given([[0], [half]]), given([[1, 3], [4, 6]])), [[3, 5]]],
+  ['heads share keys, and keys may be f16', () => T.attention(given([[[0]], [[2]]]), given([[[0], [1]]], 'f16'), value, { scale: 0.5 }), [[[2.5, 4.5]], [[(1 + 4 * e) / (1 + e), (3 + 6 * e) / (1 + e)]]]],
+  ['the last query sees all keys', () => T.attention(given([[[0], [0]]]), key, value, { causal: true }), [[[1, 3], [2.5, 4.5]]]],
+  ['the position of the first query', () => T.attention(given([[[0]]]), key, value, { causal: true, position: 0 }), [[[1, 3]]]],
+  ['a window', () => T.attention(given([[[0], [0]]]), key, value, { window: 0 }), [[[1, 3], [4, 6]]]],
+  ['a mask of bools', () => T.attention(given([[[0], [0]]]), key, value, { mask: given([[0, 0], [0, 1]], 'bool') }), [[[0, 0], [4, 6]]]],
+  ['a mask of terms', () => T.attention(given([[[0]]]), key, value, { mask: given([half, 0]) }), [[[2, 4]]]],
+  ['a softcap', () => T.attention(given([[[2]]]), key, value, { softcap: half }), [[[(1 + 4 * capped) / (1 + capped), (3 + 6 * capped) / (1 + capped)]]]],
+  ['leading axes broadcast', () => T.attention(given([[[[0]]], [[[0]]]]), key, value).flatten(), [2.5, 4.5, 2.5, 4.5]],
+]);
+
 table('sources', [
   ['full of integers', () => T.full([2], -3, 'i32'), [-3, -3], 'i32'],
   ['eye', () => T.eye(2, 3), [[1, 0, 0], [0, 1, 0]]],

@@ -38,6 +38,7 @@
 //! | 20 scatter, 21 index put | axis, combine (0 set, 1 add, 2 mul, 3 min, 4 max) |
 //! | 22 gradient | |
 //! | 23 argsort | how many low bits of the keys count, 1 to 32 |
+//! | 25 attention | 1 if causal, position (in sizes), scale, window + 1 or 0 without one, softcap or 0 without one |
 //! | 27 dequantize | bits (4 or 8) |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
@@ -50,7 +51,7 @@ use residua_base::error::{Error, Result};
 use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 
 use crate::dtype::DType;
-use crate::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
+use crate::expr::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
 use crate::quantised::QuantBits;
 use crate::size::Size;
 
@@ -342,6 +343,7 @@ impl Reader<'_> {
                 0 => return Err(self.error("counts no bits")),
                 bits => Op::Argsort { bits },
             },
+            25 => Op::Attention(self.attention(sizes)?),
             22 => Op::Gradient,
             27 => match self.index(9)? {
                 4 => Op::Dequantize(QuantBits::Four),
@@ -349,6 +351,16 @@ impl Reader<'_> {
                 _ => return Err(self.error("follows no number of bits that is 4 or 8")),
             },
             _ => return Err(self.error("follows no operation")),
+        })
+    }
+
+    fn attention(&mut self, sizes: &[Size]) -> Result<Attention> {
+        Ok(Attention {
+            causal: self.flag()?,
+            position: self.place(sizes)?,
+            scale: self.number()?,
+            window: self.index(u32::MAX >> 1)?.checked_sub(1),
+            softcap: Some(self.number()?).filter(|cap| *cap != 0.0),
         })
     }
 

@@ -2,6 +2,7 @@
 
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import type { DType } from './dtype.js';
+import { attention as attentionOf } from './recipe/attention.js';
 import { cast, where as select } from './recipe/elementwise.js';
 import { einsum as einsumOf } from './recipe/einsum.js';
 import { indexSelect } from './recipe/indexing.js';
@@ -118,6 +119,34 @@ export function rope<D extends DType>(x: Tensor<D>, options: RopeOptions): Tenso
   checkOptions('rope: options', options, ROPE_OPTIONS);
   const { position, base, layout = 'halves', size, frequencies } = options;
   return Tensor.make(rotated(nodeOf('rope', x), { position, base, layout, size, frequencies }));
+}
+
+/** Which keys a query sees, and what becomes of a score before the softmax. */
+export interface AttentionOptions {
+  /** Whether query i sees the keys up to `position` + i alone. Default false. */
+  causal?: boolean;
+  /** The place of the first query among the keys, a whole number from 0 or a Dim. By default the last query stands at the last key. */
+  position?: Size;
+  /** Which keys count, a bool, or a term of each score, an f32. It broadcasts to [..., heads, queries, keys]. */
+  mask?: Tensor<'bool'> | Tensor<'f32'>;
+  /** Factor of the products of queries and keys. Default 1/√size. */
+  scale?: number;
+  /** A query at place p sees the keys from p − window to p alone. */
+  window?: number;
+  /** Scores s become softcap · tanh(s / softcap), before the mask. */
+  softcap?: number;
+}
+
+/**
+ * Attention: softmax(q · kᵀ · scale + mask) · v for each head, without the matrix of weights in memory where the device has a kernel for it.
+ *
+ * q is [..., heads, queries, size], k [..., heads, keys, size] and v [..., heads, keys, width], of f32 or f16; the result is
+ * [..., heads, queries, width] in single precision. k and v may have fewer heads than q: their number divides that of q, and each serves a
+ * group of consecutive heads. Leading axes broadcast; a matrix is one head. A query that sees no key gives 0. A key that is not seen has weight
+ * 0, so its value must be finite. Throws 'invalid-argument' where types, shapes or options do not fit.
+ */
+export function attention(q: Tensor, k: Tensor, v: Tensor, options: AttentionOptions = {}): Tensor<'f32'> {
+  return Tensor.make(attentionOf(nodeOf('attention: q', q), nodeOf('attention: k', k), nodeOf('attention: v', v), options));
 }
 
 /**

@@ -2,7 +2,7 @@
 
 use residua_base::error::{Error, Result};
 
-use super::{Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
+use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
 use crate::quantised::BLOCK;
 use crate::size::Size;
@@ -107,6 +107,7 @@ impl Op {
             Op::Fold { .. } => "fold",
             Op::ScanBy { .. } => "scan by a rule",
             Op::MatMul => "matmul",
+            Op::Attention(_) => "attention",
             Op::Scatter(..) => "scatter",
             Op::IndexPut(..) => "put slices",
             Op::Argsort { .. } => "argsort",
@@ -136,7 +137,7 @@ impl Op {
             }
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
-            Op::Concat(_) => None,
+            Op::Concat(_) | Op::Attention(_) => None,
         }
     }
 }
@@ -229,6 +230,11 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let [a, b] = [operands[0].dtype, operands[1].dtype];
             (a.is_real() && b.is_real() && own.is_real()) || (a == b && a == own && own.is_integer())
         }
+        Op::Attention(_) => {
+            let factors = operands.iter().take(3).all(|operand| operand.dtype.is_real());
+            let mask = operands.get(3).is_none_or(|mask| matches!(mask.dtype, DType::F32 | DType::Bool));
+            (3..=4).contains(&operands.len()) && factors && mask && own == DType::F32
+        }
         Op::Scatter(_, combine) | Op::IndexPut(_, combine) => {
             let combines = own != DType::Bool || !matches!(combine, Combine::Add | Combine::Mul);
             operands[0].dtype == own && is_index(operands[1]) && operands[2].dtype == own && combines
@@ -318,6 +324,7 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(own == of, SHAPES)
         }
         Op::MatMul => ensure(product(of, &operands[1].shape).as_deref() == Some(own), SHAPES),
+        Op::Attention(attention) => check_attention(own, operands, attention),
         Op::Scatter(axis, _) => {
             axis_of(*axis)?;
             ensure(own == of && operands[1].shape == operands[2].shape, SHAPES)?;
@@ -351,6 +358,29 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(own == operands[1].shape, SHAPES)
         }
     }
+}
+
+/// Queries, keys and values have equal leading axes, the heads of the queries are a multiple of those of the keys, and a mask broadcasts.
+fn check_attention(own: &[Size], operands: &[&Tensor], attention: &Attention) -> Finding {
+    let shape = |place: usize| operands[place].shape.as_slice();
+    let (
+        [batch @ .., heads, queries, size],
+        [key_batch @ .., key_heads, keys, key_size],
+        [value_batch @ .., value_heads, values, width],
+    ) = (shape(0), shape(1), shape(2))
+    else {
+        return Err(SHAPES);
+    };
+    ensure(batch == key_batch && batch == value_batch && key_heads == value_heads, SHAPES)?;
+    ensure(size == key_size && keys == values, SHAPES)?;
+    let divides = |(heads, shared): (i64, i64)| shared > 0 && heads % shared == 0;
+    ensure(heads == key_heads || heads.known().zip(key_heads.known()).is_some_and(divides), "the number of heads")?;
+    let leading = [batch, &[heads.clone(), queries.clone()]].concat();
+    ensure(own == [leading.as_slice(), std::slice::from_ref(width)].concat(), SHAPES)?;
+    let scores = [leading.as_slice(), std::slice::from_ref(keys)].concat();
+    let fits = |mask: &&Tensor| broadcast([mask.shape.as_slice(), &scores]).as_ref() == Some(&scores);
+    ensure(operands.get(3).is_none_or(fits), "the shape of the mask")?;
+    ensure(attention.scale.is_finite() && attention.softcap.is_none_or(|cap| cap > 0.0), "a number of the scores")
 }
 
 /// The place of the last of some elements at equal distances.

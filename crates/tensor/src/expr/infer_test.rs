@@ -1,6 +1,6 @@
 //! What the checker refuses.
 
-use super::{Border, Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
 use crate::dtype::DType;
 use crate::size::Size;
 
@@ -30,6 +30,8 @@ fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
     let slice = |start: i64, step: i64| Op::Slice { starts: sizes(&[0, start]), steps: vec![1, step] };
     let pad = |border: Border| Op::Pad { before: sizes(&[0, 1]), border };
     let windows = |step: u32| Op::Windows { axis: 1, step, dilation: 1 };
+    let attention =
+        |scale| Attention { causal: false, position: Size::constant(0), scale, window: None, softcap: None };
     let table: Vec<Row> = vec![
         (true, add(), &[0, 3], F32, &[2, 3]),
         (false, add(), &[0, 3], F16, &[2, 3]),
@@ -73,6 +75,8 @@ fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
         (false, Op::Reduce(Reduction::Sum, vec![1, 1]), &[0], F32, &[2]),
         (false, Op::Reduce(Reduction::ArgMax, vec![1]), &[0], F32, &[2]),
         (false, Op::MatMul, &[0, 0], F32, &[2, 2]),
+        (false, Op::Attention(attention(1.0)), &[0, 0, 0], F32, &[2, 3]),
+        (false, Op::Attention(attention(1.0)), &[0, 0], F32, &[2, 3]),
         (true, Op::IndexPut(0, Combine::Add), &[1, 1, 1], I32, &[4]),
         (false, Op::IndexPut(0, Combine::Add), &[0, 1, 0], F32, &[2, 3]),
         (false, Op::Iota(1), &[], F32, &[2]),
@@ -86,4 +90,30 @@ fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
         let name = format!("{op:?} of {operands:?} as {} {shape:?}", dtype.name());
         assert_eq!(check(op, operands, dtype, shape), is_sound, "{name}");
     }
+}
+
+#[test]
+fn attention_takes_heads_that_divide_and_masks_that_broadcast() {
+    let attention =
+        |scale| Attention { causal: false, position: Size::constant(0), scale, window: None, softcap: None };
+    let is_sound = |shapes: &[&[i64]], mask: Option<(DType, &[i64])>, scale: f64, own: &[i64]| {
+        let mut expr = Expr::default();
+        let mut operands: Vec<TensorId> =
+            shapes.iter().enumerate().map(|(slot, shape)| expr.input(slot as u32, DType::F32, &sizes(shape))).collect();
+        if let Some((dtype, shape)) = mask {
+            operands.push(expr.input(3, dtype, &sizes(shape)));
+        }
+        expr.push(Tensor { op: Op::Attention(attention(scale)), operands, dtype: DType::F32, shape: sizes(own) });
+        expr.check().is_ok()
+    };
+    let shapes: [&[i64]; 3] = [&[4, 3, 8], &[2, 5, 8], &[2, 5, 6]];
+    assert!(is_sound(&shapes, None, 1.0, &[4, 3, 6]));
+    assert!(is_sound(&shapes, Some((DType::Bool, &[4, 1, 5])), 1.0, &[4, 3, 6]));
+    assert!(!is_sound(&shapes, None, f64::NAN, &[4, 3, 6]));
+    assert!(!is_sound(&shapes, None, 1.0, &[4, 3, 8]));
+    assert!(!is_sound(&shapes, Some((DType::I32, &[3, 5])), 1.0, &[4, 3, 6]));
+    assert!(!is_sound(&shapes, Some((DType::F32, &[2, 3, 5])), 1.0, &[4, 3, 6]));
+    assert!(!is_sound(&[&[3, 3, 8], shapes[1], shapes[2]], None, 1.0, &[3, 3, 6]));
+    assert!(!is_sound(&[&[0, 3, 8], &[0, 5, 8], &[1, 5, 6]], None, 1.0, &[0, 3, 6]));
+    assert!(!is_sound(&[shapes[0], shapes[1], &[2, 4, 6]], None, 1.0, &[4, 3, 6]));
 }

@@ -12,6 +12,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Fold { .. }
         | Op::ScanBy { .. }
         | Op::MatMul
+        | Op::Attention(_)
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }

@@ -12,6 +12,7 @@ use crate::dtype::DType;
 use crate::quantised::QuantBits;
 use crate::size::Size;
 
+mod attention;
 mod build;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
@@ -25,6 +26,7 @@ mod memory;
 #[cfg(not(target_arch = "wasm32"))]
 mod typescript;
 
+pub use attention::{Attention, Weights};
 pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
 pub use evaluate::{Array, evaluate};
@@ -145,6 +147,8 @@ pub enum Op {
     },
     /// [..., m, k] times [..., k, n] is [..., m, n]; leading axes broadcast. One operand may be f16 where the other is f32.
     MatMul,
+    /// softmax(q kᵀ · scale + mask) v of queries, keys, values and perhaps a mask; f32.
+    Attention(Attention),
     /// The first operand with elements of the third put at places along an axis that the second says. All have one rank; indices and source have
     /// one shape.
     Scatter(u32, Combine),

@@ -146,6 +146,7 @@ fn operations(op: &Op) -> f64 {
         | Op::Fold { .. }
         | Op::ScanBy { .. }
         | Op::MatMul
+        | Op::Attention(_)
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }

@@ -18,6 +18,7 @@ use crate::size::Size;
 use crate::tape::Recipe;
 
 mod accumulate;
+mod attention;
 mod elementwise;
 mod product;
 mod rule;
@@ -224,6 +225,7 @@ impl PullBack<'_> {
                 self.scan_by(&rule, axis, [exclusive, reverse], result)?
             }
             Op::MatMul => self.product(),
+            Op::Attention(attention) => self.attention(&attention),
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
             Op::Input(_)

@@ -219,6 +219,7 @@ impl<'a> Lowering<'a> {
             | Op::Fold { .. }
             | Op::ScanBy { .. }
             | Op::MatMul
+            | Op::Attention(_)
             | Op::Scatter(..)
             | Op::IndexPut(..)
             | Op::Argsort { .. }

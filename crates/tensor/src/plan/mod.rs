@@ -9,6 +9,7 @@ use residua_base::error::Result;
 use crate::fuse::Target;
 use crate::tape::Recipe;
 
+mod attention;
 mod dispatches;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod execute;

@@ -1,6 +1,6 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
-use super::{lists, sort};
+use super::{attention, lists, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
@@ -21,7 +21,8 @@ pub struct Prepared {
 pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
-    let split = rewritten(&recipe.expr, target, &recipe.dims);
+    let (composed, roots) = attention::composed(&recipe.expr, roots);
+    let split = rewritten(&composed, target, &recipe.dims);
     let (mut expr, mut roots) =
         unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
     // A root is written by a kernel as what it is: inputs are copied, and numbers that stand as words in memory are packed.

@@ -10,6 +10,8 @@ use crate::expr::{Border, Combine, Elementwise as E, Op, Reduction, Tensor};
 use crate::expr::{Expr, TensorId};
 use crate::size::Size;
 
+mod attention;
+
 const GPU: Target = Target { is_host: false, most_buffers: 8 };
 
 fn size(value: i64) -> Size {

@@ -61,8 +61,13 @@ fn everything() -> Recipe {
     let shape = vec![&rows * &size(4)];
     let by_rule = expr.push(Tensor { op: by_rule, operands: vec![flat], dtype: DType::F32, shape });
     let matrix = expr.matmul(x, half, DType::F32);
+    let heads = [&rows * &size(2), size(2)];
+    let batch = expr.reshape(half, &[size(1), size(4), size(2)]);
+    let queries = expr.reshape(x, &[vec![size(1)], heads.to_vec()].concat());
+    let of = Attention { causal: true, position: rows, scale: 0.5, window: Some(0), softcap: Some(2.0) };
+    let seen = expr.attention(of, &[queries, batch, batch]);
     let gradient = expr.gradient(total, x);
-    let results = vec![windows, by_rule, matrix, gradient];
+    let results = vec![windows, by_rule, matrix, seen, gradient];
     Recipe { expr, dims: vec![9], results, assignments: vec![(0, gathered), (9, gradient)] }
 }
 

@@ -105,6 +105,10 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
             (18, vec![place(rules, rule), result, f64::from(*axis), flag(*exclusive), flag(*reverse)])
         }
         Op::MatMul => (19, Vec::new()),
+        Op::Attention(of) => {
+            let window = of.window.map_or(0.0, |window| f64::from(window) + 1.0);
+            (25, vec![flag(of.causal), place(sizes, &of.position), of.scale, window, of.softcap.unwrap_or(0.0)])
+        }
         Op::Scatter(axis, combine) => (20, vec![f64::from(*axis), code(&COMBINES, combine)]),
         Op::IndexPut(axis, combine) => (21, vec![f64::from(*axis), code(&COMBINES, combine)]),
         Op::Gradient => (22, Vec::new()),

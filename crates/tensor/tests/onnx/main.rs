@@ -5,6 +5,7 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+mod attention;
 mod case;
 mod elementwise;
 mod recipe;
@@ -29,7 +30,6 @@ type Engine = fn(&Recipe, &[Vec<f64>]) -> Result<Vec<Array>, String>;
 
 /// Operators without a recipe here, and why.
 const SKIPPED: &[(&str, &str)] = &[
-    ("Attention", "attention is not part of this crate yet"),
     ("Conv", "convolutions are not part of this crate yet"),
     ("ConvTranspose", "convolutions are not part of this crate yet"),
     ("DFT", "Fourier transforms are not part of this crate yet"),
@@ -130,7 +130,8 @@ fn run(case: &Case, engine: Engine) -> Option<Result<(), String>> {
         .or_else(|| reduction::build(&mut builder))
         .or_else(|| shape::build(&mut builder))
         .or_else(|| selection::build(&mut builder))
-        .or_else(|| rotary::build(&mut builder))?;
+        .or_else(|| rotary::build(&mut builder))
+        .or_else(|| attention::build(&mut builder))?;
     let (recipe, contents) = builder.finish(results);
     let recipe = match Recipe::decode(&write(&recipe)) {
         Ok(recipe) => recipe,

@@ -9,6 +9,7 @@ use crate::quantised::{BLOCK, QuantBits};
 use crate::size::Size;
 
 mod accumulate;
+mod attention;
 mod elementwise;
 mod random;
 mod selection;
@@ -166,6 +167,7 @@ impl Node<'_> {
                 self.scan_by(shape, rule, *axis as usize, [*exclusive, *reverse], *result as usize)
             }
             Op::MatMul => self.product(shape),
+            Op::Attention(attention) => self.attention(shape, attention),
             Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
             Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
             Op::Argsort { .. } => self.argsort(shape),

@@ -10,6 +10,7 @@ use crate::plan::Plan;
 use crate::plan::execute::{bytes_of, elements_of, execute};
 use crate::tape::write;
 
+mod attention;
 mod rules;
 mod singular;
 

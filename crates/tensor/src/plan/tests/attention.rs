@@ -1,0 +1,132 @@
+//! Attention as plans against the reference.
+
+use super::*;
+use crate::expr::Attention;
+
+/// A case: batch, heads, key heads, queries, keys, size, width of the values.
+pub struct Case {
+    pub name: &'static str,
+    pub batch: i64,
+    pub heads: [i64; 2],
+    pub tokens: [i64; 2],
+    pub sizes: [i64; 2],
+    pub attention: Attention,
+    /// The type of keys and values.
+    pub dtype: DType,
+    /// Type and shape.
+    pub mask: Option<(DType, Vec<i64>)>,
+}
+
+fn plain() -> Attention {
+    Attention { causal: false, position: size(0), scale: 0.3, window: None, softcap: None }
+}
+
+fn case(name: &'static str, heads: [i64; 2], tokens: [i64; 2], sizes: [i64; 2], attention: Attention) -> Case {
+    Case { name, batch: 2, heads, tokens, sizes, attention, dtype: DType::F32, mask: None }
+}
+
+/// Cases for every way in which a query sees keys.
+pub fn cases() -> Vec<Case> {
+    let causal = |position: i64| Attention { causal: true, position: size(position), ..plain() };
+    let masked = |dtype: DType, shape: &[i64]| Some((dtype, shape.to_vec()));
+    vec![
+        case("plain", [2, 2], [5, 7], [4, 6], plain()),
+        case("one query", [4, 1], [1, 9], [4, 4], plain()),
+        case("causal", [2, 2], [6, 6], [4, 4], causal(0)),
+        case("causal after a past", [4, 2], [3, 8], [4, 4], causal(5)),
+        case("queries before all keys", [2, 2], [5, 4], [4, 4], causal(-2)),
+        case("window", [2, 1], [6, 6], [4, 4], Attention { window: Some(2), ..causal(0) }),
+        case("window without causal", [2, 2], [6, 8], [4, 4], Attention { window: Some(1), ..plain() }),
+        case("softcap", [3, 3], [4, 5], [4, 4], Attention { softcap: Some(0.5), ..plain() }),
+        case("no keys", [2, 1], [3, 0], [4, 4], plain()),
+        case("no queries", [2, 1], [0, 3], [4, 4], plain()),
+        Case { dtype: DType::F16, ..case("half", [4, 2], [3, 6], [4, 8], causal(3)) },
+        Case { mask: masked(DType::Bool, &[4, 6]), ..case("bools", [4, 2], [4, 6], [4, 4], plain()) },
+        Case { mask: masked(DType::F32, &[2, 4, 1, 6]), ..case("terms", [4, 2], [4, 6], [4, 4], plain()) },
+        Case { mask: masked(DType::F32, &[1, 4, 6]), ..case("terms of all heads", [4, 2], [4, 6], [4, 4], causal(2)) },
+        Case {
+            mask: masked(DType::F32, &[2, 4, 4, 6]),
+            ..case(
+                "all options",
+                [4, 1],
+                [4, 6],
+                [4, 8],
+                Attention { window: Some(3), softcap: Some(2.0), ..causal(1) },
+            )
+        },
+    ]
+}
+
+impl Case {
+    /// Adds it with its inputs, whose contents it gives. Masks leave out every third key, and all of the first query.
+    pub fn build(&self, expr: &mut Expr) -> (TensorId, Vec<Vec<f64>>) {
+        let mut contents = Vec::new();
+        let mut input = |expr: &mut Expr, dtype: DType, extents: &[i64], numbers: Vec<f64>| {
+            contents.push(numbers);
+            expr.input(contents.len() as u32 - 1, dtype, &shape(extents))
+        };
+        let mut operands = Vec::new();
+        let factors = [(0, 0, 0), (1, 1, 0), (1, 1, 1)];
+        for (place, (heads, tokens, size)) in factors.into_iter().enumerate() {
+            let extents = [self.batch, self.heads[heads], self.tokens[tokens], self.sizes[size]];
+            let dtype = if place == 0 { DType::F32 } else { self.dtype };
+            // Numbers that f16 has.
+            let numbers = numbers(extents.iter().product::<i64>() as usize, place + 1);
+            let numbers = numbers.iter().map(|x| (x * 64.0).round() / 64.0).collect();
+            operands.push(input(expr, dtype, &extents, numbers));
+        }
+        if let Some((dtype, extents)) = &self.mask {
+            let keys = self.tokens[1];
+            let is_seen = |k: i64| k >= keys && k % 3 != 1;
+            let count = extents.iter().product::<i64>();
+            let numbers: Vec<f64> = match dtype {
+                DType::Bool => (0..count).map(|k| f64::from(u8::from(is_seen(k)))).collect(),
+                _ => (0..count).map(|k| if is_seen(k) { (k % 7) as f64 * 0.25 } else { f64::NEG_INFINITY }).collect(),
+            };
+            operands.push(input(expr, *dtype, extents, numbers));
+        }
+        (expr.attention(self.attention.clone(), &operands), contents)
+    }
+}
+
+#[test]
+fn attention_agrees_with_the_reference() {
+    for case in cases() {
+        let mut expr = Expr::default();
+        let (y, contents) = case.build(&mut expr);
+        println!("{}", case.name);
+        check(expr, &[y], &contents, &[]);
+    }
+}
+
+#[test]
+fn attention_is_0_where_a_query_sees_no_key() {
+    let mut expr = Expr::default();
+    let case = case(
+        "queries before all keys",
+        [2, 2],
+        [5, 4],
+        [4, 4],
+        Attention { causal: true, position: size(-2), ..plain() },
+    );
+    let (y, contents) = case.build(&mut expr);
+    let values = evaluate(&expr, &[], &contents);
+    let rows: Vec<bool> = values[y.0 as usize].data.chunks(4).map(|row| row.iter().all(|x| *x == 0.0)).collect();
+    assert_eq!(rows[..5], [true, true, false, false, false]);
+}
+
+#[test]
+fn tokens_of_attention_may_differ_from_run_to_run() {
+    let mut expr = Expr::default();
+    let (queries, keys) = (Size::dim(0), Size::dim(1));
+    let q = expr.input(0, DType::F32, &[size(4), queries.clone(), size(4)]);
+    let [k, v] = [1, 2].map(|slot| expr.input(slot, DType::F32, &[size(2), keys.clone(), size(4)]));
+    let attention = Attention { causal: true, position: &keys - &queries, ..plain() };
+    let y = expr.attention(attention, &[q, k, v]);
+    for dims in [[1, 1], [1, 6], [3, 7], [5, 5], [4, 2]] {
+        let counts = [16 * dims[0], 8 * dims[1], 8 * dims[1]];
+        let contents: Vec<Vec<f64>> =
+            counts.iter().enumerate().map(|(slot, count)| numbers(*count as usize, slot)).collect();
+        check(expr.clone(), &[y], &contents, &dims);
+    }
+}
