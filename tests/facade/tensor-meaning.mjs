@@ -227,6 +227,11 @@ class Evaluation {
       case 'expand': return fill((place) => aligned(x, place));
       case 'permute': return fill((place) => read(x, attributes.map((_, axis) => place[attributes.indexOf(axis)])));
       case 'slice': return fill((place) => read(x, place.map((i, axis) => attributes[axis] + i * attributes[axis + place.length])));
+      case 'setSlice':
+        return fill((place) => {
+          const within = place.map((i, axis) => i - attributes[axis]);
+          return within.every((i, axis) => i >= 0 && i < y.shape[axis]) ? read(y, within) : read(x, place);
+        });
       case 'pad': {
         const [border, ...before] = attributes;
         return fill((place) => {

@@ -49,7 +49,7 @@ const OPERATIONS = [
   (x, y, { axis, whole }) => x.indexSelect(T.arange(3, 'i32').sub(whole(0, 3)), axis(x)),
   (x, y, { whole }) => x.indexAdd(T.arange(2, 'i32').mul(whole(0, 1)), x.slice([0, 2])),
   (x, y, { whole }) => x.gather(T.iota(x.shape, 0, 'i32').sub(whole(0, 2)), 0),
-  (x, y) => x.setSlice(x.shape.map(() => 0), y),
+  (x, y) => x.setSlice([-1], y.slice([-1])),
   (x, y) => x.matmul(y),
   (x) => x.matmul(x.T),
   (x) => T.layerNorm(x),

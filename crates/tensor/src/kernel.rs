@@ -85,6 +85,8 @@ pub struct Elements {
     pub space: Vec<Extent>,
     /// What is written.
     pub stores: Vec<Store>,
+    /// Whether the stores write all of their buffers, so that what lies beyond the last element is padding.
+    pub fills: bool,
 }
 
 /// A value that is written to an element of a buffer.

@@ -89,7 +89,7 @@ impl Sample {
     }
 
     pub fn elements(self, name: &str, space: &[Extent], stores: Vec<Store>) -> Kernel {
-        self.kernel(name, Body::Elements(Elements { space: space.to_vec(), stores }))
+        self.kernel(name, Body::Elements(Elements { space: space.to_vec(), stores, fills: true }))
     }
 }
 

@@ -38,6 +38,7 @@
 //! | 20 scatter, 21 index put | axis, combine (0 set, 1 add, 2 mul, 3 min, 4 max) |
 //! | 22 gradient | |
 //! | 23 argsort | how many low bits of the keys count, 1 to 32 |
+//! | 24 set slice | starts (positions in sizes) |
 //! | 25 attention | 1 if causal, position (in sizes), scale, window + 1 or 0 without one, softcap or 0 without one |
 //! | 27 dequantize | bits (4 or 8) |
 //!
@@ -339,6 +340,7 @@ impl Reader<'_> {
             19 => Op::MatMul,
             20 => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
             21 => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
+            24 => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             23 => match self.index(33)? {
                 0 => return Err(self.error("counts no bits")),
                 bits => Op::Argsort { bits },

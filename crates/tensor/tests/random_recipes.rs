@@ -116,7 +116,7 @@ impl Recording {
         let axis = c[2] % rank.max(1);
         let extent = shape.get(axis as usize).and_then(Size::known);
         let has_axis = rank > 0;
-        Some(match c[0] % 18 {
+        Some(match c[0] % 19 {
             0 | 1 => self.binary(x, c),
             2 => self.comparison(x, c),
             3 => self.selection(x, c),
@@ -183,6 +183,15 @@ impl Recording {
                 self.limited(product, LIMIT)
             }
             17 if has_axis => self.put(x, axis, c),
+            18 if has_axis => {
+                let part = self.slice(x, axis as usize, c);
+                let count = self.shape(part)[axis as usize].clone();
+                let mut starts = vec![size(0); rank as usize];
+                if let Some(left) = (&shape[axis as usize] - &count).known().filter(|left| *left > 0) {
+                    starts[axis as usize] = size(i64::from(c[7]) % (left + 1));
+                }
+                self.expr.set_slice(x, starts, part)
+            }
             _ => return None,
         })
     }

@@ -107,6 +107,12 @@ impl Expr {
         self.add_op(Op::Slice { starts, steps }, &[x], self.dtype(x), shape)
     }
 
+    /// `x` with the part that begins at some places replaced.
+    pub fn set_slice(&mut self, x: TensorId, starts: Vec<Size>, source: TensorId) -> TensorId {
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::SetSlice { starts, slot: None }, &[x, source], self.dtype(x), shape)
+    }
+
     /// `x` in another shape, so much further along each axis, with zeros around.
     pub fn pad_with_zeros(&mut self, x: TensorId, before: Vec<Size>, shape: &[Size]) -> TensorId {
         if self.shape(x) == shape && before.iter().all(|before| before.is(0)) {

@@ -110,6 +110,7 @@ impl Op {
             Op::Attention(_) => "attention",
             Op::Scatter(..) => "scatter",
             Op::IndexPut(..) => "put slices",
+            Op::SetSlice { .. } => "set slice",
             Op::Argsort { .. } => "argsort",
             Op::Place => "place",
             Op::Dequantize(_) => "dequantize",
@@ -132,9 +133,13 @@ impl Op {
             Op::Elementwise(op) => Some(op.arity()),
             Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
             Op::Argsort { .. } => Some(1),
-            Op::Gather(_) | Op::GatherElements(_) | Op::MatMul | Op::Place | Op::Dequantize(_) | Op::Gradient => {
-                Some(2)
-            }
+            Op::Gather(_)
+            | Op::GatherElements(_)
+            | Op::MatMul
+            | Op::SetSlice { .. }
+            | Op::Place
+            | Op::Dequantize(_)
+            | Op::Gradient => Some(2),
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
             Op::Concat(_) | Op::Attention(_) => None,
@@ -239,6 +244,7 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let combines = own != DType::Bool || !matches!(combine, Combine::Add | Combine::Mul);
             operands[0].dtype == own && is_index(operands[1]) && operands[2].dtype == own && combines
         }
+        Op::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
         Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
         Op::Place => operands[0].dtype == own && operands[1].dtype == DType::U32 && own.bytes() == 4,
         Op::Dequantize(_) => own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == DType::F16,
@@ -335,6 +341,16 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let indices = &operands[1].shape;
             ensure(own == of && indices.len() == 1, SHAPES)?;
             ensure(operands[2].shape == replaced(of, *axis, indices), SHAPES)
+        }
+        Op::SetSlice { starts, .. } => {
+            ensure(own == of && starts.len() == of.len() && operands[1].shape.len() == of.len(), SHAPES)?;
+            for ((start, part), extent) in starts.iter().zip(&operands[1].shape).zip(of) {
+                let end = (start + part).known();
+                let is_within = start.known().is_none_or(|start| start >= 0)
+                    && end.zip(extent.known()).is_none_or(|(end, extent)| end <= extent);
+                ensure(is_within, "a part goes beyond the axis")?;
+            }
+            Ok(())
         }
         Op::Argsort { .. } => {
             ensure(own.len() == of.len() && rank > 0, SHAPES)?;

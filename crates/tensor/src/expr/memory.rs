@@ -17,6 +17,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::IndexPut(..)
         | Op::Argsort { .. }
         | Op::Place
+        | Op::SetSlice { slot: Some(_), .. }
         | Op::Gradient => true,
         Op::Constant(_)
         | Op::Extent(_)
@@ -27,6 +28,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Expand
         | Op::Permute(_)
         | Op::Slice { .. }
+        | Op::SetSlice { slot: None, .. }
         | Op::Pad { .. }
         | Op::Concat(_)
         | Op::Windows { .. }
@@ -37,10 +39,10 @@ pub fn has_memory(op: &Op) -> bool {
 }
 
 /// The type in which a tensor stands in memory: what a reduction, scan, product or scatter gives is never packed, since its elements are
-/// written one by one.
+/// written one by one. A slot has the type that it was made with.
 pub fn memory_dtype(expr: &Expr, id: TensorId) -> DType {
     let tensor = expr.tensor(id);
-    if matches!(tensor.op, Op::Input(_)) || !has_memory(&tensor.op) {
+    if matches!(tensor.op, Op::Input(_) | Op::SetSlice { .. }) || !has_memory(&tensor.op) {
         return tensor.dtype;
     }
     match tensor.dtype {

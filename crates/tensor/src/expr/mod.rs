@@ -154,6 +154,14 @@ pub enum Op {
     Scatter(u32, Combine),
     /// The first operand with slices of the third put at places along an axis that the second, a vector, says.
     IndexPut(u32, Combine),
+    /// The first operand with the part that begins at some places replaced by the second.
+    SetSlice {
+        /// For each axis.
+        starts: Vec<Size>,
+        /// The slot whose memory it is, where planning found that only the part has to be written: the first operand is then the slot's
+        /// contents before, and readers of the result read the slot. None on tapes, and where it is computed like a view.
+        slot: Option<u32>,
+    },
     /// The places along the last axis of the smallest numbers of each row of u32, in ascending order, as i32; equal numbers keep their order.
     /// There are as many of them as the last axis of the node has, at most all.
     Argsort {

@@ -163,6 +163,7 @@ pub fn name(expr: &Expr, stored: &[bool], prefix: &str, roots: &[TensorId]) -> S
             Op::Elementwise(op) => op.name(),
             Op::Reduce(reduction, _) | Op::Scan { reduction, .. } => reduction.name(),
             Op::Gather(_) | Op::GatherElements(_) => "gather",
+            Op::SetSlice { .. } => "part",
             Op::RandomBits(_) => "random",
             _ => "",
         };

@@ -5,12 +5,12 @@ use residua_base::error::{Error, Result};
 use super::build::{
     Buffers, Built, Destinations, Write, aligned, coordinates, extents, long_axes, name, roots_of, writes,
 };
-use super::group::is_packed;
+use super::group::{is_packed, points};
 use crate::expr::{Expr, Op, TensorId};
 use crate::kernel::{Body, Elements, Extent, Kernel};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
-use crate::scalar::Id;
+use crate::scalar::{Id, Op as Scalar};
 use crate::size::Size;
 
 /// The kernel of a group of tensors that are computed point by point.
@@ -19,7 +19,16 @@ pub fn elements(expr: &Expr, stored: &[bool], roots: &[TensorId], destinations: 
     let Body::Elements(body) = &built.kernel.body else { return Ok(built) };
     let packs = body.stores.iter().any(|store| is_packed(built.kernel.buffers[store.buffer as usize].dtype));
     // Elements that share words are written by the thread that has all of them, which needs one axis.
-    if packs && body.space.len() > 1 { elements_of(expr, stored, roots, destinations, true) } else { Ok(built) }
+    if packs && !has_gaps(expr, roots) && body.space.len() > 1 {
+        elements_of(expr, stored, roots, destinations, true)
+    } else {
+        Ok(built)
+    }
+}
+
+/// Whether some root is a part of a larger tensor: there are other elements between its rows, and after the last one.
+fn has_gaps(expr: &Expr, roots: &[TensorId]) -> bool {
+    roots.iter().any(|root| points(expr, *root) != expr.tensor(*root).shape)
 }
 
 fn elements_of(
@@ -30,7 +39,7 @@ fn elements_of(
     is_linear: bool,
 ) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
-    let shape = expr.tensor(*roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).shape.clone();
+    let shape = points(expr, *roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).to_vec();
     let mut all = Vec::new();
     let mut space = vec![Size::product(&shape)];
     let mut long = Vec::new();
@@ -39,7 +48,7 @@ fn elements_of(
         (space, long) = (extents, long_axes(&shape, &at));
     }
     for root in roots {
-        let own = &expr.tensor(*root).shape;
+        let own = points(expr, *root);
         if is_linear {
             let place = lowering.graph.coordinate(0);
             let value = lowering.computed(*root, &flat(own.len(), place))?;
@@ -51,6 +60,10 @@ fn elements_of(
             let at = aligned(&mut lowering, own, &long);
             if matches!(expr.tensor(*root).op, Op::Place) {
                 place(&mut lowering, *root, &at, destinations, &mut all)?;
+                continue;
+            }
+            if let Op::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
+                part(&mut lowering, *root, &at, starts, destinations, &mut all)?;
                 continue;
             }
             let value = lowering.computed(*root, &Index::Coordinates(at.clone()))?;
@@ -72,7 +85,7 @@ fn elements_of(
         buffers: buffers.buffers,
         sizes,
         graph,
-        body: Body::Elements(Elements { space, stores }),
+        body: Body::Elements(Elements { space, stores, fills: !has_gaps(expr, roots) }),
         guard: None,
     };
     Ok(Built { kernel, memories: buffers.memories })
@@ -93,6 +106,28 @@ fn place(
     let index = lowering.value(places, Index::Coordinates(at.to_vec()))?;
     let dtype = lowering.expr.tensor(id).dtype;
     writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype, index, value }));
+    Ok(())
+}
+
+/// What writes an element of a part to its place in the whole.
+fn part(
+    lowering: &mut Lowering,
+    id: TensorId,
+    at: &[Id],
+    starts: &[Size],
+    destinations: Destinations,
+    writes: &mut Vec<Write>,
+) -> Result<()> {
+    let expr = lowering.expr;
+    let tensor = expr.tensor(id);
+    let value = lowering.value(tensor.operands[1], Index::Coordinates(at.to_vec()))?;
+    let mut places = Vec::with_capacity(at.len());
+    for (coordinate, start) in at.iter().zip(starts) {
+        let start = lowering.size(start);
+        places.push(lowering.graph.apply(Scalar::IntAdd, &[*coordinate, start]));
+    }
+    let index = lowering.linear_of(&places, &tensor.shape);
+    writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype: tensor.dtype, index, value }));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Operations that one kernel computes.
 
 use crate::dtype::DType;
-use crate::expr::TensorId;
+use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
 
 /// Operations that one kernel computes.
@@ -86,6 +86,24 @@ impl Group {
             Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
             Group::Scatter { scatter } => vec![*scatter],
         }
+    }
+}
+
+/// Extents of the points at which a kernel computes a tensor: of one that replaces a part of a slot, those of the part.
+pub fn points(expr: &Expr, id: TensorId) -> &[Size] {
+    let tensor = expr.tensor(id);
+    match tensor.op {
+        Op::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
+        _ => &tensor.shape,
+    }
+}
+
+/// The slot in whose memory a tensor stands: an input, or one of which parts were replaced.
+pub fn slot_of(expr: &Expr, id: TensorId) -> Option<u32> {
+    match expr.tensor(id).op {
+        Op::Input(slot) => Some(slot),
+        Op::SetSlice { slot, .. } => slot,
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use residua_base::error::Result;
 
-use super::group::{Group, RowGroup, is_packed, without_ones};
+use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
 use super::{elements, product, rows};
 use crate::expr::{Expr, Op, TensorId};
@@ -153,6 +153,17 @@ impl Groups<'_> {
         reads.len() + written <= self.target.most_buffers as usize
     }
 
+    /// Whether no slot of which either writes a part is read or written by the other too: what is there before and what is there afterwards are
+    /// one memory, of which a kernel can read one state alone.
+    fn is_apart(&self, group: usize, id: TensorId) -> bool {
+        let slots_of = |ids: &[TensorId]| ids.iter().filter_map(|id| slot_of(self.expr, *id)).collect::<Vec<u32>>();
+        let members = slots_of(&self.groups[group].members());
+        let own = slot_of(self.expr, id);
+        let all_of_group = [members.as_slice(), &slots_of(&self.reads(group))].concat();
+        let leaves = slots_of(&self.leaves[id.0 as usize]);
+        own.is_none_or(|slot| !all_of_group.contains(&slot)) && !leaves.iter().any(|slot| members.contains(slot))
+    }
+
     /// The groups that write something which a tensor reads, the last first.
     fn sources(&self, id: TensorId) -> Vec<usize> {
         let mut sources: Vec<usize> =
@@ -243,11 +254,11 @@ impl Groups<'_> {
     fn join_elements(&mut self, id: TensorId) -> Result<Option<usize>> {
         let (expr, stored) = (self.expr, self.stored);
         let tensor = expr.tensor(id);
-        let shape = without_ones(&tensor.shape);
+        let shape = without_ones(points(expr, id));
         for group in self.sources(id) {
             let is_of_elements = matches!(self.groups[group], Group::Elements { .. });
-            let needs_elements = is_packed(tensor.dtype) || tensor.op == Op::Place;
-            if needs_elements && !is_of_elements || !self.is_free(group, id) {
+            let needs_elements = is_packed(tensor.dtype) || matches!(tensor.op, Op::Place | Op::SetSlice { .. });
+            if needs_elements && !is_of_elements || !self.is_apart(group, id) || !self.is_free(group, id) {
                 continue;
             }
             let joined = match &self.groups[group] {
@@ -279,7 +290,7 @@ impl Groups<'_> {
                 }
                 Group::Elements { roots } => {
                     let joined = [roots.as_slice(), &[id]].concat();
-                    let fits = without_ones(&expr.tensor(roots[0]).shape) == shape;
+                    let fits = without_ones(points(expr, roots[0])) == shape;
                     if !fits || !elements::elements_read_each_other_in_place(expr, stored, &joined)? {
                         continue;
                     }
@@ -291,10 +302,13 @@ impl Groups<'_> {
             return Ok(Some(group));
         }
         let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
+        // Parts of one shape need no common source: a dispatch costs more than what they share.
+        let is_part = |id: TensorId| matches!(expr.tensor(id).op, Op::SetSlice { .. });
         let fits = |group: usize| match &self.groups[group] {
             Group::Elements { roots } => {
-                without_ones(&expr.tensor(roots[0]).shape) == shape
-                    && reads(group)
+                without_ones(points(expr, roots[0])) == shape
+                    && (reads(group) || is_part(id) && is_part(roots[0]))
+                    && self.is_apart(group, id)
                     && !self.sources(id).contains(&group)
                     && self.is_free(group, id)
             }

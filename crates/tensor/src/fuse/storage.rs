@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::group::points;
 use crate::expr::{Elementwise, Expr, Op, TensorId, has_memory};
 use crate::size::Size;
 
@@ -42,7 +43,7 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
     store_factors(expr, target, &mut stored);
-    store_what_is_used_often(expr, &counts, target, &mut stored);
+    store_what_is_used_often(expr, &counts, target, most_dims, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
 }
@@ -137,7 +138,12 @@ fn operations(op: &Op) -> f64 {
             | Elementwise::Pow => 25.0,
         },
         Op::RandomBits(_) => 80.0,
-        Op::Pad { .. } | Op::Concat(_) | Op::Gather(_) | Op::GatherElements(_) | Op::Dequantize(_) => 4.0,
+        Op::Pad { .. }
+        | Op::SetSlice { slot: None, .. }
+        | Op::Concat(_)
+        | Op::Gather(_)
+        | Op::GatherElements(_)
+        | Op::Dequantize(_) => 4.0,
         Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
         Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
         Op::Input(_)
@@ -151,11 +157,12 @@ fn operations(op: &Op) -> f64 {
         | Op::IndexPut(..)
         | Op::Argsort { .. }
         | Op::Place
+        | Op::SetSlice { slot: Some(_), .. }
         | Op::Gradient => 0.0,
     }
 }
 
-fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored: &mut [bool]) {
+fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_dims: &[u32], stored: &mut [bool]) {
     // Work and numbers read for one element, as if nothing but what must have memory had it.
     let mut work: Vec<(f64, f64)> = Vec::with_capacity(expr.nodes.len());
     for (place, tensor) in expr.nodes.iter().enumerate() {
@@ -192,7 +199,8 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored
         }
         let own: Vec<Use> = if stored[place] {
             let space = space_of(expr, tensor, &mut spaces);
-            vec![Use { space, path: 0, points: counts[place] }]
+            let points = Size::product(points(expr, TensorId(place as u32))).at(most_dims).max(0) as f64;
+            vec![Use { space, path: 0, points }]
         } else {
             uses[place].clone()
         };
@@ -217,6 +225,7 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, stored
 fn space_of<'a>(expr: &'a Expr, tensor: &'a crate::expr::Tensor, spaces: &mut Vec<&'a [Size]>) -> u32 {
     let shape: &[Size] = match &tensor.op {
         Op::Reduce(..) | Op::Fold { .. } => &expr.tensor(tensor.operands[0]).shape,
+        Op::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
         _ => &tensor.shape,
     };
     let place = spaces.iter().position(|known| *known == shape).unwrap_or_else(|| {

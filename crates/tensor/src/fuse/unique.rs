@@ -66,6 +66,7 @@ fn kind(op: &Op) -> u8 {
         Op::Gradient => 22,
         Op::Argsort { .. } => 23,
         Op::Place => 24,
+        Op::SetSlice { .. } => 26,
         Op::Attention(_) => 25,
         Op::Dequantize(_) => 27,
     }

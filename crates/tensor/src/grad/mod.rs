@@ -213,6 +213,7 @@ impl PullBack<'_> {
                 self.only(node)
             }
             Op::Slice { starts, steps } => self.slice(&starts, &steps),
+            Op::SetSlice { starts, .. } => self.set_slice(&starts),
             Op::Pad { before, border } => self.pad(&before, border),
             Op::Concat(axis) => self.concat(axis),
             Op::Windows { axis, step, dilation } => self.windows(axis, step, dilation),

@@ -38,6 +38,21 @@ impl PullBack<'_> {
         self.only_guarded(node)
     }
 
+    /// The first operand gets what stands outside of the part, the second what stands in it.
+    pub(super) fn set_slice(&mut self, starts: &[Size]) -> Shares {
+        let (adjoint, dtype, part) = (self.adjoint.node, self.dtype(), self.shape(1));
+        let outside = self.wanted[0].then(|| {
+            let zeros = self.expr().full(0.0, dtype, &part);
+            Adjoint { node: self.expr().set_slice(adjoint, starts.to_vec(), zeros), guarded: true }
+        });
+        let inside = self.wanted[1].then(|| {
+            let steps = vec![1; part.len()];
+            let node = self.expr().slice(adjoint, starts.to_vec(), steps, part);
+            Adjoint { node, guarded: self.adjoint.guarded }
+        });
+        vec![outside, inside]
+    }
+
     /// For each place p of an axis the i < count with start + i · step = p, else an index beyond.
     fn element_from(&mut self, extent: &Size, start: &Size, step: i64, count: &Size) -> TensorId {
         let places = self.expr().iota(0, DType::I32, std::slice::from_ref(extent));

@@ -119,7 +119,7 @@ impl<'a> Lowering<'a> {
     fn load(&mut self, id: TensorId, address: Id) -> Id {
         let dtype = memory_dtype(self.expr, id);
         let memory = match self.expr.tensor(id).op {
-            Op::Input(slot) => Memory::Slot(slot),
+            Op::Input(slot) | Op::SetSlice { slot: Some(slot), .. } => Memory::Slot(slot),
             _ => Memory::Tensor(id),
         };
         let buffer = self.buffer(memory, dtype);
@@ -207,6 +207,7 @@ impl<'a> Lowering<'a> {
             | Op::Expand
             | Op::Permute(_)
             | Op::Slice { .. }
+            | Op::SetSlice { slot: None, .. }
             | Op::Pad { .. }
             | Op::Concat(_)
             | Op::Windows { .. }
@@ -224,6 +225,7 @@ impl<'a> Lowering<'a> {
             | Op::IndexPut(..)
             | Op::Argsort { .. }
             | Op::Place
+            | Op::SetSlice { slot: Some(_), .. }
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
     }

@@ -40,6 +40,7 @@ impl Lowering<'_> {
                 at[*axis as usize] = self.graph.apply(Scalar::IntAdd, &[place, within]);
                 self.value(operand, Index::Coordinates(at))
             }
+            Op::SetSlice { starts, .. } => self.with_part(id, at, starts),
             Op::Pad { before, border } => self.padded(id, &at, before, *border),
             Op::Concat(axis) => self.concatenated(&tensor.operands, *axis as usize, &at),
             Op::Gather(axis) => {
@@ -162,6 +163,39 @@ impl Lowering<'_> {
                 Ok(self.graph.apply(Scalar::Select, &[is_within, value, beyond]))
             }
         }
+    }
+
+    /// An element of the part that replaces another, or of what it is put into.
+    fn with_part(&mut self, id: TensorId, at: Vec<Id>, starts: &[Size]) -> Result<Id> {
+        let expr = self.expr;
+        let tensor = expr.tensor(id);
+        let (base, part) = (tensor.operands[0], tensor.operands[1]);
+        let mut is_within: Option<Id> = None;
+        let mut places = at.clone();
+        for (axis, (start, extent)) in starts.iter().zip(&expr.tensor(part).shape).enumerate() {
+            if start.is(0) && *extent == tensor.shape[axis] {
+                continue;
+            }
+            let (start, extent) = (self.size(start), self.size(extent));
+            let graph = &mut self.graph;
+            // A place before the part is a large u32.
+            let place = graph.apply(Scalar::IntSub, &[at[axis], start]);
+            let within = graph.apply(Scalar::Lt, &[place, extent]);
+            is_within = Some(match is_within {
+                None => within,
+                Some(known) => graph.apply(Scalar::And, &[known, within]),
+            });
+            let zero = graph.u32(0);
+            places[axis] = graph.apply(Scalar::Select, &[within, place, zero]);
+        }
+        // A part without elements has no first one to read.
+        if expr.tensor(part).shape.iter().any(|extent| extent.is(0)) {
+            return self.value(base, Index::Coordinates(at));
+        }
+        let inside = self.value(part, Index::Coordinates(places))?;
+        let Some(is_within) = is_within else { return Ok(inside) };
+        let outside = self.value(base, Index::Coordinates(at))?;
+        Ok(self.graph.apply(Scalar::Select, &[is_within, inside, outside]))
     }
 
     /// The place of an axis that stands for one which may lie beyond its border.

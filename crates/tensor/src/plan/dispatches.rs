@@ -28,6 +28,17 @@ pub struct Dispatches {
     pub copies: Vec<(TensorId, u32)>,
 }
 
+/// Kernels in order, or why there is no order.
+pub enum Ordered {
+    /// They are in order.
+    Dispatches(Dispatches),
+    /// Parts of a slot are written, and a kernel needs both what it held before and what is computed from it afterwards.
+    Conflict {
+        /// Which.
+        slot: u32,
+    },
+}
+
 /// Threads that keep a device busy.
 const BUSY_THREADS: i64 = 32_768;
 /// Points of a block of a row that is the innermost axis.
@@ -38,7 +49,7 @@ const MOST_BLOCKS: i64 = 1024;
 const SHORT_BLOCK: i64 = 256;
 
 /// Fuses a recipe and puts its kernels in order.
-pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Dispatches> {
+pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Ordered> {
     let Prepared { expr, results, assignments } = prepared;
     let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).collect();
     let stored = stored(expr, &roots, target, most_dims);
@@ -59,6 +70,12 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     let mut before: Vec<Vec<usize>> = (0..count).map(|group| groups.before(group)).collect();
     let mut copies = Vec::new();
     for (slot, value) in assignments {
+        if matches!(expr.tensor(*value).op, Op::SetSlice { slot: Some(_), .. }) {
+            if !work.writes_parts_after_reads(*slot, *value, &mut before)? {
+                return Ok(Ordered::Conflict { slot: *slot });
+            }
+            continue;
+        }
         let writer = groups.of[value.0 as usize];
         let input =
             expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot)).map(|place| TensorId(place as u32));
@@ -85,7 +102,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     for group in order(&before) {
         built.extend(work.kernels(group, &copies)?);
     }
-    Ok(Dispatches { built, copies })
+    Ok(Ordered::Dispatches(Dispatches { built, copies }))
 }
 
 /// Groups after all that they wait for, otherwise in their own order.
@@ -127,6 +144,9 @@ struct Work<'a> {
 impl Work<'_> {
     /// Where a tensor is written.
     fn destinations(&self, id: TensorId, copies: &[(TensorId, u32)]) -> Vec<Memory> {
+        if let Op::SetSlice { slot: Some(slot), .. } = self.prepared.expr.tensor(id).op {
+            return vec![Memory::Slot(slot)];
+        }
         let slots = self.in_place.iter().filter(|(_, value)| *value == id).map(|(slot, _)| Memory::Slot(*slot));
         let mut destinations: Vec<Memory> = slots.collect();
         let has_own = self.prepared.results.contains(&id)
@@ -136,6 +156,29 @@ impl Work<'_> {
             destinations.push(Memory::Tensor(id));
         }
         destinations
+    }
+
+    /// Lets each kernel that writes a part of a slot wait for those that read what the slot held before it. Returns false if one of these waits
+    /// for it, or if the kernel itself reads other elements of the slot than it writes.
+    fn writes_parts_after_reads(&mut self, slot: u32, last: TensorId, before: &mut [Vec<usize>]) -> Result<bool> {
+        let expr = &self.prepared.expr;
+        let mut part = last;
+        while let Op::SetSlice { slot: Some(_), .. } = expr.tensor(part).op {
+            let held = expr.tensor(part).operands[0];
+            if let Some(writer) = self.groups.of[part.0 as usize] {
+                let count = before.len();
+                let readers: Vec<usize> =
+                    (0..count).filter(|group| *group != writer && self.groups.reads(*group).contains(&held)).collect();
+                if readers.iter().any(|reader| waits_for(count, &|group| before[group].clone(), *reader, writer))
+                    || !self.reads_where_it_writes(writer, slot)?
+                {
+                    return Ok(false);
+                }
+                before[writer].extend(readers);
+            }
+            part = held;
+        }
+        Ok(true)
     }
 
     /// Whether a group that writes a slot reads it at the same elements alone.

@@ -19,14 +19,21 @@ mod prepare;
 mod sort;
 mod steps;
 
+use dispatches::Ordered;
 pub use steps::{GRAIN, Place, Plan, Step, padded};
 
 impl Plan {
     /// The plan of a recipe without derivatives.
     pub fn new(recipe: &Recipe, target: &Target) -> Result<Plan> {
-        let prepared = prepare::prepare(recipe, target);
-        let dispatches = dispatches::dispatches(&prepared, target, &recipe.dims)?;
-        Ok(memory::place(&prepared, dispatches, &recipe.dims))
+        // Slots that are not written by parts, since no order of the kernels keeps what they held for those that read it.
+        let mut whole = Vec::new();
+        loop {
+            let prepared = prepare::prepare(recipe, target, &whole);
+            match dispatches::dispatches(&prepared, target, &recipe.dims)? {
+                Ordered::Dispatches(dispatches) => return Ok(memory::place(&prepared, dispatches, &recipe.dims)),
+                Ordered::Conflict { slot } => whole.push(slot),
+            }
+        }
     }
 }
 

@@ -17,19 +17,30 @@ pub struct Prepared {
     pub assignments: Vec<(u32, TensorId)>,
 }
 
-/// Makes a recipe without derivatives ready.
-pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
+/// Makes a recipe without derivatives ready. Parts of all slots but some are written where they are.
+pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
     let (composed, roots) = attention::composed(&recipe.expr, roots);
     let split = rewritten(&composed, target, &recipe.dims);
     let (mut expr, mut roots) =
         unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
-    // A root is written by a kernel as what it is: inputs are copied, and numbers that stand as words in memory are packed.
+    let assigned = recipe.assignments.iter().map(|(slot, _)| *slot);
+    for (slot, root) in assigned.clone().zip(roots[recipe.results.len()..].iter().copied()) {
+        if !whole.contains(&slot) {
+            write_parts(&mut expr, slot, root);
+        }
+    }
+    let slots: Vec<Option<u32>> = recipe.results.iter().map(|_| None).chain(assigned.map(Some)).collect();
+    // A root is written by a kernel as what it is: inputs and what stands in another slot are copied, and numbers that stand as words in memory are packed.
     for place in 0..roots.len() {
         let root = roots[place];
-        let is_input = matches!(expr.tensor(root).op, Op::Input(_));
-        if is_input || memory_dtype(&expr, root) != expr.tensor(root).dtype {
+        let is_elsewhere = match expr.tensor(root).op {
+            Op::Input(_) => true,
+            Op::SetSlice { slot: Some(slot), .. } => slots[place] != Some(slot),
+            _ => false,
+        };
+        if is_elsewhere || memory_dtype(&expr, root) != expr.tensor(root).dtype {
             let known = roots[..place].iter().find(|other| expr.tensor(**other).operands == [root]);
             let is_copy = |id: &TensorId| matches!(expr.tensor(*id).op, Op::Elementwise(Elementwise::StopGradient));
             roots[place] = match known.copied().filter(is_copy) {
@@ -45,6 +56,23 @@ pub fn prepare(recipe: &Recipe, target: &Target) -> Prepared {
     let assigned = roots.split_off(recipe.results.len());
     let assignments = recipe.assignments.iter().map(|(slot, _)| *slot).zip(assigned).collect();
     Prepared { expr, results: roots, assignments }
+}
+
+/// Where a slot gets its own contents with parts replaced, one after the other, the parts are written into its memory.
+fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
+    let mut parts = Vec::new();
+    let mut id = root;
+    while let Op::SetSlice { slot: None, .. } = expr.tensor(id).op {
+        parts.push(id);
+        id = expr.tensor(id).operands[0];
+    }
+    if expr.tensor(id).op == Op::Input(slot) {
+        for part in parts {
+            if let Op::SetSlice { slot: memory, .. } = &mut expr.nodes[part.0 as usize].op {
+                *memory = Some(slot);
+            }
+        }
+    }
 }
 
 /// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts and large scatters become scans and permutations,

@@ -11,6 +11,7 @@ use crate::expr::{Expr, TensorId};
 use crate::size::Size;
 
 mod attention;
+mod parts;
 
 const GPU: Target = Target { is_host: false, most_buffers: 8 };
 

@@ -22,7 +22,8 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let copies = copies_of(&values, &roots, last);
     // A store in C order from the start of its buffer may fill the padding.
     let in_order = |id: Id| values.graph.node(id) == Node::Coordinate(0);
-    let overruns = last == 0
+    let overruns = elements.fills
+        && last == 0
         && elements.stores.iter().all(|store| in_order(store.index))
         && loads_are_plain(&values, &roots, last);
     let vectors = |values: &mut Values, count: Count| {

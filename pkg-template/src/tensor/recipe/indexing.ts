@@ -5,10 +5,10 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions } from '../../arguments/options.js';
-import { isSize, minus, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Shape, type Size } from '../size.js';
+import { isSize, minus, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Size } from '../size.js';
 import { expandTo } from './broadcast.js';
 import { apply, cast, where } from './elementwise.js';
-import { constantNode, Node } from './node.js';
+import { Node } from './node.js';
 import { checkAxis, checkType, INDICES, nodeText, operandOf } from './operands.js';
 import { sizeNode } from './reductions.js';
 import { reshaped } from './views.js';
@@ -145,19 +145,8 @@ export function setSlice(x: Node, starts: unknown, source: Node, operation = 'se
   if (source.shape.length !== rank) throw invalidArgument(`${operation}: source`, nodeText(source), `a tensor of rank ${rank}`);
   const from = x.shape.map((size, axis) => startOf(`${operation}: starts[${axis}]`, starts[axis] ?? 0, size, source.shape[axis] as Size));
   if (sameShape(source.shape, x.shape) && from.every((start) => start === 0)) return source;
-  const inside = x.shape.map((size, axis) => {
-    if (from[axis] === 0 && sameSize(size, source.shape[axis] as Size)) return null;
-    const along: Shape = x.shape.map((_, k) => (k === axis ? size : 1));
-    const place = new Node('iota', 'i32', along, [], [axis]);
-    const [start, end] = [from[axis] as Size, plus(from[axis] as Size, source.shape[axis] as Size)];
-    const isBefore = sameSize(end, size) ? null : apply('lt', [place, sizeNode(end, 'i32')]);
-    const isAfter = start === 0 ? null : apply('gte', [place, sizeNode(start, 'i32')]);
-    return isBefore === null ? isAfter : isAfter === null ? isBefore : apply('and', [isAfter, isBefore]);
-  });
-  const mask = inside.filter((each) => each !== null).reduce<Node | null>((all, each) => (all === null ? each : apply('and', [all, each])), null);
   const bounds = from.flatMap((start, axis) => [start, minus(x.shape[axis] as Size, plus(start, source.shape[axis] as Size))]);
-  const moved = new Node('pad', x.dtype, x.shape, [source, constantNode(0, x.dtype)], [0, ...from.map((size) => ({ size }))], null, bounds);
-  return mask === null ? moved : where(mask, moved, x, operation);
+  return new Node('setSlice', x.dtype, x.shape, [x, source], from.map((size) => ({ size })), null, bounds);
 }
 
 function startOf(argument: string, start: unknown, size: Size, part: Size): Size {

@@ -32,6 +32,7 @@ export const OP = {
   indexPut: 21,
   gradient: 22,
   argsort: 23,
+  setSlice: 24,
   attention: 25,
   dequantize: 27,
 } as const;

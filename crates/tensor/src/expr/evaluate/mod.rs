@@ -170,6 +170,19 @@ impl Node<'_> {
             Op::Attention(attention) => self.attention(shape, attention),
             Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
             Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
+            Op::SetSlice { starts, .. } => {
+                let starts: Vec<i64> = starts.iter().map(|start| self.size(start)).collect();
+                Array::of(shape, |at| {
+                    let part = self.operand(1);
+                    let within = at.iter().zip(&starts).map(|(at, start)| usize::try_from(*at as i64 - start));
+                    match within.collect::<std::result::Result<Vec<usize>, _>>() {
+                        Ok(within) if within.iter().zip(&part.shape).all(|(at, extent)| at < extent) => {
+                            part.at(&within)
+                        }
+                        _ => self.operand(0).at(at),
+                    }
+                })
+            }
             Op::Argsort { .. } => self.argsort(shape),
             Op::Place => {
                 let (x, places) = (self.operand(0), self.operand(1));

@@ -68,6 +68,11 @@ fn views() {
         ("slice", &[4, -1], |e, x, _| e.slice(x, sizes(&[1, 0]), vec![1, 1], sizes(&[2, -1]))),
         ("slice with steps", &[7, 4], |e, x, _| e.slice(x, sizes(&[1, 3]), vec![2, -1], sizes(&[3, 3]))),
         ("slice backwards with steps", &[8], |e, x, _| e.slice(x, sizes(&[6]), vec![-3], sizes(&[3]))),
+        ("set slice", &[4, -1], |e, x, _| {
+            let part = e.slice(x, sizes(&[1, 0]), vec![1, 1], sizes(&[2, -1]));
+            let cubed = cube(e, part);
+            e.set_slice(x, sizes(&[2, 0]), cubed)
+        }),
         ("pad", &[2, -1], |e, x, zero| {
             let op = Op::Pad { before: sizes(&[1, -1]), border: Border::Constant };
             of(e, op, &[x, zero], &[4, 9])

@@ -23,6 +23,7 @@ fn values(op: Real, points: &[Vec<f32>]) -> Vec<f32> {
         sizes: Vec::new(),
         graph,
         body: Body::Elements(Elements {
+            fills: true,
             space: vec![Extent::Known(points.len() as u32)],
             stores: vec![Store { buffer: arity as u32, index, value }],
         }),
