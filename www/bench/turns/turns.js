@@ -20,9 +20,11 @@ function open(build) {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => reject(new Error(`${build} did not load within 60 s`)), 60_000);
     window.addEventListener('message', ({ source, data }) => {
-      if (source !== frame.contentWindow || data !== 'ready') return;
+      const { failure } = data;
+      if (source !== frame.contentWindow || (data !== 'ready' && failure === undefined)) return;
       clearTimeout(late);
-      resolve(frame.contentWindow.build);
+      if (failure === undefined) resolve(frame.contentWindow.build);
+      else reject(new Error(`${build} did not load: ${failure}`));
     });
     document.body.append(frame);
   });
@@ -82,6 +84,6 @@ if (query.has('a') && query.has('b')) {
   } catch (error) {
     element('failure').textContent = error?.message ?? String(error);
     element('failure').hidden = false;
-    await post('/result', JSON.stringify({ page: 'turns', error: String(error?.stack ?? error) }));
+    await post('/result', JSON.stringify({ page: 'turns', error: `${error?.message ?? error}\n${error?.stack ?? ''}` }));
   }
 }
