@@ -1,22 +1,30 @@
 /**
- * The libraries of the benchmark of tensors, each behind `prepare(work, operands)` → `{ run, read, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with the mean
- * of the last result's elements, `finish()` when all that was submitted is done, `gpuMs(count)` with the milliseconds of the GPU for one of so many runs, or null where the library has no clock for that.
+ * The libraries of the benchmark of tensors, each behind `prepare(work, operands)` → `{ run, read, weighted, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with
+ * the mean of the last result's elements, `weighted(factors, shape)` with that of their products with factors, `finish()` when all that was submitted is done, `gpuMs(count)` with the
+ * milliseconds of the GPU for one of so many runs, or null where the library has no clock for that. A rejected `prepare` keeps nothing.
  */
 import * as tensor from 'residua/tensor';
 import { jaxOnGpu } from '../contenders/jax.js';
 import { peer } from '../contenders/peers.js';
 import { tfjsOnGpu } from '../contenders/tfjs.js';
 
+/** Operands of a work for a library: its inputs and the constants that this library takes. */
+const operandsOf = (work, library, operands) => [...work.inputs.map((shape, k) => ({ values: operands[k], shape, dtype: 'f32' })), ...(work.constants?.[library] ?? [])];
+
 /** residua on an engine. A device of its own has a clock for each kernel, which costs a pass for each; the others run without. */
 export const residua = (backend) => ({
   name: `residua ${backend.toUpperCase()}`,
   async prepare(work, operands) {
     const device = await tensor.Device.create({ backend });
-    const program = await compile(device, work, operands);
+    const program = await compile(device, work, operands).catch((error) => {
+      device.dispose();
+      throw error;
+    });
     return {
       run: () => void program.run(),
       // A scalar is read as it is; of another result the mean is computed first.
       read: () => (program.outputs.rank === 0 ? program.outputs : program.outputs.mean()).item(),
+      weighted: (factors, shape) => program.outputs.mul(device.tensor(factors, shape)).mean().item(),
       // A read comes after all that was submitted before it.
       finish: () => device.synchronize(),
       gpuMs: backend === 'gpu' && device.features.timestamps ? (count) => clocked(work, operands, count) : () => null,
@@ -25,8 +33,8 @@ export const residua = (backend) => ({
   },
 });
 
-const compile = (device, work, operands) => {
-  const inputs = work.inputs.map((shape, k) => device.tensor(operands[k], shape));
+const compile = async (device, work, operands) => {
+  const inputs = operandsOf(work, 'residua', operands).map(({ values, shape, dtype }) => device.tensor(values, shape, dtype));
   return device.compile({}, () => work.residua(tensor, inputs));
 };
 
@@ -50,7 +58,13 @@ const tfjsOf = (name, load, hasClock) => ({
   name,
   async prepare(work, operands) {
     const tf = await load();
-    const inputs = work.inputs.map((shape, k) => tf.tensor(operands[k], shape));
+    const inputs = [];
+    try {
+      for (const { values, shape, dtype } of operandsOf(work, 'tfjs', operands)) inputs.push(tf.tensor(values, shape, dtype === 'f32' ? 'float32' : 'int32'));
+    } catch (error) {
+      tf.dispose(inputs);
+      throw error;
+    }
     let last = null;
     const run = () => {
       last?.dispose();
@@ -60,6 +74,12 @@ const tfjsOf = (name, load, hasClock) => ({
       run,
       async read() {
         const mean = tf.tidy(() => tf.mean(last));
+        const [value] = await mean.data();
+        mean.dispose();
+        return value;
+      },
+      async weighted(factors, shape) {
+        const mean = tf.tidy(() => tf.mean(tf.mul(last, tf.tensor(factors, shape))));
         const [value] = await mean.data();
         mean.dispose();
         return value;
@@ -97,23 +117,40 @@ export const jax = {
   name: 'jax-js',
   async prepare(work, operands) {
     const jax = await jaxOnGpu();
-    const inputs = work.inputs.map((shape, k) => jax.numpy.array(operands[k]).reshape(shape));
+    const inputs = [];
+    try {
+      for (const { values, shape } of operandsOf(work, 'jax', operands)) inputs.push(jax.numpy.array(values).reshape(shape));
+    } catch (error) {
+      for (const array of inputs) array.dispose();
+      throw error;
+    }
     const compiled = jax.jit((...arrays) => work.jax(jax, arrays));
     // A result that is disposed before it is needed is never computed, so those of a row of runs are kept until they are done.
     let pending = [];
+    let last = null;
     const clear = () => {
       for (const array of pending) array.dispose();
       pending = [];
     };
     return {
-      run: () => void pending.push(compiled(...inputs.map((array) => array.ref))),
+      run() {
+        const results = [compiled(...inputs.map((array) => array.ref))].flat();
+        pending.push(...results);
+        [last] = results;
+      },
       async read() {
-        const [value] = await jax.numpy.mean(pending.at(-1).ref).data();
+        // Results that nobody waits for would not be computed.
+        const [[value]] = await Promise.all([jax.numpy.mean(last.ref).data(), jax.blockUntilReady(pending)]);
+        clear();
+        return value;
+      },
+      async weighted(factors, shape) {
+        const [value] = await jax.numpy.mean(last.ref.mul(jax.numpy.array(factors).reshape(shape))).data();
         clear();
         return value;
       },
       async finish() {
-        await jax.blockUntilReady(pending.map((array) => array.ref));
+        await jax.blockUntilReady(pending);
         clear();
       },
       gpuMs: () => null,
