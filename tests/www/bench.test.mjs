@@ -10,8 +10,10 @@ import { PlainRigid } from '../../www/bench/plain/rigid.js';
 import { PlainNet } from '../../www/bench/plain/net.js';
 import { plainSprings } from '../../www/bench/plain/springs.js';
 import { gridNearest, readSizes, subdivisionsNearest } from '../../www/bench/sizes.js';
-import { extrapolated, inWords, least, median, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
+import { extrapolated, inWords, least, median, oneOfMany, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
 import { columnsOf } from '../../www/bench/table.js';
+import { mlpStep } from '../../www/bench/tensors/mlp-step.js';
+import { numbersOf, signsOfElements, works } from '../../www/bench/tensors/works.js';
 import { onCpu, residua } from './residua.mjs';
 const { waveSheetWithTopology } = await import('../../www/bench/jobs/sheet-meshes.js');
 const { springMesh } = await import('../../www/bench/jobs/spring-meshes.js');
@@ -29,6 +31,54 @@ test('least, median and differences of numbers are correct', () => {
   assert.equal(vectorDifference([1, 2], [1, 4]), 0.5);
   assert.ok(Number.isNaN(vectorDifference([1], [1, 2])));
   assert.ok(Number.isNaN(vectorDifference([NaN, 1], [1, 1])));
+});
+
+test('a time of runs in a row is a difference of medians, and none where that is not positive', () => {
+  assert.equal(oneOfMany([22, 1000, 22], [2, 2, 900], 20), 1);
+  assert.equal(oneOfMany([3, 3, 3], [3, 4, 2], 20), undefined);
+  assert.equal(oneOfMany([2], [3], 20), undefined);
+});
+
+/** A mean of a result, and that of its elements with signs. */
+const mean = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
+const weighted = (values, shape) => mean(Array.from(signsOfElements(shape), (sign, k) => sign * values[k]));
+
+test('expected results of tensors tell apart what has the same mean', () => {
+  const all = works(256);
+  const named = (name) => {
+    const work = all.find((work) => work.name === name);
+    const [x] = work.inputs.map((shape, k) => numbersOf(shape.reduce((a, b) => a * b, 1), k));
+    return { x, expected: work.expected([x]) };
+  };
+  const difference = ({ value, scale, shape, weighted: signed, weightedScale }, result) => Math.max(Math.abs(mean(result) - value) / scale, Math.abs(weighted(result, shape) - signed) / weightedScale);
+  const rowsOf = (x, columns, of) => Array.from({ length: x.length / columns }, (_, i) => [...of(x.subarray(i * columns, (i + 1) * columns))]).flat();
+  const softmax = (row) => {
+    const sum = row.reduce((sum, value) => sum + Math.exp(value), 0);
+    return row.map((value) => Math.exp(value) / sum);
+  };
+
+  const { x, expected } = named('softmax');
+  const columns = expected.shape[1];
+  // The benchmark's own tolerance is 1e-3.
+  assert.ok(difference(expected, rowsOf(x, columns, softmax)) < 1e-4);
+  assert.ok(difference(expected, new Float64Array(x.length).fill(1 / columns)) > 0.01, 'equal shares');
+  assert.ok(difference(expected, rowsOf(x, columns, (row) => softmax(row).reverse())) > 0.01, 'elements in another order');
+  const norm = named('layer norm');
+  assert.ok(difference(norm.expected, new Float64Array(x.length)) > 0.01, 'zeros');
+
+  const n = all[0].inputs[0][0];
+  const [a, b] = [0, 1].map((k) => numbersOf(n * n, k));
+  const product = Array.from({ length: n * n }, (_, k) => Array.from({ length: n }, (_, l) => a[Math.floor(k / n) * n + l] * b[l * n + (k % n)]).reduce((sum, term) => sum + term, 0));
+  assert.ok(difference(all[0].expected([a, b]), product) < 1e-10);
+  assert.ok(difference(all[0].expected([a, b]), product.map((_, k) => product[(k % n) * n + Math.floor(k / n)])) > 0.01, 'the transposed product');
+});
+
+test('the rate and the labels of the training step are operands of every library', () => {
+  for (const library of ['residua', 'tfjs', 'jax']) {
+    const [rate, labels] = mlpStep.constants[library];
+    assert.deepEqual([...rate.values], [0]);
+    assert.equal(labels.shape[0], 128);
+  }
 });
 
 test('a predicted time grows with the size, and never decreases', () => {

@@ -9,6 +9,15 @@ export function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+/**
+ * Milliseconds of one of `count` runs in a row, from samples of `count + 1` of them with one wait and of one with its wait: the difference of their medians. Undefined where that is not
+ * positive, since the runs then take less than the wait varies.
+ */
+export function oneOfMany(many, one, count) {
+  const ms = (median(many) - median(one)) / count;
+  return ms > 0 ? ms : undefined;
+}
+
 /** |a − b| over |b|: 0 where both are 0 or the same infinity, NaN where one is NaN. */
 export function relativeDifference(a, b) {
   if (Object.is(a, b) || a === b) return 0;

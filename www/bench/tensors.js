@@ -2,16 +2,16 @@
  * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, and the round trip of a small program.
  *
  * Times of each library are of the same work on the same numbers: 'GPU, ms' by the device's timestamps where the library has them; 'in a row, ms' is the time of many runs without a read
- * between them, divided by their number, which holds for all; 'with a read, ms' is one run and a number of its result in JavaScript. The mean of the result is compared with
- * double precision.
+ * between them, divided by their number, which holds for all; 'with a read, ms' is one run and a number of its result in JavaScript. The mean of the result, and that of its
+ * elements with random signs, are compared with double precision.
  *
  * Parameters: `divisor` (of the sizes, 1 by default), `works` (names, by their beginnings), `engine` ('gpu', by default; 'cpu' compares the CPU engine with tfjs-backend-wasm on one thread).
  */
 import { numbers } from './parameters.js';
-import { median } from './statistics.js';
+import { median, oneOfMany } from './statistics.js';
 import { jax, residua, tfjs, tfjsWasm } from './tensors/libraries.js';
 import { mlpStep } from './tensors/mlp-step.js';
-import { numbersOf, works } from './tensors/works.js';
+import { numbersOf, signsOfElements, works } from './tensors/works.js';
 
 export const name = 'tensors';
 export const onDemand = true;
@@ -19,7 +19,7 @@ export const title = 'Tensors beside TensorFlow.js and jax-js';
 
 /** Runs in a row: enough that the browser's timer for finished work, 3 ms, is a small part. */
 const IN_A_ROW = 20;
-/** A result's mean may be off by this much of its scale: sums of n numbers in single precision, in whatever order. */
+/** A mean of a result may be off by this much of its scale: sums of n numbers in single precision, in whatever order. */
 const TOLERANCE = 1e-3;
 
 async function measure(library, work, operands, expected, reps) {
@@ -30,9 +30,16 @@ async function measure(library, work, operands, expected, reps) {
     prepared = await library.prepare(work, operands);
     prepared.run();
     const value = await prepared.read();
-    const difference = Math.abs(value - expected.value) / expected.scale;
-    Object.assign(row, { status: difference <= TOLERANCE ? 'measured' : 'wrong', 'first, ms': performance.now() - began, value, difference });
-    const [alone, inARow] = [[], []];
+    const firstMs = performance.now() - began;
+    let difference = Math.abs(value - expected.value) / expected.scale;
+    if (expected.shape !== undefined) {
+      prepared.run();
+      const weighted = await prepared.weighted(signsOfElements(expected.shape), expected.shape);
+      // NaN if either is.
+      difference = Math.max(difference, Math.abs(weighted - expected.weighted) / expected.weightedScale);
+    }
+    Object.assign(row, { status: difference <= TOLERANCE ? 'measured' : 'wrong', 'first, ms': firstMs, value, difference });
+    const [alone, many, one] = [[], [], []];
     for (let rep = 0; rep < reps; rep++) {
       const start = performance.now();
       prepared.run();
@@ -41,18 +48,17 @@ async function measure(library, work, operands, expected, reps) {
       alone.push(once - start);
       for (let i = 0; i <= IN_A_ROW; i++) prepared.run();
       await prepared.finish();
-      const many = performance.now();
+      const last = performance.now();
       prepared.run();
       await prepared.finish();
-      // The time of one run with its wait is taken away, and the wait with it.
-      inARow.push((many - once - (performance.now() - many)) / IN_A_ROW);
+      many.push(last - once);
+      one.push(performance.now() - last);
     }
-    const gpuMs = await prepared.gpuMs(IN_A_ROW);
-    const ms = gpuMs ?? median(inARow);
-    Object.assign(row, {
-      'GPU, ms': gpuMs ?? undefined, 'in a row, ms': median(inARow), 'with a read, ms': median(alone),
-      ...(work.operations === undefined ? {} : { 'GFLOP/s': work.operations / ms / 1e6 }), ...(work.bytes === undefined ? {} : { 'GB/s': work.bytes / ms / 1e6 }),
-    });
+    const gpuMs = (await prepared.gpuMs(IN_A_ROW)) ?? undefined;
+    const inARow = oneOfMany(many, one, IN_A_ROW);
+    const ms = gpuMs ?? inARow;
+    const rate = (amount) => (amount === undefined || ms === undefined ? undefined : amount / ms / 1e6);
+    Object.assign(row, { 'GPU, ms': gpuMs, 'in a row, ms': inARow, 'with a read, ms': median(alone), 'GFLOP/s': rate(work.operations), 'GB/s': rate(work.bytes) });
   } catch (error) {
     Object.assign(row, { status: row.status === undefined ? 'unable' : 'failed', reason: error?.message ?? String(error) });
   } finally {
