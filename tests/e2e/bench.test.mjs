@@ -102,7 +102,8 @@ for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'ja
       assert.ok(contenders.includes(row.contender), row.contender);
       if (row.contender === 'jax-js' && !hasPointers) continue;
       assert.equal(row.status, 'measured', JSON.stringify(row));
-      assert.ok(row['with a read, ms'] > 0 && row.difference <= 1e-3, JSON.stringify(row));
+      // The page's clock may not see the shortest runs.
+      assert.ok(row['with a read, ms'] >= 0 && row.difference <= 1e-3 && !(row['in a row, ms'] <= 0), JSON.stringify(row));
     }
   });
 }
