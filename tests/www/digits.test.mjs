@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PIXELS, SIZE, unpack } from '../../www/digits/data.js';
-import { normalised } from '../../www/digits/pad.js';
+import { normalised, Pad } from '../../www/digits/pad.js';
 
 test('the packed file has 10,000 digits, of each about as many among those that are tested', (t) => {
   const file = new URL('../../target/vendor/digits/digits.bin', import.meta.url);
@@ -23,7 +23,13 @@ test('the packed file has 10,000 digits, of each about as many among those that 
   }
 });
 
-test('a file of another length is refused', () => assert.throws(() => unpack(new ArrayBuffer(4 + 1 + PIXELS + 1).slice(0)), /pixels/));
+for (const [count, bytes, pixels] of [[3, 4 + 3 * (1 + PIXELS) - 1, 3 * PIXELS - 1], [3, 4 + 3 * (1 + PIXELS) + 1, 3 * PIXELS + 1], [0, 5, 1]]) {
+  test(`a file that says ${count} digits and has ${bytes} bytes is refused`, () => {
+    const file = new ArrayBuffer(bytes);
+    new DataView(file).setUint32(0, count, true);
+    assert.throws(() => unpack(file), new RegExp(`has ${pixels} pixels, not ${count * PIXELS}`));
+  });
+}
 
 /** A rectangle of ink on a pad. */
 function drawn(left, top, width, height) {
@@ -45,3 +51,27 @@ test('a drawing is scaled to 20 pixels and centred, wherever it is and however l
 });
 
 test('nothing drawn is no image', () => assert.equal(normalised({ width: 28, height: 28, data: new Uint8Array(784) }), null));
+
+test('an event of the pointer draws all its places, and says once that the drawing has changed', () => {
+  const listeners = {};
+  const lines = [];
+  const context = { beginPath() {}, moveTo() {}, lineTo: (...place) => void lines.push(place), stroke() {} };
+  const canvas = {
+    width: 280, height: 280, getContext: () => context, setPointerCapture() {}, addEventListener: (name, listener) => void (listeners[name] = listener),
+    getBoundingClientRect: () => ({ left: 0, top: 0, width: 140, height: 140 }),
+  };
+  let changes = 0;
+  const pad = new Pad(canvas, () => void changes++);
+  assert.equal(pad.image, null);
+  const at = (clientX, clientY) => ({ clientX, clientY });
+  listeners.pointerdown({ pointerId: 1, ...at(1, 2) });
+  assert.deepEqual([lines, changes], [[[2, 4]], 1]);
+  listeners.pointermove({ ...at(5, 5), getCoalescedEvents: () => [at(2, 2), at(3, 3), at(5, 5)] });
+  assert.deepEqual([lines.slice(1), changes], [[[4, 4], [6, 6], [10, 10]], 2]);
+  // Events that scripts make have no list.
+  listeners.pointermove({ ...at(6, 6), getCoalescedEvents: () => [] });
+  assert.deepEqual([lines.at(-1), changes], [[12, 12], 3]);
+  listeners.pointerup();
+  listeners.pointermove(at(9, 9));
+  assert.equal(changes, 3);
+});

@@ -37,12 +37,14 @@ function mean(data, width, height, x0, y0, size) {
   return Math.round(sum / count);
 }
 
-/** Draws with the pointer, and calls `changed` with the image, or null, after each change. */
+/** Draws with the pointer, and calls `changed` after each change: once for all the places of the pointer that an event has. */
 export class Pad {
   #canvas;
   #context;
   #last = null;
   #changed;
+  /** What `image` returns; undefined where the canvas has changed since. */
+  #image = null;
 
   constructor(canvas, changed) {
     this.#canvas = canvas;
@@ -51,11 +53,12 @@ export class Pad {
     canvas.addEventListener('pointerdown', (event) => {
       canvas.setPointerCapture(event.pointerId);
       this.#last = this.#place(event);
-      this.#stroke(this.#last);
+      this.#stroke([this.#last]);
     });
     canvas.addEventListener('pointermove', (event) => {
       if (this.#last === null) return;
-      for (const part of event.getCoalescedEvents?.() ?? [event]) this.#stroke(this.#place(part));
+      const parts = event.getCoalescedEvents?.() ?? [];
+      this.#stroke((parts.length > 0 ? parts : [event]).map((part) => this.#place(part)));
     });
     for (const end of ['pointerup', 'pointercancel']) canvas.addEventListener(end, () => (this.#last = null));
   }
@@ -65,20 +68,25 @@ export class Pad {
     return [((clientX - left) / width) * this.#canvas.width, ((clientY - top) / height) * this.#canvas.height];
   }
 
-  #stroke(to) {
+  #stroke(places) {
     const context = this.#context;
     Object.assign(context, { strokeStyle: '#ffffff', lineWidth: 22, lineCap: 'round', lineJoin: 'round' });
     context.beginPath();
     context.moveTo(...this.#last);
-    context.lineTo(...to);
+    for (const place of places) context.lineTo(...place);
     context.stroke();
-    this.#last = to;
-    this.#changed(this.image());
+    this.#last = places.at(-1);
+    this.#change(undefined);
+  }
+
+  #change(image) {
+    this.#image = image;
+    this.#changed();
   }
 
   clear() {
     this.#context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
-    this.#changed(null);
+    this.#change(null);
   }
 
   /** Shows an image of the data, and takes it as drawn. */
@@ -90,12 +98,16 @@ export class Pad {
     const { width, height } = this.#canvas;
     this.#context.clearRect(0, 0, width, height);
     this.#context.drawImage(small, 0, 0, width, height);
-    this.#changed(pixels);
+    this.#change(pixels);
   }
 
-  image() {
-    const { width, height } = this.#canvas;
-    const { data } = this.#context.getImageData(0, 0, width, height);
-    return normalised({ width, height, data: Uint8Array.from({ length: width * height }, (_, k) => data[4 * k + 3]) });
+  /** The bytes of what is drawn, as `normalised` gives them; null where nothing is. */
+  get image() {
+    if (this.#image === undefined) {
+      const { width, height } = this.#canvas;
+      const { data } = this.#context.getImageData(0, 0, width, height);
+      this.#image = normalised({ width, height, data: Uint8Array.from({ length: width * height }, (_, k) => data[4 * k + 3]) });
+    }
+    return this.#image;
   }
 }

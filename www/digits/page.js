@@ -19,7 +19,11 @@ const state = { backend: null, steps: 0, epochs: 0, loss: null, accuracy: null, 
 window.residuaDigits = { state: () => ({ ...state }) };
 
 const losses = [];
-let digits, device, network, drawn = null;
+let digits, device, network;
+/** Whether the digits are loaded or an engine is made: buttons wait for it. */
+let busy = true;
+/** Whether a read waits for what was begun before it. */
+let willRead = false;
 /** Work on the network waits for what was begun before it. */
 let queue = Promise.resolve();
 const exclusive = (work) => (queue = queue.then(work).catch(fail));
@@ -33,8 +37,15 @@ function fail(error) {
 
 function showButtons() {
   element('train').textContent = state.training ? 'Pause' : 'Train';
-  for (const id of ['train', 'reset']) element(id).disabled = network === undefined;
-  element('engines').disabled = network === undefined;
+  for (const id of ['train', 'reset']) element(id).disabled = busy || network === undefined;
+  // Where the first engine did not start, the other one can be chosen.
+  element('engines').disabled = busy || digits === undefined;
+  for (const id of ['clear', 'sample']) element(id).disabled = digits === undefined;
+}
+
+/** Shows which engine is in use; after a choice that could not be had, that is the one before. */
+function showEngine() {
+  for (const input of document.querySelectorAll('input[name=engine]')) input.checked = input.value === state.backend;
 }
 
 function showFigures(stepsASecond) {
@@ -47,23 +58,38 @@ function showFigures(stepsASecond) {
   element('curve').setAttribute('points', losses.map((loss, i) => `${(400 * i) / width},${(120 * (top - Math.log(Math.max(loss, 1e-3)))) / (top - low)}`).join(' '));
 }
 
-/** Makes the device and a network with fresh weights. */
+/** Makes a device and a network with fresh weights. Those before serve until both are there: where an engine does not start, nothing changes. */
 async function begin(backend) {
-  state.training = false;
-  network = undefined;
-  showButtons();
+  const nextDevice = await Device.create({ backend });
+  let next, accuracy;
+  try {
+    next = await Network.create(nextDevice, digits);
+    accuracy = await next.accuracy();
+  } catch (error) {
+    nextDevice.dispose();
+    throw error;
+  }
   device?.dispose();
+  [device, network] = [nextDevice, next];
   losses.length = 0;
-  device = await Device.create({ backend });
-  const made = await Network.create(device, digits);
-  Object.assign(state, { backend: device.backend, steps: 0, epochs: 0, loss: null, accuracy: await made.accuracy() });
-  network = made;
+  Object.assign(state, { backend: device.backend, steps: 0, epochs: 0, loss: null, accuracy });
   const adapter = device.gpu?.adapterInfo;
   element('engine-note').textContent = device.backend === 'gpu' ? `On the GPU${adapter === undefined ? '' : `, ${nameOf(adapter)}`}.` : `On the CPU, in WebAssembly${device.fallbackReason === null ? '' : `: ${device.fallbackReason}`}.`;
-  document.querySelector(`input[name=engine][value=${device.backend}]`).checked = true;
-  showButtons();
   showFigures();
   await read();
+}
+
+/** Ends the training, and starts over on an engine. No button works until that is done. */
+function startOver(backend) {
+  state.training = false;
+  busy = true;
+  element('failure').hidden = true;
+  showButtons();
+  return exclusive(() => begin(backend).finally(() => {
+    busy = false;
+    showEngine();
+    showButtons();
+  }));
 }
 
 async function train() {
@@ -86,7 +112,8 @@ async function train() {
 
 /** Reads what is drawn, and shows how likely each digit is. */
 async function read() {
-  const shares = drawn === null || network === undefined ? null : await network.read(drawn);
+  willRead = false;
+  const shares = pad.image === null || network === undefined ? null : await network.read(pad.image);
   const best = shares === null ? null : shares.indexOf(Math.max(...shares));
   state.reading = best;
   [...element('guesses').children].forEach((item, digit) => {
@@ -107,10 +134,11 @@ const guess = (digit) => {
 };
 element('guesses').append(...Array.from({ length: 10 }, (_, digit) => guess(digit)));
 
-const pad = new Pad(element('pad'), (image) => {
-  drawn = image;
-  // During the training each turn reads.
-  if (!state.training) exclusive(read);
+const pad = new Pad(element('pad'), () => {
+  // During the training each turn reads. A read that waits takes what is drawn by then.
+  if (state.training || willRead) return;
+  willRead = true;
+  exclusive(read);
 });
 element('clear').addEventListener('click', () => pad.clear());
 let shown = 0;
@@ -123,15 +151,12 @@ element('train').addEventListener('click', () => {
   showButtons();
   if (state.training) exclusive(train);
 });
-const again = (backend) => {
-  state.training = false;
-  return exclusive(() => begin(backend));
-};
-element('reset').addEventListener('click', () => again(state.backend));
-for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => again(input.value));
+element('reset').addEventListener('click', () => startOver(state.backend));
+for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => startOver(input.value));
 
 exclusive(async () => {
   digits = await load();
-  await begin(['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto');
-  if (query.has('auto')) element('train').click();
+  startOver(['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto').then(() => {
+    if (query.has('auto') && network !== undefined) element('train').click();
+  });
 });
