@@ -76,6 +76,8 @@ pub enum Body {
     Scan(Scan),
     /// Products of matrices.
     Product(Product),
+    /// Several of them with [`Tile::Vector`], of which none needs another: they run side by side.
+    Products(Vec<Product>),
 }
 
 /// A kernel whose points are independent.

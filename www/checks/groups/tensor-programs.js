@@ -102,6 +102,36 @@ export const group = {
       check.same(device.stats().pipelines, before.pipelines, 'pipelines after other sizes');
     }),
 
+    ...onEach('products of one left factor give what each gives alone', async (check) => {
+      const device = await tensorDevice(check);
+      const n = dim('n', 40);
+      const weights = [24, 8, 17].map((columns) => device.tensor(fill([-1, 1], columns * 32, 'f32'), [columns, 32]));
+      const halves = await device.store(weights[1].cast('f16'));
+      const p = await program(check, device, { x: spec('f32', [n, 32]) }, ({ x }) => {
+        const shifted = x.add(0.5);
+        return { a: shifted.matmul(weights[0].T).relu(), b: shifted.matmul(halves.T), c: shifted.matmul(weights[2].T).add(1) };
+      });
+      for (const size of [1, 3, 8, 40, 0]) {
+        const values = fill([-2, 2], size * 32, 'f32');
+        const { a, b, c } = p.run({ x: values }, { n: size });
+        const got = await device.read(a, b, c);
+        const numbers = await device.read(weights[0], halves, weights[2]);
+        [(x) => Math.max(x, 0), (x) => x, (x) => x + 1].forEach((finish, which) => {
+          const columns = weights[which].sizes[0];
+          for (let i = 0; i < size * columns; i++) {
+            const [row, column] = [Math.floor(i / columns), i % columns];
+            let [exact, magnitude] = [0, 0];
+            for (let k = 0; k < 32; k++) {
+              const term = (values[row * 32 + k] + 0.5) * numbers[which][column * 32 + k];
+              exact += term;
+              magnitude += Math.abs(term);
+            }
+            check.close(got[which][i], finish(exact), { within: 34 * 2 ** -24 * (magnitude + 1), because: 'a sum of 32 rounded products' }, `${size} rows, product ${which}, element ${i}`);
+          }
+        });
+      }
+    }),
+
     ...onEach('a stored tensor holds what is assigned, run after run; recipes made before saw what was there', async (check) => {
       const device = await tensorDevice(check);
       const x = device.tensor([1, 2, 3]);

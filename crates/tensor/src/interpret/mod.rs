@@ -32,6 +32,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::Rows(rows) => machine.rows(rows),
         Body::Scan(scan) => machine.scan(scan),
         Body::Product(product) => machine.product(product),
+        Body::Products(products) => products.iter().try_for_each(|product| machine.product(product)),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::fuse::group::{Group, RowGroup};
 use crate::fuse::groups::{Groups, groups, waits_for};
 use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
+use crate::fuse::siblings::join_siblings;
 use crate::fuse::storage::{Target, stored};
 use crate::fuse::{product, scatter, tile};
 use crate::kernel::{Body, Buffer, Kernel};
@@ -101,6 +102,9 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     let mut built = Vec::new();
     for group in order(&before) {
         built.extend(work.kernels(group, &copies)?);
+    }
+    if !target.is_host {
+        built = join_siblings(built, target.most_buffers);
     }
     Ok(Ordered::Dispatches(Dispatches { built, copies }))
 }
@@ -295,6 +299,8 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Rows(rows) => &rows.elements,
         Body::Scan(scan) => &scan.elements,
         Body::Product(product) => &product.elements,
+        // They are joined after this is asked.
+        Body::Products(_) => return false,
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };

@@ -98,6 +98,8 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
         Body::Rows(rows) => count(&rows.outer),
         Body::Scan(scan) => count(&scan.outer) * count(&[scan.length]),
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
+        // Products that write scratch memory are not joined.
+        Body::Products(_) => 0,
     }
 }
 

@@ -56,7 +56,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
-            Body::Product(_) => continue,
+            Body::Product(_) | Body::Products(_) => continue,
         };
         if shared.most_locals > MOST_LOCALS {
             return Err(Error::new(

@@ -42,7 +42,7 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
             code.line("return;");
             code.close();
             axes.locate("point", &mut code);
-            Workgroups { factors: axes.factors(), units: THREADS }
+            Workgroups::new(axes.factors(), THREADS)
         }
     };
     let mask = axes.mask(&mut code);
@@ -105,5 +105,5 @@ fn locate_in_tile(elements: &Elements, across: u32, by_four: bool, code: &mut Co
     code.open(&format!("if {}", conditions.join(" || ")));
     code.line("return;");
     code.close();
-    Workgroups { factors, units: 1 }
+    Workgroups::new(factors, 1)
 }

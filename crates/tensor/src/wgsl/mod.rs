@@ -75,6 +75,7 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
         Body::Rows(rows) => rows::write(Module::new(kernel), rows),
         Body::Scan(scan) => scan::write(Module::new(kernel), scan),
         Body::Product(product) => product::write(Module::new(kernel), product),
+        Body::Products(products) => product::write_siblings(Module::new(kernel), products),
     }
 }
 

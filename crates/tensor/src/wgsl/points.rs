@@ -158,7 +158,7 @@ pub fn declare(
                 (false, true) if !masked => Layout::Packed,
                 (false, _) => Layout::Atomic,
             };
-        } else if is_word {
+        } else if is_word && !matches!(layout, Layout::Vectors) {
             let by_four = loads.iter().any(|(of, index)| *of as usize == buffer && access(*index) == Access::Vector);
             *layout = if by_four { Layout::Vectors } else { Layout::Scalars };
         }

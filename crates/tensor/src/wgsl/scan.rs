@@ -145,7 +145,7 @@ pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
         declarations +=
             &format!("var<workgroup> shared_totals: array<{}, {}>;\n", states.name, threads.div_ceil(GROUP));
     }
-    module.finish(&declarations, &body, threads, Workgroups { factors: outer.factors(), units: across })
+    module.finish(&declarations, &body, threads, Workgroups::new(outer.factors(), across))
 }
 
 struct ScanWriter<'w, 'm, 'a> {

@@ -7,11 +7,11 @@ use crate::kernel::Extent;
 /// Workgroups along one dimension of a dispatch that every device takes.
 const MOST_ALONG: u64 = 65_535;
 
-/// The number of workgroups as a rule on the words of the uniform: Π ⌈extent / divisor⌉ units, of which each workgroup has some.
+/// The number of workgroups as a rule on the words of the uniform: Σ Π ⌈extent / divisor⌉ units, of which each workgroup has some.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workgroups {
-    /// Their product is the number of units.
-    pub factors: Vec<Factor>,
+    /// The products of their factors add up to the number of units.
+    pub parts: Vec<Vec<Factor>>,
     /// Units a workgroup.
     pub units: u32,
 }
@@ -26,6 +26,11 @@ pub struct Factor {
 }
 
 impl Workgroups {
+    /// Those of one product of factors.
+    pub fn new(factors: Vec<Factor>, units: u32) -> Workgroups {
+        Workgroups { parts: vec![factors], units }
+    }
+
     /// Workgroups along x, y and z for the words of a uniform. A text numbers its workgroups x first; numbers beyond the last have nothing to do.
     ///
     /// An error with [`ErrorCode::LimitExceeded`] if there are more than a dispatch can have.
@@ -37,7 +42,8 @@ impl Workgroups {
             };
             u64::from(extent.div_ceil(*divisor))
         };
-        let units = self.factors.iter().map(factor).fold(1u64, u64::saturating_mul);
+        let part = |factors: &Vec<Factor>| factors.iter().map(factor).fold(1u64, u64::saturating_mul);
+        let units = self.parts.iter().map(part).fold(0u64, u64::saturating_add);
         let count = units.div_ceil(u64::from(self.units));
         let rows = count.div_ceil(MOST_ALONG).max(1);
         if rows > MOST_ALONG || units > u64::from(u32::MAX) {
@@ -58,7 +64,7 @@ mod tests {
     #[test]
     fn workgroups_beyond_one_dimension_go_along_the_second() {
         let factor = |extent, divisor| Factor { extent, divisor };
-        let rule = Workgroups { factors: vec![factor(Extent::Word(0), 1), factor(Extent::Known(10), 4)], units: 2 };
+        let rule = Workgroups::new(vec![factor(Extent::Word(0), 1), factor(Extent::Known(10), 4)], 2);
         for (rows, expected) in [(0, [0, 1, 1]), (1, [2, 1, 1]), (43_690, [65_535, 1, 1]), (43_691, [32_769, 2, 1])] {
             assert_eq!(rule.count(&[rows]).unwrap(), expected, "{rows} rows");
         }

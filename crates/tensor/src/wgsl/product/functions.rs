@@ -27,6 +27,8 @@ pub struct Side {
     pub is_outer_guarded: bool,
     /// Whether places beyond the depth are asked for.
     pub is_depth_guarded: bool,
+    /// What the name of its function ends with, where a text has several products.
+    pub suffix: String,
 }
 
 impl Side {
@@ -41,6 +43,7 @@ impl Side {
             along_depth,
             is_outer_guarded: !is_multiple(module, roles.extents[0], rows),
             is_depth_guarded: !is_multiple(module, roles.extents[2], depth),
+            suffix: String::new(),
         }
     }
 
@@ -66,6 +69,7 @@ impl Side {
     /// of the batch first. Numbers beyond the depth are 0; those beyond the last row or column are any.
     pub fn function(&self, module: &mut Module, product: &Product) -> String {
         let [name, outers, outer] = self.names;
+        let suffix = &self.suffix;
         let along = if self.along_depth { "depth" } else { outers };
         let ty = type_name(module.kernel.graph.ty(self.value));
         let depth = module.extent(product.depth);
@@ -94,14 +98,14 @@ impl Side {
         }
         let parameters = batch_parameters(product);
         format!(
-            "\nfn {name}_along_{along}({parameters}{outer}: u32, depth: u32) -> vec4<{ty}> {{\n{}}}\n",
+            "\nfn {name}_along_{along}{suffix}({parameters}{outer}: u32, depth: u32) -> vec4<{ty}> {{\n{}}}\n",
             code.finish()
         )
     }
 }
 
-/// The function that writes what becomes of four elements of the product along a row.
-pub fn store(module: &mut Module, product: &Product, roles: Roles) -> String {
+/// The function that writes what becomes of four elements of the product along a row; its name ends with `suffix`.
+pub fn store(module: &mut Module, product: &Product, roles: Roles, suffix: &str) -> String {
     let [row, column, _] = roles.axes;
     let ty = module.kernel.graph.ty(product.left);
     let columns = module.extent(roles.extents[1]);
@@ -119,7 +123,7 @@ pub fn store(module: &mut Module, product: &Product, roles: Roles) -> String {
     code.store(&product.elements, mask.as_ref());
     let parameters = batch_parameters(product);
     let ty = type_name(ty);
-    format!("\nfn store({parameters}row: u32, column: u32, product: vec4<{ty}>) {{\n{}}}\n", code.finish())
+    format!("\nfn store{suffix}({parameters}row: u32, column: u32, product: vec4<{ty}>) {{\n{}}}\n", code.finish())
 }
 
 /// How many matrices the batch has.

@@ -87,6 +87,9 @@ pub struct VectorShape {
 }
 
 impl VectorShape {
+    /// Threads of every workgroup.
+    pub const THREADS: u32 = 256;
+
     /// That of a product.
     pub fn of(module: &Module, roles: Roles) -> VectorShape {
         let [_, column, depth] = roles.axes;
@@ -96,7 +99,7 @@ impl VectorShape {
         let most_rows = if along_depth { Tile::MOST_ROWS } else { 4 };
         let is_wide = columns.is_some_and(|columns| columns >= 8192);
         VectorShape {
-            threads: 256,
+            threads: VectorShape::THREADS,
             places: if is_wide && !along_depth { 32 } else { 64 },
             rows: rows.unwrap_or(4).clamp(1, most_rows),
             along_depth,

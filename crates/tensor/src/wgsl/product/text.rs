@@ -29,25 +29,29 @@ pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: [&Si
     }
 }
 
-/// The text from its template and its functions.
+/// The text from its templates and its functions. `tiles` counts the workgroups of each product.
 pub fn finish(
     mut module: Module,
-    product: &Product,
-    roles: Roles,
-    template: Template<'static>,
-    parameters: &dyn Parameters,
+    templates: &[(Template<'static>, &dyn Parameters)],
     functions: &str,
-    [rows, columns]: [u32; 2],
+    tiles: Vec<Vec<Factor>>,
 ) -> KernelText {
     let (mut text, bindings) = module.head();
     // The templates' entry points have no variable for it; an epilogue that reads it does so once an element of the result.
     module.program.read_guard_from(GUARD_ZERO);
-    module.program.push("\n");
-    module.program.push_template(template, FILES, parameters);
+    for (template, parameters) in templates {
+        module.program.push("\n");
+        module.program.push_template(*template, FILES, *parameters);
+    }
     module.program.push(functions);
     text += &std::mem::take(&mut module.program).finish();
+    KernelText { text, bindings, workgroups: Workgroups { parts: tiles, units: 1 } }
+}
+
+/// The tiles of a product, with so many rows and columns each.
+pub fn tiles(product: &Product, roles: Roles, [rows, columns]: [u32; 2]) -> Vec<Factor> {
     let batch = product.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
     let tiles =
         [Factor { extent: roles.extents[0], divisor: rows }, Factor { extent: roles.extents[1], divisor: columns }];
-    KernelText { text, bindings, workgroups: Workgroups { factors: batch.chain(tiles).collect(), units: 1 } }
+    batch.chain(tiles).collect()
 }

@@ -2,11 +2,12 @@
 
 use residua_base::error::Result;
 use residua_codegen::template_parameters;
+use residua_codegen::wgsl::Parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
 use super::roles::{Roles, is_along_depth, is_multiple};
 use super::shape::TileShape;
-use super::text::{declare, finish};
+use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
 use crate::wgsl::layout::type_name;
@@ -132,8 +133,10 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     let functions = [
         left_side.function(&mut module, product),
         right_side.function(&mut module, product),
-        store(&mut module, product, roles),
+        store(&mut module, product, roles, ""),
     ]
     .concat();
-    Ok(finish(module, product, roles, shader!("product"), &parameters, &functions, [shape.rows(), shape.columns()]))
+    let tiles = tiles(product, roles, [shape.rows(), shape.columns()]);
+    let templates: [(_, &dyn Parameters); 1] = [(shader!("product"), &parameters)];
+    Ok(finish(module, &templates, &functions, vec![tiles]))
 }

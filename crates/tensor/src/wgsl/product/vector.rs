@@ -2,11 +2,12 @@
 
 use residua_base::error::Result;
 use residua_codegen::template_parameters;
+use residua_codegen::wgsl::Parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
 use super::roles::Roles;
 use super::shape::VectorShape;
-use super::text::{declare, finish};
+use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
 use crate::wgsl::layout::type_name;
@@ -16,6 +17,7 @@ use crate::wgsl::text::KernelText;
 template_parameters! {
     /// Parameters of `product_vector.wgsl`.
     struct VectorTemplate {
+        suffix: String,
         type_name: String,
         sum_type: String,
         float: bool,
@@ -33,15 +35,48 @@ template_parameters! {
     }
 }
 
-/// Writes the kernel.
-pub fn write(mut module: Module, product: &Product, roles: Roles) -> Result<KernelText> {
-    let shape = VectorShape::of(&module, roles);
-    let left = Side::left(&module, roles, true, [shape.rows, 4]);
-    let right = Side::right(&module, roles, shape.along_depth, [shape.columns(), 4]);
-    declare(&mut module, product, roles, [&left, &right]);
+template_parameters! {
+    /// Parameters of `product_vector_main.wgsl`.
+    struct MainTemplate {
+        threads: u32,
+        count: u32,
+    }
+}
+
+/// Writes the kernel of products with few rows in these roles.
+pub fn write(mut module: Module, products: &[(&Product, Roles)]) -> Result<KernelText> {
+    let mut parts = Vec::with_capacity(products.len());
+    for (place, (product, roles)) in products.iter().enumerate() {
+        let shape = VectorShape::of(&module, *roles);
+        let mut left = Side::left(&module, *roles, true, [shape.rows, 4]);
+        let mut right = Side::right(&module, *roles, shape.along_depth, [shape.columns(), 4]);
+        let suffix = format!("_{place}");
+        left.suffix.clone_from(&suffix);
+        right.suffix.clone_from(&suffix);
+        declare(&mut module, product, *roles, [&left, &right]);
+        parts.push((shape, left, right, suffix));
+    }
+    let mut functions = String::new();
+    let mut parameters = Vec::with_capacity(products.len());
+    let mut workgroups = Vec::with_capacity(products.len());
+    for ((product, roles), (shape, left, right, suffix)) in products.iter().zip(&parts) {
+        parameters.push(template_of(&module, product, *roles, *shape, suffix));
+        functions += &left.function(&mut module, product);
+        functions += &right.function(&mut module, product);
+        functions += &store(&mut module, product, *roles, suffix);
+        workgroups.push(tiles(product, *roles, [shape.rows, shape.columns()]));
+    }
+    let main = MainTemplate { threads: VectorShape::THREADS, count: products.len() as u32 };
+    let mut templates: Vec<(_, &dyn Parameters)> = vec![(shader!("product_vector_main"), &main)];
+    templates.extend(parameters.iter().map(|parameters| (shader!("product_vector"), parameters as &dyn Parameters)));
+    Ok(finish(module, &templates, &functions, workgroups))
+}
+
+fn template_of(module: &Module, product: &Product, roles: Roles, shape: VectorShape, suffix: &str) -> VectorTemplate {
     let ty = module.kernel.graph.ty(product.left);
     let name = type_name(ty);
-    let parameters = VectorTemplate {
+    VectorTemplate {
+        suffix: suffix.to_owned(),
         type_name: name.to_owned(),
         sum_type: if shape.along_depth { name.to_owned() } else { format!("vec4<{name}>") },
         float: ty == Type::F32,
@@ -53,20 +88,8 @@ pub fn write(mut module: Module, product: &Product, roles: Roles) -> Result<Kern
         rows: module.extent(roles.extents[0]),
         columns: module.extent(roles.extents[1]),
         depth: module.extent(product.depth),
-        batches: batches(&module, product),
-        batch_coordinates: batch_coordinates(&module, product),
+        batches: batches(module, product),
+        batch_coordinates: batch_coordinates(module, product),
         batch_arguments: batch_arguments(product),
-    };
-    let functions =
-        [left.function(&mut module, product), right.function(&mut module, product), store(&mut module, product, roles)]
-            .concat();
-    Ok(finish(
-        module,
-        product,
-        roles,
-        shader!("product_vector"),
-        &parameters,
-        &functions,
-        [shape.rows, shape.columns()],
-    ))
+    }
 }

@@ -69,7 +69,7 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     writer.results();
     let declarations = writer.shared.declarations(&schedule);
     let body = writer.code.finish();
-    let workgroups = Workgroups { factors: outer.factors(), units: schedule.across };
+    let workgroups = Workgroups::new(outer.factors(), schedule.across);
     module.finish(&declarations, &body, schedule.threads(), workgroups)
 }
 
