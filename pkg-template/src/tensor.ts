@@ -38,12 +38,14 @@ export { type Nested } from './tensor/nested.js';
 export { Random } from './tensor/random.js';
 export type { PadOptions } from './tensor/recipe/borders.js';
 export type { Combine, ScatterOptions } from './tensor/recipe/indexing.js';
+export type { QuantizedType } from './tensor/recipe/quantised.js';
 export type { Keep } from './tensor/recipe/operands.js';
 export type { NormOptions as VectorNormOptions, VarianceOptions } from './tensor/recipe/reductions.js';
 export type { ScanOptions } from './tensor/recipe/rows.js';
 export type { SortOptions, TopkOptions } from './tensor/recipe/sorting.js';
 export type { Range } from './tensor/recipe/slices.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
+export type { Quantized } from './tensor/quantized.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
 export { Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor/tensor.js';
 
@@ -54,6 +56,7 @@ export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Si
 export type { ProgramOptions } from './tensor/device/compile-program.js';
 export type { Loss } from './tensor/device/core.js';
 export type { Group, Results } from './tensor/device/results.js';
+export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';

@@ -29,6 +29,7 @@ import { group as tensorIndexing } from './groups/tensor-indexing.js';
 import { group as tensorLarge } from './groups/tensor-large.js';
 import { group as tensorProducts } from './groups/tensor-products.js';
 import { group as tensorPrograms } from './groups/tensor-programs.js';
+import { group as tensorQuantised } from './groups/tensor-quantised.js';
 import { group as tensorRandom } from './groups/tensor-random.js';
 import { group as tensorReductions } from './groups/tensor-reductions.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
@@ -39,5 +40,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorRandom, tensorPrograms, tensorTraining, tensorDevices, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorQuantised, tensorRandom, tensorPrograms, tensorTraining, tensorDevices, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -14,6 +14,7 @@ import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
 import { gradient } from './recipe/sources.js';
 import type { Size } from './size.js';
+import { Quantized } from './quantized.js';
 import { nodesOf, Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor.js';
 
 /** Elements of `a` where the condition holds, else of `b`; all broadcast. What is not selected never leaks, be it NaN. */
@@ -42,14 +43,16 @@ export function einsum<D extends DType>(formula: string, ...tensors: Tensor<D>[]
   return Tensor.make(einsumOf(formula, nodesOf('einsum', tensors)));
 }
 
-/** x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats, in single precision. */
-export function linear(x: Tensor, weight: Tensor, bias?: Tensor): Tensor<'f32'> {
-  return Tensor.make(products.linear(nodeOf('linear: x', x), nodeOf('linear: weight', weight), bias === undefined ? null : nodeOf('linear: bias', bias)));
+/** x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats or a QuantizedTensor, in single precision. */
+export function linear(x: Tensor, weight: Tensor | Quantized, bias?: Tensor): Tensor<'f32'> {
+  const matrix = weight instanceof Quantized ? weight.planes.numbers() : nodeOf('linear: weight', weight, 'a Tensor or a QuantizedTensor');
+  return Tensor.make(products.linear(nodeOf('linear: x', x), matrix, bias === undefined ? null : nodeOf('linear: bias', bias)));
 }
 
-/** Rows of a table [rows, size] of floats, in the shape of the ids, in single precision. A row that is not there is 0. */
-export function embedding(ids: Indices, table: Tensor): Tensor<'f32'> {
-  return Tensor.make(cast(indexSelect(nodeOf('embedding: table', table), nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));
+/** Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A row that is not there is 0. */
+export function embedding(ids: Indices, table: Tensor | Quantized): Tensor<'f32'> {
+  if (table instanceof Quantized) return Tensor.make(table.planes.rows(nodeOf('embedding: ids', ids), 'embedding').numbers());
+  return Tensor.make(cast(indexSelect(nodeOf('embedding: table', table, 'a Tensor or a QuantizedTensor'), nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));
 }
 
 /** What follows a normalisation. */

@@ -14,8 +14,12 @@ import { checkDType, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
 import { checkNumeric, elementBytes, elementCount, encode, flatten, paddedBytes, type Numeric } from '../memory/numbers.js';
+import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
+import type { Node } from '../recipe/node.js';
+import { checkType, nodeOf, REALS } from '../recipe/operands.js';
+import { checkQuantizedType, planeSizes, type QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { Cell } from './cell.js';
@@ -24,6 +28,8 @@ import { DeviceCore, type Loss } from './core.js';
 import { evaluationsOf } from './evaluation.js';
 import { Program, type Specs, type Stored } from './program.js';
 import { wholeWords } from './program-inputs.js';
+import { QuantizedTensor } from './quantized-tensor.js';
+import { quantised } from './quantise.js';
 import { readNodes } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
@@ -47,6 +53,9 @@ export interface DeviceOptions {
    */
   sliceMs?: number;
 }
+
+/** Element types of the words and the scales of quantised weights. */
+const PLANES = ['u32', 'f16'] as const;
 
 const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, profile: true, sliceMs: true };
 
@@ -154,6 +163,13 @@ export class Device {
   /** Computes tensors and keeps them: one, a list or a record in one go. Rejects with 'out-of-memory', 'limit-exceeded', 'disposed'. */
   async store<R extends Results>(recipe: R): Promise<Stored<R>> {
     const nodes = tensorsOf('store', recipe).map(({ node }) => node);
+    const memories = await this.kept('store', nodes);
+    const tensors = nodes.map(({ dtype, shape }, k) => this.stored(dtype, shape as readonly number[], memories[k] as Memory));
+    return inFormOf(recipe, tensors) as Stored<R>;
+  }
+
+  /** Computes tensors into memory of their own. */
+  private async kept(what: string, nodes: readonly Node[]): Promise<Memory[]> {
     const memories: Memory[] = [];
     const take = (results: readonly Memory[], keep: (memory: Memory) => void) => {
       for (const memory of results) {
@@ -165,19 +181,61 @@ export class Device {
       }
     };
     try {
-      await evaluationsOf(this.core).run('store', nodes, [], take);
+      await evaluationsOf(this.core).run(what, nodes, [], take);
     } catch (error) {
       for (const memory of memories) this.core.free(memory);
       throw error;
     }
-    const tensors = nodes.map(({ dtype, shape }, k) => this.stored(dtype, shape as readonly number[], memories[k] as Memory));
-    return inFormOf(recipe, tensors) as Stored<R>;
+    return memories;
   }
 
   /** Computes tensors and reads them into fresh typed arrays, in one round trip. */
   async read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }> {
     const nodes = tensorsOf('read', recipes).map(({ node }) => node);
     return (await readNodes(this.core, 'read', nodes)) as { -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never };
+  }
+
+  /**
+   * Computes weights [rows, columns] of f32 or f16 as quantised numbers, rounded as GGML rounds them: the scale of a block of 32 numbers is that
+   * of the largest magnitude, which becomes 127 or −127 with 'q8_0' and −8 with 'q4_0'. Columns are a multiple of 32. Rejects with
+   * 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed'.
+   */
+  async quantize(weights: Tensor, type: QuantizedType): Promise<QuantizedTensor> {
+    checkQuantizedType('quantize: type', type);
+    const node = nodeOf('quantize: weights', weights);
+    checkType('quantize: weights', node, REALS);
+    const shape = checkMatrix('quantize: weights', weights.sizes);
+    const sizes = planeSizes('quantize: weights', shape, type);
+    const memories = await this.kept('quantize', quantised(weights, type).map((plane) => plane.node));
+    return this.quantizedTensor(type, shape, sizes, memories);
+  }
+
+  /**
+   * Stores quantised weights [rows, columns] of a file: blocks in the order of the rows, each an f16 scale and 32 numbers as GGML has them
+   * ('q8_0' 34 bytes, 'q4_0' 18). They are copied at the call. Columns are a multiple of 32. Throws 'invalid-argument', also for another number
+   * of bytes; 'limit-exceeded', and on the CPU 'out-of-memory'.
+   */
+  quantized(bytes: BufferSource, shape: readonly [rows: number, columns: number], type: QuantizedType): QuantizedTensor {
+    this.core.check();
+    checkQuantizedType('quantized: type', type);
+    const matrix = checkMatrix('quantized: shape', checkSizes('quantized: shape', shape));
+    const sizes = planeSizes('quantized: shape', matrix, type);
+    const source = bytesOf('quantized: bytes', bytes);
+    const count = elementCount(sizes[1]) * BLOCK_BYTES[type];
+    if (source.length !== count) throw invalidArgument('quantized: bytes', `${source.length} bytes`, `${count}: the shape is ${shapeText(matrix)} of ${type}`);
+    const planes = [new Uint32Array(elementCount(sizes[0])), new Uint16Array(elementCount(sizes[1]))] as const;
+    splitBlocks(type, source, ...planes);
+    const memories = planes.map((plane, k) => {
+      const memory = this.allocate('quantised weights', PLANES[k] as DType, sizes[k] as readonly number[], {});
+      this.core.engine.write(memory, 0, wholeWords(new Uint8Array(plane.buffer)));
+      return memory;
+    });
+    return this.quantizedTensor(type, matrix, sizes, memories);
+  }
+
+  private quantizedTensor(type: QuantizedType, shape: readonly [number, number], sizes: readonly (readonly number[])[], memories: readonly Memory[]): QuantizedTensor {
+    const cell = (k: 0 | 1) => new Cell(this.core, PLANES[k], sizes[k] as readonly number[], memories[k] as Memory, 'tensor');
+    return new QuantizedTensor(this, type, shape, [cell(0), cell(1)]);
   }
 
   /**
@@ -319,4 +377,17 @@ function checkSizes(argument: string, shape: unknown): readonly number[] {
   if (!Array.isArray(shape)) throw invalidArgument(argument, describe(shape), 'an array of whole numbers');
   shape.forEach((size, axis) => checkWholeNumber(`${argument}[${axis}]`, size, 0));
   return Object.freeze([...(shape as number[])]);
+}
+
+/** The sizes of a matrix. Throws 'invalid-argument' for another number of axes. */
+function checkMatrix(argument: string, sizes: readonly number[]): readonly [number, number] {
+  if (sizes.length !== 2) throw invalidArgument(argument, shapeText(sizes), 'two sizes: [rows, columns]');
+  return sizes as readonly [number, number];
+}
+
+/** The bytes of a buffer or of a view of one. Throws 'invalid-argument' for anything else. */
+function bytesOf(argument: string, source: unknown): Uint8Array {
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  throw invalidArgument(argument, describe(source), 'an ArrayBuffer or a view of one');
 }

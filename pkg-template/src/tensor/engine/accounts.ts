@@ -2,7 +2,7 @@
 
 /** What a device has allocated and done. Sizes are in bytes. */
 export interface DeviceStats {
-  /** Stored tensors that are not disposed. */
+  /** Stored tensors that are not disposed, quantised ones among them. */
   tensors: number;
   /** Their memory. */
   tensorBytes: number;
