@@ -52,6 +52,7 @@ export { Tensor, type Axes, type Axis, type Indices, type Operand } from './tens
 export { Device } from './tensor/device/evaluator.js';
 export type { DeviceFeatures, DeviceOptions } from './tensor/device/device.js';
 export { dispose } from './tensor/device/dispose.js';
+export { KvCache, type KvCacheOptions } from './tensor/device/kv-cache.js';
 export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
 export type { ProgramOptions } from './tensor/device/compile-program.js';
 export type { Loss } from './tensor/device/core.js';

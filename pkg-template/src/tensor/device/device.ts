@@ -26,6 +26,7 @@ import { Cell } from './cell.js';
 import { compileProgram, type ProgramOptions } from './compile-program.js';
 import { DeviceCore, type Loss } from './core.js';
 import { evaluationsOf } from './evaluation.js';
+import { KvCache, type KvCacheOptions } from './kv-cache.js';
 import { Program, type Specs, type Stored } from './program.js';
 import { wholeWords } from './program-inputs.js';
 import { QuantizedTensor } from './quantized-tensor.js';
@@ -193,6 +194,16 @@ export class Device {
   async read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }> {
     const nodes = tensorsOf('read', recipes).map(({ node }) => node);
     return (await readNodes(this.core, 'read', nodes)) as { -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never };
+  }
+
+  /**
+   * Makes memory for keys and values of a decoder, which programs write and read: 2 · layers · batch · heads · capacity · size numbers, 2 bytes each
+   * unless `dtype` is 'f32'. Throws 'invalid-argument'; 'limit-exceeded', with the bytes of a layer and the limit of the device; and on the CPU
+   * 'out-of-memory', which on a GPU a compile that uses it rejects with.
+   */
+  kvCache(options: KvCacheOptions): KvCache {
+    this.core.check();
+    return KvCache.make(options, (what, dtype, sizes) => this.stored(dtype, sizes, this.allocate(what, dtype, sizes, { isZeroed: true })));
   }
 
   /**
