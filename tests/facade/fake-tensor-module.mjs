@@ -70,6 +70,10 @@ export function installTensors() {
     places = () => Float64Array.from(this.placeList.flat());
     results = () => Uint32Array.from(this.resultPlaces);
     steps = () => Uint32Array.from(this.stepList.flatMap(({ copy, kernel, places }) => (copy ? [1, ...copy] : [0, kernel, places.length, ...places])));
+    varyingWords() {
+      return Uint32Array.of(0);
+    }
+
     words(dims) {
       const heads = this.stepList.flatMap(({ copy, count }, k) => (copy ? [padded(4 * count(dims)), 0, 0, 0, 0] : [count(dims), 1, 1, 64 * k, 1]));
       const uniform = new Uint32Array(64 * this.stepList.length);

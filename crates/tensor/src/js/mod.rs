@@ -10,6 +10,7 @@ use crate::fuse::Target;
 use crate::grad;
 use crate::kernel::Kernel;
 use crate::plan::{Place, Plan, Step};
+use crate::size::Size;
 use crate::tape::Recipe;
 use crate::wgsl::{self, KernelText, Limits};
 use crate::{host_product, wasm};
@@ -99,6 +100,30 @@ impl CompiledPlan {
         self.numbers(dims).map_err(residua_module::to_js)
     }
 
+    /// The words of the uniform buffer that depend on dims: how many, and where each is described in this list. A description is the word's
+    /// position, its count of terms, and for each term the coefficient, a count of dims and these.
+    #[wasm_bindgen(js_name = varyingWords)]
+    pub fn varying_words(&self) -> Vec<u32> {
+        let mut descriptions = Vec::new();
+        let mut first = 0usize;
+        for step in &self.plan.steps {
+            let Step::Dispatch { kernel, .. } = step else { continue };
+            let kernel = &self.plan.kernels[*kernel as usize];
+            first = first.next_multiple_of(UNIFORM_ALIGNMENT);
+            let varying = kernel.sizes.iter().enumerate().filter(|(_, size)| size.known().is_none());
+            descriptions.extend(varying.map(|(word, size)| describe(first + word, size)));
+            first += wgsl::uniform_bytes(kernel) as usize / 4;
+        }
+        let mut start = descriptions.len() as u32 + 1;
+        let mut words = vec![descriptions.len() as u32];
+        for description in &descriptions {
+            words.push(start);
+            start += description.len() as u32;
+        }
+        words.extend(descriptions.into_iter().flatten());
+        words
+    }
+
     /// The kernels as a WebAssembly module, those of matrix products left out.
     #[wasm_bindgen(js_name = hostModule)]
     pub fn host_module(&self) -> std::result::Result<Vec<u8>, JsValue> {
@@ -135,6 +160,17 @@ impl HostProduct {
         };
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }
+}
+
+/// A word of a uniform as a polynomial in the dims, modulo 2³².
+fn describe(word: usize, size: &Size) -> Vec<u32> {
+    let terms = size.terms();
+    let mut words = vec![word as u32, terms.len() as u32];
+    for (coefficient, dims) in terms {
+        words.extend([coefficient as u32, dims.len() as u32]);
+        words.extend(dims);
+    }
+    words
 }
 
 impl CompiledPlan {

@@ -81,7 +81,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
     const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
     const runner = engine.runner(plan, kernels, places, words);
     try {
-      runner.setWords(words);
+      runner.setWords(words, new Uint32Array(0));
       const steps = runner.run(slots);
       if (steps !== undefined) yield* steps;
     } finally {

@@ -133,12 +133,13 @@ export class ProgramCore {
     const transfer = inputs.transfer(isImmediate);
     const bound = isImmediate ? slots : [...slots];
     const { words } = this;
+    const dims = this.present.slice(0, this.tapeDims);
     const isWritten = this.areWordsWritten && !areSizesNew;
     this.areWordsWritten = true;
     const { results, places, compiled } = this;
     core.queue.push(function* () {
       transfer();
-      if (!isWritten) runner.setWords(words);
+      if (!isWritten) runner.setWords(words, dims);
       const steps = runner.run(bound);
       if (steps !== undefined) yield* steps;
       for (const { memory, copiedFrom } of results) {

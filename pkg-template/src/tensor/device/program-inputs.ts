@@ -1,6 +1,6 @@
 /**
- * The memory of a program's inputs. Small inputs and the keys of random numbers lie in one piece, so that a run uploads them in one write;
- * others have memory of their own for numbers of the caller. A stored tensor is read where it lies.
+ * The memory of a program's inputs. Small inputs and the keys of random numbers lie in one piece, of which a run uploads what differs from the
+ * run before; others have memory of their own for numbers of the caller. A stored tensor is read where it lies.
  */
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
@@ -31,6 +31,9 @@ interface Upload {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** Changed bytes of small inputs that are so near to one another are uploaded in one write. */
+const NEAR_BYTES = 16;
+
 /** Random numbers of a program: the key's place, and how many runs there were since the generator was started over. */
 interface Draw {
   readonly source: RandomSource;
@@ -43,12 +46,13 @@ interface Draw {
 export class ProgramInputs {
   private readonly small: Memory | null = null;
   private readonly smallBytes: Uint8Array<ArrayBuffer>;
+  /** What the small inputs hold after the uploads so far. */
+  private readonly uploadedBytes: Uint8Array<ArrayBuffer>;
   /** Where each slot of a small input begins. */
   private readonly offsets = new Map<number, number>();
   /** Memory for numbers, by slot. */
   private readonly forNumbers: (Memory | null)[];
   private readonly draws: Draw[] = [];
-  private isSmallWritten = false;
   private uploads: Upload[] = [];
   private copies: { readonly from: Memory; readonly to: Memory }[] = [];
 
@@ -67,6 +71,7 @@ export class ProgramInputs {
       end += Math.ceil(paddedBytes(largestBytes(node)) / ALIGNMENT) * ALIGNMENT;
     });
     this.smallBytes = new Uint8Array(end);
+    this.uploadedBytes = new Uint8Array(end);
     if (end > 0) {
       this.small = this.allocate(end);
       for (const [slot, start] of this.offsets) {
@@ -98,7 +103,6 @@ export class ProgramInputs {
   take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: Memory[]): void {
     this.uploads = [];
     this.copies = [];
-    this.isSmallWritten = this.draws.length > 0;
     this.inputs.forEach(({ source }, slot) => {
       if (source instanceof Cell) {
         source.check(`${this.name}.run`);
@@ -118,15 +122,33 @@ export class ProgramInputs {
 
   /** Returns the uploads and copies of what was taken, to be made when it is the run's turn. */
   transfer(isImmediate: boolean): () => void {
-    const { core, small, smallBytes, uploads, copies } = this;
+    const { core, small, uploads, copies } = this;
     const own = (bytes: Uint8Array<ArrayBuffer>) => (isImmediate ? bytes : bytes.slice());
-    const smallNow = this.isSmallWritten ? own(smallBytes) : null;
+    const changes = this.smallChanges().map(({ start, end }) => ({ start, bytes: own(this.smallBytes.subarray(start, end)) }));
     const now = uploads.map(({ memory, bytes }) => ({ memory, bytes: own(bytes) }));
     return () => {
-      if (small !== null && smallNow !== null) core.engine.write(small, 0, smallNow);
+      if (small !== null) for (const { start, bytes } of changes) core.engine.write(small, start, bytes);
       for (const { memory, bytes } of now) core.engine.write(memory, 0, bytes);
       for (const { from, to } of copies) core.engine.copy(from, to, Math.min(from.bytes, to.bytes));
     };
+  }
+
+  /** Ranges of whole words of the small inputs that differ from what was uploaded, and takes them as uploaded. */
+  private smallChanges(): { start: number; end: number }[] {
+    const { smallBytes, uploadedBytes } = this;
+    const ranges: { start: number; end: number }[] = [];
+    for (const [slot, start] of this.offsets) {
+      const end = start + largestBytes(this.inputs[slot] as Node);
+      for (let place = start; place < end; place++) {
+        if (smallBytes[place] === uploadedBytes[place]) continue;
+        uploadedBytes[place] = smallBytes[place] as number;
+        const word = place - (place % 4);
+        const last = ranges.at(-1);
+        if (last !== undefined && word <= last.end + NEAR_BYTES) last.end = Math.max(last.end, word + 4);
+        else ranges.push({ start: word, end: word + 4 });
+      }
+    }
+    return ranges;
   }
 
   private takeFeed(slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
@@ -148,7 +170,6 @@ export class ProgramInputs {
     const memory = this.numbersAt(slot);
     if (start !== undefined) {
       encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
-      this.isSmallWritten = true;
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
     }

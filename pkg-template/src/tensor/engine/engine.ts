@@ -40,8 +40,8 @@ export interface Kernels {
 
 /** A plan with its memory, ready to run. */
 export interface Runner {
-  /** Takes the numbers of a run, as the plan's `words` gives them. Later runs use them. */
-  setWords(words: Uint32Array<ArrayBuffer>): void;
+  /** Takes the numbers of a run, as the plan's `words` gives them for some dims. Later runs use them. */
+  setWords(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>): void;
   /** Prepares runs with memory for each slot, so that they allocate nothing. */
   bind(slots: readonly Memory[]): void;
   /** Runs with memory for each slot. On the CPU a generator does a step at each `next()`. */

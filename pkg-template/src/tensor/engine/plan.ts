@@ -50,6 +50,8 @@ export interface Plan {
   /** The place of each result. */
   readonly results: readonly number[];
   readonly steps: readonly Step[];
+  /** Which words of the uniform buffer depend on dims, and how; see `RawCompiledPlan.varyingWords`. */
+  readonly varying: Uint32Array<ArrayBuffer>;
   /** The handle of the module. */
   readonly raw: RawCompiledPlan;
 }
@@ -69,7 +71,7 @@ export function readPlan(raw: RawCompiledPlan): Plan {
     slot: triples[3 * k + 1] as number,
     bytes: triples[3 * k + 2] as number,
   }));
-  return { kernels, places, results: [...raw.results()], steps: readSteps(raw.steps()), raw };
+  return { kernels, places, results: [...raw.results()], steps: readSteps(raw.steps()), varying: raw.varyingWords() as Uint32Array<ArrayBuffer>, raw };
 }
 
 function readSteps(words: Uint32Array): Step[] {

@@ -33,6 +33,11 @@ export interface RawCompiledPlan {
    * its bytes and four zeros. The content of the uniform buffer follows.
    */
   words(dims: Uint32Array): Uint32Array;
+  /**
+   * The words of the uniform buffer that depend on dims: how many, and where each is described in this list. A description is the word's
+   * position, its count of terms, and for each term the coefficient, a count of dims and these.
+   */
+  varyingWords(): Uint32Array;
   /** The kernels as a WebAssembly module: it imports env.memory, and exports '0', '1', …, which take the address of a frame. */
   hostModule(): Uint8Array;
   /**

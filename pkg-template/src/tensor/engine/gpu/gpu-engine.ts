@@ -12,6 +12,7 @@ import { GpuRunner } from './gpu-runner.js';
 import { Patcher, splitWords } from './patch.js';
 import { Pipelines, type Pipeline } from './pipelines.js';
 import { Staging, type Part } from './staging.js';
+import { UniformPipeline } from './uniforms.js';
 
 /** Options of the engine. */
 export interface GpuEngineOptions {
@@ -29,6 +30,8 @@ export class GpuEngine implements Engine {
   readonly isTimed: boolean;
   /** Milliseconds of a submission at most, about. */
   readonly sliceMs: number;
+  /** Computes uniforms that depend on dims. */
+  readonly uniformPipeline: UniformPipeline;
   private readonly buffers: Buffers;
   private readonly staging: Staging;
   private readonly pipelines: Pipelines;
@@ -49,6 +52,7 @@ export class GpuEngine implements Engine {
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;
     if (this.isTimed) accounts.kernels = new Map();
+    this.uniformPipeline = new UniformPipeline(gpu);
     this.buffers = new Buffers(gpu, accounts);
     this.staging = new Staging(gpu, this.buffers);
     this.pipelines = new Pipelines(gpu, accounts);

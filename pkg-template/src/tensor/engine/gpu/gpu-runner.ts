@@ -9,6 +9,7 @@ import type { Memory, Runner } from '../engine.js';
 import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
 import { KernelTimes } from './kernel-times.js';
 import type { Pipeline } from './pipelines.js';
+import { Uniforms, type UniformPipeline } from './uniforms.js';
 
 /** The run whose time is measured: the first one may wait for drivers. */
 const MEASURED_RUN = 2;
@@ -30,11 +31,13 @@ export interface RunnerDevice {
   readonly isTimed: boolean;
   /** Milliseconds of a submission at most, about; 0 for one submission a run. */
   readonly sliceMs: number;
+  /** Computes uniforms that depend on dims. */
+  readonly uniformPipeline: UniformPipeline;
 }
 
 /** Runs a plan on a GPU. */
 export class GpuRunner implements Runner {
-  private readonly uniform: GPUBuffer | null;
+  private readonly uniforms: Uniforms | null;
   private readonly times: KernelTimes | null;
   private sets: BoundSet[] = [];
   private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
@@ -57,15 +60,13 @@ export class GpuRunner implements Runner {
   ) {
     this.uniformStart = plan.steps.length * STEP_WORDS;
     const bytes = 4 * (first.length - this.uniformStart);
-    // The last uniform is bound in whole vectors.
-    this.uniform = bytes === 0 ? null : on.gpu.createBuffer({ label: 'uniforms', size: Math.ceil(bytes / 256) * 256, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST });
+    this.uniforms = bytes === 0 ? null : new Uniforms(on.gpu, on.uniformPipeline, bytes, plan.varying);
     this.times = on.isTimed ? new KernelTimes(on.gpu, on.accounts, plan.steps.length) : null;
   }
 
-  setWords(words: Uint32Array<ArrayBuffer>): void {
+  setWords(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>): void {
     this.words = words;
-    const { uniformStart } = this;
-    if (this.uniform !== null) this.on.gpu.queue.writeBuffer(this.uniform, 0, words, uniformStart, words.length - uniformStart);
+    this.uniforms?.set(words, this.uniformStart, dims);
   }
 
   /** Makes the bind groups for memory of the slots, unless they exist. */
@@ -80,6 +81,10 @@ export class GpuRunner implements Runner {
     let encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | null = null;
     let dispatches = 0;
+    if (this.uniforms?.needsUpdate === true) {
+      pass = encoder.beginComputePass();
+      this.uniforms.encode(pass);
+    }
     this.plan.steps.forEach((step, k) => {
       const at = k * STEP_WORDS;
       if (!isDispatch(step)) {
@@ -122,7 +127,7 @@ export class GpuRunner implements Runner {
   }
 
   dispose(): void {
-    this.uniform?.destroy();
+    this.uniforms?.dispose();
     this.times?.dispose();
     this.sets = [];
   }
@@ -176,10 +181,10 @@ export class GpuRunner implements Runner {
       const { buffer, offset, bytes } = this.memoryOf(place, slots);
       return { binding, resource: { buffer: buffer as GPUBuffer, offset, size: bytes } };
     });
-    if (this.uniform !== null && this.plan.kernels[kernel]?.bindings.at(-1) === 2) {
+    if (this.uniforms !== null && this.plan.kernels[kernel]?.bindings.at(-1) === 2) {
       const at = step * STEP_WORDS;
       const [start, count] = [this.first[at + 3] as number, this.first[at + 4] as number];
-      entries.push({ binding: places.length, resource: { buffer: this.uniform, offset: 4 * start, size: Math.max(1, Math.ceil(count / 4)) * 16 } });
+      entries.push({ binding: places.length, resource: { buffer: this.uniforms.buffer, offset: 4 * start, size: Math.max(1, Math.ceil(count / 4)) * 16 } });
     }
     const { layout } = this.pipelines[kernel] as Pipeline;
     return this.on.gpu.createBindGroup({ layout, entries });

@@ -36,9 +36,10 @@ export class Staging {
   async read(parts: readonly Part[], wait: (mapped: Promise<undefined>) => Promise<undefined>): Promise<Uint8Array<ArrayBuffer>[]> {
     const starts: number[] = [];
     let end = 0;
-    for (const { memory } of parts) {
-      starts.push(end);
-      end += Math.ceil(memory.bytes / GRAIN) * GRAIN;
+    for (const { bytes } of parts) {
+      const start = Math.ceil(end / GRAIN) * GRAIN;
+      starts.push(start);
+      end = start + Math.max(4, Math.ceil(bytes / 4) * 4);
     }
     let failure: ResiduaError | null = null;
     const staging = this.take(end, (error) => (failure = error));
