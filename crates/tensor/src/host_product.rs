@@ -7,8 +7,9 @@ use residua_base::error::{Error, Result};
 use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Target, integer_product};
 
 use crate::dtype::DType;
-use crate::kernel::{Blocks, Body, Extent, Kernel, Product};
-use crate::scalar::{Graph, Id, Node, Type, fold};
+use crate::kernel::{Body, Extent, Kernel, Product};
+use crate::quantised::BLOCK;
+use crate::scalar::{Dequantized, Graph, Id, LoadAt, Node, Type, fold};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
 const CALL_WORK: usize = 1 << 26;
@@ -27,10 +28,10 @@ struct Access {
     strides: Strides,
 }
 
-/// A factor: its numbers, or the words of a quantised one with its bits and its scales.
-struct Operand {
-    values: Access,
-    scales: Option<(u32, Access)>,
+/// A factor: its numbers, or the words and the scales of a quantised one. The strides of the depth are then those of a block.
+enum Operand {
+    Numbers(Access),
+    Quantised { bits: u32, words: Access, scales: Access },
 }
 
 /// Where the factors and the result of a product lie.
@@ -48,39 +49,61 @@ impl Layout {
     /// The layout of a kernel that is a product, for the words of its uniform.
     fn of(kernel: &Kernel, words: &[u32]) -> Result<Layout> {
         let Body::Product(product) = &kernel.body else { return Err(Error::internal("a kernel that is no product")) };
-        let Product { batch, rows, columns, depth, left, right, blocks, elements, .. } = product;
+        let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
         let extent = |extent: &Extent| match extent {
             Extent::Known(number) => *number,
             Extent::Word(word) => words[*word as usize],
         };
         let [store] = elements.as_slice() else { return Err(Error::internal("a product with an epilogue")) };
         let axes = batch.len() + 3;
-        let access = |buffer: u32, index: Id| {
+        let access = |(buffer, index): LoadAt, step: u32| {
             let dtype = kernel.buffers[buffer as usize].dtype;
-            Ok(Access { buffer, dtype, strides: strides(&kernel.graph, index, words, axes)? })
+            Ok(Access { buffer, dtype, strides: strides(&kernel.graph, index, words, axes, step)? })
         };
-        let load = |id: Id| match kernel.graph.node(id) {
-            Node::Load { buffer, index } => access(buffer, index),
+        let operand = |id: Id| match (kernel.graph.node(id), kernel.graph.as_dequantized(id)) {
+            (Node::Load { buffer, index }, _) => Ok(Operand::Numbers(access((buffer, index), 1)?)),
+            (_, Some(Dequantized { bits, word, scale, .. })) => {
+                Ok(Operand::Quantised { bits: bits.bits(), words: access(word, BLOCK)?, scales: access(scale, BLOCK)? })
+            }
             _ => Err(Error::internal("a factor that is not read as it is")),
         };
-        let operand = |id: Id, blocks: &Option<Blocks>| {
-            let scales = blocks.as_ref().map(|blocks| Ok((blocks.bits, load(blocks.scales)?))).transpose()?;
-            Ok(Operand { values: load(id)?, scales })
-        };
-        let [left_blocks, right_blocks] = blocks;
-        let is_quantised = left_blocks.is_some() || right_blocks.is_some();
-        Ok(Layout {
+        let mut layout = Layout {
             batch: batch.iter().map(extent).collect(),
             extents: Extents {
                 rows: extent(rows) as usize,
                 columns: extent(columns) as usize,
                 depth: extent(depth) as usize,
             },
-            left: operand(*left, left_blocks)?,
-            right: operand(*right, right_blocks)?,
-            result: access(store.buffer, store.index)?,
-            ty: if is_quantised { Type::F32 } else { kernel.graph.ty(*left) },
-        })
+            left: operand(*left)?,
+            right: operand(*right)?,
+            result: access((store.buffer, store.index), 1)?,
+            ty: kernel.graph.ty(*left),
+        };
+        layout.merge_rows();
+        Ok(layout)
+    }
+
+    /// Makes the innermost axes of the batch rows where all share a right factor: a batch of sentences times a matrix of weights, or the heads
+    /// of a group times their keys.
+    fn merge_rows(&mut self) {
+        while let Some(extent) = self.batch.last() {
+            let axis = self.batch.len() - 1;
+            let rows = self.extents.rows as i64;
+            let continues = |access: &Access| {
+                let of_axes = &access.strides.of_axes;
+                of_axes[axis] == rows * of_axes[axis + 1]
+            };
+            let is_shared = self.right.parts().iter().all(|access| access.strides.of_axes[axis] == 0);
+            if !is_shared || !self.left.parts().into_iter().chain([&self.result]).all(continues) {
+                break;
+            }
+            self.extents.rows *= *extent as usize;
+            self.batch.pop();
+            let accesses = self.left.parts_mut().into_iter().chain(self.right.parts_mut()).chain([&mut self.result]);
+            accesses.for_each(|access| {
+                access.strides.of_axes.remove(axis);
+            });
+        }
     }
 
     /// The coordinates of a point of the batch, the innermost axis fastest.
@@ -99,13 +122,13 @@ impl Layout {
     }
 }
 
-/// The strides of an address that is a sum of multiples of coordinates.
-fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize) -> Result<Strides> {
+/// The strides of an address that is a sum of multiples of coordinates, that of the depth for so many places.
+fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize, step: u32) -> Result<Strides> {
     let mut at = vec![0u32; axes];
     let origin = evaluate(graph, index, words, &at)?;
     let mut of_axes = Vec::with_capacity(axes);
     for axis in 0..axes {
-        at[axis] = 1;
+        at[axis] = if axis == axes - 1 { step } else { 1 };
         of_axes.push(i64::from(evaluate(graph, index, words, &at)?.wrapping_sub(origin) as i32));
         at[axis] = 0;
     }
@@ -172,29 +195,50 @@ impl<T> Matrix<T> {
 }
 
 impl Operand {
+    fn parts(&self) -> Vec<&Access> {
+        match self {
+            Operand::Numbers(numbers) => vec![numbers],
+            Operand::Quantised { words, scales, .. } => vec![words, scales],
+        }
+    }
+
+    fn parts_mut(&mut self) -> Vec<&mut Access> {
+        match self {
+            Operand::Numbers(numbers) => vec![numbers],
+            Operand::Quantised { words, scales, .. } => vec![words, scales],
+        }
+    }
+
     /// The numbers of a factor at a point of the batch.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn reals<'a>(&self, buffers: &[*mut u8], point: &[u32], axes: [(usize, usize); 2]) -> Reals<'a> {
-        let Operand { values, scales } = self;
-        // SAFETY: by the caller, for all three.
-        if let Some((bits, scales)) = scales {
-            let [outer, (axis, depth)] = axes;
-            let words = unsafe { values.matrix(buffers, point, [outer, (axis, depth * *bits as usize / 32)]).factor() };
-            let scales = unsafe { scales.matrix(buffers, point, [outer, (axis, depth / 32)]).factor() };
-            Reals::Quantised(Quantised {
-                words: words.values,
-                words_stride: words.outer_stride,
-                scales: scales.values,
-                scales_stride: scales.outer_stride,
-                bits: *bits,
-            })
-        } else if values.dtype == DType::F16 {
-            Reals::Halves(unsafe { values.matrix(buffers, point, axes).factor() })
-        } else {
-            Reals::Singles(unsafe { values.matrix(buffers, point, axes).factor() })
-        }
+    unsafe fn reals<'a>(&self, buffers: &[*mut u8], point: &[u32], axes: [(usize, usize); 2]) -> Result<Reals<'a>> {
+        // SAFETY: by the caller, for all.
+        Ok(match self {
+            Operand::Numbers(values) if values.dtype == DType::F16 => {
+                Reals::Halves(unsafe { values.matrix(buffers, point, axes).factor() })
+            }
+            Operand::Numbers(values) => Reals::Singles(unsafe { values.matrix(buffers, point, axes).factor() }),
+            Operand::Quantised { bits, words, scales } => {
+                let [outer, (axis, depth)] = axes;
+                let blocks = depth / BLOCK as usize;
+                if words.strides.of_axes[axis] != i64::from(*bits) || scales.strides.of_axes[axis] != 1 {
+                    return Err(Error::internal("blocks of a quantised factor that do not follow one another"));
+                }
+                let words: Matrix<u32> = words.matrix(buffers, point, [outer, (axis, blocks)]);
+                let scales = unsafe { scales.matrix(buffers, point, [outer, (axis, blocks)]).factor() };
+                // The last block is as long as the others.
+                let length = words.length + *bits as usize - 1;
+                Reals::Quantised(Quantised {
+                    words: unsafe { std::slice::from_raw_parts(words.first, length) },
+                    words_stride: words.strides[0],
+                    scales: scales.values,
+                    scales_stride: scales.outer_stride,
+                    bits: *bits,
+                })
+            }
+        })
     }
 }
 
@@ -225,12 +269,15 @@ pub unsafe fn run(
     if layout.ty != Type::F32 {
         // Each point of the batch is a part. Products of signed integers have the same low words.
         let end = points.min(place + (INTEGER_CALL_WORK / all).max(1));
+        let (Operand::Numbers(left_numbers), Operand::Numbers(right_numbers)) = (&layout.left, &layout.right) else {
+            return Err(Error::internal("a quantised factor of a product of integers"));
+        };
         for place in place..end {
             let point = layout.point(place);
             // SAFETY: by the caller; the result is no factor's memory.
             unsafe {
-                let left = layout.left.values.matrix::<u32>(buffers, &point, left).factor();
-                let right = layout.right.values.matrix::<u32>(buffers, &point, right).factor();
+                let left = left_numbers.matrix::<u32>(buffers, &point, left).factor();
+                let right = right_numbers.matrix::<u32>(buffers, &point, right).factor();
                 let mut target = layout.result.matrix::<u32>(buffers, &point, result).target();
                 integer_product(layout.extents, left, right, &mut target);
             }
@@ -241,10 +288,10 @@ pub unsafe fn run(
     loop {
         // SAFETY: by the caller; the result is no factor's memory.
         let (product, mut target, parts) = unsafe {
-            let first = layout.product(buffers, &layout.point(0), left, right);
+            let first = layout.product(buffers, &layout.point(0), left, right)?;
             let parts = first.parts();
             let point = layout.point(place / parts);
-            let product = layout.product(buffers, &point, left, right);
+            let product = layout.product(buffers, &point, left, right)?;
             (product, layout.result.matrix::<f32>(buffers, &point, result).target(), parts)
         };
         for part in place % parts..parts {
@@ -270,12 +317,12 @@ impl Layout {
         point: &[u32],
         left: [(usize, usize); 2],
         right: [(usize, usize); 2],
-    ) -> residua_tensor_loops::Product<'a> {
+    ) -> Result<residua_tensor_loops::Product<'a>> {
         // SAFETY: by the caller.
         unsafe {
-            let left = self.left.reals(buffers, point, left);
-            let right = self.right.reals(buffers, point, right);
-            residua_tensor_loops::Product::new(self.extents, left, right)
+            let left = self.left.reals(buffers, point, left)?;
+            let right = self.right.reals(buffers, point, right)?;
+            Ok(residua_tensor_loops::Product::new(self.extents, left, right))
         }
     }
 }

@@ -170,22 +170,10 @@ pub struct Product {
     pub left: Id,
     /// The right factor at (batch, depth, column), of the same type.
     pub right: Id,
-    /// On the host, which factors are quantised.
-    pub blocks: [Option<Blocks>; 2],
     /// What is written for each (batch, row, column), where `Folded { fold: 0, result: 0 }` is the element of the product.
     pub elements: Vec<Store>,
     /// How it is tiled.
     pub tile: Tile,
-}
-
-/// A factor that is quantised along the depth: blocks of 32 numbers, each with a scale. The factor is then the load of a word of its integers,
-/// as a u32; the coordinate of the depth counts these words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocks {
-    /// Bits of an integer: 8 or 4.
-    pub bits: u32,
-    /// The load of a scale; the coordinate of the depth counts scales.
-    pub scales: Id,
 }
 
 /// How a product is tiled. Sums go along the depth in order with every tile but the last, so that the choice between those does not change

@@ -79,7 +79,6 @@ pub fn product(
         batch,
         left: roots[0],
         right: roots[1],
-        blocks: [None; 2],
         elements: stores,
         tile: Tile::Small,
     };

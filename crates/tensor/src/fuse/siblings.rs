@@ -92,16 +92,10 @@ fn copied(part: &mut Part, built: &Built, words: &[u32], product: &Product) -> P
     };
     let coordinates: Vec<Id> = (0..product.batch.len() as u32 + 3).map(|axis| part.graph.coordinate(axis)).collect();
     let mut roots = vec![product.left, product.right];
-    roots.extend(product.blocks.iter().flatten().map(|blocks| blocks.scales));
     roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));
     let mut copies = part.copy(built, Some(words), &roots, &coordinates).into_iter();
     let mut next = |old: Id| copies.next().unwrap_or(old);
     let (left, right) = (next(product.left), next(product.right));
-    let blocks = product.blocks.map(|blocks| {
-        let mut blocks = blocks?;
-        blocks.scales = next(blocks.scales);
-        Some(blocks)
-    });
     let stores = product.elements.iter().map(|store| {
         let position = store.buffer as usize;
         let buffer = part.buffer(built.memories[position], built.kernel.buffers[position]);
@@ -115,7 +109,6 @@ fn copied(part: &mut Part, built: &Built, words: &[u32], product: &Product) -> P
         depth: extent(product.depth),
         left,
         right,
-        blocks,
         elements,
         tile: product.tile,
     }

@@ -48,37 +48,96 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     stored
 }
 
-/// Gives memory to factors of products that the product cannot compute as it reads them: on the host all but transposed and repeated ones, on
-/// a device those of more than a few operations, since each element is read many times.
+/// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
+/// each element is read many times, on the host all but views with fixed strides and blocks along the depth.
 fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    const MOST_OPERATIONS: f64 = 4.0;
     for tensor in expr.nodes.iter().filter(|tensor| tensor.op == Op::MatMul) {
-        for factor in &tensor.operands {
-            let mut work = 0.0;
-            let mut pending = vec![*factor];
-            while let Some(id) = pending.pop()
-                && work <= MOST_OPERATIONS
-            {
-                let operand = expr.tensor(id);
-                if stored[id.0 as usize] {
-                    continue;
-                }
-                work += match &operand.op {
-                    Op::Permute(_) | Op::Expand => 0.0,
-                    // Products read the words, which are fewer bytes than the numbers.
-                    Op::Dequantize(_) if !target.is_host => 0.0,
-                    Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
-                    Op::Reshape if !target.is_host => 0.0,
-                    Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) if !target.is_host => {
-                        operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
-                    }
-                    _ => f64::INFINITY,
-                };
-                pending.extend(&operand.operands);
-            }
-            stored[factor.0 as usize] |= work > MOST_OPERATIONS;
+        for (side, factor) in tensor.operands.iter().enumerate() {
+            let is_read = if target.is_host {
+                is_view(expr, stored, *factor) || are_blocks(expr, stored, *factor, side)
+            } else {
+                is_short(expr, stored, *factor)
+            };
+            stored[factor.0 as usize] |= !is_read;
         }
     }
+}
+
+/// Whether a factor takes few operations.
+fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    const MOST_OPERATIONS: f64 = 4.0;
+    let mut work = 0.0;
+    let mut pending = vec![factor];
+    while let Some(id) = pending.pop()
+        && work <= MOST_OPERATIONS
+    {
+        let operand = expr.tensor(id);
+        if stored[id.0 as usize] {
+            continue;
+        }
+        work += match &operand.op {
+            // Products read the words of quantised numbers, which are fewer bytes than these.
+            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Dequantize(_) => 0.0,
+            Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
+            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) => {
+                operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
+            }
+            _ => f64::INFINITY,
+        };
+        pending.extend(&operand.operands);
+    }
+    work <= MOST_OPERATIONS
+}
+
+/// Whether a factor is memory that is read with fixed strides.
+fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    let mut id = factor;
+    while !stored[id.0 as usize] {
+        let tensor = expr.tensor(id);
+        let has_strides = match &tensor.op {
+            Op::Permute(_) | Op::Expand => true,
+            Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
+            Op::Reshape => is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape),
+            _ => false,
+        };
+        if !has_strides {
+            return false;
+        }
+        id = tensor.operands[0];
+    }
+    true
+}
+
+/// Whether a reshape divides axes, and makes none of several.
+fn is_division(from: &[Size], to: &[Size]) -> bool {
+    let mut parts = to.iter().filter(|extent| !extent.is(1));
+    for whole in from.iter().filter(|extent| !extent.is(1)) {
+        let Some(mut product) = parts.next().cloned() else { return false };
+        while product != *whole {
+            let Some(part) = parts.next() else { return false };
+            product = &product * part;
+        }
+    }
+    parts.next().is_none()
+}
+
+/// Whether a factor is quantised along the depth, and its words and scales are memory: a left factor as it is, or a right one transposed.
+fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bool {
+    let mut tensor = expr.tensor(factor);
+    if side == 1 {
+        let Op::Permute(axes) = &tensor.op else { return false };
+        let rank = axes.len() as u32;
+        let swaps = |axis: u32| match rank - axis {
+            1 => axis - 1,
+            2 => axis + 1,
+            _ => axis,
+        };
+        if rank < 2 || stored[tensor.operands[0].0 as usize] || !axes.iter().copied().eq((0..rank).map(swaps)) {
+            return false;
+        }
+        tensor = expr.tensor(tensor.operands[0]);
+    }
+    matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
 }
 
 /// Operations of one element, in units of a sum.

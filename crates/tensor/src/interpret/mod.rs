@@ -5,7 +5,7 @@
 
 use residua_base::error::{Error, Result};
 
-use crate::kernel::{Blocks, Body, Elements, Extent, Fold, Kernel, Product, Rows, Scan, Store};
+use crate::kernel::{Body, Elements, Extent, Fold, Kernel, Product, Rows, Scan, Store};
 use crate::scalar::{Id, Node, Type};
 
 pub(crate) mod arithmetic;
@@ -112,11 +112,9 @@ impl Machine<'_> {
     }
 
     fn product(&mut self, product: &Product) -> Result<()> {
-        let factors = [product.left, product.right].map(|id| self.needed([id]));
-        let scales = product.blocks.map(|blocks| self.needed(blocks.map(|blocks| blocks.scales)));
-        let is_quantised = product.blocks.iter().any(Option::is_some);
+        let factors = self.needed([product.left, product.right]);
         let elements = self.needed_by_stores(&product.elements);
-        let is_real = is_quantised || self.kernel.graph.ty(product.left) == Type::F32;
+        let is_real = self.kernel.graph.ty(product.left) == Type::F32;
         let batch = self.extents(&product.batch);
         let matrix = self.extents(&[product.rows, product.columns]);
         let depth = self.extent(product.depth);
@@ -126,33 +124,20 @@ impl Machine<'_> {
                 let (row, column) = (machine.coordinates[batch.len()], machine.coordinates[batch.len() + 1]);
                 debug_assert!(row < matrix[0] && column < matrix[1]);
                 for place in 0..depth {
-                    let mut factor = |side: usize, id: Id| {
-                        let Some(Blocks { bits, scales: scale }) = product.blocks[side] else {
-                            return machine.value_at(&factors[side], id, place);
-                        };
-                        let word = machine.value_at(&factors[side], id, place * bits / 32)?;
-                        let scale = machine.value_at(&scales[side], scale, place / 32)?;
-                        Ok((f32::from_bits(scale) * integer_of(word, place, bits) as f32).to_bits())
-                    };
-                    let (left, right) = (factor(0, product.left)?, factor(1, product.right)?);
+                    machine.coordinates.push(place);
+                    machine.evaluate(&factors)?;
+                    let [left, right] = [product.left, product.right].map(|id| machine.values[id.index()]);
                     sum = if is_real {
                         (f32::from_bits(sum) + f32::from_bits(left) * f32::from_bits(right)).to_bits()
                     } else {
                         sum.wrapping_add(left.wrapping_mul(right))
                     };
+                    machine.coordinates.pop();
                 }
                 machine.folded = vec![vec![sum]];
                 machine.write(&elements, &product.elements)
             })
         })
-    }
-
-    /// A value at a place along the depth of a product.
-    fn value_at(&mut self, needed: &[Id], id: Id, place: u32) -> Result<u32> {
-        self.coordinates.push(place);
-        self.evaluate(needed)?;
-        self.coordinates.pop();
-        Ok(self.values[id.index()])
     }
 
     /// Calls for each point of a space, the innermost axis fastest, with its coordinates after those that there are.
@@ -267,12 +252,6 @@ impl Machine<'_> {
         let point = if fold.merges_states { operands } else { combine::lift(&fold.combine, &operands) };
         Ok(combine::merge(&fold.combine, self.type_of(fold), state, &point))
     }
-}
-
-/// The integer of a place in a word of a quantised factor.
-fn integer_of(word: u32, place: u32, bits: u32) -> i32 {
-    let low = word >> (place * bits % 32);
-    if bits == 8 { i32::from(low as i8) } else { (low & 15) as i32 - 8 }
 }
 
 /// The results of a reduction.

@@ -1,8 +1,10 @@
 //! Quantised numbers within kernels.
 
-use super::{check, names, numbers, shape};
+use super::super::Plan;
+use super::{GPU, check, names, numbers, shape};
 use crate::dtype::DType;
 use crate::expr::{Elementwise as E, Expr, TensorId};
+use crate::fuse::Target;
 use crate::kernel::Body;
 use crate::quantised::{BLOCK, QuantBits};
 use crate::size::Size;
@@ -88,4 +90,53 @@ fn a_derivative_passes_quantised_weights() {
     crate::grad::differentiate(&mut recipe).expect("a recipe with rules");
     let x = numbers(64, 2);
     check(recipe.expr, &recipe.results, &[words, scales, x], &[]);
+}
+
+#[test]
+fn the_host_reads_words_and_halves_of_factors_and_views_of_them() {
+    let host = Target { is_host: true, ..GPU };
+    let kernels = |expr: Expr, root: TensorId| {
+        let recipe = Recipe { expr, results: vec![root], ..Recipe::default() };
+        let plan = Plan::new(&recipe, &host).expect("a recipe that plans");
+        plan.kernels.len()
+    };
+    for bits in BITS {
+        for batch in [vec![2, 3], vec![1]] {
+            let mut expr = Expr::default();
+            let (w, [words, scales]) = weights(&mut expr, 0, bits, [38, 64]);
+            let x = expr.input(2, DType::F32, &shape(&[&batch[..], &[64]].concat()));
+            let x = if batch.len() == 1 { expr.reshape(x, &shape(&[1, 1, 64])) } else { x };
+            let right = expr.transpose(w);
+            let product = expr.matmul(x, right, DType::F32);
+            let count: i64 = batch.iter().product();
+            check(expr.clone(), &[product], &[words, scales, numbers(count as usize * 64, 3)], &[]);
+            assert_eq!(kernels(expr, product), 1);
+        }
+        // A quantised factor on the left, whose rows are the result's.
+        let mut expr = Expr::default();
+        let (w, [words, scales]) = weights(&mut expr, 0, bits, [38, 64]);
+        let x = expr.input(2, DType::F32, &shape(&[64, 3]));
+        let product = expr.matmul(w, x, DType::F32);
+        check(expr.clone(), &[product], &[words, scales, numbers(64 * 3, 3)], &[]);
+        assert_eq!(kernels(expr, product), 1);
+        // One whose blocks are not along the depth becomes numbers first.
+        let mut expr = Expr::default();
+        let (w, [words, scales]) = weights(&mut expr, 0, bits, [38, 64]);
+        let x = expr.input(2, DType::F32, &shape(&[2, 38]));
+        let product = expr.matmul(x, w, DType::F32);
+        check(expr.clone(), &[product], &[words, scales, numbers(2 * 38, 3)], &[]);
+        assert_eq!(kernels(expr, product), 2);
+    }
+    // Two heads of queries share the keys of one.
+    let mut expr = Expr::default();
+    let keys = expr.input(0, DType::F16, &shape(&[2, 7, 8]));
+    let queries = expr.input(1, DType::F32, &shape(&[4, 3, 8]));
+    let in_groups = expr.reshape(queries, &shape(&[2, 2, 3, 8]));
+    let shared = expr.reshape(keys, &shape(&[2, 1, 7, 8]));
+    let turned = expr.transpose(shared);
+    let product = expr.matmul(in_groups, turned, DType::F32);
+    // Multiples of 2⁻⁴ are halves.
+    let halves = numbers(2 * 7 * 8, 5).into_iter().map(|number| (number * 16.0).round() / 16.0).collect();
+    check(expr.clone(), &[product], &[halves, numbers(4 * 3 * 8, 6)], &[]);
+    assert_eq!(kernels(expr, product), 1);
 }

@@ -64,17 +64,7 @@ impl Description {
         let elements = vec![store(2, result, value)];
         sample.kernel(
             "product",
-            Body::Product(Product {
-                batch: outer,
-                rows,
-                columns,
-                depth,
-                left,
-                right,
-                blocks: [None; 2],
-                elements,
-                tile,
-            }),
+            Body::Product(Product { batch: outer, rows, columns, depth, left, right, elements, tile }),
         )
     }
 }
