@@ -1,4 +1,4 @@
-//! Inner loops of tensors on the CPU: products of matrices. They are a crate of their own because a Cargo profile has one optimisation
+//! Inner loops of tensors on the CPU: products of matrices, and sorts. They are a crate of their own because a Cargo profile has one optimisation
 //! level for a crate: this one is compiled for speed, the others for size.
 //!
 //! Factors are given with a stride for each axis, so that transposed ones need no copy, and as the elements that stand in memory: halves and
@@ -12,6 +12,7 @@ mod integers;
 mod pack;
 mod product;
 mod quantised;
+mod sort;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
@@ -23,6 +24,7 @@ pub use elements::Half;
 pub use integers::integer_product;
 pub use product::{Panels, Product};
 pub use quantised::Quantised;
+pub use sort::smallest;
 
 /// Extents of a product, [`rows`, `depth`] times [`depth`, `columns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

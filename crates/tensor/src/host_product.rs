@@ -1,4 +1,4 @@
-//! Matrix products on the host: loops of Rust over the factors where they lie.
+//! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, and sorts.
 //!
 //! Fusion gives factors of the host that are loads with fixed strides, and results without an epilogue. The strides are those of the kernel's
 //! addresses, found by evaluating them one step along each axis. A product is run in parts, so that the page has turns during a long one.
@@ -7,19 +7,15 @@ use residua_base::error::{Error, Result};
 use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Target, integer_product};
 
 use crate::dtype::DType;
+use crate::host_sort;
+use crate::host_strides::{Strides, strides};
 use crate::kernel::{Body, Extent, Kernel, Product};
 use crate::quantised::BLOCK;
-use crate::scalar::{Dequantized, Graph, Id, LoadAt, Node, Type, fold};
+use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
 const CALL_WORK: usize = 1 << 26;
 const INTEGER_CALL_WORK: usize = 1 << 24;
-
-/// An address as a sum: the first element and the stride of each axis.
-struct Strides {
-    first: i64,
-    of_axes: Vec<i64>,
-}
 
 /// Elements of a buffer at the coordinates of a product.
 struct Access {
@@ -122,38 +118,6 @@ impl Layout {
     }
 }
 
-/// The strides of an address that is a sum of multiples of coordinates, that of the depth for so many places.
-fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize, step: u32) -> Result<Strides> {
-    let mut at = vec![0u32; axes];
-    let origin = evaluate(graph, index, words, &at)?;
-    let mut of_axes = Vec::with_capacity(axes);
-    for axis in 0..axes {
-        at[axis] = if axis == axes - 1 { step } else { 1 };
-        of_axes.push(i64::from(evaluate(graph, index, words, &at)?.wrapping_sub(origin) as i32));
-        at[axis] = 0;
-    }
-    Ok(Strides { first: i64::from(origin), of_axes })
-}
-
-/// The value of an address at a point.
-fn evaluate(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Result<u32> {
-    let mut values: Vec<u32> = Vec::with_capacity(root.index() + 1);
-    for id in graph.ids().take(root.index() + 1) {
-        values.push(match graph.node(id) {
-            Node::Literal(_, bits) => bits,
-            Node::Coordinate(axis) => at.get(axis as usize).copied().unwrap_or_default(),
-            Node::Size(word) => words[word as usize],
-            // What an address does not need has any value.
-            Node::Load { .. } | Node::Folded { .. } => 0,
-            Node::Apply(op, operands) => {
-                let types = operands.map(|operand| graph.ty(operand));
-                fold(op, types, operands.map(|operand| values[operand.index()])).unwrap_or_default()
-            }
-        });
-    }
-    Ok(values[root.index()])
-}
-
 /// Elements at a point of the batch, with the strides of two axes.
 struct Matrix<T> {
     first: *mut T,
@@ -242,7 +206,7 @@ impl Operand {
     }
 }
 
-/// Runs a part of a product with the words of its uniform, on memory in binding order: that from `part` on which takes some milliseconds. Gives
+/// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: that from `part` on which takes some milliseconds. Gives
 /// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels.
 ///
 /// # Safety
@@ -254,6 +218,10 @@ pub unsafe fn run(
     part: usize,
     panels: &mut Panels,
 ) -> Result<usize> {
+    if let Body::Sort(sort) = &kernel.body {
+        // SAFETY: by the caller.
+        return unsafe { host_sort::run(kernel, sort, words, buffers, part) };
+    }
     let layout = Layout::of(kernel, words)?;
     let Extents { rows, columns, depth } = layout.extents;
     let points: usize = layout.batch.iter().map(|extent| *extent as usize).product();

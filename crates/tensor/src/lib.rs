@@ -22,7 +22,7 @@
 //! | [`interpret`] | kernels run natively on bytes, for tests |
 //! | [`half`] | conversion to and from half precision |
 //! | [`wgsl`] | kernels as WGSL |
-//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products as loops of Rust |
+//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products and sorts as loops of Rust |
 //! | [`plan`] | the order of kernels and their memory |
 
 pub mod dtype;
@@ -31,6 +31,8 @@ pub mod fuse;
 pub mod grad;
 pub mod half;
 pub mod host_product;
+mod host_sort;
+mod host_strides;
 pub mod interpret;
 #[cfg(target_arch = "wasm32")]
 pub mod js;

@@ -112,8 +112,9 @@ impl Op {
             Op::IndexPut(..) => "put slices",
             Op::SetSlice { .. } => "set slice",
             Op::Argsort { .. } => "argsort",
-            Op::Place => "place",
             Op::Dequantize(_) => "dequantize",
+            Op::DigitCounts(_) => "counts of digits",
+            Op::DigitSort(_) => "sort by a digit",
             Op::Gradient => "gradient",
         }
     }
@@ -132,12 +133,12 @@ impl Op {
             | Op::Scan { .. } => Some(1),
             Op::Elementwise(op) => Some(op.arity()),
             Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
-            Op::Argsort { .. } => Some(1),
+            Op::Argsort { .. } | Op::DigitCounts(_) => Some(1),
             Op::Gather(_)
             | Op::GatherElements(_)
             | Op::MatMul
             | Op::SetSlice { .. }
-            | Op::Place
+            | Op::DigitSort(_)
             | Op::Dequantize(_)
             | Op::Gradient => Some(2),
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
@@ -246,8 +247,10 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         }
         Op::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
         Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
-        Op::Place => operands[0].dtype == own && operands[1].dtype == DType::U32 && own.bytes() == 4,
         Op::Dequantize(_) => own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == DType::F16,
+        Op::DigitCounts(_) | Op::DigitSort(_) => {
+            own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
+        }
         Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
     };
     ensure(fits, TYPES)
@@ -359,7 +362,6 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let is_more = matches!((own[last].known(), of[last].known()), (Some(own), Some(of)) if own > of);
             ensure(!is_more, "more places than a row has")
         }
-        Op::Place => ensure(own == of && rank == 1 && own == operands[1].shape, SHAPES),
         Op::Dequantize(bits) => {
             let holds = |shape: &[Size], numbers: u32| match (shape, own) {
                 ([leading @ .., last], [own @ .., columns]) => {
@@ -368,6 +370,15 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
                 _ => false,
             };
             ensure(holds(of, bits.a_word()) && holds(&operands[1].shape, BLOCK), SHAPES)
+        }
+        Op::DigitCounts(_) => {
+            ensure(of.len() == 2 && rank == 3 && own[0] == of[0] && own[1].is(256), SHAPES)?;
+            ensure(own[2].known().is_some(), "the blocks depend on dims")
+        }
+        Op::DigitSort(_) => {
+            let counts = &operands[1].shape;
+            ensure(own == of && rank == 2 && counts.len() == 3, SHAPES)?;
+            ensure(counts[0] == of[0] && counts[1].is(256) && counts[2].known().is_some(), SHAPES)
         }
         Op::Gradient => {
             ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;

@@ -16,8 +16,9 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }
-        | Op::Place
         | Op::SetSlice { slot: Some(_), .. }
+        | Op::DigitCounts(_)
+        | Op::DigitSort(_)
         | Op::Gradient => true,
         Op::Constant(_)
         | Op::Extent(_)

@@ -14,6 +14,7 @@ use crate::size::Size;
 
 mod attention;
 mod build;
+mod digit;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
 mod evaluate;
@@ -27,6 +28,7 @@ mod memory;
 mod typescript;
 
 pub use attention::{Attention, Weights};
+pub use digit::Digit;
 pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
 pub use evaluate::{Array, evaluate};
@@ -168,12 +170,15 @@ pub enum Op {
         /// How many low bits of the numbers may differ from 0: 1 to 32.
         bits: u32,
     },
-    /// Element i of the first operand, a vector, at the place that element i of the second, a permutation of u32, says. Planning makes it of
-    /// other operations; no tape has it.
-    Place,
     /// Numbers of a few bits with a scale for each block of 32 along the last axis, as f32: (n − 8) · scale of 4 bits, n · scale of 8, which are
     /// signed. The operands are words of u32, which hold the numbers low bits first, and scales of f16, one a block.
     Dequantize(QuantBits),
+    /// How often each value of a digit occurs in each block of 2048 keys of a row of u32: [rows, n] gives [rows, 256, blocks]
+    /// of u32. Planning makes it of sorts; no tape has it.
+    DigitCounts(Digit),
+    /// The places of the keys of each row of the first operand, [rows, n] of u32, in ascending order of a digit, as u32; those with equal digits keep
+    /// their order. The second operand is the counts of the digits in each block and those before it. Planning makes it of sorts; no tape has it.
+    DigitSort(Digit),
     /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
     /// before anything else.
     Gradient,

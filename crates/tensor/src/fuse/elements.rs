@@ -58,10 +58,6 @@ fn elements_of(
             }
         } else {
             let at = aligned(&mut lowering, own, &long);
-            if matches!(expr.tensor(*root).op, Op::Place) {
-                place(&mut lowering, *root, &at, destinations, &mut all)?;
-                continue;
-            }
             if let Op::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
                 part(&mut lowering, *root, &at, starts, destinations, &mut all)?;
                 continue;
@@ -89,24 +85,6 @@ fn elements_of(
         guard: None,
     };
     Ok(Built { kernel, memories: buffers.memories })
-}
-
-/// What puts an element of a vector at a place of its own.
-fn place(
-    lowering: &mut Lowering,
-    id: TensorId,
-    at: &[Id],
-    destinations: Destinations,
-    writes: &mut Vec<Write>,
-) -> Result<()> {
-    let [x, places] = lowering.expr.tensor(id).operands[..] else {
-        return Err(Error::internal("a permutation without two operands"));
-    };
-    let value = lowering.value(x, Index::Coordinates(at.to_vec()))?;
-    let index = lowering.value(places, Index::Coordinates(at.to_vec()))?;
-    let dtype = lowering.expr.tensor(id).dtype;
-    writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype, index, value }));
-    Ok(())
 }
 
 /// What writes an element of a part to its place in the whole.

@@ -26,6 +26,18 @@ pub enum Group {
         /// What is computed from its elements.
         elements: Vec<TensorId>,
     },
+    /// The order of rows of keys, or their order by a digit.
+    Sort {
+        /// It.
+        sort: TensorId,
+        /// What is computed for each rank.
+        elements: Vec<TensorId>,
+    },
+    /// Counts of digits.
+    DigitCounts {
+        /// It.
+        counts: TensorId,
+    },
     /// Elements put at places that numbers say.
     Scatter {
         /// It.
@@ -84,6 +96,8 @@ impl Group {
             Group::Rows(rows) => rows.members(),
             Group::Scan { scans } => scans.clone(),
             Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
+            Group::Sort { sort, elements } => [&[*sort], elements.as_slice()].concat(),
+            Group::DigitCounts { counts } => vec![*counts],
             Group::Scatter { scatter } => vec![*scatter],
         }
     }

@@ -7,7 +7,7 @@ use residua_base::error::Result;
 
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
-use super::{elements, product, rows};
+use super::{elements, product, rows, sort};
 use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
 
@@ -121,6 +121,8 @@ impl Groups<'_> {
                 Group::Scan { scans: vec![id] }
             }
             Op::MatMul => Group::Product { product: id, elements: Vec::new() },
+            Op::Argsort { .. } | Op::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
+            Op::DigitCounts(_) => Group::DigitCounts { counts: id },
             Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
             _ => {
                 if let Some(group) = self.join_elements(id)? {
@@ -257,7 +259,7 @@ impl Groups<'_> {
         let shape = without_ones(points(expr, id));
         for group in self.sources(id) {
             let is_of_elements = matches!(self.groups[group], Group::Elements { .. });
-            let needs_elements = is_packed(tensor.dtype) || matches!(tensor.op, Op::Place | Op::SetSlice { .. });
+            let needs_elements = is_packed(tensor.dtype) || matches!(tensor.op, Op::SetSlice { .. });
             if needs_elements && !is_of_elements || !self.is_apart(group, id) || !self.is_free(group, id) {
                 continue;
             }
@@ -288,6 +290,16 @@ impl Groups<'_> {
                     }
                     Group::Product { product: *product, elements }
                 }
+                Group::Sort { sort, elements } if !self.target.is_host => {
+                    if shape != without_ones(&expr.tensor(*sort).shape) {
+                        continue;
+                    }
+                    let (sort, elements) = (*sort, [elements.as_slice(), &[id]].concat());
+                    if !sort::reads_itself_in_place(expr, stored, sort, &elements, self.most_dims)? {
+                        continue;
+                    }
+                    Group::Sort { sort, elements }
+                }
                 Group::Elements { roots } => {
                     let joined = [roots.as_slice(), &[id]].concat();
                     let fits = without_ones(points(expr, roots[0])) == shape;
@@ -296,7 +308,11 @@ impl Groups<'_> {
                     }
                     Group::Elements { roots: joined }
                 }
-                Group::Scan { .. } | Group::Scatter { .. } | Group::Product { .. } => continue,
+                Group::Scan { .. }
+                | Group::Scatter { .. }
+                | Group::Product { .. }
+                | Group::Sort { .. }
+                | Group::DigitCounts { .. } => continue,
             };
             self.groups[group] = joined;
             return Ok(Some(group));

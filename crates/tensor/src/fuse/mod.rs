@@ -11,6 +11,7 @@ pub mod rows;
 pub mod scan;
 pub mod scatter;
 pub mod siblings;
+pub mod sort;
 mod split;
 pub mod storage;
 pub mod tile;

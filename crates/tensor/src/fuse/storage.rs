@@ -43,6 +43,7 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
     store_factors(expr, target, &mut stored);
+    store_of_sorts(expr, target, &mut stored);
     store_what_is_used_often(expr, &counts, target, most_dims, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
@@ -140,6 +141,20 @@ fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bo
     matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
 }
 
+/// Gives memory to the keys of sorts on the host, which its loops read, and on a device to what is moved by a pass, since a pass reads in order
+/// what the one before has written.
+fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
+    for (place, tensor) in expr.nodes.iter().enumerate() {
+        match &tensor.op {
+            Op::Argsort { .. } if target.is_host => stored[tensor.operands[0].0 as usize] = true,
+            Op::GatherElements(_) => {
+                stored[place] |= matches!(expr.tensor(tensor.operands[1]).op, Op::DigitSort(_));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Operations of one element, in units of a sum.
 fn operations(op: &Op) -> f64 {
     match op {
@@ -215,8 +230,9 @@ fn operations(op: &Op) -> f64 {
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }
-        | Op::Place
         | Op::SetSlice { slot: Some(_), .. }
+        | Op::DigitCounts(_)
+        | Op::DigitSort(_)
         | Op::Gradient => 0.0,
     }
 }

@@ -65,9 +65,10 @@ fn kind(op: &Op) -> u8 {
         Op::IndexPut(..) => 21,
         Op::Gradient => 22,
         Op::Argsort { .. } => 23,
-        Op::Place => 24,
         Op::SetSlice { .. } => 26,
         Op::Attention(_) => 25,
         Op::Dequantize(_) => 27,
+        Op::DigitCounts(_) => 24,
+        Op::DigitSort(_) => 28,
     }
 }

@@ -237,7 +237,9 @@ impl PullBack<'_> {
             | Op::Argsort { .. }
             // Quantised weights are constants.
             | Op::Dequantize(_) => Vec::new(),
-            Op::Place => return Err(Error::internal("an operation that planning makes, before it")),
+            Op::DigitCounts(_) | Op::DigitSort(_) => {
+                return Err(Error::internal("an operation that planning makes, before it"));
+            }
             Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),
         })
     }

@@ -11,6 +11,7 @@ use crate::scalar::{Id, Node, Type};
 pub(crate) mod arithmetic;
 mod combine;
 mod memory;
+mod sort;
 
 /// Runs a kernel with the words of its uniform ([`Kernel::sizes`]) on the bytes of its buffers, in binding order.
 ///
@@ -33,6 +34,9 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::Scan(scan) => machine.scan(scan),
         Body::Product(product) => machine.product(product),
         Body::Products(products) => products.iter().try_for_each(|product| machine.product(product)),
+        Body::Sort(sort) => machine.sort(sort),
+        Body::DigitCounts(counts) => machine.digit_counts(counts),
+        Body::DigitSort(sort) => machine.digit_sort(sort),
     }
 }
 

@@ -224,8 +224,9 @@ impl<'a> Lowering<'a> {
             | Op::Scatter(..)
             | Op::IndexPut(..)
             | Op::Argsort { .. }
-            | Op::Place
             | Op::SetSlice { slot: Some(_), .. }
+            | Op::DigitCounts(_)
+            | Op::DigitSort(_)
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
     }

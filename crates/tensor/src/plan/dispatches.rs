@@ -15,7 +15,7 @@ use crate::fuse::rows::{self, Blocks};
 use crate::fuse::scan;
 use crate::fuse::siblings::join_siblings;
 use crate::fuse::storage::{Target, stored};
-use crate::fuse::{product, scatter, tile};
+use crate::fuse::{product, scatter, sort, tile};
 use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
 use crate::scalar::Node;
@@ -229,6 +229,10 @@ impl Work<'_> {
                 let built = product::product(expr, self.stored, *product, elements, &to)?;
                 if self.target.is_host { vec![built] } else { tile::tiled(built, self.most_dims, &mut scratch) }
             }
+            Group::Sort { sort, elements } => {
+                vec![sort::sort(expr, self.stored, *sort, elements, &to, self.most_dims)?]
+            }
+            Group::DigitCounts { counts } => vec![sort::counts(expr, self.stored, *counts, &to)?],
             Group::Scatter { scatter } => vec![scatter::scatter(expr, self.stored, *scatter, &to)?],
         };
         self.scratch = scratch;
@@ -301,6 +305,9 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Product(product) => &product.elements,
         // They are joined after this is asked.
         Body::Products(_) => return false,
+        Body::Sort(sort) => &sort.elements,
+        Body::DigitCounts(counts) => &counts.elements,
+        Body::DigitSort(sort) => &sort.elements,
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };

@@ -1,20 +1,20 @@
 //! Large scatters as sorts: the sources of each place become neighbours, in their order, and are combined by a scan.
 //!
-//! A scatter that goes through all sources for each place does elements × sources of work. This one does a pass over the sources for each bit of
-//! a place's number. Sums follow the order of the sources, as there, and are not compensated.
+//! A scatter that goes through all sources for each place does elements × sources of work. This one sorts the sources by
+//! the numbers of their places. Sums follow the order of the sources, as there, and are not compensated.
 
 use std::rc::Rc;
 
 use residua_ir::graph::{Graph, InputId, Op as Real};
 
-use super::sort::sorted;
+use super::sort::{Where, sorted};
 use crate::dtype::DType;
 use crate::expr::{Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
 use crate::fuse::Target;
 use crate::size::Size;
 
-/// Steps of the direct way that take as long as a sort.
-const MOST_STEPS: (f64, f64) = (1.5e9, 3e7);
+/// Steps of the direct way that take as long as a sort, on a device and on the host.
+const MOST_STEPS: (f64, f64) = (2e8, 5e6);
 
 /// Whether a scatter is so large that a sort is faster, and one that the sort can do.
 pub fn are_shorter(expr: &Expr, operands: &[TensorId], tensor: &Tensor, target: &Target, most_dims: &[u32]) -> bool {
@@ -31,7 +31,14 @@ pub fn are_shorter(expr: &Expr, operands: &[TensorId], tensor: &Tensor, target: 
 }
 
 /// A scatter of elements, or of slices, as other operations.
-pub fn scatter(expr: &mut Expr, operands: &[TensorId], axis: u32, how: Combine, is_of_elements: bool) -> TensorId {
+pub fn scatter(
+    expr: &mut Expr,
+    operands: &[TensorId],
+    axis: u32,
+    how: Combine,
+    is_of_elements: bool,
+    on: Where,
+) -> TensorId {
     let [base, indices, source] = [operands[0], operands[1], operands[2]];
     let shape = expr.shape(base).to_vec();
     if is_of_elements {
@@ -54,7 +61,7 @@ pub fn scatter(expr: &mut Expr, operands: &[TensorId], axis: u32, how: Combine, 
         let keys = expr.reshape(whole, &flat);
         let source = expr.reshape(source, &flat);
         let base = expr.reshape(base, &[count]);
-        let result = put(expr, base, keys, source, how);
+        let result = put(expr, base, keys, source, how, on);
         return expr.reshape(result, &shape);
     }
     // The axis goes first.
@@ -72,7 +79,7 @@ pub fn scatter(expr: &mut Expr, operands: &[TensorId], axis: u32, how: Combine, 
     let moved: Vec<Size> = order.iter().map(|from| shape[*from as usize].clone()).collect();
     let (keys, _) = key(expr, indices, &shape[axis as usize]);
     let (base, source) = (first(expr, base), first(expr, source));
-    let result = put(expr, base, keys, source, how);
+    let result = put(expr, base, keys, source, how, on);
     let result = expr.reshape(result, &moved);
     expr.permute(result, &back)
 }
@@ -93,12 +100,12 @@ fn key(expr: &mut Expr, indices: TensorId, extent: &Size) -> (TensorId, TensorId
 }
 
 /// Rows of `source` (or elements, of a vector) combined into those of `base` that the keys name.
-fn put(expr: &mut Expr, base: TensorId, keys: TensorId, source: TensorId, how: Combine) -> TensorId {
+fn put(expr: &mut Expr, base: TensorId, keys: TensorId, source: TensorId, how: Combine, on: Where) -> TensorId {
     let shape = expr.shape(base).to_vec();
     let (count, sources) = (shape[0].clone(), expr.shape(keys)[0].clone());
     // Enough bits for a place and for the extent itself.
     let bits = count.known().map_or(32, |count| 64 - (count as u64).leading_zeros());
-    let (sorted_keys, places) = sorted(expr, keys, bits);
+    let (sorted_keys, places) = sorted(expr, keys, bits, on);
     let rows = expr.gather(source, places, 0);
     let one = expr.constant(1.0, DType::U32);
     // Sources before each place, by bisection: where the sources of a place begin, and where they end.
@@ -234,7 +241,9 @@ mod tests {
                     } else {
                         expr.index_put(base, indices, source, 1, how)
                     };
-                    let found = scatter(&mut expr, &operands, 1, how, is_of_elements);
+                    let target = Target { is_host: false, most_buffers: 8 };
+                    let on = Where { target: &target, most_dims: &[] };
+                    let found = scatter(&mut expr, &operands, 1, how, is_of_elements, on);
                     expr.check().unwrap();
                     let count = if is_of_elements { 21 } else { 7 };
                     let places = (0..count).map(|k| f64::from([2, -1, 2, 9, 0, -7, 2, 4][k % 8])).collect();

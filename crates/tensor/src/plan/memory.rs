@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
-use crate::expr::{Expr, TensorId, memory_dtype};
+use crate::expr::{Digit, Expr, TensorId, memory_dtype};
 use crate::kernel::{Body, Extent, Kernel};
 use crate::lower::Memory;
 
@@ -100,6 +100,9 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
         // Products that write scratch memory are not joined.
         Body::Products(_) => 0,
+        Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
+        Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
+        Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
+use super::sort::Where;
 use super::{attention, lists, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
@@ -103,14 +104,14 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             }
         }
         if let Op::Argsort { bits } = tensor.op {
-            places.push(sort::argsort(&mut result, operands[0], bits, &tensor.shape, most_dims));
+            places.push(sort::argsort(&mut result, operands[0], bits, &tensor.shape, Where { target, most_dims }));
             continue;
         }
         if let Op::Scatter(axis, how) | Op::IndexPut(axis, how) = tensor.op
             && lists::are_shorter(&result, &operands, tensor, target, most_dims)
         {
             let is_of_elements = matches!(tensor.op, Op::Scatter(..));
-            places.push(lists::scatter(&mut result, &operands, axis, how, is_of_elements));
+            places.push(lists::scatter(&mut result, &operands, axis, how, is_of_elements, Where { target, most_dims }));
             continue;
         }
         if tensor.op == Op::MatMul && target.is_host {

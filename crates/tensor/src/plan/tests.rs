@@ -12,6 +12,7 @@ use crate::size::Size;
 
 mod attention;
 mod parts;
+mod sorting;
 
 const GPU: Target = Target { is_host: false, most_buffers: 8 };
 
@@ -472,27 +473,16 @@ fn products_and_sums_of_bytes_keep_their_low_bits() {
 }
 
 #[test]
-fn a_sort_is_a_scan_and_a_permutation_a_bit() {
-    let mut expr = Expr::default();
-    let keys = expr.input(0, DType::U32, &shape(&[70]));
-    let places = expr.push(Tensor {
-        op: Op::Argsort { bits: 32 },
-        operands: vec![keys],
-        dtype: DType::I32,
-        shape: shape(&[70]),
-    });
-    let inputs = [(0..70).map(|k| f64::from((k * 2_654_435_761u64 % 40) as u32 * 100_000_000)).collect::<Vec<f64>>()];
-    let plan = check(expr, &[places], &inputs, &[]);
-    assert!(plan.steps.len() <= 3 * 32 + 2, "{} steps", plan.steps.len());
-}
-
-#[test]
 fn a_scatter_of_lists_runs_as_kernels() {
     let mut expr = Expr::default();
     let base = expr.input(0, DType::F32, &shape(&[4, 3]));
     let indices = expr.input(1, DType::I32, &shape(&[5]));
     let source = expr.input(2, DType::F32, &shape(&[5, 3]));
-    let put = super::lists::scatter(&mut expr, &[base, indices, source], 0, Combine::Add, false);
+    let put = {
+        let target = Target { is_host: false, most_buffers: 8 };
+        let on = super::sort::Where { target: &target, most_dims: &[] };
+        super::lists::scatter(&mut expr, &[base, indices, source], 0, Combine::Add, false, on)
+    };
     check(expr, &[put], &[numbers(12, 1), vec![2.0, -1.0, 2.0, 7.0, 0.0], numbers(15, 3)], &[]);
 }
 

@@ -115,7 +115,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Argsort { bits } => (23, vec![f64::from(*bits)]),
         Op::Dequantize(bits) => (27, vec![f64::from(bits.bits())]),
         Op::SetSlice { starts, .. } => (24, starts.iter().map(|start| place(sizes, start)).collect()),
-        Op::Place => unreachable!("planning makes it after the tape was read"),
+        Op::DigitCounts(_) | Op::DigitSort(_) => unreachable!("planning makes them after the tape was read"),
     };
     let mut written = vec![f64::from(op), f64::from(tensor.dtype as u8), shape.len() as f64];
     written.extend(shape);

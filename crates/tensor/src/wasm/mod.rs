@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Reals are f32 in four lanes and integers i32: the results are those of [`crate::scalar`] but for elementary functions and the order of
-//! reductions. Matrix products have no code here: loops of Rust run them.
+//! reductions. Matrix products and sorts have no code here: loops of Rust run them.
 
 use residua_base::error::{Error, ErrorCode, Result};
 
@@ -46,7 +46,7 @@ pub(crate) use tests::machine::run_generated;
 /// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").
 const MOST_LOCALS: usize = 50_000;
 
-/// The bytes of a module with a function for each kernel that is no matrix product.
+/// The bytes of a module with a function for each kernel that is no matrix product and no sort.
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
@@ -56,7 +56,10 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
-            Body::Product(_) | Body::Products(_) => continue,
+            Body::Product(_) | Body::Products(_) | Body::Sort(_) => continue,
+            Body::DigitCounts(_) | Body::DigitSort(_) => {
+                return Err(Error::internal("a sort by digits on the host"));
+            }
         };
         if shared.most_locals > MOST_LOCALS {
             return Err(Error::new(

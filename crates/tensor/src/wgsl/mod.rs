@@ -15,7 +15,7 @@
 //! | `operation` | each operation as an expression |
 //! | `points` | coordinates of a point from its number |
 //! | `combine` | states of reductions |
-//! | `elements`, `rows`, `scan`, `product` | the bodies of kernels |
+//! | `elements`, `rows`, `scan`, `product`, `sort`, `digits` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
@@ -29,6 +29,7 @@ use crate::kernel::{Body, Kernel};
 mod buffers;
 mod code;
 mod combine;
+mod digits;
 mod elements;
 mod layout;
 mod module;
@@ -37,6 +38,7 @@ mod points;
 mod product;
 mod rows;
 mod scan;
+mod sort;
 mod text;
 mod workgroups;
 
@@ -76,6 +78,9 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
         Body::Scan(scan) => scan::write(Module::new(kernel), scan),
         Body::Product(product) => product::write(Module::new(kernel), product),
         Body::Products(products) => product::write_siblings(Module::new(kernel), products),
+        Body::Sort(sort) => sort::write(Module::new(kernel), sort),
+        Body::DigitCounts(counts) => digits::write_counts(Module::new(kernel), counts),
+        Body::DigitSort(sort) => digits::write_sort(Module::new(kernel), sort),
     }
 }
 

@@ -184,15 +184,9 @@ impl Node<'_> {
                 })
             }
             Op::Argsort { .. } => self.argsort(shape),
-            Op::Place => {
-                let (x, places) = (self.operand(0), self.operand(1));
-                let mut data = vec![0.0; x.data.len()];
-                for (value, place) in x.data.iter().zip(&places.data) {
-                    data[*place as usize] = *value;
-                }
-                Array { shape, data }
-            }
             Op::Dequantize(bits) => self.dequantized(shape, *bits),
+            Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
+            Op::DigitSort(digit) => self.digit_sort(shape, *digit),
             Op::Gradient => panic!("gradients are replaced before evaluation"),
         }
     }

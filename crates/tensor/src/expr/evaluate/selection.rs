@@ -2,7 +2,7 @@
 
 use super::{Array, Node, linear, stored, visit};
 use crate::dtype::DType;
-use crate::expr::Combine;
+use crate::expr::{Combine, Digit};
 
 /// The place along an axis that an index means: negative ones count from the end. None if it is out of range.
 fn place(index: f64, extent: usize) -> Option<usize> {
@@ -56,6 +56,31 @@ impl Node<'_> {
             let mut places: Vec<usize> = (0..length).collect();
             places.sort_by(|a, b| row[*a].total_cmp(&row[*b]));
             data.extend(places[..kept].iter().map(|place| *place as f64));
+        }
+        Array { shape, data }
+    }
+
+    /// How often each digit occurs in each block.
+    pub(super) fn digit_counts(&self, shape: Vec<usize>, digit: Digit) -> Array {
+        let keys = self.operand(0);
+        let blocks = shape[2];
+        let mut data = vec![0.0; shape.iter().product()];
+        for (row, keys) in keys.data.chunks_exact(keys.shape[1].max(1)).enumerate() {
+            for (place, key) in keys.iter().enumerate() {
+                let of_digit = row * shape[1] + digit.of(*key as u32) as usize;
+                data[of_digit * blocks + place / Digit::BLOCK as usize] += 1.0;
+            }
+        }
+        Array { shape, data }
+    }
+
+    /// The places of keys in ascending order of a digit.
+    pub(super) fn digit_sort(&self, shape: Vec<usize>, digit: Digit) -> Array {
+        let mut data = Vec::with_capacity(shape.iter().product());
+        for row in self.operand(0).data.chunks_exact(shape[1].max(1)) {
+            let mut places: Vec<usize> = (0..shape[1]).collect();
+            places.sort_by_key(|place| digit.of(row[*place] as u32));
+            data.extend(places.into_iter().map(|place| place as f64));
         }
         Array { shape, data }
     }

@@ -9,10 +9,10 @@ use crate::kernel::{Body, Kernel};
 use crate::wasm::module;
 use crate::{host_product, interpret};
 
-/// Runs a kernel by its code, and a matrix product, which has none, by the loops of the host.
+/// Runs a kernel by its code, and a matrix product or a sort, which have none, by the loops of the host.
 pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
-        Body::Product(_) => run_product(kernel, words, buffers),
+        Body::Product(_) | Body::Sort(_) => run_product(kernel, words, buffers),
         _ => {
             run_with(kernel, words, buffers);
             Ok(())
@@ -20,7 +20,7 @@ pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) ->
     }
 }
 
-/// Runs a matrix product, part after part.
+/// Runs a matrix product or a sort, part after part.
 fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     // The interpreter checks all indices.
     interpret::run(kernel, words, &mut buffers.to_vec())?;
