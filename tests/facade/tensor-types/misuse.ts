@@ -1,5 +1,5 @@
 // Misuse that must not compile.
-import { Random, Tensor, crossEntropy, fold, grad, linear, map, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
+import { Random, Tensor, crossEntropy, fold, grad, linear, map, rope, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
 
 export function misuse(f: Tensor<'f32'>, i: Tensor<'i32'>, b: Tensor<'bool'>, stored: StoredTensor<'f32'>, device: Device): void {
   // @ts-expect-error tensors of two types
@@ -46,6 +46,12 @@ export function misuse(f: Tensor<'f32'>, i: Tensor<'i32'>, b: Tensor<'bool'>, st
   f.shift([1], 'nearest');
   // @ts-expect-error an element type that is not there
   device.zeros([2], 'f64');
+  // @ts-expect-error without a position
+  rope(f, { base: 500000 });
+  // @ts-expect-error positions are whole numbers
+  rope(f, { position: f });
+  // @ts-expect-error a type that keys are not stored in
+  device.kvCache({ layers: 1, heads: 1, size: 4, capacity: 8, dtype: 'u8' });
   // @ts-expect-error a weight is a tensor
   linear(f, 3);
   // @ts-expect-error a seed is a number

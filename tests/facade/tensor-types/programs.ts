@@ -1,7 +1,7 @@
 // Programs that must compile, with the types that the package infers.
 import type { Value } from 'residua';
 import {
-  Device, Random, Tensor, arange, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, map, oneHot, scalar, scan, spec, stack,
+  Device, Random, Tensor, arange, attention, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, map, oneHot, rope, scalar, scan, spec, stack,
   where, zeros, type DType, type Operand, type StoredTensor,
 } from 'residua/tensor';
 
@@ -79,4 +79,24 @@ export async function types(device: Device, f: Tensor<'f32'>, h: Tensor<'f16'>, 
   const running = scan(f, 0, { identity: [0], lift: (x) => [x], merge: ([p], [q]) => [p.add(q)] }, { exclusive: true });
   const any: DType = (stack([f, f]) as Tensor).dtype;
   return [rows, parts, grown, total, running, any, layerNorm(h, { weight: f }), einsum('i,j->ij', f, f), full([2], 1), iota([2], 0), f.scatter(i, 1, { combine: 'max' }), spec('f32', [n])];
+}
+
+/** A step of a decoder with one layer: keys and values in a cache, positions that each run tells. */
+export async function decoderStep(device: Device, weights: Readonly<Record<'q' | 'k' | 'v', Tensor>>): Promise<number> {
+  const [heads, size] = [2, 4];
+  using cache = device.kvCache({ layers: 1, heads, size, capacity: 64 });
+  const tokens = device.zeros([65], 'i32');
+  const [position, count] = [dim('position', 64), dim('count', 8)];
+  const split = (y: Tensor<'f32'>) => y.reshape([count, heads, size]).transpose(0, 1);
+  const step = await device.compile({}, () => {
+    const x = embedding(tokens.slice([position, position.plus(count)]), weights.q);
+    const [q, k, v] = [weights.q, weights.k, weights.v].map((weight) => split(linear(x, weight))) as [Tensor<'f32'>, Tensor<'f32'>, Tensor<'f32'>];
+    const seen = cache.append(0, rope(k, { position, layout: 'pairs' }), v, position);
+    const mixed = attention(rope(q, { position, layout: 'pairs' }), seen.k, seen.v, { causal: true, position });
+    const token = mixed.slice(null, [-1]).flatten().argmax().expandDims(0);
+    tokens.assignAt([position.plus(count)], token);
+    return { token };
+  });
+  step.run({}, { position: 0, count: 8 });
+  return step.outputs.token.item();
 }

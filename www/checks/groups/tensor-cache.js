@@ -1,9 +1,9 @@
 /** Rotary embeddings, parts of stored tensors that are written in place, and keys and values of decoders. */
-import { dim, rope, scalar, spec } from 'residua/tensor';
+import { Device, Random, dim, rope, scalar, spec } from 'residua/tensor';
 import { build, get } from '../tensors/arrays.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { f16round, fill } from '../tensors/numbers.js';
-import { onEach } from '../define.js';
+import { onEach, onGpu } from '../define.js';
 
 const list = async (tensor) => [...(await tensor.data())];
 const program = async (check, device, ...args) => {
@@ -190,6 +190,65 @@ export const group = {
       check.same(at, capacity);
       const after = device.stats();
       for (const name of ['pipelines', 'tensors', 'tensorBytes', 'programBytes']) check.same(after[name], before[name], name);
+    }),
+
+    ...onGpu('a run of other sizes uploads at most 64 bytes, reads what is asked for, and makes no objects', async (check) => {
+      const gpu = await check.ownDevice();
+      const counts = { up: 0, down: 0, made: 0 };
+      const { queue } = gpu;
+      const write = queue.writeBuffer.bind(queue);
+      queue.writeBuffer = (buffer, offset, data, start = 0, size = data.length - start) => {
+        counts.up += size * (data.BYTES_PER_ELEMENT ?? 1);
+        write(buffer, offset, data, start, size);
+      };
+      for (const name of ['createBuffer', 'createBindGroup', 'createShaderModule', 'createComputePipeline', 'createComputePipelineAsync']) {
+        const make = gpu[name].bind(gpu);
+        gpu[name] = (descriptor) => {
+          counts.made += 1;
+          const made = make(descriptor);
+          if (name !== 'createBuffer') return made;
+          const map = made.getMappedRange.bind(made);
+          made.getMappedRange = (...range) => {
+            const bytes = map(...range);
+            counts.down += bytes.byteLength;
+            return bytes;
+          };
+          return made;
+        };
+      }
+      const device = await Device.create({ share: gpu });
+      check.defer(() => device.dispose());
+      const capacity = 4096;
+      const cache = device.kvCache({ layers: 1, heads: 1, size: 4, capacity });
+      const tokens = device.zeros([capacity + 1], 'i32');
+      const [position, count, to] = [dim('position', capacity), dim('count', 8), dim('to', capacity)];
+      const random = new Random(1);
+      const p = await program(check, device, { scale: scalar, shift: scalar }, ({ scale, shift }) => {
+        const added = tokens.slice([position, position.plus(count)]).cast('f32').mul(scale).reshape([1, count, 1]).broadcastTo([1, count, 4]);
+        const { k } = cache.append(0, added, added, position);
+        let row = k.cast('f32').sum([0, 2]).mul(0.25).add(random.uniform([1]).floor());
+        // Long scans are three dispatches each, so that the uniforms are longer than what is uploaded as a whole.
+        for (let i = 0; i < 6; i++) row = row.cummax().add(shift);
+        const token = row.max().expandDims(0).cast('i32');
+        tokens.assignAt([to], token);
+        return { token };
+      });
+      check.ok(p.plan.dispatches > 16, `the plan has ${p.plan.dispatches} dispatches`);
+      const numbers = { scale: 1, shift: 0.25 };
+      p.run(numbers, { position: 0, count: 8, to: 8 });
+      let token = await p.outputs.token.item();
+      check.same(token, 1);
+      for (let at = 8; at < capacity; at = at < 12 ? at + 1 : Math.min(2 * at, capacity - 1) + (at === capacity - 1 ? 1 : 0)) {
+        // The token of the position is the latest one, which no run of the positions in between has moved.
+        if (at > 12) tokens.set([token], at);
+        Object.assign(counts, { up: 0, down: 0, made: 0 });
+        p.run(numbers, { position: at, count: 1, to: at + 1 });
+        const next = await p.outputs.token.item();
+        check.same(next, token + 1, `the token after ${at}`);
+        check.ok(counts.up <= 64, `${counts.up} bytes up at ${at}`);
+        check.same([counts.down, counts.made], [4, 0], `bytes down, and objects that were made, at ${at}`);
+        token = next;
+      }
     }),
 
     ...onEach('errors of a cache name what was wrong', async (check) => {

@@ -43,10 +43,37 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
     store_factors(expr, target, &mut stored);
+    store_epilogues(expr, &mut stored);
     store_of_sorts(expr, target, &mut stored);
     store_what_is_used_often(expr, &counts, target, most_dims, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
+}
+
+/// Gives memory to what several operations read of what a product gives, in place of the product: a sum with a residual, say. The product's
+/// kernel writes it, and each of them reads it once. Without memory every reader would read all summands, those of earlier layers too.
+fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
+    let mut users: Vec<Vec<u32>> = vec![Vec::new(); expr.nodes.len()];
+    for (place, tensor) in (0..).zip(&expr.nodes) {
+        for operand in &tensor.operands {
+            let users = &mut users[operand.0 as usize];
+            if users.last() != Some(&place) {
+                users.push(place);
+            }
+        }
+    }
+    for (place, tensor) in expr.nodes.iter().enumerate().filter(|(_, tensor)| tensor.op == Op::MatMul) {
+        // What alone reads it, element by element.
+        let mut last = place;
+        while let [user] = users[last][..] {
+            let next = &expr.nodes[user as usize];
+            if !matches!(next.op, Op::Elementwise(_)) || next.shape != tensor.shape {
+                break;
+            }
+            last = user as usize;
+        }
+        stored[last] |= last != place && users[last].len() > 1;
+    }
 }
 
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since

@@ -439,6 +439,25 @@ fn a_bias_is_updated_where_its_gradient_is_summed() {
 }
 
 #[test]
+fn a_sum_with_a_residual_is_written_by_its_product_and_read_by_all() {
+    let mut expr = Expr::default();
+    let mut x = expr.input(0, DType::F32, &shape(&[6, 5]));
+    let mut inputs = vec![numbers(30, 1)];
+    for layer in 1..4 {
+        let weight = expr.input(layer, DType::F32, &shape(&[5, 5]));
+        inputs.push(numbers(25, layer as usize));
+        let normal = softmax(&mut expr, x);
+        let product = expr.matmul(normal, weight, DType::F32);
+        x = expr.elementwise(E::Add, &[x, product]);
+    }
+    let last = softmax(&mut expr, x);
+    let plan = check(expr, &[last], &inputs, &[]);
+    // A row kernel and a product a layer, and the last row kernel, none of which reads sums of earlier layers.
+    assert_eq!(plan.steps.len(), 7, "{plan}");
+    assert!(plan.kernels.iter().all(|kernel| kernel.buffers.len() <= 4), "{plan}");
+}
+
+#[test]
 fn a_transposed_factor_is_read_in_place() {
     let mut expr = Expr::default();
     let (x, y) = (expr.input(0, DType::F32, &shape(&[6, 5])), expr.input(1, DType::F32, &shape(&[6, 4])));
