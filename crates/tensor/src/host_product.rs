@@ -14,8 +14,8 @@ use crate::quantised::BLOCK;
 use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
-const CALL_WORK: usize = 1 << 26;
-const INTEGER_CALL_WORK: usize = 1 << 24;
+const CALL_WORK: u64 = 1 << 26;
+const INTEGER_CALL_WORK: u64 = 1 << 24;
 
 /// Elements of a buffer at the coordinates of a product.
 struct Access {
@@ -232,11 +232,11 @@ pub unsafe fn run(
     let left = [(row, rows), (along, depth)];
     let right = [(column, columns), (along, depth)];
     let result = [(row, rows), (column, columns)];
-    let all = rows * columns * depth.max(1);
+    let all = rows as u64 * columns as u64 * depth.max(1) as u64;
     let mut place = part;
     if layout.ty != Type::F32 {
         // Each point of the batch is a part. Products of signed integers have the same low words.
-        let end = points.min(place + (INTEGER_CALL_WORK / all).max(1));
+        let end = points.min(place + (INTEGER_CALL_WORK / all).max(1) as usize);
         let (Operand::Numbers(left_numbers), Operand::Numbers(right_numbers)) = (&layout.left, &layout.right) else {
             return Err(Error::internal("a quantised factor of a product of integers"));
         };
@@ -265,7 +265,7 @@ pub unsafe fn run(
         for part in place % parts..parts {
             product.part(part, &mut target, panels);
             place += 1;
-            work += all / parts;
+            work += all / parts as u64;
             if work >= CALL_WORK && place < points * parts {
                 return Ok(place);
             }

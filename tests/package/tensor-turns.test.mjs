@@ -1,0 +1,51 @@
+// Long products on the CPU leave turns of the event loop to others.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { before, test } from 'node:test';
+import * as T from '../../pkg-template/dist/tensor.js';
+
+let device;
+before(async () => {
+  await T.init(await readFile(new URL('../../pkg-template/wasm-tensor/residua_tensor_bg.wasm', import.meta.url)));
+  device = await T.Device.create({ backend: 'cpu' });
+});
+
+/** Runs work, and counts how often a timer of a millisecond fires until it is done. */
+async function countTurns(work) {
+  let turns = 0;
+  const timer = setInterval(() => (turns += 1), 1);
+  try {
+    return { result: await work(), turns };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+test('a timer fires during a product of 2048³', async () => {
+  const size = 2048;
+  const [a, b] = [0, 1].map(() => device.tensor(new Float32Array(size * size).fill(1), [size, size]));
+  const product = await device.compile({}, () => a.matmul(b));
+  const { result, turns } = await countTurns(() => product.run().data());
+  assert.ok(result.every((number) => number === size));
+  // The work of 8.6 · 10⁹ products is cut into 128 calls. A core that does 10¹¹ a second takes 86 ms, which are 7 turns of 12 ms.
+  assert.ok(turns >= 5, `${turns} turns`);
+  product.dispose();
+});
+
+test('a product in parts has the same bits at each run', async () => {
+  const numbers = (count, seed) => Float32Array.from({ length: count }, (_, k) => Math.sin(k * 0.7 + seed));
+  const [a, b] = [device.tensor(numbers(3 * 200 * 700, 1), [3, 200, 700]), device.tensor(numbers(3 * 700 * 600, 2), [3, 700, 600])];
+  const product = await device.compile({}, () => a.matmul(b));
+  const first = await product.run().data();
+  const [second, third] = [product.run().data(), product.run().data()];
+  assert.deepEqual(await second, first);
+  assert.deepEqual(await third, first);
+  // Beside sums in double precision of some elements. Each of 700 terms of at most 1 has errors of at most (256 + 3) · 2⁻²⁴.
+  const [x, y] = [await a.data(), await b.data()];
+  for (const [batch, row, column] of [[0, 0, 0], [1, 77, 512], [2, 199, 599]]) {
+    let sum = 0;
+    for (let k = 0; k < 700; k++) sum += x[(batch * 200 + row) * 700 + k] * y[(batch * 700 + k) * 600 + column];
+    assert.ok(Math.abs(first[(batch * 200 + row) * 600 + column] - sum) <= 700 * 259 * 2 ** -24);
+  }
+  product.dispose();
+});
