@@ -1,4 +1,4 @@
-// Long products on the CPU leave turns of the event loop to others.
+// Long kernels on the CPU leave turns of the event loop to others.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { before, test } from 'node:test';
@@ -30,6 +30,19 @@ test('a timer fires during a product of 2048³', async () => {
   // The work of 8.6 · 10⁹ products is cut into 128 calls. A core that does 10¹¹ a second takes 86 ms, which are 7 turns of 12 ms.
   assert.ok(turns >= 5, `${turns} turns`);
   product.dispose();
+});
+
+test('a timer fires during one kernel of elementwise operations', async () => {
+  const count = 2 ** 23;
+  const x = device.tensor(new Float32Array(count).fill(0.5), [count]);
+  const program = await device.compile({}, () => Array.from({ length: 12 }).reduce((y) => y.sin(), x));
+  assert.equal(program.kernels().length, 1);
+  const { result, turns } = await countTurns(() => program.run().data());
+  assert.ok(result.every((number) => number === result[0]));
+  // 10⁸ sines, in 32 calls. A core that does 10⁹ a second takes 100 ms, which are 8 turns of 12 ms.
+  assert.ok(turns >= 5, `${turns} turns`);
+  program.dispose();
+  x.dispose();
 });
 
 test('a product in parts has the same bits at each run', async () => {

@@ -17,6 +17,7 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let last = elements.space.len() as u32 - 1;
     let mut values = Values::new(kernel, shared, last, false);
     values.return_if_empty(&elements.space);
+    values.cut(&elements.space);
     let counts: Vec<_> = elements.space.iter().map(|extent| values.count(*extent)).collect();
     let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.value, store.index]).collect();
     let copies = copies_of(&values, &roots, last);
@@ -46,9 +47,13 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
                 });
             });
         }
+        _ if outer.is_empty() => {
+            let line = values.line(inner);
+            vectors(&mut values, line);
+        }
         _ => values.nest(0, outer, &mut |values| vectors(values, inner)),
     }
-    values.code.finish()
+    values.finish()
 }
 
 /// Whether elements that are far from one another along the last axis are neighbours along the one before it.

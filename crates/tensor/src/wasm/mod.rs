@@ -2,8 +2,9 @@
 //!
 //! [`module`] takes kernels and gives the bytes of a module that imports a memory (`env.memory`) and exports a function for each kernel, named
 //! by its position (`0`, `1`, …). It takes the address of a frame: words of 32 bits, first the addresses of the kernel's buffers in binding
-//! order, then the words of its uniform. Buffers begin at multiples of 16 bytes and are padded to such a multiple; what lies up to 12 bytes beyond
-//! the padding may be read.
+//! order, then the words of its uniform. Its second parameter is the number of a part: a call does a range of the outermost axis, and gives the
+//! number of the next part, or 0 after the last. Buffers begin at multiples of 16 bytes and are padded to such a multiple; what lies up to 12
+//! bytes beyond the padding may be read.
 //!
 //! ```text
 //! kernel ─▶ loops (elements, rows, scan) ─▶ values (each node where it does not vary) ─▶ lanes, integers, memory ─▶ code

@@ -45,7 +45,7 @@ impl Shared {
 
     /// Adds a kernel under a name.
     pub fn kernel(&mut self, name: &str, function: &Function) {
-        let number = self.sections.add(vec![ValType::I32], Vec::new(), function);
+        let number = self.sections.add(vec![ValType::I32; 2], vec![ValType::I32], function);
         self.sections.export(name, number);
     }
 

@@ -32,6 +32,10 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
     let lane_axis = if is_across { rows.outer.len() as u32 - 1 } else { last };
     let mut values = Values::new(kernel, shared, lane_axis, is_across);
     values.return_if_empty(&rows.outer);
+    // The axis of the lanes is not cut.
+    if rows.outer.len() > usize::from(is_across) {
+        values.cut(&[&rows.outer[..], &rows.row].concat());
+    }
     let outer: Vec<Count> = rows.outer.iter().map(|extent| values.count(*extent)).collect();
     let mut copies = copies_of(&values, &roots, lane_axis);
     // The order of a user's rule is kept with one state alone.
@@ -56,7 +60,7 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
             result = result.clone().and(Row { rows, last, copies, is_across }.run(values));
         });
     }
-    result.map(|()| values.code.finish())
+    result.map(|()| values.finish())
 }
 
 /// The reductions whose results an operand needs.

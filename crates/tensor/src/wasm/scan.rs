@@ -27,6 +27,10 @@ pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Res
     let mut values = Values::new(kernel, shared, lane_axis, true);
     values.return_if_empty(&scan.outer);
     values.return_if_empty(&[scan.length]);
+    // The axis of the lanes is not cut.
+    if scan.outer.len() > usize::from(is_across) {
+        values.cut(&[&scan.outer[..], &[scan.length]].concat());
+    }
     let outer: Vec<Count> = scan.outer.iter().map(|extent| values.count(*extent)).collect();
     let ty = scan.fold.operands.first().map_or(Type::F32, |operand| kernel.graph.ty(*operand));
     let line = Line { scan, axis, accumulation: Accumulation { fold: &scan.fold, ty } };
@@ -42,7 +46,7 @@ pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Res
     } else {
         values.nest(0, &outer, &mut |values| result = result.clone().and(line.along(values)));
     }
-    result.map(|()| values.code.finish())
+    result.map(|()| values.finish())
 }
 
 /// The variables of a scan.

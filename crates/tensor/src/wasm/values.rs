@@ -10,6 +10,7 @@ use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, Local};
+use super::loops::Part;
 use super::module::Shared;
 use super::pointer::Pointer;
 use crate::kernel::{Extent, Kernel};
@@ -70,6 +71,8 @@ pub(super) struct Values<'k, 'm> {
     pub start_block: usize,
     /// Whether the innermost loop's coordinate counts down.
     pub is_descending: bool,
+    /// The range of the outermost axis that a call does; all of it if none.
+    pub part: Option<Part>,
     /// Addresses that advance with the innermost loop, and the block in which they are set.
     pub pointers: Vec<Pointer>,
     /// The block around the innermost loop.
@@ -91,7 +94,7 @@ const FOLDS: u32 = 32;
 const ANY_FOLD: u64 = !0 << FOLDS;
 
 impl<'k, 'm> Values<'k, 'm> {
-    /// A function for a kernel; its parameter is the address of the frame. Results of reductions may vary along the lanes.
+    /// A function for a kernel; its parameters are the address of the frame and the number of a part. Results of reductions may vary along the lanes.
     pub fn new(kernel: &'k Kernel, shared: &'m mut Shared, lane_axis: u32, folds_vary: bool) -> Values<'k, 'm> {
         let graph = &kernel.graph;
         let mut depends = vec![0u64; graph.len()];
@@ -107,7 +110,7 @@ impl<'k, 'm> Values<'k, 'm> {
         Values {
             kernel,
             graph,
-            code: Code::new(shared, 1),
+            code: Code::new(shared, 2),
             depends,
             axes: vec![None; 32],
             folded: FxHashMap::default(),
@@ -117,6 +120,7 @@ impl<'k, 'm> Values<'k, 'm> {
             start: Instruction::I32Const(0),
             start_block: 0,
             is_descending: false,
+            part: None,
             pointers: Vec::new(),
             pointers_block: 0,
             copy: 0,

@@ -57,8 +57,8 @@ pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
 }
 
 /// Runs a kernel on the contents of its buffers, which stand one after another in a memory, each padded to a multiple of 16 bytes. What the
-/// padding holds is no number that a result should have.
-fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) {
+/// padding holds is no number that a result should have. Gives how many parts it did.
+pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usize {
     let bytes = module(std::slice::from_ref(kernel)).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);
@@ -82,11 +82,19 @@ fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) {
     let mut linker = Linker::new(&engine);
     linker.define("env", "memory", memory).unwrap();
     let instance: Instance = linker.instantiate_and_start(&mut runtime, &module).unwrap();
-    let function = instance.get_typed_func::<i32, ()>(&runtime, "0").expect("the kernel is exported");
-    function.call(&mut runtime, 64).unwrap_or_else(|trap| panic!("{}: {trap}", kernel.name));
+    let function = instance.get_typed_func::<(i32, i32), i32>(&runtime, "0").expect("the kernel is exported");
+    let (mut part, mut parts) = (0, 0);
+    loop {
+        parts += 1;
+        part = function.call(&mut runtime, (64, part)).unwrap_or_else(|trap| panic!("{}: {trap}", kernel.name));
+        if part == 0 {
+            break;
+        }
+    }
     for (buffer, address) in buffers.iter_mut().zip(&frame) {
         memory.read(&runtime, *address as usize, buffer).unwrap();
     }
+    parts
 }
 
 /// The bytes of reals.

@@ -5,6 +5,7 @@
 mod compare;
 mod elements;
 pub mod machine;
+mod parts;
 mod random_graphs;
 mod reductions;
 mod scans;
