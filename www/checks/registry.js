@@ -24,6 +24,7 @@ import { group as readBack } from './groups/read-back.js';
 import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
 import { group as tensorCache } from './groups/tensor-cache.js';
+import { group as tensorAttention } from './groups/tensor-attention.js';
 import { group as tensorDevices } from './groups/tensor-devices.js';
 import { group as tensorElementwise } from './groups/tensor-elementwise.js';
 import { group as tensorIndexing } from './groups/tensor-indexing.js';
@@ -41,5 +42,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorQuantised, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -4,7 +4,7 @@
  * An operator is `(x, n, attributes, given) => outputs`: `x` are the inputs as tensors, `n(k)` the numbers of input k, for those that the contract takes as numbers (axes, sizes,
  * shapes), `given` what else a case says (device, shapes of inputs and outputs). One output may stand for a list.
  */
-import { arange, batchNorm, concat, crossEntropy, einsum, full, layerNorm, oneHot, rmsNorm, rope, stack, where } from 'residua/tensor';
+import { arange, attention, batchNorm, concat, crossEntropy, einsum, eye, full, layerNorm, oneHot, rmsNorm, rope, stack, where } from 'residua/tensor';
 
 const TYPES = { 1: 'f32', 2: 'u8', 6: 'i32', 9: 'bool', 10: 'f16', 11: 'f32', 12: 'u32' };
 
@@ -47,6 +47,38 @@ function matmul([a, b]) {
   if (a.rank === 1 && b.rank === 1) return a.dot(b);
   if (a.rank === 1) return a.expandDims(0).matmul(b).squeeze(-2);
   return b.rank === 1 ? a.matmul(b.expandDims(-1)).squeeze(-1) : a.matmul(b);
+}
+
+/** Heads may be in the last axis; past keys and values stand before the others; lengths of keys for each batch are a mask. */
+function attentionOf(x, n, given, { outputs }) {
+  const { q_num_heads: heads = 0, kv_num_heads: keyHeads = 0, is_causal = 0, scale, softcap, left_window_size = -1, qk_matmul_output_mode: mode = 0 } = given;
+  const split = (a, count) => (heads === 0 ? a : a.reshape([a.sizes[0], a.sizes[1], count, a.sizes[2] / count]).permute([0, 2, 1, 3]));
+  const [q, newK, newV] = [split(x[0], heads), split(x[1], keyHeads), split(x[2], keyHeads)];
+  const hasPast = x[4] !== undefined;
+  const [k, v] = hasPast ? [concat([x[4], newK], 2), concat([x[5], newV], 2)] : [newK, newV];
+  const [tokens, keys, size] = [q.sizes[2], k.sizes[2], q.sizes[3]];
+  const options = { causal: is_causal === 1, position: hasPast ? x[4].sizes[2] : 0, ...(scale === undefined ? {} : { scale }), ...(softcap > 0 ? { softcap } : {}), ...(left_window_size >= 0 ? { window: left_window_size } : {}) };
+  if (x[3] !== undefined) options.mask = x[3];
+  if (x[6] !== undefined) {
+    const lengths = x[6].reshape([-1, 1, 1, 1]);
+    const place = arange(keys, 'i32');
+    const counts = place.lt(lengths);
+    const query = arange(tokens, 'i32').sub(tokens).reshape([tokens, 1]);
+    options.mask = options.causal ? counts.and(place.lte(lengths.add(query))) : counts;
+    options.causal = false;
+  }
+  const y = attention(q, k, v, options);
+  const result = (heads === 0 ? y : y.permute([0, 2, 1, 3]).flatten(2)).cast(outputs[0].dtype);
+  const scores = () => {
+    // The weights are attention to rows of the identity.
+    if (mode === 3) return attention(q, k, eye(keys).broadcastTo([...k.sizes.slice(0, 2), keys, keys]), options);
+    const products = q.matmul(k.T).mul(scale ?? 1 / Math.sqrt(size));
+    const capped = mode > 0 && softcap > 0 ? products.div(softcap).tanh().mul(softcap) : products;
+    return mode === 2 && x[3] !== undefined ? capped.add(x[3]) : capped;
+  };
+  // What is left out in the middle is not looked at.
+  const more = hasPast ? [k, v] : outputs.slice(1, 3).filter((output) => output === null).map(() => result);
+  return [result, ...more, ...(outputs.length > 1 + more.length ? [scores()] : [])];
 }
 
 function pad([a], n, { mode = 'constant' }, { inputs }) {
@@ -167,6 +199,7 @@ export const OPERATORS = {
     return [kind === 'mean' ? losses.mean() : losses.sum(), a.logSoftmax(1)];
   },
 
+  Attention: attentionOf,
   Gemm: gemm, MatMul: matmul,
   Einsum: (x, n, { equation }) => (equation.includes('ii') ? x[0].diagonal() : einsum(equation.includes('->') ? equation : `${equation}->`, ...x)),
 

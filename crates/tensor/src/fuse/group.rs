@@ -38,6 +38,11 @@ pub enum Group {
         /// It.
         counts: TensorId,
     },
+    /// Attention.
+    Attention {
+        /// It.
+        attention: TensorId,
+    },
     /// Elements put at places that numbers say.
     Scatter {
         /// It.
@@ -98,6 +103,7 @@ impl Group {
             Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
             Group::Sort { sort, elements } => [&[*sort], elements.as_slice()].concat(),
             Group::DigitCounts { counts } => vec![*counts],
+            Group::Attention { attention } => vec![*attention],
             Group::Scatter { scatter } => vec![*scatter],
         }
     }

@@ -123,6 +123,7 @@ impl Groups<'_> {
             Op::MatMul => Group::Product { product: id, elements: Vec::new() },
             Op::Argsort { .. } | Op::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
             Op::DigitCounts(_) => Group::DigitCounts { counts: id },
+            Op::Attention(_) => Group::Attention { attention: id },
             Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
             _ => {
                 if let Some(group) = self.join_elements(id)? {
@@ -312,7 +313,8 @@ impl Groups<'_> {
                 | Group::Scatter { .. }
                 | Group::Product { .. }
                 | Group::Sort { .. }
-                | Group::DigitCounts { .. } => continue,
+                | Group::DigitCounts { .. }
+                | Group::Attention { .. } => continue,
             };
             self.groups[group] = joined;
             return Ok(Some(group));

@@ -1,6 +1,7 @@
 //! From a recipe to kernels: which operations have memory ([`storage`]), which are computed together ([`groups`]), and the kernel of each
 //! group.
 
+pub mod attention;
 pub mod build;
 pub mod elements;
 pub mod group;

@@ -79,8 +79,13 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
 /// each element is read many times, on the host all but views with fixed strides and blocks along the depth.
 fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    for tensor in expr.nodes.iter().filter(|tensor| tensor.op == Op::MatMul) {
-        for (side, factor) in tensor.operands.iter().enumerate() {
+    let factors = |tensor: &crate::expr::Tensor| match tensor.op {
+        Op::MatMul => 2,
+        Op::Attention(_) => 3,
+        _ => 0,
+    };
+    for tensor in &expr.nodes {
+        for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
             let is_read = if target.is_host {
                 is_view(expr, stored, *factor) || are_blocks(expr, stored, *factor, side)
             } else {
@@ -347,7 +352,9 @@ fn through(expr: &Expr, place: usize, tensor: &crate::expr::Tensor, operand: Ten
         Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },
         Op::Reduce(..) | Op::Fold { .. } => Use { points: counts[operand.0 as usize], ..of },
         // A tile of a product reads its operands once.
-        Op::MatMul => Use { path: mix(place as u64 + 1000), points: 4.0 * counts[operand.0 as usize], ..of },
+        Op::MatMul | Op::Attention(_) => {
+            Use { path: mix(place as u64 + 1000), points: 4.0 * counts[operand.0 as usize], ..of }
+        }
         Op::Scan { .. } | Op::ScanBy { .. } => Use { path: mix(2), points: 2.0 * counts[operand.0 as usize], ..of },
         _ => Use { path: mix(place as u64 + 1000), ..of },
     }

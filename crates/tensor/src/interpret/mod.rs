@@ -9,6 +9,7 @@ use crate::kernel::{Body, Elements, Extent, Fold, Kernel, Product, Rows, Scan, S
 use crate::scalar::{Id, Node, Type};
 
 pub(crate) mod arithmetic;
+mod attention;
 mod combine;
 mod memory;
 mod sort;
@@ -37,6 +38,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::Sort(sort) => machine.sort(sort),
         Body::DigitCounts(counts) => machine.digit_counts(counts),
         Body::DigitSort(sort) => machine.digit_sort(sort),
+        Body::Attention(attention) => machine.attention(attention),
     }
 }
 

@@ -7,6 +7,7 @@ use residua_base::error::Result;
 
 use super::prepare::Prepared;
 use crate::expr::{Op, TensorId};
+use crate::fuse::attention;
 use crate::fuse::build::Built;
 use crate::fuse::elements;
 use crate::fuse::group::{Group, RowGroup};
@@ -233,6 +234,9 @@ impl Work<'_> {
                 vec![sort::sort(expr, self.stored, *sort, elements, &to, self.most_dims)?]
             }
             Group::DigitCounts { counts } => vec![sort::counts(expr, self.stored, *counts, &to)?],
+            Group::Attention { attention } => {
+                attention::attention(expr, self.stored, *attention, &to, self.most_dims, &mut scratch)?
+            }
             Group::Scatter { scatter } => vec![scatter::scatter(expr, self.stored, *scatter, &to)?],
         };
         self.scratch = scratch;
@@ -308,6 +312,8 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Sort(sort) => &sort.elements,
         Body::DigitCounts(counts) => &counts.elements,
         Body::DigitSort(sort) => &sort.elements,
+        // A query is read by all threads that have a part of its result.
+        Body::Attention(_) => return false,
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };

@@ -6,7 +6,7 @@ use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
 use crate::expr::{Digit, Expr, TensorId, memory_dtype};
-use crate::kernel::{Body, Extent, Kernel};
+use crate::kernel::{Attention, Body, Extent, Kernel};
 use crate::lower::Memory;
 
 /// Gives every buffer of every kernel a place.
@@ -103,6 +103,10 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),
+        Body::Attention(attention) => {
+            let blocks = count(&[attention.keys]).div_ceil(u64::from(Attention::BLOCK)).max(1);
+            count(&attention.batch) * count(&[attention.queries]) * blocks * u64::from(attention.width)
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Prepared {
 pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
-    let (composed, roots) = attention::composed(&recipe.expr, roots);
+    let (composed, roots) = attention::composed(&recipe.expr, roots, target);
     let split = rewritten(&composed, target, &recipe.dims);
     let (mut expr, mut roots) =
         unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());

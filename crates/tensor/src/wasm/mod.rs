@@ -61,6 +61,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));
             }
+            Body::Attention(_) => return Err(Error::internal("attention on the host is other operations")),
         };
         if shared.most_locals > MOST_LOCALS {
             return Err(Error::new(

@@ -15,7 +15,7 @@
 //! | `operation` | each operation as an expression |
 //! | `points` | coordinates of a point from its number |
 //! | `combine` | states of reductions |
-//! | `elements`, `rows`, `scan`, `product`, `sort`, `digits` | the bodies of kernels |
+//! | `elements`, `rows`, `scan`, `product`, `attention`, `sort`, `digits` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
@@ -26,6 +26,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 
 use crate::kernel::{Body, Kernel};
 
+mod attention;
 mod buffers;
 mod code;
 mod combine;
@@ -81,6 +82,7 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
         Body::Sort(sort) => sort::write(Module::new(kernel), sort),
         Body::DigitCounts(counts) => digits::write_counts(Module::new(kernel), counts),
         Body::DigitSort(sort) => digits::write_sort(Module::new(kernel), sort),
+        Body::Attention(attention) => attention::write(Module::new(kernel), attention),
     }
 }
 

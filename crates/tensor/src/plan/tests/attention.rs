@@ -38,6 +38,9 @@ pub fn cases() -> Vec<Case> {
         case("window", [2, 1], [6, 6], [4, 4], Attention { window: Some(2), ..causal(0) }),
         case("window without causal", [2, 2], [6, 8], [4, 4], Attention { window: Some(1), ..plain() }),
         case("softcap", [3, 3], [4, 5], [4, 4], Attention { softcap: Some(0.5), ..plain() }),
+        case("blocks of keys", [4, 2], [2, 300], [4, 4], causal(290)),
+        case("many queries", [2, 1], [9, 140], [4, 20], causal(131)),
+        case("other sizes", [1, 1], [3, 5], [3, 5], plain()),
         case("no keys", [2, 1], [3, 0], [4, 4], plain()),
         case("no queries", [2, 1], [0, 3], [4, 4], plain()),
         Case { dtype: DType::F16, ..case("half", [4, 2], [3, 6], [4, 8], causal(3)) },
@@ -123,7 +126,7 @@ fn tokens_of_attention_may_differ_from_run_to_run() {
     let [k, v] = [1, 2].map(|slot| expr.input(slot, DType::F32, &[size(2), keys.clone(), size(4)]));
     let attention = Attention { causal: true, position: &keys - &queries, ..plain() };
     let y = expr.attention(attention, &[q, k, v]);
-    for dims in [[1, 1], [1, 6], [3, 7], [5, 5], [4, 2]] {
+    for dims in [[1, 1], [1, 6], [3, 7], [5, 5], [4, 2], [12, 20], [3, 260], [2, 0]] {
         let counts = [16 * dims[0], 8 * dims[1], 8 * dims[1]];
         let contents: Vec<Vec<f64>> =
             counts.iter().enumerate().map(|(slot, count)| numbers(*count as usize, slot)).collect();
