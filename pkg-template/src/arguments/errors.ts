@@ -25,7 +25,7 @@ export type ErrorCode =
   | 'non-finite'
   /** The object was used after `dispose()`. */
   | 'disposed'
-  /** The caller's AbortSignal fired while compiling. */
+  /** The caller's AbortSignal fired while compiling or loading a file. */
   | 'aborted'
   /** A bug of residua; all objects made so far are unusable, and `init()` starts a new instance. */
   | 'internal';
