@@ -62,3 +62,10 @@ export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';
 export type { Numeric } from './tensor/memory/numbers.js';
+
+export { loadGguf } from './tensor/files/gguf.js';
+export type { LoadOptions } from './tensor/files/load.js';
+export { loadNpy, saveNpy } from './tensor/files/npy.js';
+export { loadNpz } from './tensor/files/npz.js';
+export { loadSafetensors, saveSafetensors } from './tensor/files/safetensors.js';
+export type { FileSource } from './tensor/files/source.js';

@@ -1,0 +1,80 @@
+/**
+ * Quantised blocks of a file as the two planes of a QuantizedTensor: words, in which the numbers of a block follow one another from the lowest
+ * bits on, and scales.
+ */
+
+import { invalidArgument } from '../../arguments/errors.js';
+import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
+import { toHalf } from '../memory/half.js';
+import { BLOCK, type QuantizedType } from '../recipe/quantised.js';
+import { bytesOf } from './elements.js';
+import type { Dequantise, GgmlType } from './ggml-types.js';
+
+/** The bytes of both planes for some blocks. */
+export interface Planes {
+  readonly words: Uint8Array<ArrayBuffer>;
+  readonly scales: Uint8Array<ArrayBuffer>;
+}
+
+/** Makes planes of whole blocks of a file. */
+export type Repack = (piece: Uint8Array<ArrayBuffer>) => Planes;
+
+/** Types of files that stay what they are. */
+const KEPT: Readonly<Record<string, QuantizedType>> = { Q8_0: 'q8_0', Q4_0: 'q4_0' };
+
+/** Returns how blocks of a type are stored, and what makes them so. `place` is the tensor in messages. */
+export function repackOf(place: string, type: GgmlType): { readonly as: QuantizedType; readonly repack: Repack } {
+  const kept = KEPT[type.name];
+  if (kept === undefined) return { as: 'q8_0', repack: requantising(place, type) };
+  return { as: kept, repack: (piece) => split(kept, piece) };
+}
+
+function split(type: QuantizedType, piece: Uint8Array<ArrayBuffer>): Planes {
+  const count = piece.length / BLOCK_BYTES[type];
+  const words = new Uint32Array((count * (BLOCK_BYTES[type] - 2)) / 4);
+  const scales = new Uint16Array(count);
+  splitBlocks(type, piece, words, scales);
+  return { words: bytesOf(words), scales: bytesOf(scales) };
+}
+
+/** The numbers of whole blocks. */
+export function dequantised(piece: Uint8Array, { numbers, bytes }: GgmlType, dequantise: Dequantise): Float32Array<ArrayBuffer> {
+  const count = piece.length / bytes;
+  const found = new Float32Array(count * numbers);
+  for (let block = 0; block < count; block++) dequantise(piece, block * bytes, found, block * numbers);
+  return found;
+}
+
+function requantising(place: string, type: GgmlType): Repack {
+  let first = 0;
+  return (piece) => {
+    const numbers = dequantised(piece, type, type.dequantise as Dequantise);
+    const planes = quantise(numbers, (block) => `${place}: numbers ${first + block * BLOCK} to ${first + block * BLOCK + BLOCK - 1}`);
+    first += numbers.length;
+    return planes;
+  };
+}
+
+/** Quantises blocks of numbers to q8_0, as GGML does: the largest is 127 or -127, and halves are rounded away from zero. */
+function quantise(numbers: Float32Array, placeOf: (block: number) => string): Planes {
+  const { fround } = Math;
+  const count = numbers.length / BLOCK;
+  const words = new Int8Array(numbers.length);
+  const scales = new Uint16Array(count);
+  for (let block = 0; block < count; block++) {
+    const from = block * BLOCK;
+    let most = 0;
+    for (let i = from; i < from + BLOCK; i++) most = Math.max(most, Math.abs(numbers[i] as number));
+    const scale = fround(most / 127);
+    const half = toHalf(scale);
+    // An infinity or a NaN.
+    if (half >= 0x7c00) throw invalidArgument(placeOf(block), `a number of size ${most}`, 'numbers of at most 8e6 in size, which q8_0 can have');
+    scales[block] = half;
+    const inverse = scale === 0 ? 0 : fround(1 / scale);
+    for (let i = from; i < from + BLOCK; i++) {
+      const scaled = fround((numbers[i] as number) * inverse);
+      words[i] = Math.sign(scaled) * Math.floor(Math.abs(scaled) + 0.5);
+    }
+  }
+  return { words: bytesOf(words), scales: bytesOf(scales) };
+}
