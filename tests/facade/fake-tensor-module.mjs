@@ -26,6 +26,8 @@ function readTape(tape) {
 
 const valueAt = (size, dims) => size.reduce((sum, { coefficient, dims: of }) => sum + of.reduce((product, d) => product * dims[d], coefficient), 0);
 const countAt = (shape, dims) => shape.reduce((product, size) => product * valueAt(size, dims), 1);
+/** Bytes that an allocation of the fake has at most; for more it says that there is no memory. */
+const MOST_BYTES = 2 ** 26;
 const padded = (bytes) => Math.max(1, Math.ceil(bytes / 16)) * 16;
 
 /** What kernels compute, by name: the operands' elements and those of the result; `count` elements. */
@@ -95,6 +97,7 @@ export function installTensors() {
   tensorModule.start({
     CompiledPlan,
     alloc(bytes) {
+      if (bytes > MOST_BYTES) return 0;
       const address = end;
       end += padded(bytes);
       while (end > memory.buffer.byteLength) memory.grow(16);

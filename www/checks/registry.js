@@ -27,6 +27,7 @@ import { group as tensorCache } from './groups/tensor-cache.js';
 import { group as tensorAttention } from './groups/tensor-attention.js';
 import { group as tensorDevices } from './groups/tensor-devices.js';
 import { group as tensorElementwise } from './groups/tensor-elementwise.js';
+import { group as tensorFiles } from './groups/tensor-files.js';
 import { group as tensorIndexing } from './groups/tensor-indexing.js';
 import { group as tensorLarge } from './groups/tensor-large.js';
 import { group as tensorProducts } from './groups/tensor-products.js';
@@ -42,5 +43,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

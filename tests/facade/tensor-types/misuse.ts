@@ -1,5 +1,5 @@
 // Misuse that must not compile.
-import { Random, Tensor, crossEntropy, fold, grad, linear, map, rope, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
+import { Random, Tensor, crossEntropy, fold, grad, linear, loadNpy, map, rope, saveSafetensors, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
 
 export function misuse(f: Tensor<'f32'>, i: Tensor<'i32'>, b: Tensor<'bool'>, stored: StoredTensor<'f32'>, device: Device): void {
   // @ts-expect-error tensors of two types
@@ -56,4 +56,10 @@ export function misuse(f: Tensor<'f32'>, i: Tensor<'i32'>, b: Tensor<'bool'>, st
   linear(f, 3);
   // @ts-expect-error a seed is a number
   void new Random('1');
+  // @ts-expect-error a type that no option gives
+  void loadNpy('x.npy', { dtype: 'i32' });
+  // @ts-expect-error numbers are no source
+  void loadNpy([1, 2]);
+  // @ts-expect-error a tensor has no name
+  void saveSafetensors(f);
 }

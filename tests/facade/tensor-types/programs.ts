@@ -1,8 +1,8 @@
 // Programs that must compile, with the types that the package infers.
 import type { Value } from 'residua';
 import {
-  Device, Random, Tensor, arange, attention, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, map, oneHot, rope, scalar, scan, spec, stack,
-  where, zeros, type DType, type Operand, type StoredTensor,
+  Device, Random, Tensor, arange, attention, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, loadGguf, loadNpy, loadNpz, loadSafetensors, map,
+  oneHot, rope, saveNpy, saveSafetensors, scalar, scan, spec, stack, where, zeros, type DType, type FileSource, type Operand, type QuantizedTensor, type StoredTensor,
 } from 'residua/tensor';
 
 /** Compiles where both types are the same. */
@@ -99,4 +99,19 @@ export async function decoderStep(device: Device, weights: Readonly<Record<'q' |
   });
   step.run({}, { position: 0, count: 8 });
   return step.outputs.token.item();
+}
+
+/** Files: sources, options, and the types of what is loaded. */
+export async function files(device: Device, response: Promise<Response>, blob: Blob, stream: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<Blob[]> {
+  const { tensors, metadata } = await loadSafetensors(response, { device, select: (name) => name !== '', dtype: 'f16', onProgress: (loaded, total) => void (loaded / total), signal });
+  same<typeof tensors, Record<string, StoredTensor>>();
+  same<typeof metadata, Record<string, string>>();
+  const model = await loadGguf(new URL('model.gguf', 'https://example.org'));
+  same<typeof model.tensors, Record<string, StoredTensor | QuantizedTensor>>();
+  const one = await loadNpy(blob);
+  same<typeof one, StoredTensor>();
+  const all = await loadNpz(stream);
+  const more: FileSource[] = ['a.npz', new Uint8Array(1), new ArrayBuffer(1), new DataView(new ArrayBuffer(1))];
+  void more;
+  return [await saveSafetensors({ ...all, sum: one.sum() }, { words: 'x' }), await saveNpy(one)];
 }
