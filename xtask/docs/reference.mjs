@@ -57,6 +57,10 @@ const TENSOR_PAGES = [
       'KvCache', 'KvCacheOptions', 'dispose', 'init',
     ],
   },
+  {
+    name: 'api-tensor-files', title: 'Files', words: 'Loading and saving tensors: safetensors, GGUF, and the formats of NumPy.',
+    exports: ['loadSafetensors', 'saveSafetensors', 'loadGguf', 'loadNpy', 'loadNpz', 'saveNpy', 'FileSource', 'LoadOptions'],
+  },
 ];
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
