@@ -1,0 +1,116 @@
+// The decoder and the encoder of www/models/ on the CPU in Node: tokens, logits and embeddings beside references in double precision.
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
+import { modelCode, tensor } from '../../xtask/small-decoder/modules.mjs';
+
+const { loadModel, makeDecoder } = await modelCode('decoder');
+const { loadWeights, makeEncoder } = await modelCode('encoder');
+
+const GREEDY = { temperature: 0, topP: 1 };
+/** NumPy in f32 differs from f64 by 2.1e-5 over these files; sums here are in another order. */
+const BY_F32 = 1e-4;
+
+let device;
+before(async () => {
+  device = await tensor.Device.create({ backend: 'cpu' });
+});
+
+/** A decoder of a file of the Llama, for `use`. */
+async function withDecoder(data, file, options, use) {
+  const config = file.endsWith('.safetensors') ? data.config : undefined;
+  const model = await loadModel(data.bytes(file), { device, config });
+  const decoder = await makeDecoder(device, model, { seed: 1, ...options });
+  try {
+    await use(decoder);
+  } finally {
+    decoder.dispose();
+    tensor.dispose(Object.values(model.weights));
+  }
+}
+
+async function greedy(decoder, ids, count) {
+  const tokens = [];
+  for await (const token of decoder.generate(ids, { temperature: 0 })) if (tokens.push(token) === count) break;
+  return tokens;
+}
+
+describe('a decoder on the CPU', () => {
+  for (const [kind, file] of Object.entries(FILES)) {
+    test(`chooses the expected tokens from weights in ${kind}`, { timeout: 300_000 }, async (t) => {
+      const data = llama(t);
+      if (data === null) return;
+      await withDecoder(data, file, {}, async (decoder) => {
+        for (const { text, ids, [kind]: expected } of data.prompts) {
+          const found = await greedy(decoder, ids, expected.tokens.length);
+          assert.equal(found.length, expected.tokens.length, text);
+          assert.equal(firstWrong(found, expected), -1, `${text}: ${found}`);
+        }
+      });
+    });
+  }
+
+  test('reads safetensors, whose rotary layout is another', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    await withDecoder(data, 'model.safetensors', {}, async (decoder) => {
+      for (const { text, ids, f16 } of data.prompts) assert.equal(firstWrong(await greedy(decoder, ids, 16), f16), -1, text);
+    });
+  });
+
+  test('has the expected logits, to single precision with keys and values in f32', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    for (const [kind, file] of Object.entries(FILES)) {
+      for (const [cache, tolerance] of [['f32', BY_F32], ['f16', BY_F16_CACHE]]) {
+        await withDecoder(data, file, { cache }, async (decoder) => {
+          for (const { text, ids, [kind]: { firstLogits } } of data.prompts) {
+            const { difference } = compare(await decoder.feed(ids, 0, GREEDY).logits.data(), firstLogits);
+            assert.ok(difference <= tolerance, `${kind}, keys in ${cache}, ${text}: ${difference}`);
+          }
+        });
+      }
+    }
+  });
+
+  test('has the same logits whether a prompt comes in one piece or token by token', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    await withDecoder(data, FILES.f16, { cache: 'f32' }, async (decoder) => {
+      const ids = data.prompts[0].ids.concat(data.prompts[0].f16.tokens.slice(0, 24));
+      const whole = await decoder.feed(ids, 0, GREEDY).logits.data();
+      let parts;
+      ids.forEach((id, at) => (parts = decoder.feed([id], at, GREEDY)));
+      const { difference } = compare(await parts.logits.data(), whole);
+      assert.ok(difference <= BY_F32, `${difference}`);
+    });
+  });
+
+  test('draws other texts from other seeds, and the same text from the same seed', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    const texts = [];
+    for (const seed of [1, 1, 2]) {
+      await withDecoder(data, FILES.q8_0, { seed }, async (decoder) => {
+        const tokens = [];
+        for await (const token of decoder.generate(data.prompts[0].ids, { temperature: 1 })) if (tokens.push(token) === 24) break;
+        texts.push(tokens.join());
+      });
+    }
+    assert.equal(texts[0], texts[1]);
+    assert.notEqual(texts[0], texts[2]);
+  });
+});
+
+test('the encoder has the expected embeddings on the CPU', { timeout: 300_000 }, async (t) => {
+  const data = minilm(t);
+  if (data === null) return;
+  const encoder = await makeEncoder(device, await loadWeights(data.weights, { device }));
+  const found = await encoder.encode(data.sentences.map(({ ids, tokens }) => ids.slice(0, tokens)));
+  data.sentences.forEach(({ text, embedding }, k) => {
+    const { difference, cosine } = compare(found[k], embedding);
+    // Single precision moves a component by 2e-7 in NumPy and ONNX Runtime.
+    assert.ok(difference <= 1e-5 && cosine >= 0.999999, `${text}: ${difference}, ${cosine}`);
+  });
+  encoder.dispose();
+});

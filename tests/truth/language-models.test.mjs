@@ -1,0 +1,98 @@
+// The decoder and the encoder of www/models/ in a page, on the GPU: tokens, logits and embeddings beside references in double precision. All of them on the CPU: tests/package/language-models.test.mjs.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { answer, launch, openBlankPage } from '../browser.mjs';
+import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
+import { longTest } from '../tier.mjs';
+
+/** Tokens of each prompt, and sentences, for every change; all of them with `--all`. */
+const [FEW_TOKENS, FEW_SENTENCES] = [6, 4];
+
+let browser;
+before(async () => void (browser = await launch()));
+after(() => browser.close());
+
+/** A page with the bytes of files at their addresses. */
+async function open(files) {
+  const blank = await openBlankPage(browser, { load: false });
+  await answer(blank.page, Object.fromEntries(Object.entries(files).map(([path, body]) => [path, { contentType: 'application/octet-stream', body }])));
+  return blank;
+}
+
+/** Loads the decoder of an address, and gives the tokens and the first logits of prompts. */
+async function decode(address, prompts, count) {
+  const { Device } = await import('residua/tensor');
+  const { loadModel, makeDecoder } = await import('/vendor/models/decoder.js');
+  const device = await Device.create({ backend: 'gpu' });
+  try {
+    const decoder = await makeDecoder(device, await loadModel(fetch(address), { device }));
+    const found = [];
+    for (const ids of prompts) {
+      const tokens = [];
+      for await (const token of decoder.generate(ids, { temperature: 0 })) if (tokens.push(token) === count) break;
+      found.push({ tokens, logits: await decoder.feed(ids, 0, { temperature: 0, topP: 1 }).logits.data() });
+    }
+    return found;
+  } finally {
+    device.dispose();
+  }
+}
+
+async function checkDecoder(t, kind, promptCount, count) {
+  const data = llama(t);
+  if (data === null) return;
+  const { page, complaints, close } = await open({ '/model.gguf': data.bytes(FILES[kind]) });
+  try {
+    const prompts = data.prompts.slice(0, promptCount);
+    const found = await page.evaluate(decode, '/model.gguf', prompts.map(({ ids }) => ids), count);
+    prompts.forEach(({ text, [kind]: expected }, k) => {
+      assert.equal(found[k].tokens.length, count);
+      assert.equal(firstWrong(found[k].tokens, expected), -1, `${text}: ${found[k].tokens}`);
+      const { difference } = compare(found[k].logits, expected.firstLogits);
+      assert.ok(difference <= BY_F16_CACHE, `${text}: logits differ by ${difference}`);
+    });
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+  }
+}
+
+for (const kind of Object.keys(FILES)) {
+  test(`a decoder chooses the expected first tokens on the GPU from weights in ${kind}`, { timeout: 300_000 }, (t) => checkDecoder(t, kind, 1, FEW_TOKENS));
+  longTest(`a decoder chooses all expected tokens on the GPU from weights in ${kind}`, { timeout: 1_200_000 }, (t) => checkDecoder(t, kind, 4, 64));
+}
+
+/** Embeds lists of token numbers with the weights of an address. */
+async function embed(address, lists, backend) {
+  const { Device } = await import('residua/tensor');
+  const { loadWeights, makeEncoder } = await import('/vendor/models/encoder.js');
+  const device = await Device.create({ backend });
+  try {
+    const encoder = await makeEncoder(device, await loadWeights(fetch(address), { device }));
+    return await encoder.encode(lists);
+  } finally {
+    device.dispose();
+  }
+}
+
+async function checkEncoder(t, backend, count) {
+  const data = minilm(t);
+  if (data === null) return;
+  const { page, complaints, close } = await open({ '/model.safetensors': data.weights });
+  try {
+    const sentences = data.sentences.slice(0, count);
+    const found = await page.evaluate(embed, '/model.safetensors', sentences.map(({ ids, tokens }) => ids.slice(0, tokens)), backend);
+    sentences.forEach(({ text, embedding }, k) => {
+      const { difference, cosine } = compare(found[k], embedding);
+      assert.ok(difference <= 1e-3 && cosine >= 0.9999, `${text}: ${difference}, ${cosine}`);
+    });
+    assert.deepEqual(complaints, []);
+  } finally {
+    await close();
+  }
+}
+
+test('the encoder has the expected first embeddings on the GPU', { timeout: 300_000 }, (t) => checkEncoder(t, 'gpu', FEW_SENTENCES));
+for (const backend of ['gpu', 'cpu']) {
+  longTest(`the encoder has all expected embeddings in a page, on the ${backend.toUpperCase()}`, { timeout: 1_200_000 }, (t) => checkEncoder(t, backend, 24));
+}
