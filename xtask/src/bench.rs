@@ -5,6 +5,7 @@
 use crate::command::{self, AtPath, Failure, Outcome, announce};
 use crate::fingerprint::Step;
 use crate::pack;
+use crate::page_packages;
 use crate::server::Server;
 use crate::setup::{self, Browser, Tools};
 use lexopt::ValueExt;
@@ -83,9 +84,10 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
 
 /// Bundles the libraries that run beside residua into `target/peers/`.
 pub fn peers(tools: &Tools) -> Outcome {
+    page_packages::install(tools)?;
     let step = Step {
         name: "peers",
-        inputs: &["package-lock.json", "xtask/peers.mjs"],
+        inputs: &["package-lock.json", "xtask/page-packages", "xtask/peers.mjs"],
         outputs: &["target/peers"],
         circumstances: "",
     };

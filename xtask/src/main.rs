@@ -13,6 +13,7 @@ mod fingerprint;
 mod guard;
 mod names;
 mod pack;
+mod page_packages;
 mod project;
 mod serve;
 mod server;

@@ -24,9 +24,14 @@ pub fn vendor() -> PathBuf {
     root().join("target/vendor")
 }
 
+/// The small language model of the page of text generation.
+pub fn small_decoder() -> PathBuf {
+    root().join("target/small-decoder")
+}
+
 /// What stands beside the pages of `www/`, and below which path.
-pub fn mounts() -> [(&'static str, PathBuf); 3] {
-    [("residua/", package()), ("peers/", peers()), ("vendor/", vendor())]
+pub fn mounts() -> [(&'static str, PathBuf); 4] {
+    [("residua/", package()), ("peers/", peers()), ("vendor/", vendor()), ("small-decoder/", small_decoder())]
 }
 
 /// A script that npm has put into `node_modules`; run with Node, so that it needs no executable bit and no shell.

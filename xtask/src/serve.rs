@@ -1,6 +1,7 @@
 //! `cargo xtask serve`: a small HTTP server for the pages of `www/`, with the built package mounted beside them.
 //!
-//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`, `/vendor/` is `target/vendor/`, `/docs/` is `target/docs/` once built. A page that runs by itself reports
+//! `/` is `www/`, `/residua/` is `target/npm/residua/`, `/peers/` is `target/peers/`, `/vendor/` is `target/vendor/`,
+//! `/small-decoder/` is `target/small-decoder/`, `/docs/` is `target/docs/` once built. A page that runs by itself reports
 //! with POSTs to `/log` and, at its end, to `/result`.
 
 use crate::command::Outcome;

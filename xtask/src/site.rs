@@ -1,12 +1,14 @@
 //! `cargo xtask site`: the pages of `www/` with all that they need beside them, in one folder that any static server serves, below any path.
 //!
 //! `xtask/vendor.mjs` copies the libraries that the pages draw and plot with out of `node_modules`, their licences with them, and packs the handwritten digits
-//! that `www/digits` trains on.
+//! that `www/digits` trains on. Tokenisers, and the large libraries that benchmarks of language models run beside residua, are npm packages of their own folder
+//! (`page_packages.rs`). `xtask/small-decoder/train.mjs` trains the model that the page of text generation opens with.
 
 use crate::bench;
 use crate::command::{self, AtPath, Outcome, announce};
 use crate::fingerprint::{self, Step};
 use crate::pack;
+use crate::page_packages;
 use crate::project;
 use crate::setup::{self, Tools};
 use std::fs;
@@ -16,8 +18,9 @@ const HELP: &str = "\
 cargo xtask site
 
 Builds the package and writes target/site/: the pages of www/, the package at residua/, the libraries that benchmarks compare with
-at peers/, those that pages draw and plot with and the handwritten digits at vendor/. Any static server serves it, also below a path
-of its own; from other places than localhost it takes https, without which browsers have no WebGPU.";
+at peers/, those that pages draw and plot with and the handwritten digits at vendor/, a small language model at small-decoder/. Any
+static server serves it, also below a path of its own; from other places than localhost it takes https, without which browsers have
+no WebGPU.";
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     use lexopt::Arg::{Long, Short};
@@ -39,7 +42,8 @@ pub fn run(mut arguments: lexopt::Parser) -> Outcome {
 /// Builds what stands beside the pages.
 pub fn parts(tools: &Tools) -> Outcome {
     pack::pack(tools)?;
-    libraries(tools)
+    libraries(tools)?;
+    small_decoder(tools)
 }
 
 /// The same without the package.
@@ -48,11 +52,29 @@ pub fn libraries(tools: &Tools) -> Outcome {
     vendor(tools)
 }
 
+/// Trains the small language model of the page of text generation; it takes up to a minute, once.
+fn small_decoder(tools: &Tools) -> Outcome {
+    let step = Step {
+        name: "small-decoder",
+        // The text that it learns from changes often, and any version of it does.
+        inputs: &["xtask/small-decoder", "www/models/decoder.ts"],
+        outputs: &["target/small-decoder"],
+        circumstances: "",
+    };
+    step.unless_current(|| {
+        command::run(
+            "training the small model of the page of text generation",
+            &mut tools.node("xtask/small-decoder/train.mjs"),
+        )
+    })
+}
+
 /// Copies the libraries that pages draw and plot with into `target/vendor/`, and packs the digits.
 fn vendor(tools: &Tools) -> Outcome {
+    page_packages::install(tools)?;
     let step = Step {
         name: "vendor",
-        inputs: &["package-lock.json", "xtask/vendor.mjs", "www/demos"],
+        inputs: &["package-lock.json", "xtask/page-packages", "xtask/vendor.mjs", "www/demos", "www/models"],
         outputs: &["target/vendor"],
         circumstances: "",
     };

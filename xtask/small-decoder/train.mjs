@@ -1,0 +1,96 @@
+// Trains the small decoder that the page www/text/ opens with, on the project's documentation, with residua/tensor on the CPU; writes target/small-decoder/model.gguf.
+//
+// The model has Llama's shape and about 150,000 weights. It learns which words follow each other in these documents, and no more.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { encoderOf, learnPairs } from './byte-pairs.mjs';
+import { writeGguf } from './gguf.mjs';
+import { modelCode, tensor } from './modules.mjs';
+import { paragraphs } from './text.mjs';
+
+const { arange, attention, crossEntropy, Device, embedding, grad, map, ones, Random, rope, scalar } = tensor;
+const { transform } = await modelCode('decoder');
+
+const [VOCABULARY, CONTEXT, WIDTH, FORWARD, LAYERS, HEADS, KV_HEADS] = [768, 64, 64, 192, 2, 2, 1];
+const SIZE = WIDTH / HEADS;
+const EPSILON = 1e-5;
+const settings = { layers: LAYERS, heads: HEADS, kvHeads: KV_HEADS, size: SIZE, context: 512, epsilon: EPSILON, base: 10000, layout: 'pairs', ends: [1] };
+
+const [BATCH, STEPS, WARM_UP, RATE] = [8, Number(process.env.RESIDUA_STEPS ?? 600), 20, 6e-3];
+
+const texts = await paragraphs();
+const vocabulary = learnPairs(texts, VOCABULARY);
+const encode = encoderOf(vocabulary);
+const numbers = Int32Array.from(texts.flatMap((text) => [0, ...encode(text), 1]));
+
+const device = await Device.create({ backend: 'cpu' });
+const random = new Random(1);
+const matrix = (rows, columns, deviation = Math.sqrt(1 / columns)) => random.normal([rows, columns], 0, deviation);
+const made = { token_embd: matrix(VOCABULARY, WIDTH, 0.1), output_norm: ones([WIDTH]) };
+for (let layer = 0; layer < LAYERS; layer++) {
+  const parts = {
+    attn_norm: ones([WIDTH]), attn_q: matrix(WIDTH, WIDTH), attn_k: matrix(KV_HEADS * SIZE, WIDTH), attn_v: matrix(KV_HEADS * SIZE, WIDTH), attn_output: matrix(WIDTH, WIDTH, 0.05),
+    ffn_norm: ones([WIDTH]), ffn_gate: matrix(FORWARD, WIDTH), ffn_up: matrix(FORWARD, WIDTH), ffn_down: matrix(WIDTH, FORWARD, 0.03),
+  };
+  for (const [name, weight] of Object.entries(parts)) made[`blk.${layer}.${name}`] = weight;
+}
+const weights = await device.store(made);
+const list = Object.values(weights);
+const moments = list.map(({ shape }) => [device.zeros(shape), device.zeros(shape)]);
+const corpus = device.tensor(numbers, [numbers.length], 'i32');
+
+/** Each position of the text sees those before it. */
+function attend(_, q, k, v) {
+  const turned = (x) => rope(x, { position: 0, base: settings.base, layout: settings.layout });
+  return attention(turned(q), turned(k), v, { causal: true });
+}
+
+const step = await device.compile({ rate: scalar, correction1: scalar, correction2: scalar }, ({ rate, correction1, correction2 }) => {
+  const places = random.integers([BATCH, 1], 0, numbers.length - CONTEXT - 1).add(arange(CONTEXT + 1, 'i32'));
+  const ids = corpus.indexSelect(places);
+  const logits = transform(embedding(ids.slice(null, [0, CONTEXT]), weights.token_embd), { settings, weights }, attend);
+  const loss = crossEntropy(logits, ids.slice(null, [1])).mean();
+  grad(loss, list).forEach((slope, at) => adam(list[at], moments[at], slope, rate, correction1, correction2));
+  return loss;
+});
+
+function adam(weight, [first, second], slope, rate, correction1, correction2) {
+  const [m, v, w] = map(
+    (w, m, v, g, rate, c1, c2) => {
+      const [m1, v1] = [m.mul(0.9).add(g.mul(0.1)), v.mul(0.99).add(g.square().mul(0.01))];
+      return [m1, v1, w.sub(rate.mul(m1.div(c1)).div(v1.div(c2).sqrt().add(1e-8)))];
+    },
+    weight, first, second, slope, rate, correction1, correction2,
+  );
+  first.assign(m);
+  second.assign(v);
+  weight.assign(w);
+}
+
+const began = performance.now();
+let mean = 0;
+for (let i = 1; i <= STEPS; i++) {
+  const rate = RATE * Math.min(i / WARM_UP, 0.02 + 0.98 * (0.5 + 0.5 * Math.cos((Math.PI * i) / STEPS)));
+  step.run({ rate, correction1: 1 - 0.9 ** i, correction2: 1 - 0.99 ** i });
+  const loss = await step.outputs.item();
+  mean += (loss - mean) / Math.min(i, 20);
+  if (i % 50 === 0 || i === STEPS) console.log(`step ${i} of ${STEPS}: ${mean.toFixed(3)} nats a token, ${((performance.now() - began) / 1000).toFixed(1)} s`);
+}
+if (!(mean < 5)) throw new Error(`the training ended at ${mean} nats a token`);
+
+const f32 = (value) => Float32Array.of(value);
+const count = list.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1), 0);
+const metadata = {
+  'general.architecture': 'llama', 'general.name': 'small decoder', 'general.description': 'Trained on the documentation of residua for the page that shows residua/tensor.',
+  'general.parameter_count': count, 'llama.block_count': LAYERS, 'llama.context_length': settings.context, 'llama.embedding_length': WIDTH, 'llama.feed_forward_length': FORWARD,
+  'llama.attention.head_count': HEADS, 'llama.attention.head_count_kv': KV_HEADS, 'llama.attention.layer_norm_rms_epsilon': f32(EPSILON), 'llama.rope.freq_base': f32(settings.base),
+  'llama.rope.dimension_count': SIZE, 'llama.vocab_size': VOCABULARY, 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': vocabulary.tokens,
+  'tokenizer.ggml.token_type': Int32Array.from(vocabulary.tokens, (_, id) => (id < 2 ? 3 : 1)), 'tokenizer.ggml.merges': vocabulary.merges, 'tokenizer.ggml.bos_token_id': 0,
+  'tokenizer.ggml.eos_token_id': 1, 'tokenizer.ggml.add_bos_token': true,
+};
+const tensors = [];
+for (const [name, weight] of Object.entries(weights)) tensors.push({ name: `${name}.weight`, shape: weight.shape, type: weight.rank === 1 ? 'f32' : 'f16', numbers: await weight.data() });
+const folder = new URL('../../target/small-decoder/', import.meta.url);
+await mkdir(folder, { recursive: true });
+await writeFile(new URL('model.gguf', folder), writeGguf(metadata, tensors));
+console.log(`${count} weights`);
+device.dispose();
