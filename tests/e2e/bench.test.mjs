@@ -107,3 +107,13 @@ for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'ja
     }
   });
 }
+
+longTest('the benchmarks of language models have a figure for each contender, and embeddings agree', { timeout: 600_000 }, async () => {
+  const { figures } = await report('only=encoder,decoder&small&reps=1');
+  const { encoder, decoder } = figures.results;
+  for (const { error } of [encoder, decoder]) assert.equal(error, undefined);
+  assert.deepEqual(encoder.rows.map(({ contender }) => contender), ['residua CPU', 'residua GPU', 'ONNX Runtime Web, WebGPU', 'ONNX Runtime Web, wasm, one thread', 'transformers.js, WebGPU']);
+  for (const row of encoder.rows) assert.ok(row.status === 'measured' && row['in a row, ms'] > 0 && row.difference < 1e-3, JSON.stringify(row));
+  assert.deepEqual(decoder.rows.map(({ work }) => work), ['prompt of 48 tokens', 'token at position 24']);
+  for (const row of decoder.rows) assert.ok(row.status === 'measured' && row['with a read, ms'] > 0, JSON.stringify(row));
+});

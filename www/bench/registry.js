@@ -13,8 +13,10 @@ import { rigidGradient, rigidSteps } from './jobs/rigid.js';
 import * as scale from './jobs/scale.js';
 import { lbfgsSolve, lmSolve } from './jobs/solves.js';
 import { springGradient, springGradientGpuTime } from './jobs/spring-gradient.js';
+import * as decoder from './decoder.js';
+import * as encoder from './encoder.js';
 import * as many from './many.js';
 import * as springsLm from './springs-lm.js';
 import * as tensors from './tensors.js';
 
-export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, bundleAdjustment, tensors];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, bundleAdjustment, tensors, decoder, encoder];

@@ -1,0 +1,95 @@
+/**
+ * A decoder of TinyLlama's shape in q4_0, with weights that are made on the device: milliseconds for a token at position 512, and for a prompt of 2,048 tokens.
+ *
+ * 'in a row, ms' is the time of a token when runs follow each other without a read, as `generate` submits them; 'with a read, ms' that of a token until its number is in JavaScript. A row for
+ * the prompt has its whole time until the first token is read.
+ *
+ * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt').
+ */
+import { Device, Random } from 'residua/tensor';
+import { makeDecoder } from '../vendor/models/decoder.js';
+import { median } from './statistics.js';
+
+export const name = 'decoder';
+export const onDemand = true;
+export const title = 'A decoder of TinyLlama’s shape';
+
+const TINY_LLAMA = { layers: 22, width: 2048, heads: 32, kvHeads: 4, forward: 5632, vocabulary: 32000, position: 512, prompt: 2048 };
+const SMALL = { layers: 2, width: 128, heads: 4, kvHeads: 2, forward: 256, vocabulary: 512, position: 24, prompt: 48 };
+/** Tokens between two reads. */
+const IN_A_ROW = 32;
+
+/** Weights of the shape: each matrix is drawn, rounded to q4_0 on the device, and the numbers it came from are freed. */
+async function madeModel(device, { layers, width, heads, kvHeads, forward, vocabulary, prompt }, progress) {
+  const random = new Random(1);
+  const size = width / heads;
+  const weights = {};
+  const matrix = async (name, rows, columns) => {
+    const numbers = await device.store(random.uniform([rows, columns], -1 / Math.sqrt(columns), 1 / Math.sqrt(columns)));
+    weights[name] = await device.quantize(numbers, 'q4_0');
+    numbers.dispose();
+  };
+  const norm = (name) => (weights[name] = device.tensor(new Float32Array(width).fill(1)));
+  await matrix('token_embd', vocabulary, width);
+  await matrix('output', vocabulary, width);
+  norm('output_norm');
+  for (let layer = 0; layer < layers; layer++) {
+    progress(`weights of layer ${layer + 1} of ${layers}`);
+    const of = (part) => `blk.${layer}.${part}`;
+    norm(of('attn_norm'));
+    norm(of('ffn_norm'));
+    for (const [part, rows, columns] of [['attn_q', width, width], ['attn_k', kvHeads * size, width], ['attn_v', kvHeads * size, width], ['attn_output', width, width], ['ffn_gate', forward, width], ['ffn_up', forward, width], ['ffn_down', width, forward]]) {
+      await matrix(of(part), rows, columns);
+    }
+  }
+  return { settings: { layers, heads, kvHeads, size, context: prompt, epsilon: 1e-5, base: 10000, layout: 'pairs', ends: [] }, weights, metadata: {} };
+}
+
+export async function run(parameters, report, progress, { reps }) {
+  const backend = parameters.get('engine') ?? 'gpu';
+  const shape = parameters.has('small') ? SMALL : TINY_LLAMA;
+  const jobs = parameters.get('jobs')?.split(',') ?? ['token', 'prompt'];
+  const samples = Math.min(reps, 9);
+  const greedy = { temperature: 0, topP: 1 };
+  const device = await Device.create({ backend });
+  try {
+    const model = await madeModel(device, shape, progress);
+    progress('compiling', true);
+    const began = performance.now();
+    const decoder = await makeDecoder(device, model, { seed: 1 });
+    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.write.dispatches, 'weights, MB': device.stats().tensorBytes / 1e6 };
+    const prompt = Array.from({ length: shape.prompt }, (_, k) => (k * 7919) % shape.vocabulary);
+
+    if (jobs.includes('prompt')) {
+      progress('prompt', true);
+      const times = [];
+      for (let rep = 0; rep <= samples; rep++) {
+        const start = performance.now();
+        await decoder.feed(prompt, 0, greedy).token.item();
+        times.push(performance.now() - start);
+      }
+      const [first, ...rest] = times;
+      report({ work: `prompt of ${shape.prompt} tokens`, ...about, status: 'measured', 'first, ms': first, 'with a read, ms': median(rest), 'tokens a second': (1000 * shape.prompt) / median(rest) });
+    }
+    if (jobs.includes('token')) {
+      progress('tokens', true);
+      await decoder.feed(prompt.slice(0, shape.position), 0, greedy).token.item();
+      const start = performance.now();
+      await decoder.step(shape.position, greedy).token.item();
+      const first = performance.now() - start;
+      const [alone, inARow] = [[], []];
+      for (let rep = 0; rep < samples; rep++) {
+        const one = performance.now();
+        await decoder.step(shape.position, greedy).token.item();
+        const many = performance.now();
+        alone.push(many - one);
+        for (let i = 1; i < IN_A_ROW; i++) decoder.step(shape.position, greedy);
+        await decoder.step(shape.position, greedy).token.item();
+        inARow.push((performance.now() - many) / IN_A_ROW);
+      }
+      report({ work: `token at position ${shape.position}`, ...about, status: 'measured', 'first, ms': first, 'in a row, ms': median(inARow), 'with a read, ms': median(alone), 'tokens a second': 1000 / median(inARow) });
+    }
+  } finally {
+    device.dispose();
+  }
+}
