@@ -1,0 +1,143 @@
+// The page of text generation: it opens with the small model, writes on both engines, stops, takes files, tells errors, and goes on after its device was lost.
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { launch, listen, url } from '../browser.mjs';
+import { hasData, pathOf } from '../shared-data.mjs';
+import { longTest } from '../tier.mjs';
+
+const shots = fileURLToPath(new URL('../../target/test-screenshots/', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'residua-text-'));
+
+let browser;
+before(async () => void ([browser] = [await launch(), await mkdir(shots, { recursive: true })]));
+after(async () => {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const state = (page) => page.evaluate(() => window.residuaText.state());
+
+/** Opens the page and waits until a model is there or has failed. */
+async function open(query) {
+  const page = await browser.newPage();
+  const complaints = [];
+  listen(page, complaints);
+  await page.goto(new URL(`text/?${query}`, url).href);
+  await ready(page);
+  return { page, complaints };
+}
+const ready = (page) => page.waitForFunction(() => {
+  const { ready, failure } = window.residuaText?.state() ?? {};
+  return ready || typeof failure === 'string';
+}, { timeout: 240_000 });
+
+const written = (page, count) => page.waitForFunction((count) => {
+  const { writing, ids, failure } = window.residuaText.state();
+  return failure !== null || (!writing && ids.length >= count);
+}, { timeout: 240_000 }, count);
+
+/** Fills in the form and writes. */
+async function write(page, { prompt = 'The solver', temperature = 0.8, tokens }) {
+  await page.evaluate((prompt, temperature, tokens) => {
+    document.getElementById('prompt').value = prompt;
+    document.getElementById('temperature').value = temperature;
+    document.getElementById('most').value = tokens;
+    document.getElementById('write').click();
+  }, prompt, temperature, tokens);
+  await written(page, 1);
+  return state(page);
+}
+
+const take = async (page, file) => {
+  const input = await page.$('#file');
+  await input.uploadFile(file);
+  await ready(page);
+};
+
+test('the small model is there, and both engines write the same text without a temperature', { timeout: 400_000 }, async () => {
+  const { page, complaints } = await open('backend=cpu');
+  assert.equal((await state(page)).model, 'the small model of this page');
+  const first = await write(page, { temperature: 0, tokens: 12 });
+  assert.deepEqual([first.failure, first.backend, first.ids.length], [null, 'cpu', 12]);
+  assert.ok(first.tokensASecond > 0 && first.firstMs > 0 && first.text.length > 5, JSON.stringify(first));
+  assert.equal(await page.$eval('#written', ({ textContent }) => textContent), first.text);
+  await page.screenshot({ path: `${shots}text.png` });
+  await page.locator('input[name=engine][value=gpu]').click();
+  await page.waitForFunction(() => window.residuaText.state().ready && window.residuaText.state().backend === 'gpu', { timeout: 240_000 });
+  const second = await write(page, { temperature: 0, tokens: 6 });
+  assert.equal(second.failure, null);
+  // Logits of the engines differ by rounding: a tie of the first tokens within that is possible and has not come up.
+  assert.deepEqual(second.ids, first.ids.slice(0, 6));
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test('writing stops when it is told to, by the keyboard, and begins anew', { timeout: 240_000 }, async () => {
+  const { page, complaints } = await open('backend=cpu&tokens=400');
+  await page.focus('#write');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => window.residuaText.state().ids.length >= 3);
+  await page.focus('#stop');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => !window.residuaText.state().writing);
+  const stopped = (await state(page)).ids.length;
+  assert.ok(stopped < 400, `${stopped} tokens`);
+  assert.equal((await write(page, { tokens: 5 })).failure, null);
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test('files and addresses that are no model are told, and the small model can be taken again', { timeout: 240_000 }, async () => {
+  const { page } = await open('backend=cpu');
+  const broken = join(folder, 'broken.gguf');
+  writeFileSync(broken, 'this is no model');
+  const input = await page.$('#file');
+  await input.uploadFile(broken);
+  await page.waitForFunction(() => window.residuaText.state().failure !== null);
+  assert.deepEqual(await page.$eval('#failure', ({ hidden }) => hidden), false);
+  assert.equal(await page.$eval('#write', ({ disabled }) => disabled), true);
+  await page.evaluate(() => document.getElementById('own').click());
+  await page.waitForFunction(() => window.residuaText.state().ready);
+  assert.equal((await state(page)).failure, null);
+  await page.evaluate(() => {
+    document.getElementById('address').value = new URL('../nowhere/model.gguf', location.href).href;
+    document.getElementById('by-address').requestSubmit();
+  });
+  await page.waitForFunction(() => window.residuaText.state().failure !== null);
+  assert.match((await state(page)).failure, /nowhere\/model\.gguf could not be fetched: the server answered 404/);
+  await page.close();
+});
+
+test('the page goes on after its device was lost', { timeout: 400_000 }, async () => {
+  const { page } = await open('backend=gpu');
+  await page.evaluate(() => window.residuaText.device().gpu.destroy());
+  await page.waitForFunction(() => window.residuaText.state().failure !== null, { timeout: 60_000 });
+  assert.match((await state(page)).failure, /The GPU was lost \(destroyed\)/);
+  await page.locator('#again').click();
+  await page.waitForFunction(() => window.residuaText.state().ready, { timeout: 240_000 });
+  const { failure, ids } = await write(page, { tokens: 3 });
+  assert.deepEqual([failure, ids.length], [null, 3]);
+  await page.close();
+});
+
+for (const [tier, file] of [[test, 'model-q4_0.gguf'], [longTest, 'model-q8_0.gguf'], [longTest, 'model.gguf']]) {
+  tier(`a file that is chosen takes the place of the small model: ${file}`, { timeout: 240_000 }, async (t) => {
+    const name = `tensor/tiny-llama/${file}`;
+    if (!hasData(t, name)) return;
+    const { page, complaints } = await open('backend=cpu');
+    await take(page, pathOf(name));
+    await page.waitForFunction((file) => window.residuaText.state().model === file, { timeout: 120_000 }, file);
+    const { failure, text } = await write(page, { prompt: 'In the beginning', temperature: 0, tokens: 16 });
+    assert.equal(failure, null);
+    assert.match(text, /^ \w+/);
+    assert.deepEqual(complaints, []);
+    await page.close();
+  });
+}
+
+test('the small model is made by the build', () => assert.ok(existsSync(new URL('../../target/small-decoder/model.gguf', import.meta.url))));

@@ -1,0 +1,70 @@
+/** What the pages of models share: the device and its loss, the choice of an engine, files that are dropped, and how much of a file has come. */
+import { Device } from 'residua/tensor';
+import { nameOf } from '../webgpu-status.js';
+
+export const element = (id) => document.getElementById(id);
+
+/** The device in words. */
+export function engineWords(device) {
+  const adapter = device.gpu?.adapterInfo;
+  if (device.backend === 'gpu') return `on the GPU${adapter === undefined ? '' : `, ${nameOf(adapter)}`}`;
+  return `on the CPU, in WebAssembly${device.fallbackReason === null ? '' : ` (${device.fallbackReason})`}`;
+}
+
+/** A device of the engine; `lost` is called with words once the GPU is lost, and not after dispose(). */
+export async function openDevice(backend, lost) {
+  const device = await Device.create({ backend });
+  document.querySelector(`input[name=engine][value=${device.backend}]`).checked = true;
+  device.lost.then(({ reason, message }) => {
+    if (reason !== 'destroyed' || device.gpu !== null) lost(device, `The GPU was lost (${reason}): ${message || 'the browser gives no reason'}. What was stored there is gone.`);
+  });
+  return device;
+}
+
+/** Calls `changed` when another engine is chosen. */
+export function onEngine(changed) {
+  for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => changed(input.value));
+}
+
+/** Calls `take` with the files that are dropped on the page. */
+export function onDrop(take) {
+  const carriesFiles = (event) => event.dataTransfer?.types.includes('Files');
+  addEventListener('dragover', (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    document.body.classList.add('dropping');
+  });
+  addEventListener('dragleave', (event) => {
+    if (event.relatedTarget === null) document.body.classList.remove('dropping');
+  });
+  addEventListener('drop', (event) => {
+    document.body.classList.remove('dropping');
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    take([...event.dataTransfer.files]);
+  });
+}
+
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+
+/** Shows how much has come; without numbers it hides that. */
+export function showProgress(loaded, total) {
+  element('loading').hidden = loaded === undefined;
+  if (loaded === undefined) return;
+  if (total > 0) element('progress').value = loaded / total;
+  else element('progress').removeAttribute('value');
+  element('progress-words').textContent = total > 0 ? `${megabytes(loaded)} of ${megabytes(total)}` : megabytes(loaded);
+}
+
+/** Fetches an address; what goes wrong is told in words that a visitor can use. */
+export async function fetched(address) {
+  let response;
+  try {
+    response = await fetch(address);
+  } catch (error) {
+    const offline = navigator.onLine ? 'the server does not answer, or does not allow other pages to read its files' : 'there is no network';
+    throw new Error(`${address} could not be fetched: ${offline} (${error.message}). A file from your disk works without a network.`, { cause: error });
+  }
+  if (!response.ok) throw new Error(`${address} could not be fetched: the server answered ${response.status} ${response.statusText}`);
+  return response;
+}

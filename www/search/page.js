@@ -1,0 +1,136 @@
+/**
+ * The page of search by meaning: sentences of a text and a question become vectors of length 1, and the sentences are listed by their product with the question's.
+ *
+ * `?backend=gpu|cpu` chooses the engine, `?weights=ADDRESS&vocabulary=ADDRESS` the files, `?auto` loads them at once. `window.residuaSearch` has `state()`: `{ backend, ready, busy, sentences,
+ * found, milliseconds, failure }`, where `found` is a list of `{ sentence, score }`, the nearest first.
+ */
+import { loadWeights, makeEncoder } from '../vendor/models/encoder.js';
+import { element, engineWords, fetched, onDrop, onEngine, openDevice, showProgress } from '../models/engine.js';
+import { wordPieceTokenizer } from '../models/tokenizers.js';
+import { SAMPLE, sentencesOf } from './sentences.js';
+
+const query = new URLSearchParams(location.search);
+const HUB = 'https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main/';
+/** How many sentences are listed. */
+const LISTED = 10;
+
+const state = { backend: null, ready: false, busy: false, sentences: 0, found: [], milliseconds: null, failure: null };
+window.residuaSearch = { state: () => structuredClone(state), device: () => device };
+
+let device, encoder, tokenizer;
+/** Functions that open the files, kept for another engine and for a device that was lost; null before the first. */
+const source = { weights: null, vocabulary: null };
+/** Vectors of sentences that were encoded before. */
+let known = new Map();
+let queue = Promise.resolve();
+const exclusive = (work) => (queue = queue.then(work).catch(fail));
+
+function fail(error) {
+  showProgress();
+  state.failure = `${error.code === undefined ? '' : `${error.code}: `}${error.message}`;
+  element('failure').textContent = state.failure;
+  element('failure').hidden = false;
+  element('again').hidden = source.weights === null;
+  if (!state.ready) element('note').textContent = 'The encoder is not loaded.';
+  element('told').textContent = '';
+  setBusy(false);
+}
+
+function setBusy(busy) {
+  state.busy = busy;
+  element('search').disabled = busy || !state.ready;
+  element('load').disabled = busy;
+}
+
+/** Opens the device, loads the weights and the word pieces, and compiles the encoder. */
+async function begin(backend) {
+  Object.assign(state, { ready: false, failure: null, found: [] });
+  setBusy(true);
+  for (const id of ['failure', 'again']) element(id).hidden = true;
+  element('note').textContent = 'Loading the encoder…';
+  device?.dispose();
+  known = new Map();
+  const opened = await openDevice(backend, (lost, words) => {
+    if (lost !== device) return;
+    state.ready = false;
+    fail(new Error(words));
+  });
+  device = opened;
+  tokenizer = wordPieceTokenizer(await (await source.vocabulary()).text());
+  const weights = await loadWeights(await source.weights(), { device: opened, onProgress: showProgress });
+  showProgress();
+  element('note').textContent = 'Compiling the encoder…';
+  encoder = await makeEncoder(opened, weights);
+  Object.assign(state, { backend: opened.backend, ready: true });
+  element('note').textContent = `The encoder is ready, ${engineWords(opened)}: ${(opened.stats().tensorBytes / 1e6).toFixed(0)} MB of weights.`;
+  setBusy(false);
+}
+
+/** The vectors of sentences; those that are new are encoded. */
+async function vectorsOf(sentences) {
+  const fresh = [...new Set(sentences)].filter((sentence) => !known.has(sentence));
+  const ids = fresh.map((sentence) => tokenizer.encode(sentence, encoder.tokens));
+  const vectors = await encoder.encode(ids, (done) => (element('told').textContent = `${done} of ${fresh.length} sentences…`));
+  fresh.forEach((sentence, at) => known.set(sentence, vectors[at]));
+  return sentences.map((sentence) => known.get(sentence));
+}
+
+async function search() {
+  const [sentences, question] = [sentencesOf(element('text').value), element('question').value.trim()];
+  if (sentences.length === 0) throw new Error('there is no text to search');
+  const began = performance.now();
+  const [asked, ...vectors] = await vectorsOf([question, ...sentences]);
+  const scores = vectors.map((vector) => vector.reduce((sum, x, k) => sum + x * asked[k], 0));
+  const order = scores.map((_, index) => index).sort((a, b) => scores[b] - scores[a]);
+  Object.assign(state, { sentences: sentences.length, milliseconds: performance.now() - began, found: order.slice(0, LISTED).map((index) => ({ sentence: sentences[index], score: scores[index] })) });
+  element('told').textContent = `${sentences.length} sentences in ${state.milliseconds.toFixed(0)} ms.`;
+  element('found').replaceChildren(...state.found.map(({ sentence, score }) => {
+    const item = document.createElement('li');
+    item.append(Object.assign(document.createElement('span'), { className: 'score', textContent: score.toFixed(2) }), ` ${sentence}`);
+    return item;
+  }));
+}
+
+const chosenEngine = () => document.querySelector('input[name=engine]:checked')?.value ?? 'auto';
+const load = (backend = chosenEngine()) => exclusive(() => begin(backend));
+
+/** Takes files: safetensors are the weights, a text the word pieces. What is missing comes from its address. */
+function takeFiles(files) {
+  for (const file of files) source[file.name.endsWith('.txt') ? 'vocabulary' : 'weights'] = async () => file;
+  if (source.weights === null) {
+    element('told').textContent = 'Word pieces are there; weights (model.safetensors) are missing.';
+    return;
+  }
+  source.vocabulary ??= () => fetched(element('vocabulary').value);
+  load();
+}
+
+element('by-address').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const [weights, vocabulary] = [element('address').value, element('vocabulary').value];
+  Object.assign(source, { weights: () => fetched(weights), vocabulary: () => fetched(vocabulary) });
+  load();
+});
+element('file').addEventListener('change', ({ target }) => takeFiles([...target.files]));
+onDrop(takeFiles);
+element('again').addEventListener('click', () => load());
+onEngine((backend) => source.weights !== null && load(backend));
+element('searching').addEventListener('submit', (event) => {
+  event.preventDefault();
+  if (!state.ready || state.busy) return;
+  element('failure').hidden = true;
+  setBusy(true);
+  exclusive(async () => {
+    await search();
+    setBusy(false);
+  });
+});
+
+const address = (name, file) => new URL(query.get(name) ?? HUB + file, location.href).href;
+element('address').value = address('weights', 'model.safetensors');
+element('vocabulary').value = address('vocabulary', 'vocab.txt');
+element('text').value = SAMPLE;
+const engine = query.get('backend') ?? (navigator.gpu ? 'gpu' : 'cpu');
+const radio = document.querySelector(`input[name=engine][value="${engine}"]`);
+if (radio !== null) radio.checked = true;
+if (query.has('auto')) element('by-address').requestSubmit();
