@@ -1,17 +1,28 @@
 // Every block of code in the documentation and in the READMEs runs in the browser, and prints what it claims. How a page becomes programs, what a
 // claim is, and which kinds of blocks are not run: xtask/docs/programs.mjs. That they type-check: tests/www/docs-types.test.mjs.
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { readPages } from '../../xtask/docs/pages.mjs';
 import { holds, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
-import { launch, openBlankPage } from '../browser.mjs';
+import { answer, launch, openBlankPage } from '../browser.mjs';
+import { madeEncoder, TOKENIZER } from '../made-encoder.mjs';
 
 const pages = await readPages();
 /** What the page that runs a program has in its import map, besides the package. */
 const imports = {
   'ml-levenberg-marquardt': '/peers/ml-levenberg-marquardt.js',
   'three/webgpu': '/vendor/three/three.webgpu.js',
+  '@huggingface/tokenizers': '/vendor/tokenizers/tokenizers.mjs',
+};
+/** Files of models that programs fetch: the build's small decoder, and an encoder that is made here. */
+const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) });
+const files = {
+  '/model.gguf': { contentType: 'application/octet-stream', body: await readFile(new URL('../../target/small-decoder/model.gguf', import.meta.url)) },
+  '/model.safetensors': { contentType: 'application/octet-stream', body: madeEncoder() },
+  '/tokenizer.json': json(TOKENIZER),
+  '/tokenizer_config.json': json({}),
 };
 
 let browser;
@@ -26,6 +37,7 @@ for (const { name, programs, modules } of pages.filter((page) => page.programs.l
       test(`the program of line ${line} prints what it claims`, async () => {
         const blank = await openBlankPage(browser, { load: false, imports });
         try {
+          if (/\bfetch\(/.test(source)) await answer(blank.page, files);
           const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)), parts);
           for (const { line: at, words } of claims) {
             const shown = printed.filter((entry) => entry.line === at);
@@ -49,7 +61,7 @@ async function run(code, parts) {
   const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
   for (const part of parts) {
     const address = addressOf(part.code.replace("from 'residua'", `from '${new URL('/residua/dist/index.js', location.href)}'`));
-    code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`);
+    code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`).replaceAll(`from './${part.module}.js'`, `from '${address}'`);
   }
   await import(addressOf(code));
   return printed;

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { answer, launch, listen, url } from '../browser.mjs';
 import { minilm } from '../language-models.mjs';
+import { longTest } from '../tier.mjs';
 import { madeEncoder, safetensors, VOCABULARY } from '../made-encoder.mjs';
 
 const shots = fileURLToPath(new URL('../../target/test-screenshots/', import.meta.url));
@@ -40,6 +41,13 @@ async function search(page, question, text) {
   return state(page);
 }
 
+/** Destroys the device, and waits until the page says so. */
+async function lose(page) {
+  await page.evaluate(() => window.residuaSearch.device().gpu.destroy());
+  await page.waitForFunction(() => window.residuaSearch.state().failure !== null, { timeout: 60_000 });
+  assert.match((await state(page)).failure, /The GPU was lost \(destroyed\)/);
+}
+
 const TEXT = 'The cat sleeps on the mat. A dog runs in the park. Rain falls on the city.';
 
 test('nothing is loaded before the visitor asks', { timeout: 60_000 }, async () => {
@@ -52,19 +60,20 @@ test('nothing is loaded before the visitor asks', { timeout: 60_000 }, async () 
   await page.close();
 });
 
-test('a sentence that is asked for is found first, with the same scores on both engines', { timeout: 400_000 }, async () => {
-  const { page, complaints } = await open('backend=cpu&auto');
+test('a sentence that is asked for is found first on the GPU; after the device was lost it has the same scores on the CPU', { timeout: 400_000 }, async () => {
+  const { page, complaints } = await open('backend=gpu&auto');
   await settled(page);
-  const onCpu = await search(page, 'A dog runs in the park.', TEXT);
-  assert.deepEqual([onCpu.failure, onCpu.backend, onCpu.sentences], [null, 'cpu', 3]);
-  assert.equal(onCpu.found[0].sentence, 'A dog runs in the park.');
-  assert.ok(Math.abs(onCpu.found[0].score - 1) < 1e-5);
+  const onGpu = await search(page, 'A dog runs in the park.', TEXT);
+  assert.deepEqual([onGpu.failure, onGpu.backend, onGpu.sentences], [null, 'gpu', 3]);
+  assert.equal(onGpu.found[0].sentence, 'A dog runs in the park.');
+  assert.ok(Math.abs(onGpu.found[0].score - 1) < 1e-5);
   assert.equal((await page.$$('#found li')).length, 3);
   await page.screenshot({ path: `${shots}search.png` });
-  await page.locator('input[name=engine][value=gpu]').click();
-  await page.waitForFunction(() => window.residuaSearch.state().backend === 'gpu' && window.residuaSearch.state().ready, { timeout: 240_000 });
-  const onGpu = await search(page, 'A dog runs in the park.');
-  assert.equal(onGpu.failure, null);
+  await lose(page);
+  await page.locator('input[name=engine][value=cpu]').click();
+  await page.waitForFunction(() => window.residuaSearch.state().backend === 'cpu' && window.residuaSearch.state().ready, { timeout: 240_000 });
+  const onCpu = await search(page, 'A dog runs in the park.');
+  assert.equal(onCpu.failure, null);
   // One layer in single precision.
   onGpu.found.forEach(({ sentence, score }, k) => assert.ok(sentence === onCpu.found[k].sentence && Math.abs(score - onCpu.found[k].score) < 1e-4, `${sentence}: ${score}`));
   assert.deepEqual(complaints, []);
@@ -86,16 +95,14 @@ test('an address that does not answer is told, and so are weights of another mod
   await other.page.close();
 });
 
-test('the page goes on after its device was lost', { timeout: 400_000 }, async () => {
+longTest('a new device on the GPU takes the place of one that was lost', { timeout: 400_000 }, async () => {
   const { page } = await open('backend=gpu&auto');
   await settled(page);
-  await page.evaluate(() => window.residuaSearch.device().gpu.destroy());
-  await page.waitForFunction(() => window.residuaSearch.state().failure !== null, { timeout: 60_000 });
-  assert.match((await state(page)).failure, /The GPU was lost \(destroyed\)/);
+  await lose(page);
   await page.locator('#again').click();
   await page.waitForFunction(() => window.residuaSearch.state().ready, { timeout: 240_000 });
-  const { failure, found } = await search(page, 'Rain falls on the city.', TEXT);
-  assert.equal(failure, null);
+  const { failure, found, backend } = await search(page, 'Rain falls on the city.', TEXT);
+  assert.deepEqual([failure, backend], [null, 'gpu']);
   assert.equal(found[0].sentence, 'Rain falls on the city.');
   await page.close();
 });

@@ -53,26 +53,34 @@ async function write(page, { prompt = 'The solver', temperature = 0.8, tokens })
   return state(page);
 }
 
+/** Destroys the device, and waits until the page says so. */
+async function lose(page) {
+  await page.evaluate(() => window.residuaText.device().gpu.destroy());
+  await page.waitForFunction(() => window.residuaText.state().failure !== null, { timeout: 60_000 });
+  assert.match((await state(page)).failure, /The GPU was lost \(destroyed\)/);
+}
+
 const take = async (page, file) => {
   const input = await page.$('#file');
   await input.uploadFile(file);
   await ready(page);
 };
 
-test('the small model is there, and both engines write the same text without a temperature', { timeout: 400_000 }, async () => {
-  const { page, complaints } = await open('backend=cpu');
+test('the small model writes on the GPU; after the device was lost it writes the same text on the CPU', { timeout: 400_000 }, async () => {
+  const { page, complaints } = await open('backend=gpu');
   assert.equal((await state(page)).model, 'the small model of this page');
-  const first = await write(page, { temperature: 0, tokens: 12 });
-  assert.deepEqual([first.failure, first.backend, first.ids.length], [null, 'cpu', 12]);
-  assert.ok(first.tokensASecond > 0 && first.firstMs > 0 && first.text.length > 5, JSON.stringify(first));
+  const first = await write(page, { temperature: 0, tokens: 6 });
+  assert.deepEqual([first.failure, first.backend, first.ids.length], [null, 'gpu', 6]);
+  assert.ok(first.tokensASecond > 0 && first.firstMs > 0 && first.text.length > 3, JSON.stringify(first));
   assert.equal(await page.$eval('#written', ({ textContent }) => textContent), first.text);
   await page.screenshot({ path: `${shots}text.png` });
-  await page.locator('input[name=engine][value=gpu]').click();
-  await page.waitForFunction(() => window.residuaText.state().ready && window.residuaText.state().backend === 'gpu', { timeout: 240_000 });
+  await lose(page);
+  await page.locator('input[name=engine][value=cpu]').click();
+  await page.waitForFunction(() => window.residuaText.state().ready && window.residuaText.state().backend === 'cpu', { timeout: 240_000 });
   const second = await write(page, { temperature: 0, tokens: 6 });
   assert.equal(second.failure, null);
   // Logits of the engines differ by rounding: a tie of the first tokens within that is possible and has not come up.
-  assert.deepEqual(second.ids, first.ids.slice(0, 6));
+  assert.deepEqual(second.ids, first.ids);
   assert.deepEqual(complaints, []);
   await page.close();
 });
@@ -113,15 +121,13 @@ test('files and addresses that are no model are told, and the small model can be
   await page.close();
 });
 
-test('the page goes on after its device was lost', { timeout: 400_000 }, async () => {
+longTest('a new device on the GPU takes the place of one that was lost', { timeout: 400_000 }, async () => {
   const { page } = await open('backend=gpu');
-  await page.evaluate(() => window.residuaText.device().gpu.destroy());
-  await page.waitForFunction(() => window.residuaText.state().failure !== null, { timeout: 60_000 });
-  assert.match((await state(page)).failure, /The GPU was lost \(destroyed\)/);
+  await lose(page);
   await page.locator('#again').click();
   await page.waitForFunction(() => window.residuaText.state().ready, { timeout: 240_000 });
-  const { failure, ids } = await write(page, { tokens: 3 });
-  assert.deepEqual([failure, ids.length], [null, 3]);
+  const { failure, ids, backend } = await write(page, { tokens: 3 });
+  assert.deepEqual([failure, ids.length, backend], [null, 3, 'gpu']);
   await page.close();
 });
 

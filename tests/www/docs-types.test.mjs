@@ -20,12 +20,16 @@ test('every program type-checks, strictly and with the libraries checked', async
     await symlink(join(root, 'node_modules/@webgpu/types'), join(folder, 'node_modules/@webgpu/types'));
     await mkdir(join(folder, 'node_modules/@types'));
     for (const library of ['ml-levenberg-marquardt', '@types/three', '@types/webxr']) await symlink(join(root, 'node_modules', library), join(folder, 'node_modules', library));
+    // Packages of pages are installed elsewhere.
+    await mkdir(join(folder, 'node_modules/@huggingface'));
+    await symlink(join(root, 'target/page-packages/node_modules/@huggingface/tokenizers'), join(folder, 'node_modules/@huggingface/tokenizers'));
     const written = [];
     for (const { name, programs, modules } of pages) {
       const sources = [...programs.map(({ language, line, source }) => [`${line}.${language}`, source]), ...modules.map((module) => [`${module.name}.ts`, module.source])];
+      const fileOf = (ending) => `${name.replace(/\W+/g, '-')}-${ending}`;
       for (const [ending, source] of sources) {
-        const file = `${name.replace(/\W+/g, '-')}-${ending}`;
-        await writeFile(join(folder, file), source);
+        const file = fileOf(ending);
+        await writeFile(join(folder, file), modules.reduce((text, module) => text.replaceAll(`from './${module.name}.js'`, `from './${fileOf(`${module.name}.js`)}'`), source));
         written.push(file);
       }
     }

@@ -1,8 +1,7 @@
 // All texts of the project with code in them: the documentation's pages and the READMEs, as programs and modules.
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { modulesOf, programsOf } from './programs.mjs';
-import { markdownFiles } from './site.mjs';
+import { markdownFiles, readMarkdown } from './site.mjs';
 
 const READMES = ['README.md', 'pkg-template/README.md'];
 
@@ -12,7 +11,7 @@ export async function readPages() {
   const files = [...[...markdownFiles()].map(([name, file]) => [`docs/${name}`, file]), ...READMES.map((name) => [name, root + name])];
   const pages = [];
   for (const [name, file] of files) {
-    const markdown = await readFile(file, 'utf8');
+    const markdown = await readMarkdown(file);
     pages.push({ name, programs: programsOf(markdown), modules: modulesOf(markdown) });
   }
   return pages;

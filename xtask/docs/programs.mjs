@@ -2,7 +2,7 @@
 //
 // Takes a page's markdown; gives its fenced blocks and the programs that they make. A `ts` or `js` block that imports begins a
 // program, and one that does not goes on with the program before it. A block `ts NAME.ts` is a module of its own, which the page's programs find
-// at `new URL('./NAME.js', import.meta.url)`. Every other block has to be of a kind that NOT_RUN names with its reason.
+// at `new URL('./NAME.js', import.meta.url)` and import from './NAME.js'. Every other block has to be of a kind that NOT_RUN names with its reason.
 //
 // A line `console.log(…); // → claim` claims what it prints. In a claim
 //   - a number with decimals stands for every number that rounds to it: 0.70 for 0.6951 to 0.7049, 1.2e-7 for 1.19e-7;

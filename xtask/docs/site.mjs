@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages of markdown by group; a name is that of its file in docs/site/. */
 const GROUPS = [
   { title: 'Start', pages: ['index'] },
-  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'poses', 'drawing', 'workers', 'first-tensor', 'files'] },
+  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'poses', 'drawing', 'workers', 'first-tensor', 'files', 'generate-text', 'search-by-meaning'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-ceres'] },
   { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'troubleshooting', 'measurements'] },
 ];
@@ -31,11 +31,22 @@ export function markdownFiles() {
   return new Map(GROUPS.flatMap(({ pages }) => pages).map((name) => [name, join(root, SOURCES[name]?.file ?? `docs/site/${name}.md`)]));
 }
 
+/** A line that stands for a file of code, which the page shows whole as a module. */
+const MODULE_OF_FILE = /^<!-- module: (.+\/([\w-]+)\.ts) -->$/gm;
+
+/** A page's markdown, with the files of code that it names in their places. */
+export async function readMarkdown(file) {
+  const markdown = await readFile(file, 'utf8');
+  const named = [...markdown.matchAll(MODULE_OF_FILE)];
+  const codes = new Map(await Promise.all(named.map(async ([, path]) => [path, await readFile(join(root, path), 'utf8')])));
+  return markdown.replace(MODULE_OF_FILE, (_, path, name) => `\`\`\`ts ${name}.ts\n${codes.get(path).trimEnd()}\n\`\`\``);
+}
+
 /** Writes the site into `folder`, which is emptied first. `kernels` is what `kernels()` gives for the page that shows one. */
 export async function writeSite(folder, kernels) {
   const rendered = new Map();
   for (const [name, file] of markdownFiles()) {
-    const markdown = (await readFile(file, 'utf8')).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
+    const markdown = (await readMarkdown(file)).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
     rendered.set(name, renderPage(name === 'how-it-works' ? withKernel(markdown, kernels) : markdown));
   }
   const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
