@@ -1,4 +1,5 @@
-// The entry point of products with few rows, {COUNT} of them: workgroups are numbered one product after another.
+// The entry point of products with few rows, {COUNT} of them: workgroups are numbered one product after another, or each computes its elements of
+// all products in turn.
 
 @compute @workgroup_size({THREADS})
 fn main(
@@ -7,6 +8,14 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
     var tile = group.x + group.y * groups.x;
+#if IN_SEQUENCE
+    if (tile >= tiles_0()) {
+        return;
+    }
+#for k in 0..COUNT
+    product_{k}(lane, tile);
+#endfor
+#else
 #for k in 0..COUNT
     if (tile < tiles_{k}()) {
         product_{k}(lane, tile);
@@ -14,4 +23,5 @@ fn main(
     }
     tile -= tiles_{k}();
 #endfor
+#endif
 }

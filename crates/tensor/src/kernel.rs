@@ -44,6 +44,11 @@ impl Guard {
     pub fn holds(&self, dims: &[u32]) -> bool {
         (i64::from(self.least)..=i64::from(self.most)).contains(&self.size.at(dims))
     }
+
+    /// Whether no run has sizes within these bounds and within others.
+    pub fn excludes(&self, other: &Guard) -> bool {
+        self.size == other.size && (self.most < other.least || other.most < self.least)
+    }
 }
 
 /// One buffer of a kernel.
@@ -78,6 +83,9 @@ pub enum Body {
     Product(Product),
     /// Several of them with [`Tile::Vector`], of which none needs another: they run side by side.
     Products(Vec<Product>),
+    /// Products of one left factor and of the same extents, whose tile is [`Tile::Vector`]: a workgroup computes its elements of one after the
+    /// other, so that what is written for an element of a later one may be computed from what was written for that of an earlier one.
+    Sequence(Vec<Product>),
     /// The order of the keys of each row.
     Sort(Sort),
     /// How often each digit occurs in each block of a row of keys.

@@ -320,12 +320,15 @@ impl Groups<'_> {
             return Ok(Some(group));
         }
         let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
-        // Parts of one shape need no common source: a dispatch costs more than what they share.
+        // Parts of one shape, and tables that are computed from nothing, need no common source: a dispatch costs more than what they share.
+        let reads_nothing = |group: usize| {
+            self.leaves[id.0 as usize].is_empty() && self.reads(group).is_empty() && !is_packed(tensor.dtype)
+        };
         let is_part = |id: TensorId| matches!(expr.tensor(id).op, Op::SetSlice { .. });
         let fits = |group: usize| match &self.groups[group] {
             Group::Elements { roots } => {
                 without_ones(points(expr, roots[0])) == shape
-                    && (reads(group) || is_part(id) && is_part(roots[0]))
+                    && (reads(group) || is_part(id) && is_part(roots[0]) || reads_nothing(group))
                     && self.is_apart(group, id)
                     && !self.sources(id).contains(&group)
                     && self.is_free(group, id)

@@ -1,11 +1,15 @@
 //! Products of one left factor with several right ones, as the queries, keys and values of attention: one dispatch computes them side by side.
 //!
 //! Products with few rows take little longer than their dispatch. Those with many rows keep a device busy by themselves and stay apart.
+//!
+//! Two products of the same extents, where what follows one is computed from the same element of the other, as of a gate, run one after the
+//! other in each workgroup.
 
 use super::build::Built;
 use super::part::Part;
-use crate::kernel::{Body, Extent, Product, Store, Tile};
-use crate::scalar::Id;
+use crate::kernel::{Body, Extent, Kernel, Product, Store, Tile};
+use crate::lower::merge::reachable;
+use crate::scalar::{Id, Node};
 
 /// Most products of a dispatch: each has workgroup memory of its own.
 const MOST_PRODUCTS: usize = 4;
@@ -20,6 +24,7 @@ pub fn join_siblings(mut built: Vec<Built>, most_buffers: u32) -> Vec<Built> {
         let mut other = first + 1;
         while other < built.len().min(first + REACH) {
             let joined = if can_move(&built, first, other) { joined(&built[first], &built[other]) } else { None };
+            let joined = joined.or_else(|| sequence(&built, first, other));
             match joined.filter(|joined| joined.memories.len() <= most_buffers as usize) {
                 Some(joined) => {
                     built[first] = joined;
@@ -39,6 +44,11 @@ fn can_move(built: &[Built], first: usize, other: usize) -> bool {
 }
 
 fn conflicts(a: &Built, b: &Built) -> bool {
+    if let (Some(guard), Some(other)) = (&a.kernel.guard, &b.kernel.guard)
+        && guard.excludes(other)
+    {
+        return false;
+    }
     let of_b = |memory| b.memories.iter().position(|other| other == memory);
     a.memories.iter().zip(&a.kernel.buffers).any(|(memory, buffer)| {
         of_b(memory).is_some_and(|position| buffer.written || b.kernel.buffers[position].written)
@@ -70,6 +80,69 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
     let mut built = part.built(name, Body::Products(all));
     built.kernel.guard = a.kernel.guard.clone();
     Some(built)
+}
+
+/// One kernel for two products of the same extents, if nothing but the first is needed before the second.
+fn sequence(built: &[Built], first: usize, other: usize) -> Option<Built> {
+    let (a, b) = (&built[first], &built[other]);
+    if !matches!((&a.kernel.body, &b.kernel.body), (Body::Product(_), Body::Product(_))) {
+        return None;
+    }
+    if built[first + 1..other].iter().any(|between| conflicts(between, b)) {
+        return None;
+    }
+    let mut both = joined(a, b)?;
+    let Body::Products(products) = std::mem::replace(&mut both.kernel.body, Body::Products(Vec::new())) else {
+        return None;
+    };
+    let [one, two] = &products[..] else { return None };
+    let graph = &both.kernel.graph;
+    let is_alike = one.columns == two.columns && are_alike(&both.kernel, one.right, two.right);
+    // What the first writes is read by the second at the same element alone, and never as a factor, and nothing else is written twice or read
+    // before it is written.
+    let stores =
+        |product: &Product| product.elements.iter().map(|store| (store.buffer, store.index)).collect::<Vec<_>>();
+    let (of_one, of_two) = (stores(one), stores(two));
+    let reads = |roots: &[Id]| {
+        let used = reachable(graph, roots);
+        graph
+            .ids()
+            .filter(|id| used[id.index()])
+            .filter_map(|id| match graph.node(id) {
+                Node::Load { buffer, index } => Some((buffer, index)),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    let results =
+        |product: &Product| product.elements.iter().flat_map(|store| [store.index, store.value]).collect::<Vec<_>>();
+    let is_written = |stores: &[(u32, Id)], buffer: u32| stores.iter().any(|(other, _)| *other == buffer);
+    let factors = reads(&[one.left, one.right, two.right]);
+    let fits = of_two.iter().all(|(buffer, _)| !is_written(&of_one, *buffer))
+        && reads(&results(two)).iter().all(|read| !is_written(&of_one, read.0) || of_one.contains(read))
+        && reads(&results(one)).iter().all(|read| !is_written(&of_two, read.0))
+        && factors.iter().all(|read| !is_written(&of_one, read.0) && !is_written(&of_two, read.0));
+    if !is_alike || !fits {
+        return None;
+    }
+    both.kernel.name = format!("{}_then_{}", a.kernel.name, b.kernel.name);
+    both.kernel.body = Body::Sequence(products);
+    Some(both)
+}
+
+/// Whether two values are computed alike from buffers of the same types, at the same places.
+fn are_alike(kernel: &Kernel, a: Id, b: Id) -> bool {
+    let graph = &kernel.graph;
+    match (graph.node(a), graph.node(b)) {
+        (Node::Load { buffer, index }, Node::Load { buffer: other, index: place }) => {
+            let dtype = |buffer: u32| kernel.buffers[buffer as usize].dtype;
+            dtype(buffer) == dtype(other) && are_alike(kernel, index, place)
+        }
+        (Node::Apply(op, _), Node::Apply(other, _)) => {
+            op == other && graph.operands(a).into_iter().zip(graph.operands(b)).all(|(a, b)| are_alike(kernel, a, b))
+        }
+        _ => a == b,
+    }
 }
 
 /// The products of a kernel whose tile is for few rows.

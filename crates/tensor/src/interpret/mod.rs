@@ -34,7 +34,9 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::Rows(rows) => machine.rows(rows),
         Body::Scan(scan) => machine.scan(scan),
         Body::Product(product) => machine.product(product),
-        Body::Products(products) => products.iter().try_for_each(|product| machine.product(product)),
+        Body::Products(products) | Body::Sequence(products) => {
+            products.iter().try_for_each(|product| machine.product(product))
+        }
         Body::Sort(sort) => machine.sort(sort),
         Body::DigitCounts(counts) => machine.digit_counts(counts),
         Body::DigitSort(sort) => machine.digit_sort(sort),

@@ -57,7 +57,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
-            Body::Product(_) | Body::Products(_) | Body::Sort(_) => continue,
+            Body::Product(_) | Body::Products(_) | Body::Sequence(_) | Body::Sort(_) => continue,
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));
             }

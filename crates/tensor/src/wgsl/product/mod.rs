@@ -27,13 +27,13 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
             let is_row = |extent| module.kernel.bound(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);
             let roles = Roles::of(product);
             let is_column = is_row(product.columns) && !is_row(product.rows);
-            vector::write(module, &[(product, if is_column { roles.transposed() } else { roles })])
+            vector::write(module, &[(product, if is_column { roles.transposed() } else { roles })], false)
         }
     }
 }
 
-/// Writes the kernel of several products with few rows.
-pub fn write_siblings(module: Module, products: &[Product]) -> Result<KernelText> {
+/// Writes the kernel of several products with few rows, which workgroups compute side by side or one after the other.
+pub fn write_siblings(module: Module, products: &[Product], in_sequence: bool) -> Result<KernelText> {
     let products: Vec<(&Product, Roles)> = products.iter().map(|product| (product, Roles::of(product))).collect();
-    vector::write(module, &products)
+    vector::write(module, &products, in_sequence)
 }

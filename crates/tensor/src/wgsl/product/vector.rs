@@ -40,11 +40,12 @@ template_parameters! {
     struct MainTemplate {
         threads: u32,
         count: u32,
+        in_sequence: bool,
     }
 }
 
-/// Writes the kernel of products with few rows in these roles.
-pub fn write(mut module: Module, products: &[(&Product, Roles)]) -> Result<KernelText> {
+/// Writes the kernel of products with few rows in these roles. Those in sequence have the same extents, and one workgroup for the same elements.
+pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bool) -> Result<KernelText> {
     let mut parts = Vec::with_capacity(products.len());
     for (place, (product, roles)) in products.iter().enumerate() {
         let shape = VectorShape::of(&module, *roles);
@@ -64,9 +65,12 @@ pub fn write(mut module: Module, products: &[(&Product, Roles)]) -> Result<Kerne
         functions += &left.function(&mut module, product);
         functions += &right.function(&mut module, product);
         functions += &store(&mut module, product, *roles, suffix);
+        if in_sequence && !workgroups.is_empty() {
+            continue;
+        }
         workgroups.push(tiles(product, *roles, [shape.rows, shape.columns()]));
     }
-    let main = MainTemplate { threads: VectorShape::THREADS, count: products.len() as u32 };
+    let main = MainTemplate { threads: VectorShape::THREADS, count: products.len() as u32, in_sequence };
     let mut templates: Vec<(_, &dyn Parameters)> = vec![(shader!("product_vector_main"), &main)];
     templates.extend(parameters.iter().map(|parameters| (shader!("product_vector"), parameters as &dyn Parameters)));
     Ok(finish(module, &templates, &functions, workgroups))

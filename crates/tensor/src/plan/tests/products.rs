@@ -1,0 +1,95 @@
+//! Products in one dispatch with others, and what follows them.
+
+use super::*;
+
+#[test]
+fn products_of_one_left_factor_run_side_by_side_where_rows_are_few() {
+    for (rows, largest) in [(Size::dim(0), 30), (size(1), 0), (size(30), 0)] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &[rows.clone(), size(8)]);
+        let products: Vec<TensorId> = [5, 4, 7]
+            .iter()
+            .enumerate()
+            .map(|(place, columns)| {
+                let weight = expr.input(place as u32 + 1, DType::F32, &shape(&[*columns, 8]));
+                let transposed = expr.transpose(weight);
+                let product = expr.matmul(x, transposed, DType::F32);
+                expr.elementwise([E::Sin, E::Neg, E::Exp][place], &[product])
+            })
+            .collect();
+        let count = if largest > 0 { 30 } else { rows.at(&[]) as usize };
+        let inputs = [numbers(8 * count, 1), numbers(40, 2), numbers(32, 3), numbers(56, 4)];
+        let dims = if largest > 0 { vec![largest] } else { Vec::new() };
+        let plan = check(expr, &products, &inputs, &dims);
+        let joined =
+            plan.kernels.iter().filter(|kernel| matches!(kernel.body, crate::kernel::Body::Products(_))).count();
+        // Kernels for one row and for a few are joined, those for many are not.
+        let expected = if largest > 0 {
+            (2, 5)
+        } else if count == 1 {
+            (1, 1)
+        } else {
+            (0, 3)
+        };
+        assert_eq!((joined, plan.kernels.len()), expected, "{plan}");
+    }
+}
+
+#[test]
+fn a_gate_and_what_it_gates_are_one_kernel_where_rows_are_few() {
+    for dtype in [DType::F32, DType::F16] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &[Size::dim(0), size(8)]);
+        let [gate, up] = [1, 2].map(|slot| {
+            let weight = expr.input(slot, dtype, &shape(&[12, 8]));
+            let transposed = expr.transpose(weight);
+            expr.matmul(x, transposed, DType::F32)
+        });
+        let sigmoid = expr.elementwise(E::Sigmoid, &[gate]);
+        let activated = expr.elementwise(E::Mul, &[gate, sigmoid]);
+        let gated = expr.elementwise(E::Mul, &[activated, up]);
+        for rows in [0u32, 1, 7, 20] {
+            let eighths = |count: usize, seed: usize| {
+                (0..count).map(|k| ((k * 7 + seed) % 23) as f64 * 0.125 - 1.0).collect::<Vec<f64>>()
+            };
+            let inputs = [numbers(8 * rows as usize, 1), eighths(96, 2), eighths(96, 3)];
+            let plan = check(expr.clone(), &[gated], &inputs, &[rows]);
+            let sequences =
+                plan.kernels.iter().filter(|kernel| matches!(kernel.body, crate::kernel::Body::Sequence(_))).count();
+            // Beside them are the kernels for many rows, where there may be as many.
+            assert_eq!((sequences, plan.kernels.len()), (2, if rows + 3 > 8 { 4 } else { 2 }), "{plan}");
+        }
+    }
+}
+
+#[test]
+fn products_that_need_one_another_do_not_run_side_by_side() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[1, 6]));
+    let [first, second] = [1, 2].map(|slot| expr.input(slot, DType::F32, &shape(&[6, 6])));
+    let a = expr.matmul(x, first, DType::F32);
+    let b = expr.matmul(x, second, DType::F32);
+    let gated = expr.elementwise(E::Mul, &[a, b]);
+    let chained = expr.matmul(a, second, DType::F32);
+    let plan = check(expr, &[gated, chained], &[numbers(6, 1), numbers(36, 2), numbers(36, 3)], &[]);
+    assert!(plan.kernels.iter().all(|kernel| !matches!(kernel.body, crate::kernel::Body::Products(_))), "{plan}");
+}
+
+#[test]
+fn a_sum_with_a_residual_is_written_by_its_product_and_read_by_all() {
+    let mut expr = Expr::default();
+    let mut x = expr.input(0, DType::F32, &shape(&[6, 5]));
+    let mut inputs = vec![numbers(30, 1)];
+    for layer in 1..4 {
+        let weight = expr.input(layer, DType::F32, &shape(&[5, 5]));
+        inputs.push(numbers(25, layer as usize));
+        let normal = softmax(&mut expr, x);
+        let product = expr.matmul(normal, weight, DType::F32);
+        x = expr.elementwise(E::Add, &[x, product]);
+    }
+    let last = softmax(&mut expr, x);
+    let plan = check(expr, &[last], &inputs, &[]);
+    // A row kernel and a product a layer, and the last row kernel, none of which reads sums of earlier layers.
+    assert_eq!(plan.steps.len(), 7, "{plan}");
+    assert!(plan.kernels.iter().all(|kernel| kernel.buffers.len() <= 4), "{plan}");
+}
