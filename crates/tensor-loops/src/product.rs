@@ -54,7 +54,7 @@ impl<'a> Product<'a> {
         } else if depth == 0 {
             1
         } else if self.has_few_rows {
-            columns.div_ceil(vector::part_columns(self.extents))
+            columns.div_ceil(vector::part_columns(self.extents, &self.right))
         } else {
             columns.div_ceil(COLUMN_BLOCK) * depth.div_ceil(DEPTH_BLOCK) * rows.div_ceil(ROW_BLOCK)
         }
@@ -72,7 +72,7 @@ impl<'a> Product<'a> {
         if self.extents.depth == 0 {
             clear(self.extents, target);
         } else if self.has_few_rows {
-            let columns = vector::part_columns(self.extents);
+            let columns = vector::part_columns(self.extents, &self.right);
             let first = part * columns;
             let range = first..(first + columns).min(self.extents.columns);
             vector::product(self.extents, range, &self.left, &self.right, target, &mut panels.rows);

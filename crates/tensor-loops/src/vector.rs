@@ -9,9 +9,10 @@ use super::quantised::Quantised;
 use super::{Extents, Factor, Reals, Target};
 
 /// Columns whose sums stay in the first cache.
-const COLUMN_BLOCK: usize = 1024;
-/// Products of two numbers in a part, about.
+const COLUMN_BLOCK: usize = 4096;
+/// Products of two numbers in a part, about; and where rows of the right factor are read, of which long pieces are to follow in memory.
 const PART: usize = 1 << 21;
+const LONG_PART: usize = 1 << 26;
 /// Places along the depth of a block of a sum by [`dots`]: each of its 8 parts has 128 terms.
 const DOT_BLOCK: usize = 1024;
 /// Columns whose sums are made at once, so that a row is read once for all of them.
@@ -27,8 +28,12 @@ pub fn is_in_order(right: &Reals) -> bool {
 }
 
 /// Columns of a part.
-pub fn part_columns(Extents { rows, depth, .. }: Extents) -> usize {
-    (PART / (rows * depth).max(1)).clamp(1, COLUMN_BLOCK).next_multiple_of(TOGETHER)
+pub fn part_columns(Extents { rows, depth, .. }: Extents, right: &Reals) -> usize {
+    let part = match right {
+        Reals::Singles(Factor { outer_stride: 1, .. }) | Reals::Halves(Factor { outer_stride: 1, .. }) => LONG_PART,
+        _ => PART,
+    };
+    (part / (rows * depth).max(1)).clamp(TOGETHER, COLUMN_BLOCK).next_multiple_of(TOGETHER)
 }
 
 /// The columns of a range of a product.
