@@ -172,6 +172,13 @@ test('metadata of every type is read', async () => {
   for (const version of [2, 3]) assert.deepEqual((await T.loadGguf(gguf(metadata, [], { version }), { device })).metadata, expected);
 });
 
+test('a GGUF file without numbers may end with its header', async () => {
+  const device = await open('cpu');
+  assert.deepEqual(await T.loadGguf(gguf({}, []).slice(0, 24), { device }), { tensors: {}, metadata: {} });
+  const { tensors } = await T.loadGguf(gguf({}, [['none', [0, 3], 0, new Float32Array(0)]]).slice(0, 24 + 48), { device });
+  assert.deepEqual(await contents(tensors), { none: ['f32', [3, 0], []] });
+});
+
 test('plain tensors of GGUF have the outermost axis first', async () => {
   const device = await open('cpu');
   for (const alignment of [32, 64, 8]) {

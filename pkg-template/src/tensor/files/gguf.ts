@@ -51,14 +51,15 @@ export function loadGguf(source: FileSource, options: LoadOptions = {}): Promise
   return load('loadGguf', source, options, async (work) => {
     const { reader } = work;
     const { entries, metadata, start } = await readHeader(reader);
-    const end = start + entries.reduce((most, entry) => Math.max(most, entry.end), 0);
+    // Where no tensor has bytes, none of the padding before them need be there.
+    const end = entries.reduce((most, entry) => (entry.end > entry.start ? Math.max(most, start + entry.end) : most), reader.position);
     if (reader.size !== null && reader.size < end) throw invalidArgument(`${reader.call}: source`, `${reader.size} bytes`, `${end}, where the last tensor of its header ends`);
     work.expect(end);
     const tensors: [string, StoredTensor | QuantizedTensor][] = [];
     for (const entry of entries) {
       if (!work.isSelected(entry.name)) continue;
       const place = `tensor ${describe(entry.name)}`;
-      await reader.skipTo(start + entry.start, place);
+      if (entry.end > entry.start) await reader.skipTo(start + entry.start, place);
       tensors.push([entry.name, await store(work, reader, place, entry)]);
     }
     return { tensors: Object.fromEntries(tensors), metadata };
