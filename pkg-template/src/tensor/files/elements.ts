@@ -73,10 +73,16 @@ function conversion(place: string, from: FileType, to: DType): Converter {
       return (piece) => bytesOf(new Uint32Array(new Uint16Array(aligned(piece))));
     case 'bool':
       // Whatever is not 0 is true.
-      return (piece) => piece.map((byte) => Number(byte !== 0));
+      return truths;
     default:
       return (piece) => piece;
   }
+}
+
+function truths(piece: Uint8Array): Uint8Array<ArrayBuffer> {
+  const found = new Uint8Array(piece.length);
+  for (let i = 0; i < piece.length; i++) found[i] = Number(piece[i] !== 0);
+  return found;
 }
 
 type Floats = Float32Array<ArrayBuffer> | Float64Array<ArrayBuffer>;

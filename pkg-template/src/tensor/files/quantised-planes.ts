@@ -64,16 +64,21 @@ function quantise(numbers: Float32Array, placeOf: (block: number) => string): Pl
   for (let block = 0; block < count; block++) {
     const from = block * BLOCK;
     let most = 0;
-    for (let i = from; i < from + BLOCK; i++) most = Math.max(most, Math.abs(numbers[i] as number));
+    // 0 but for infinities and NaNs.
+    let excess = 0;
+    for (let i = from; i < from + BLOCK; i++) {
+      const size = Math.abs(numbers[i] as number);
+      if (size > most) most = size;
+      excess += size * 0;
+    }
     const scale = fround(most / 127);
     const half = toHalf(scale);
-    // An infinity or a NaN.
-    if (half >= 0x7c00) throw invalidArgument(placeOf(block), `a number of size ${most}`, 'numbers of at most 8e6 in size, which q8_0 can have');
+    if (half >= 0x7c00 || excess !== 0) throw invalidArgument(placeOf(block), excess === 0 ? `a number of size ${most}` : 'an infinity or a NaN', 'numbers of at most 8e6 in size, which q8_0 can have');
     scales[block] = half;
     const inverse = scale === 0 ? 0 : fround(1 / scale);
     for (let i = from; i < from + BLOCK; i++) {
       const scaled = fround((numbers[i] as number) * inverse);
-      words[i] = Math.sign(scaled) * Math.floor(Math.abs(scaled) + 0.5);
+      words[i] = scaled < 0 ? -Math.trunc(0.5 - scaled) : Math.trunc(scaled + 0.5);
     }
   }
   return { words: bytesOf(words), scales: bytesOf(scales) };
