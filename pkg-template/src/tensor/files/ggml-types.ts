@@ -66,4 +66,6 @@ const TYPES: ReadonlyMap<number, GgmlType> = /* @__PURE__ */ new Map([
   [34, blocks('TQ1_0', 256, 54, dequantiseTq10)],
   [35, blocks('TQ2_0', 256, 66, dequantiseTq20)],
   [39, blocks('MXFP4', 32, 17, dequantiseMxfp4)],
+  [40, blocks('NVFP4', 64, 36)],
+  [41, blocks('Q1_0', 128, 18)],
 ]);
