@@ -105,9 +105,9 @@ fn along_columns<T: Element>(
                 add_multiples(sums, factors, [0, 1, 2, 3].map(|i| numbers(place + i)));
                 place += 4;
             }
-            for place in place..last {
+            for (factor, place) in left[place..last].iter().zip(place..) {
                 for (sum, number) in sums.iter_mut().zip(numbers(place)) {
-                    *sum += left[place] * number.number();
+                    *sum += factor * number.number();
                 }
             }
             let start = row * target.row_stride + columns.start * target.column_stride;
