@@ -86,6 +86,23 @@ describe('a decoder on the CPU', () => {
     });
   });
 
+  test('divides rotary frequencies by the factors of a file', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    const { ids, f16: { firstLogits } } = data.prompts[0];
+    const model = await loadModel(data.bytes(FILES.f16), { device });
+    const differences = [];
+    for (const factor of [1, 2]) {
+      model.weights.rope_freqs = device.tensor(new Float32Array(model.settings.size / 2).fill(factor));
+      const decoder = await makeDecoder(device, model, { cache: 'f32' });
+      differences.push(compare(await decoder.feed(ids, 0, GREEDY).logits.data(), firstLogits).difference);
+      decoder.dispose();
+    }
+    tensor.dispose(Object.values(model.weights));
+    // Factors of 1 leave the angles, up to their rounding; factors of 2 halve them.
+    assert.ok(differences[0] <= BY_F32 && differences[1] > 0.1, `${differences}`);
+  });
+
   test('draws other texts from other seeds, and the same text from the same seed', { timeout: 300_000 }, async (t) => {
     const data = llama(t);
     if (data === null) return;

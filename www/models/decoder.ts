@@ -1,5 +1,5 @@
 // A decoder of Llama's shape: RMS norm, rotary positions, grouped keys and values, SwiGLU. Weights come from a GGUF file, or from safetensors with Hugging Face's names.
-import { attention, dim, embedding, linear, loadGguf, loadSafetensors, Random, rmsNorm, rope, scalar, spec, where } from 'residua/tensor';
+import { arange, attention, dim, embedding, linear, loadGguf, loadSafetensors, Random, rmsNorm, rope, scalar, spec, where } from 'residua/tensor';
 import type { Device, FileSource, LoadOptions, QuantizedTensor, StoredTensor, Tensor } from 'residua/tensor';
 
 export interface Settings { layers: number; heads: number; kvHeads: number; size: number; context: number; epsilon: number; base: number; layout: 'pairs' | 'halves'; ends: number[] }
@@ -22,10 +22,11 @@ export async function loadModel(source: FileSource, options: LoadOptions & { con
   if (config !== undefined) {
     const { tensors, metadata } = await loadSafetensors(source, loading);
     const named = (name: string) => name.replace('.weight', '').replace(/^(model\.layers\.(\d+)\.)?(.*)/, (_, layer, n, part) => (layer ? `blk.${n}.` : '') + (NAMES[part] ?? part));
+    if (config.rope_scaling) throw new Error('scaled rotary frequencies are read from GGUF files alone');
     const { num_attention_heads: heads, hidden_size: width, eos_token_id: ends } = config;
     const settings: Settings = {
       layers: config.num_hidden_layers, heads, kvHeads: config.num_key_value_heads ?? heads, size: config.head_dim ?? width / heads, context: config.max_position_embeddings,
-      epsilon: config.rms_norm_eps, base: config.rope_theta ?? 10000, layout: 'halves', ends: [ends].flat(),
+      epsilon: config.rms_norm_eps, base: config.rope_theta ?? config.rope_parameters?.rope_theta ?? 10000, layout: 'halves', ends: [ends].flat(),
     };
     return { settings, weights: Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [named(name), tensor])), metadata };
   }
@@ -65,14 +66,15 @@ export async function makeDecoder(device: Device, model: Model, options: { capac
   const { layers, kvHeads, size, context, base, layout, ends } = model.settings;
   const { capacity = Math.min(context, 2048), cache: dtype = 'f16', seed = Date.now() } = options;
   const cache = device.kvCache({ layers, heads: kvHeads, size, capacity, dtype });
-  const next = device.zeros([1], 'i32');
-  const random = new Random(seed);
-  const position = dim('position', capacity);
-
+  const [next, random, position] = [device.zeros([1], 'i32'), new Random(seed), dim('position', capacity)];
+  // Llama 3 slows its low frequencies down; its GGUF files have the factors.
+  const factors = model.weights['rope_freqs'] as StoredTensor<'f32'> | undefined;
+  const speeds = factors === undefined ? { base } : { frequencies: arange(size / 2).mul((-2 * Math.log(base)) / size).exp().div(factors) };
+  const turned = (x: Tensor) => rope(x, { position, layout, ...speeds });
   const body = (ids: Tensor<'i32'>, temperature: Tensor<'f32'>, topP: Tensor<'f32'>) => {
     const logits = transform(embedding(ids, model.weights['token_embd']), model, (layer, q, k, v) => {
-      const all = cache.append(layer, rope(k, { position, base, layout }), v, position);
-      return attention(rope(q, { position, base, layout }), all.k, all.v, { causal: true, position });
+      const all = cache.append(layer, turned(k), v, position);
+      return attention(turned(q), all.k, all.v, { causal: true, position });
     }, true).squeeze(0);
     // Of the likeliest tokens as many as together have the probability topP, and one of them by chance; without a temperature the first.
     const { values, indices } = logits.topk(LIKELIEST);
@@ -83,10 +85,8 @@ export async function makeDecoder(device: Device, model: Model, options: { capac
     next.assign(token);
     return { token, logits };
   };
-  const inputs = { temperature: scalar, topP: scalar };
-  const read = await device.compile({ ids: spec('i32', [dim('count', PIECE)]), ...inputs }, ({ ids, temperature, topP }) => body(ids, temperature, topP));
-  const write = await device.compile(inputs, ({ temperature, topP }) => body(next, temperature, topP));
-
+  const read = await device.compile({ ids: spec('i32', [dim('count', PIECE)]), temperature: scalar, topP: scalar }, ({ ids, temperature, topP }) => body(ids, temperature, topP));
+  const write = await device.compile({ temperature: scalar, topP: scalar }, ({ temperature, topP }) => body(next, temperature, topP));
   const decoder = {
     capacity,
     /** Takes tokens from `position` on, and gives the logits of the one after them and a choice. */
@@ -105,7 +105,7 @@ export async function makeDecoder(device: Device, model: Model, options: { capac
       const pending = [decoder.feed(prompt, 0, sampling).token.item()];
       for (let at = prompt.length; pending.length > 0; at++) {
         if (at < capacity) pending.push(decoder.step(at, sampling).token.item());
-        pending.at(-1)?.catch(() => undefined); // Whoever leaves the loop reads no further.
+        pending.at(-1)?.catch(() => undefined); // After the caller left the loop nothing reads it.
         if (pending.length <= ahead && at < capacity) continue;
         const token = (await pending.shift()) as number;
         if (ends.includes(token)) return;
