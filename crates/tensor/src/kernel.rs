@@ -75,6 +75,8 @@ pub enum Extent {
 pub enum Body {
     /// Each point by itself.
     Elements(Elements),
+    /// The same over several spaces, of which none needs another: they run side by side.
+    Maps(Vec<Elements>),
     /// Each row of points by itself, with reductions along the row.
     Rows(Rows),
     /// Each row of points by itself, with the accumulation of all points up to each.

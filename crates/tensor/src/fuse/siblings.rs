@@ -2,12 +2,14 @@
 //!
 //! Products with few rows take little longer than their dispatch. Those with many rows keep a device busy by themselves and stay apart.
 //!
+//! What writes a part of a slot runs side by side with another map that reads something of the same: rotated queries beside keys and values.
+//!
 //! Two products of the same extents, where what follows one is computed from the same element of the other, as of a gate, run one after the
 //! other in each workgroup.
 
 use super::build::Built;
 use super::part::Part;
-use crate::kernel::{Body, Extent, Kernel, Product, Store, Tile};
+use crate::kernel::{Body, Elements, Extent, Kernel, Product, Store, Tile};
 use crate::lower::merge::reachable;
 use crate::scalar::{Id, Node};
 
@@ -34,6 +36,26 @@ pub fn join_siblings(mut built: Vec<Built>, most_buffers: u32) -> Vec<Built> {
             }
         }
         first += 1;
+    }
+    join_maps(built, most_buffers)
+}
+
+/// Joins maps with what writes parts of slots, at the place of the later one.
+fn join_maps(mut built: Vec<Built>, most_buffers: u32) -> Vec<Built> {
+    let mut first = 0;
+    while first < built.len() {
+        let others = first + 1..built.len().min(first + REACH);
+        let found = others.into_iter().find_map(|other| {
+            let joined = maps(&built, first, other).filter(|joined| joined.memories.len() <= most_buffers as usize);
+            Some((other, joined?))
+        });
+        match found {
+            Some((other, joined)) => {
+                built[other] = joined;
+                built.remove(first);
+            }
+            None => first += 1,
+        }
     }
     built
 }
@@ -80,6 +102,57 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
     let mut built = part.built(name, Body::Products(all));
     built.kernel.guard = a.kernel.guard.clone();
     Some(built)
+}
+
+/// One kernel for two maps that read something in common, of which one writes a part of a slot.
+fn maps(built: &[Built], first: usize, other: usize) -> Option<Built> {
+    let (a, b) = (&built[first], &built[other]);
+    let (of_a, of_b) = (elements(a)?, elements(b)?);
+    let all_fill = of_a.iter().chain(of_b).all(|elements| elements.fills);
+    let shares = a.memories.iter().any(|memory| b.memories.contains(memory));
+    let can_wait = !built[first + 1..=other].iter().any(|later| conflicts(a, later));
+    if all_fill || !shares || a.kernel.guard != b.kernel.guard || !can_wait {
+        return None;
+    }
+    let mut part = Part::new(&a.kernel.sizes);
+    let mut all = Vec::new();
+    for (built, maps) in [(a, of_a), (b, of_b)] {
+        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| part.word(size)).collect();
+        for elements in maps {
+            let coordinates: Vec<Id> =
+                (0..elements.space.len() as u32).map(|axis| part.graph.coordinate(axis)).collect();
+            let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
+            let copies = part.copy(built, Some(&words), &roots, &coordinates);
+            let mut stores = Vec::with_capacity(elements.stores.len());
+            for (store, copy) in elements.stores.iter().zip(copies.chunks_exact(2)) {
+                let position = store.buffer as usize;
+                let buffer = part.buffer(built.memories[position], built.kernel.buffers[position]);
+                stores.push(Store { buffer, index: copy[0], value: copy[1] });
+            }
+            let space = elements.space.iter().map(|extent| with_words(*extent, &words)).collect();
+            all.push(Elements { space, stores, fills: elements.fills });
+        }
+    }
+    let mut both = part.built(format!("{}_and_{}", a.kernel.name, b.kernel.name), Body::Maps(all));
+    both.kernel.guard.clone_from(&a.kernel.guard);
+    Some(both)
+}
+
+/// The spaces of a kernel of maps.
+fn elements(built: &Built) -> Option<&[Elements]> {
+    match &built.kernel.body {
+        Body::Elements(elements) => Some(std::slice::from_ref(elements)),
+        Body::Maps(maps) => Some(maps),
+        _ => None,
+    }
+}
+
+/// An extent in a kernel that has its words elsewhere.
+fn with_words(extent: Extent, words: &[u32]) -> Extent {
+    match extent {
+        Extent::Known(number) => Extent::Known(number),
+        Extent::Word(word) => Extent::Word(words[word as usize]),
+    }
 }
 
 /// One kernel for two products of the same extents, if nothing but the first is needed before the second.
@@ -159,10 +232,7 @@ fn products(built: &Built) -> Option<&[Product]> {
 
 /// A product in another kernel.
 fn copied(part: &mut Part, built: &Built, words: &[u32], product: &Product) -> Product {
-    let extent = |extent: Extent| match extent {
-        Extent::Known(number) => Extent::Known(number),
-        Extent::Word(word) => Extent::Word(words[word as usize]),
-    };
+    let extent = |extent: Extent| with_words(extent, words);
     let coordinates: Vec<Id> = (0..product.batch.len() as u32 + 3).map(|axis| part.graph.coordinate(axis)).collect();
     let mut roots = vec![product.left, product.right];
     roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));

@@ -31,6 +31,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
     };
     match &kernel.body {
         Body::Elements(elements) => machine.elements(elements),
+        Body::Maps(maps) => maps.iter().try_for_each(|elements| machine.elements(elements)),
         Body::Rows(rows) => machine.rows(rows),
         Body::Scan(scan) => machine.scan(scan),
         Body::Product(product) => machine.product(product),

@@ -308,7 +308,7 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Scan(scan) => &scan.elements,
         Body::Product(product) => &product.elements,
         // They are joined after this is asked.
-        Body::Products(_) | Body::Sequence(_) => return false,
+        Body::Products(_) | Body::Sequence(_) | Body::Maps(_) => return false,
         Body::Sort(sort) => &sort.elements,
         Body::DigitCounts(counts) => &counts.elements,
         Body::DigitSort(sort) => &sort.elements,

@@ -99,7 +99,7 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
         Body::Scan(scan) => count(&scan.outer) * count(&[scan.length]),
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
         // Products that write scratch memory are not joined.
-        Body::Products(_) | Body::Sequence(_) => 0,
+        Body::Products(_) | Body::Sequence(_) | Body::Maps(_) => 0,
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),

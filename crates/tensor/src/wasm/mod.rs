@@ -58,6 +58,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
             Body::Product(_) | Body::Products(_) | Body::Sequence(_) | Body::Sort(_) => continue,
+            Body::Maps(_) => return Err(Error::internal("several maps of one kernel on the host")),
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));
             }

@@ -23,14 +23,7 @@ const COLUMNS: u32 = 8;
 
 /// Writes the kernel.
 pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
-    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
-    let loads = points::loads(&module, &roots);
-    let innermost = elements.space.len().saturating_sub(1) as u32;
-    let lanes = goes_by_four(&module, innermost, &loads, &elements.stores).then_some(innermost);
-    let axes = Axes::new(0, &elements.space, lanes);
-    let masked = elements.space.last().is_some_and(|extent| !module.is_multiple_of_4(*extent));
-    points::declare(&mut module, lanes, &loads, &elements.stores, &[], masked);
-
+    let Access { loads, lanes, axes } = declare(&mut module, elements);
     let across = across(&module, elements, &loads);
     let mut code = Code::new(&mut module, lanes);
     let workgroups = match across {
@@ -49,6 +42,48 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
     code.store(&elements.stores, mask.as_ref());
     let body = code.finish();
     module.finish("", &body, THREADS, workgroups)
+}
+
+/// Writes the kernel of several spaces: points of one are numbered after those of another.
+pub fn write_several(mut module: Module, maps: &[Elements]) -> Result<KernelText> {
+    let accesses: Vec<Access> = maps.iter().map(|elements| declare(&mut module, elements)).collect();
+    let mut body = format!("    var point = workgroup * {THREADS}u + lane;\n");
+    let mut parts = Vec::with_capacity(maps.len());
+    for (elements, Access { lanes, axes, .. }) in maps.iter().zip(&accesses) {
+        let mut code = Code::new(&mut module, *lanes);
+        let count = axes.count(code.module);
+        code.open(&format!("if point < {count}"));
+        axes.locate("point", &mut code);
+        let mask = axes.mask(&mut code);
+        code.store(&elements.stores, mask.as_ref());
+        code.line("return;");
+        code.close();
+        code.line(&format!("point -= {count};"));
+        body += &code.finish();
+        parts.push(axes.factors());
+    }
+    module.finish("", &body, THREADS, Workgroups { parts, units: THREADS })
+}
+
+/// How a kernel goes through its points.
+struct Access {
+    /// What it loads.
+    loads: Vec<(u32, Id)>,
+    /// The axis along which a thread takes four points.
+    lanes: Option<u32>,
+    axes: Axes,
+}
+
+/// Declares the buffers of a kernel for what is done with them.
+fn declare(module: &mut Module, elements: &Elements) -> Access {
+    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
+    let loads = points::loads(module, &roots);
+    let innermost = elements.space.len().saturating_sub(1) as u32;
+    let lanes = goes_by_four(module, innermost, &loads, &elements.stores).then_some(innermost);
+    let axes = Axes::new(0, &elements.space, lanes);
+    let masked = elements.space.last().is_some_and(|extent| !module.is_multiple_of_4(*extent));
+    points::declare(module, lanes, &loads, &elements.stores, &[], masked);
+    Access { loads, lanes, axes }
 }
 
 /// The axis along which an operand has its neighbours that varies along the innermost axis too; none where either axis is short.

@@ -78,6 +78,7 @@ pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
         Body::Rows(rows) => rows::write(Module::new(kernel), rows),
         Body::Scan(scan) => scan::write(Module::new(kernel), scan),
         Body::Product(product) => product::write(Module::new(kernel), product),
+        Body::Maps(maps) => elements::write_several(Module::new(kernel), maps),
         Body::Products(products) => product::write_siblings(Module::new(kernel), products, false),
         Body::Sequence(products) => product::write_siblings(Module::new(kernel), products, true),
         Body::Sort(sort) => sort::write(Module::new(kernel), sort),

@@ -196,3 +196,31 @@ fn random_orders_of_parts_and_reads_agree() {
     }
     assert!(in_place > 40, "{in_place}");
 }
+
+#[test]
+fn queries_are_turned_beside_the_keys_that_are_written() {
+    for dtype in [DType::F32, DType::F16] {
+        let mut expr = Expr::default();
+        let cell = expr.input(0, dtype, &shape(&[2, 9, 8]));
+        let table = expr.input(1, DType::F32, &[dim(1), size(8)]);
+        let [queries, keys] = [(2, 3), (3, 2)].map(|(slot, heads)| {
+            let x = expr.input(slot, DType::F32, &[dim(1), size(heads), size(8)]);
+            let heads = expr.permute(x, &[1, 0, 2]);
+            expr.elementwise(E::Mul, &[heads, table])
+        });
+        let narrow = expr.cast(keys, dtype);
+        let next = expr.set_slice(cell, vec![size(0), dim(0), size(0)], narrow);
+        let end = &dim(0) + &dim(1);
+        let all = expr.slice(next, shape(&[0, 0, 0]), vec![1; 3], vec![size(2), end, size(8)]);
+        let wide = expr.cast(all, DType::F32);
+        let sum = expr.reduce(Reduction::Sum, wide, &[1]);
+        for dims in [[0, 1], [4, 3], [9, 0]] {
+            let count = dims[1] as usize;
+            let halves = |count: usize| (0..count).map(|k| (k % 13) as f64 * 0.25).collect::<Vec<f64>>();
+            let inputs = [halves(144), halves(8 * count), halves(24 * count), halves(16 * count)];
+            let plan = check_assigned(expr.clone(), &[queries, sum], &[(0, next)], &inputs, &dims);
+            let maps = plan.kernels.iter().filter(|kernel| matches!(kernel.body, Body::Maps(_))).count();
+            assert_eq!((maps, plan.steps.len()), (1, 2), "{plan}");
+        }
+    }
+}
