@@ -2,7 +2,7 @@
 
 use residua_codegen::wasm::encoding::Function;
 
-use super::loops::Count;
+use super::count::Count;
 use super::module::Shared;
 use super::schedule::{copies_of, loads_are_plain, reachable};
 use super::values::Values;

@@ -20,6 +20,7 @@ use self::module::Shared;
 use crate::kernel::{Body, Kernel};
 
 mod code;
+mod count;
 mod elements;
 mod functions;
 mod integers;
@@ -28,6 +29,7 @@ mod loops;
 mod memory;
 mod module;
 mod partial;
+mod parts;
 mod pointer;
 mod routine;
 mod rows;

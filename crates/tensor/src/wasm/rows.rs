@@ -8,7 +8,7 @@ use residua_base::error::{Error, Result};
 use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
-use super::loops::Count;
+use super::count::Count;
 use super::module::Shared;
 use super::partial::Partial;
 use super::pointer::Distance;

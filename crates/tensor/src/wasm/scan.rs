@@ -8,7 +8,7 @@ use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
 use super::code::Local;
-use super::loops::Count;
+use super::count::Count;
 use super::module::Shared;
 use super::running_sum::RunningSum;
 use super::schedule::{copies_of, lanes_are_rows};

@@ -10,7 +10,7 @@ use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
 
 use super::code::{Code, Local};
-use super::loops::Part;
+use super::count::Part;
 use super::module::Shared;
 use super::pointer::Pointer;
 use crate::kernel::{Extent, Kernel};
