@@ -19,12 +19,17 @@ pub enum Access {
 impl Graph {
     /// How an address, a u32, varies along an axis. `sizes` are the words of the kernel's uniform.
     pub fn access(&self, index: Id, axis: u32, sizes: &[Size]) -> Access {
-        match self.coefficient(index, axis) {
+        match self.coefficient(index, axis, None) {
             Some(0) => Access::Same,
-            Some(1) if self.rest_is_multiple_of_4(index, axis, sizes) => Access::Vector,
+            Some(1) if self.is_multiple(index, (axis, 4), 4, sizes) => Access::Vector,
             Some(1) => Access::Consecutive,
             Some(_) | None => Access::Other,
         }
+    }
+
+    /// Whether an address selects neighbours along an axis, and at every multiple of `step` of the coordinate a multiple of `elements`.
+    pub fn is_consecutive(&self, index: Id, axis: u32, step: u32, elements: u32, sizes: &[Size]) -> bool {
+        self.coefficient(index, axis, None) == Some(1) && self.is_multiple(index, (axis, step), elements, sizes)
     }
 
     /// Whether a value depends on a coordinate.
@@ -43,40 +48,108 @@ impl Graph {
         false
     }
 
-    /// The literal factor of a coordinate in a u32 that is a sum with it; none if there is no such factor.
-    fn coefficient(&self, value: Id, axis: u32) -> Option<u32> {
+    /// The literal factor of a coordinate in a u32 that is a sum with it; none if there is no such factor. With `of`, that of this node, where
+    /// nothing else of the sum depends on the coordinate.
+    pub(super) fn coefficient(&self, value: Id, axis: u32, of: Option<Id>) -> Option<u32> {
+        if of == Some(value) {
+            return Some(1);
+        }
         match self.node(value) {
+            Node::Coordinate(own) if of.is_some() => (own != axis).then_some(0),
             Node::Coordinate(own) => Some(u32::from(own == axis)),
             Node::Literal(..) | Node::Size(_) | Node::Folded { .. } => Some(0),
             Node::Apply(Op::IntAdd, [a, b, _]) => {
-                Some(self.coefficient(a, axis)?.wrapping_add(self.coefficient(b, axis)?))
+                Some(self.coefficient(a, axis, of)?.wrapping_add(self.coefficient(b, axis, of)?))
             }
             Node::Apply(Op::IntSub, [a, b, _]) => {
-                Some(self.coefficient(a, axis)?.wrapping_sub(self.coefficient(b, axis)?))
+                Some(self.coefficient(a, axis, of)?.wrapping_sub(self.coefficient(b, axis, of)?))
             }
-            Node::Apply(Op::IntMul, [a, b, _]) => match (self.coefficient(a, axis)?, self.coefficient(b, axis)?) {
-                (0, 0) => Some(0),
-                (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
-                (0, factor) => Some(factor.wrapping_mul(self.literal_bits(a)?)),
-                _ => None,
-            },
+            Node::Apply(Op::IntMul, [a, b, _]) => {
+                match (self.coefficient(a, axis, of)?, self.coefficient(b, axis, of)?) {
+                    (0, 0) => Some(0),
+                    (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
+                    (0, factor) => Some(factor.wrapping_mul(self.literal_bits(a)?)),
+                    _ => None,
+                }
+            }
             Node::Apply(..) | Node::Load { .. } => (!self.depends_on(value, axis)).then_some(0),
         }
     }
 
-    /// Whether a sum is a multiple of 4 wherever a coordinate, which it has with factor 1, is.
-    fn rest_is_multiple_of_4(&self, value: Id, axis: u32, sizes: &[Size]) -> bool {
+    /// Whether a u32 is a multiple of a number wherever a coordinate is a multiple of another.
+    pub fn is_multiple(&self, value: Id, coordinate: (u32, u32), number: u32, sizes: &[Size]) -> bool {
+        let of = |value: Id, number: u32| self.is_multiple(value, coordinate, number, sizes);
         match self.node(value) {
-            Node::Coordinate(own) => own == axis,
-            Node::Literal(_, bits) => bits.is_multiple_of(4),
-            Node::Size(word) => sizes[word as usize].is_multiple_of(4),
-            Node::Apply(Op::IntAdd | Op::IntSub, [a, b, _]) => {
-                self.rest_is_multiple_of_4(a, axis, sizes) && self.rest_is_multiple_of_4(b, axis, sizes)
-            }
-            Node::Apply(Op::IntMul, [a, b, _]) => {
-                self.rest_is_multiple_of_4(a, axis, sizes) || self.rest_is_multiple_of_4(b, axis, sizes)
-            }
+            Node::Coordinate(own) => own == coordinate.0 && coordinate.1.is_multiple_of(number),
+            Node::Literal(_, bits) => bits.is_multiple_of(number),
+            Node::Size(word) => sizes[word as usize].is_multiple_of(i64::from(number)),
+            Node::Apply(Op::IntAdd | Op::IntSub, [a, b, _]) => of(a, number) && of(b, number),
+            Node::Apply(Op::IntMul, [a, b, _]) => of(a, number) || of(b, number),
+            Node::Apply(Op::Shr, [a, count, _]) => match self.literal_bits(count) {
+                Some(count @ 0..16) => number.checked_mul(1 << count).is_some_and(|number| of(a, number)),
+                Some(_) | None => false,
+            },
             Node::Folded { .. } | Node::Apply(..) | Node::Load { .. } => false,
         }
+    }
+
+    /// Whether a value is the same at a group of neighbours along an axis, from every multiple of their number on; that is a power of two.
+    pub fn is_same_of(&self, group: u32, value: Id, axis: u32, sizes: &[Size]) -> bool {
+        // Of each node up to the value.
+        let mut same = Vec::with_capacity(value.index() + 1);
+        for id in self.ids().take(value.index() + 1) {
+            let is_same = match self.node(id) {
+                Node::Coordinate(own) => own != axis,
+                Node::Apply(Op::Shr, [place, count, _])
+                    if self.literal_bits(count).is_some_and(|count| 1 << (count % 32) >= group)
+                        && self.coefficient(place, axis, None) == Some(1) =>
+                {
+                    self.is_multiple(place, (axis, group), group, sizes)
+                }
+                _ => self.operands(id).iter().all(|operand| same[operand.index()]),
+            };
+            same.push(is_same);
+        }
+        same.last().copied().unwrap_or(true)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_within_a_group_share_what_a_shift_selects() {
+        let mut graph = Graph::default();
+        let sizes = [Size::constant(64), Size::constant(6)];
+        let (row, place) = (graph.coordinate(0), graph.coordinate(1));
+        let address = |graph: &mut Graph, word: u32, added: u32, count: u32| {
+            let (extent, added, count) = (graph.size(word), graph.u32(added), graph.u32(count));
+            let start = graph.apply(Op::IntMul, &[row, extent]);
+            let sum = graph.apply(Op::IntAdd, &[start, place]);
+            let sum = graph.apply(Op::IntAdd, &[sum, added]);
+            graph.apply(Op::Shr, &[sum, count])
+        };
+        for ((word, added, count, group), expected) in [
+            ((0, 0, 3, 4), true),
+            ((0, 0, 3, 8), true),
+            ((0, 0, 3, 16), false),
+            ((0, 4, 3, 4), true),
+            ((0, 4, 3, 8), false),
+            ((0, 2, 3, 4), false),
+            ((0, 0, 1, 4), false),
+            ((1, 0, 3, 4), false),
+            ((1, 0, 3, 2), true),
+        ] {
+            let value = address(&mut graph, word, added, count);
+            assert_eq!(graph.is_same_of(group, value, 1, &sizes), expected, "{word} {added} {count} {group}");
+        }
+        let value = address(&mut graph, 0, 32, 3);
+        assert!(graph.is_multiple(value, (1, 32), 4, &sizes));
+        assert!(!graph.is_multiple(value, (1, 16), 4, &sizes));
+        assert_eq!(graph.coefficient(value, 1, Some(value)), Some(1));
+        let sum = graph.apply(Op::IntAdd, &[value, place]);
+        assert_eq!(graph.coefficient(sum, 1, Some(value)), None);
     }
 }

@@ -234,6 +234,16 @@ impl Graph {
         }
     }
 
+    /// The node that is equal to one, if there is one.
+    fn find(&self, node: Node) -> Option<Id> {
+        self.known.get(&node).copied()
+    }
+
+    /// The literal with these bits, if there is one.
+    fn find_literal(&self, ty: Type, bits: u32) -> Option<Id> {
+        self.find(Node::Literal(ty, bits))
+    }
+
     /// Adds a node of a type, or finds the equal one.
     pub(crate) fn intern(&mut self, node: Node, ty: Type) -> Id {
         if let Some(id) = self.known.get(&node) {

@@ -2,8 +2,9 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::{Graph, Id, Node, Op};
-use crate::quantised::QuantBits;
+use super::{Graph, Id, Node, Op, Type};
+use crate::quantised::{BLOCK, QuantBits};
+use crate::size::Size;
 
 /// A load: the buffer and the index.
 pub type LoadAt = (u32, Id);
@@ -48,6 +49,20 @@ impl Graph {
         self.as_product(a, b).or_else(|| self.as_product(b, a))
     }
 
+    /// Whether a quantised factor is read by whole blocks along an axis, its words by vectors of 4 from a multiple of 4 on.
+    pub fn is_in_blocks(&self, factor: &Dequantized, axis: u32, sizes: &[Size]) -> bool {
+        let Dequantized { bits, word, scale, place } = *factor;
+        let count = self.find_literal(Type::U32, bits.a_word().trailing_zeros());
+        let Some(shift) = count.and_then(|count| self.find(Node::Apply(Op::Shr, [place, count, place]))) else {
+            return false;
+        };
+        self.coefficient(place, axis, None) == Some(1)
+            && self.is_multiple(place, (axis, BLOCK), BLOCK, sizes)
+            && self.coefficient(word.1, axis, Some(shift)) == Some(1)
+            && self.is_multiple(word.1, (axis, BLOCK), 4, sizes)
+            && self.is_same_of(BLOCK, scale.1, axis, sizes)
+    }
+
     fn as_product(&self, number: Id, scale: Id) -> Option<Dequantized> {
         let first = |id: Id, wanted: Op| match self.node(id) {
             Node::Apply(op, operands) if op == wanted => Some(operands),
@@ -83,7 +98,6 @@ impl Graph {
 #[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
-    use crate::scalar::Type;
 
     #[test]
     fn what_was_made_of_two_loads_is_found_again() {

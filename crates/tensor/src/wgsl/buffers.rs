@@ -56,7 +56,7 @@ impl Place {
         match self.layout {
             Layout::Scalars => format!("{name}[{index}]"),
             Layout::Vectors => format!("{name}[{index} >> 2u][{index} & 3u]"),
-            Layout::Packed | Layout::Atomic => {
+            Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let log = packing(self.dtype).trailing_zeros();
                 let word = self.word(&format!("{index} >> {log}u"));
                 let shifted = format!("{word} >> {}", shift_of(self.dtype, index));
@@ -74,7 +74,7 @@ impl Place {
         let name = name_of_buffer(self.buffer);
         match (self.layout, access) {
             (Layout::Vectors, Access::Vector) => format!("{name}[{index} >> 2u]"),
-            (Layout::Packed | Layout::Atomic, Access::Vector) => match self.dtype {
+            (Layout::Packed | Layout::PackedVectors | Layout::Atomic, Access::Vector) => match self.dtype {
                 DType::F16 => {
                     let words =
                         [format!("{index} >> 1u"), format!("({index} >> 1u) + 1u")].map(|word| self.word(&word));
@@ -86,6 +86,7 @@ impl Place {
                     if self.dtype == DType::Bool { format!("({bytes}) != vec4<u32>(0u)") } else { bytes }
                 }
             },
+            (_, Access::Same) => format!("vec4<{}>({})", type_name(Type::of(self.dtype)), self.load(index)),
             _ => {
                 let elements = [0, 1, 2, 3].map(|lane| self.load(&index_of_lane(index, access, lane)));
                 format!("vec4<{}>({})", type_name(Type::of(self.dtype)), elements.join(", "))
@@ -99,7 +100,7 @@ impl Place {
         match self.layout {
             Layout::Scalars => vec![format!("{name}[{index}] = {value};")],
             Layout::Vectors => vec![format!("{name}[{index} >> 2u][{index} & 3u] = {value};")],
-            Layout::Packed | Layout::Atomic => {
+            Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let (shift, log) = (shift_of(self.dtype, index), packing(self.dtype).trailing_zeros());
                 let mask = if self.dtype == DType::F16 { 0xffff } else { 0xff };
                 let bits = self.bits(value, module);
@@ -116,7 +117,7 @@ impl Place {
         let name = name_of_buffer(self.buffer);
         match (self.layout, access) {
             (Layout::Vectors, Access::Vector) => vec![format!("{name}[{index} >> 2u] = {};", value.vector())],
-            (Layout::Packed | Layout::Atomic, Access::Vector) => match self.dtype {
+            (Layout::Packed | Layout::PackedVectors | Layout::Atomic, Access::Vector) => match self.dtype {
                 DType::F16 => {
                     let word = |lane, module: &mut Module| {
                         let [low, high] = [lane, lane + 1].map(|lane| value.component(lane));
@@ -155,7 +156,11 @@ impl Place {
 
     fn word(self, index: &str) -> String {
         let name = name_of_buffer(self.buffer);
-        if self.layout == Layout::Atomic { format!("atomicLoad(&{name}[{index}])") } else { format!("{name}[{index}]") }
+        match self.layout {
+            Layout::Atomic => format!("atomicLoad(&{name}[{index}])"),
+            Layout::PackedVectors => format!("{name}[({index}) >> 2u][({index}) & 3u]"),
+            Layout::Scalars | Layout::Vectors | Layout::Packed => format!("{name}[{index}]"),
+        }
     }
 
     fn store_word(self, index: &str, word: &str) -> String {

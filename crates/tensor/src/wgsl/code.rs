@@ -122,7 +122,7 @@ impl<'m, 'a> Code<'m, 'a> {
     pub fn access(&self, index: Id) -> Access {
         match self.lanes {
             Some(axis) if !(self.folds_vary && self.module.dependence(index).folds != 0) => {
-                self.module.kernel.graph.access(index, axis, &self.module.kernel.sizes)
+                self.module.access(index, axis)
             }
             Some(_) => Access::Other,
             None => Access::Same,
@@ -179,7 +179,7 @@ impl<'m, 'a> Code<'m, 'a> {
     }
 
     fn key_of_address(&self, index: Id, access: Access) -> Key {
-        let is_first = matches!(access, Access::Vector | Access::Consecutive);
+        let is_first = access != Access::Other;
         (index, is_first && self.varies(index))
     }
 

@@ -12,7 +12,9 @@ pub enum Layout {
     Vectors,
     /// An array of words of several elements.
     Packed,
-    /// The same, of which single elements are written.
+    /// An array of vectors of four such words, which is read alone.
+    PackedVectors,
+    /// An array of words of several elements, of which single ones are written.
     Atomic,
 }
 
@@ -29,6 +31,7 @@ impl Layout {
             Layout::Scalars => name.to_owned(),
             Layout::Vectors => format!("vec4<{name}>"),
             Layout::Packed => "u32".to_owned(),
+            Layout::PackedVectors => "vec4<u32>".to_owned(),
             Layout::Atomic => "atomic<u32>".to_owned(),
         }
     }

@@ -9,7 +9,7 @@ use super::layout::Layout;
 use super::text::{KernelText, uniform_bytes};
 use super::workgroups::Workgroups;
 use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Id, Node};
+use crate::scalar::{self, Id, Node};
 
 template_parameters! {
     /// Of `key.wgsl`.
@@ -34,6 +34,8 @@ pub(in crate::wgsl) use shader;
 
 /// Comparisons of vectors.
 pub const COMPARE: Template<'static> = shader!("compare");
+/// Numbers of few bits.
+pub const QUANTISED: Template<'static> = shader!("quantised");
 /// Integers of reals.
 pub const CONVERT: Template<'static> = shader!("convert");
 /// The high half of a product.
@@ -108,6 +110,15 @@ impl<'a> Module<'a> {
     pub fn push_shader_of(&mut self, template: Template<'static>, name: &str, parameters: &dyn Parameters) {
         if self.pushed.insert(name.to_owned()) {
             self.program.push_template(template, &[], parameters);
+        }
+    }
+
+    /// How an address varies between four points along an axis, the first of which is at a multiple of 4.
+    pub fn access(&self, index: Id, axis: u32) -> scalar::Access {
+        let Kernel { graph, sizes, .. } = self.kernel;
+        match graph.access(index, axis, sizes) {
+            scalar::Access::Other if graph.is_same_of(4, index, axis, sizes) => scalar::Access::Same,
+            access => access,
         }
     }
 

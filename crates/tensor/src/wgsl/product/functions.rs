@@ -6,7 +6,7 @@ use super::super::module::Module;
 use super::super::operation::Text;
 use super::super::points;
 use super::roles::{Roles, is_multiple};
-use crate::kernel::{Extent, Kernel, Product};
+use crate::kernel::{Extent, Product};
 use crate::scalar::{Access, Id, Type};
 
 /// One of the factors.
@@ -59,10 +59,9 @@ impl Side {
 
     /// Whether it is read as vectors alone.
     pub fn has_vectors(&self, module: &Module) -> bool {
-        let Kernel { graph, sizes, .. } = module.kernel;
         points::loads(module, &[self.value])
             .iter()
-            .all(|(_, index)| matches!(graph.access(*index, self.lanes(), sizes), Access::Same | Access::Vector))
+            .all(|(_, index)| matches!(module.access(*index, self.lanes()), Access::Same | Access::Vector))
     }
 
     /// The function that gives the factor at four points: `name_along_depth(row, depth)` or `name_along_rows(row, depth)`, with the coordinates
@@ -150,11 +149,13 @@ pub fn batch_arguments(product: &Product) -> String {
     (0..product.batch.len()).map(|axis| format!("batch_{axis}, ")).collect()
 }
 
-fn batch_parameters(product: &Product) -> String {
+/// The coordinates of the batch as leading parameters.
+pub fn batch_parameters(product: &Product) -> String {
     (0..product.batch.len()).map(|axis| format!("batch_{axis}: u32, ")).collect()
 }
 
-fn set_batch(code: &mut Code, product: &Product) {
+/// Names the coordinates of the batch.
+pub fn set_batch(code: &mut Code, product: &Product) {
     for axis in 0..product.batch.len() as u32 {
         code.set_coordinate(axis, format!("batch_{axis}"));
     }

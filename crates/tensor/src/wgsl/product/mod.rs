@@ -9,6 +9,7 @@ use super::module::Module;
 use super::text::KernelText;
 use crate::kernel::{Product, Tile};
 
+mod blocks;
 mod functions;
 mod roles;
 mod shape;

@@ -49,13 +49,14 @@ pub fn is_multiple(module: &Module, extent: Extent, number: u32) -> bool {
 pub fn is_along_depth(module: &Module, factor: Id, outer: u32, depth: u32) -> bool {
     let loads = points::loads(module, &[factor]);
     let rank = |axis: u32| {
-        let accesses = loads.iter().map(|(_, index)| module.kernel.graph.access(*index, axis, &module.kernel.sizes));
-        let rank = |access| match access {
+        let rank = |(_, index): &(u32, Id)| match module.kernel.graph.access(*index, axis, &module.kernel.sizes) {
             Access::Vector => 2,
             Access::Consecutive => 1,
+            // Four neighbours in one word.
+            Access::Other if module.access(*index, axis) == Access::Same => 2,
             Access::Same | Access::Other => 0,
         };
-        accesses.map(rank).max().unwrap_or(0)
+        loads.iter().map(rank).max().unwrap_or(0)
     };
     rank(depth) > rank(outer)
 }

@@ -16,7 +16,7 @@ const FILES: &[Template<'static>] = &[shader!("product_load"), shader!("product_
 
 /// Declares buffers for what is done with them: results and what they are computed from go by four along the columns, factors along the axis
 /// of their vectors.
-pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: [&Side; 2]) {
+pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: &[&Side]) {
     let [_, column, _] = roles.axes;
     let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).collect();
     let loads = points::loads(module, &roots);

@@ -91,7 +91,7 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     let right = Loads::of(&module, shape, &right_side, right_vectors);
     left_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * left.steps);
     right_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * right.steps);
-    declare(&mut module, product, roles, [&left_side, &right_side]);
+    declare(&mut module, product, roles, &[&left_side, &right_side]);
     let ty = module.kernel.graph.ty(product.left);
     let parameters = TileTemplate {
         type_name: type_name(ty).to_owned(),

@@ -2,8 +2,9 @@
 
 use residua_base::error::Result;
 use residua_codegen::template_parameters;
-use residua_codegen::wgsl::Parameters;
+use residua_codegen::wgsl::{Parameters, Template};
 
+use super::blocks::Blocks;
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
 use super::roles::Roles;
 use super::shape::VectorShape;
@@ -44,35 +45,99 @@ template_parameters! {
     }
 }
 
-/// Writes the kernel of products with few rows in these roles. Those in sequence have the same extents, and one workgroup for the same elements.
-pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bool) -> Result<KernelText> {
-    let mut parts = Vec::with_capacity(products.len());
-    for (place, (product, roles)) in products.iter().enumerate() {
-        let shape = VectorShape::of(&module, *roles);
-        let mut left = Side::left(&module, *roles, true, [shape.rows, 4]);
-        let mut right = Side::right(&module, *roles, shape.along_depth, [shape.columns(), 4]);
-        let suffix = format!("_{place}");
-        left.suffix.clone_from(&suffix);
-        right.suffix.clone_from(&suffix);
-        declare(&mut module, product, *roles, [&left, &right]);
-        parts.push((shape, left, right, suffix));
-    }
-    let mut functions = String::new();
-    let mut parameters = Vec::with_capacity(products.len());
-    let mut workgroups = Vec::with_capacity(products.len());
-    for ((product, roles), (shape, left, right, suffix)) in products.iter().zip(&parts) {
-        parameters.push(template_of(&module, product, *roles, *shape, suffix));
-        functions += &left.function(&mut module, product);
-        functions += &right.function(&mut module, product);
-        functions += &store(&mut module, product, *roles, suffix);
-        if in_sequence && !workgroups.is_empty() {
-            continue;
+/// How the right factor of a product is read.
+enum Right {
+    /// By vectors of four numbers.
+    Vectors(VectorShape, Side),
+    /// By whole blocks along the depth.
+    Blocks(Blocks),
+}
+
+/// A product of the kernel.
+struct Part<'a> {
+    product: &'a Product,
+    roles: Roles,
+    suffix: String,
+    /// Threads of a workgroup of the kernel.
+    threads: u32,
+    left: Side,
+    right: Right,
+}
+
+impl<'a> Part<'a> {
+    fn new(
+        module: &mut Module,
+        (product, roles): (&'a Product, Roles),
+        blocks: Option<Blocks>,
+        threads: u32,
+        suffix: String,
+    ) -> Part<'a> {
+        let side = |side: Side| Side { suffix: suffix.clone(), ..side };
+        match blocks {
+            Some(blocks) => {
+                let left = side(Side::left(module, roles, true, [blocks.rows(), 4]));
+                declare(module, product, roles, &[&left]);
+                blocks.declare(module);
+                Part { product, roles, left, right: Right::Blocks(blocks), threads, suffix }
+            }
+            None => {
+                let shape = VectorShape::of(module, roles);
+                let left = side(Side::left(module, roles, true, [shape.rows, 4]));
+                let right = side(Side::right(module, roles, shape.along_depth, [shape.columns(), 4]));
+                declare(module, product, roles, &[&left, &right]);
+                Part { product, roles, left, right: Right::Vectors(shape, right), threads, suffix }
+            }
         }
-        workgroups.push(tiles(product, *roles, [shape.rows, shape.columns()]));
     }
-    let main = MainTemplate { threads: VectorShape::THREADS, count: products.len() as u32, in_sequence };
+
+    /// Rows and columns of a workgroup.
+    fn tile(&self) -> [u32; 2] {
+        match &self.right {
+            Right::Vectors(shape, _) => [shape.rows, shape.columns()],
+            Right::Blocks(blocks) => [blocks.rows(), blocks.columns(self.threads)],
+        }
+    }
+
+    fn functions(&self, module: &mut Module) -> String {
+        let Part { product, roles, suffix, left, right, threads } = self;
+        let left = left.function(module, product);
+        let right = match right {
+            Right::Vectors(_, right) => right.function(module, product),
+            Right::Blocks(blocks) => blocks.functions(module, product, *roles, *threads, suffix),
+        };
+        [left, right, store(module, product, *roles, suffix)].concat()
+    }
+
+    fn template(&self, module: &Module) -> (Template<'static>, Box<dyn Parameters>) {
+        let Part { product, roles, suffix, right, threads, .. } = self;
+        match right {
+            Right::Vectors(shape, _) => {
+                (shader!("product_vector"), Box::new(template_of(module, product, *roles, *shape, suffix)))
+            }
+            Right::Blocks(blocks) => {
+                (shader!("product_blocks"), Box::new(blocks.template(module, product, *roles, *threads, suffix)))
+            }
+        }
+    }
+}
+
+/// Writes the kernel of products with few rows in these roles. Those in sequence have the same extents and factors of one form, and one workgroup
+/// for the same elements.
+pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bool) -> Result<KernelText> {
+    let blocks: Vec<Option<Blocks>> = products.iter().map(|(_, roles)| Blocks::of(&module, *roles)).collect();
+    let threads = if blocks.iter().all(Option::is_some) { Blocks::THREADS } else { VectorShape::THREADS };
+    let mut parts = Vec::with_capacity(products.len());
+    for (place, (product, blocks)) in products.iter().zip(blocks).enumerate() {
+        parts.push(Part::new(&mut module, *product, blocks, threads, format!("_{place}")));
+    }
+    let functions: String = parts.iter().map(|part| part.functions(&mut module)).collect();
+    let counted = if in_sequence { &parts[..1] } else { &parts[..] };
+    let workgroups = counted.iter().map(|part| tiles(part.product, part.roles, part.tile())).collect();
+    let main = MainTemplate { threads, count: products.len() as u32, in_sequence };
+    let of_parts: Vec<(Template<'static>, Box<dyn Parameters>)> =
+        parts.iter().map(|part| part.template(&module)).collect();
     let mut templates: Vec<(_, &dyn Parameters)> = vec![(shader!("product_vector_main"), &main)];
-    templates.extend(parameters.iter().map(|parameters| (shader!("product_vector"), parameters as &dyn Parameters)));
+    templates.extend(of_parts.iter().map(|(template, parameters)| (*template, parameters.as_ref())));
     Ok(finish(module, &templates, &functions, workgroups))
 }
 

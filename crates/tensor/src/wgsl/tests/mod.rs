@@ -8,7 +8,8 @@ mod scans;
 
 #[test]
 fn every_text_is_portable() {
-    let texts = cases::all().into_iter().map(|kernel| write(&kernel, &Limits::default()).unwrap().text);
+    let kernels = cases::all().into_iter().chain(products::of_quantised());
+    let texts = kernels.map(|kernel| write(&kernel, &Limits::default()).unwrap().text);
     for text in texts.collect::<std::collections::BTreeSet<String>>() {
         residua_portable::validated(&text);
     }

@@ -4,6 +4,7 @@ use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
 use crate::kernel::{Body, Extent, Kernel, Product, Tile};
+use crate::quantised::{BLOCK, QuantBits};
 use crate::sample::{Sample, store};
 use crate::scalar::{Id, Op, Type};
 
@@ -121,6 +122,37 @@ pub fn all() -> Vec<Kernel> {
     cases
 }
 
+/// Rows times a quantised matrix [columns, depth], transposed.
+fn quantised(bits: QuantBits, tile: Tile, [rows, columns, depth]: [u32; 3]) -> Kernel {
+    let mut sample = Sample::new(&[(DType::F32, false), (DType::U32, false), (DType::F16, false), (DType::F32, true)]);
+    let [row, column, place] = [0, 1, 2].map(|axis| sample.coordinate(axis));
+    let [of_words, of_scales] = [bits.a_word(), BLOCK].map(|numbers| {
+        let count = sample.u32(numbers.trailing_zeros());
+        let within = sample.apply(Op::Shr, &[place, count]);
+        let length = sample.word(i64::from(depth / numbers));
+        sample.affine(column, length, within)
+    });
+    let (word, scale) = (sample.load(1, of_words), sample.load(2, of_scales));
+    let right = sample.graph.dequantized(bits, word, scale, place);
+    let [rows, columns, depth] = [rows, columns, depth].map(|extent| sample.word(i64::from(extent)));
+    let (left, result) = (sample.affine(row, depth, place), sample.affine(row, columns, column));
+    let left = sample.load(0, left);
+    let value = sample.folded(0, 0, Type::F32);
+    let elements = vec![store(3, result, value)];
+    let body = Product { batch: Vec::new(), rows, columns, depth, left, right, elements, tile };
+    sample.kernel("product", Body::Product(body))
+}
+
+/// Texts of products with quantised factors.
+pub fn of_quantised() -> Vec<Kernel> {
+    let extents = [[1, 256, 512], [8, 70, 96], [3, 33, 32], [200, 130, 96], [64, 64, 64]];
+    let all = |bits| {
+        let tile = |[rows, ..]: &[u32; 3]| if *rows <= Tile::MOST_ROWS { Tile::Vector } else { Tile::Medium };
+        extents.iter().map(move |extents| quantised(bits, tile(extents), *extents))
+    };
+    all(QuantBits::Four).chain(all(QuantBits::Eight)).collect()
+}
+
 /// The texts that are compared with golden ones: a tile with transposed and guarded factors, and few rows.
 pub fn golden() -> Vec<(&'static str, Kernel)> {
     let plain = Description {
@@ -133,5 +165,10 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
     };
     let guarded = Description { extents: [2, 33, 30, 17], transposed: [true, true], has_more: true, ..plain };
     let vector = Description { extents: [1, 1, 256, 512], tile: Tile::Vector, ..plain };
-    vec![("product", plain.kernel()), ("product_guarded", guarded.kernel()), ("product_vector", vector.kernel())]
+    vec![
+        ("product", plain.kernel()),
+        ("product_guarded", guarded.kernel()),
+        ("product_vector", vector.kernel()),
+        ("product_quantised", quantised(QuantBits::Four, Tile::Vector, [1, 256, 512])),
+    ]
 }

@@ -1,0 +1,88 @@
+// A product with few rows, whose right factor lies along the depth in whole vectors of words: a thread reads {VECTORS} vectors of each of four
+// columns at once, {BLOCK} numbers a column. {PLACES} threads divide the depth of four columns; a tree adds their sums.
+
+var<workgroup> sums{SUFFIX}: array<vec4<f32>, {THREADS}>;
+
+fn tiles{SUFFIX}() -> u32 {
+    return ({COLUMNS} + {COLUMN_COUNT - 1}u) / {COLUMN_COUNT}u * (({ROWS} + {ROW_COUNT - 1}u) / {ROW_COUNT}u) * {BATCHES};
+}
+
+fn product{SUFFIX}(lane: u32, tile: u32) {
+    let column_tiles = ({COLUMNS} + {COLUMN_COUNT - 1}u) / {COLUMN_COUNT}u;
+    let row_tiles = ({ROWS} + {ROW_COUNT - 1}u) / {ROW_COUNT}u;
+    let first_column = tile % column_tiles * {COLUMN_COUNT}u;
+    let first_row = tile / column_tiles % row_tiles * {ROW_COUNT}u;
+    let batch = tile / column_tiles / row_tiles;
+{BATCH_COORDINATES}
+
+    // Of four columns.
+#for r in 0..ROW_COUNT
+    var sum_{r} = vec4<f32>();
+#endfor
+    // Neighbours read few places of many columns, so that they share what they read of the left factor.
+    let cluster = lane / {CLUSTER}u;
+    let place = lane % {CLUSTER}u + cluster / {THREADS / PLACES}u * {CLUSTER}u;
+    let slot = cluster % {THREADS / PLACES}u * {PLACES}u + place;
+    let column = first_column + cluster % {THREADS / PLACES}u * 4u;
+    for (var depth = place * {BLOCK}u; depth < {DEPTH}; depth += {PLACES * BLOCK}u) {
+#for c in 0..4
+        let index_{c} = right_index{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
+#for v in 0..VECTORS
+        let words_{c}_{v} = {WORDS}[index_{c} + {v}u];
+#endfor
+#if QUANTISED
+        let scale_{c} = right_scale{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
+#endif
+#endfor
+#if QUANTISED
+#for r in 0..ROW_COUNT
+        var block_{r} = vec4<f32>();
+#endfor
+#endif
+#for v in 0..VECTORS
+#for w in 0..WORD_STEPS
+#for h in 0..HALF_STEPS
+        {
+#for c in 0..4
+#if FOUR_BITS
+            let b_{c} = four_nibbles(words_{c}_{v}[{w}] >> {h * 16}u);
+#else if EIGHT_BITS
+            let b_{c} = four_bytes(words_{c}_{v}[{w}]);
+#else if HALVES
+            let b_{c} = vec4<f32>(unpack2x16float(words_{c}_{v}[{w * 2}]), unpack2x16float(words_{c}_{v}[{w * 2 + 1}]));
+#else
+            let b_{c} = words_{c}_{v};
+#endif
+#endfor
+#for r in 0..ROW_COUNT
+            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u){LEFT_UNIT};
+#for k in 0..4
+            {SUM}_{r} = fma(vec4<f32>(a_{r}[{k}]), vec4<f32>(b_0[{k}], b_1[{k}], b_2[{k}], b_3[{k}]), {SUM}_{r});
+#endfor
+#endfor
+        }
+#endfor
+#endfor
+#endfor
+#if QUANTISED
+#for r in 0..ROW_COUNT
+        sum_{r} = fma(vec4<f32>(scale_0, scale_1, scale_2, scale_3), block_{r}, sum_{r});
+#endfor
+#endif
+    }
+
+#for r in 0..ROW_COUNT
+    sums{SUFFIX}[slot] = sum_{r};
+    workgroupBarrier();
+    for (var distance = {PLACES / 2}u; distance > 0u; distance /= 2u) {
+        if (place < distance) {
+            sums{SUFFIX}[slot] += sums{SUFFIX}[slot + distance];
+        }
+        workgroupBarrier();
+    }
+    if (lane < {COLUMN_COUNT / 4}u && first_row + {r}u < {ROWS} && first_column + lane * 4u < {COLUMNS}) {
+        store{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, first_column + lane * 4u, sums{SUFFIX}[lane * {PLACES}u]);
+    }
+    workgroupBarrier();
+#endfor
+}

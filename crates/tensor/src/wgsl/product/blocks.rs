@@ -1,0 +1,286 @@
+//! Right factors of products with few rows that lie along the depth in whole vectors of words: how a thread reads them.
+
+use residua_codegen::template_parameters;
+
+use super::functions::{batch_arguments, batch_coordinates, batch_parameters, batches, set_batch};
+use super::roles::{Roles, is_multiple};
+use crate::dtype::DType;
+use crate::kernel::{Extent, Product, Tile};
+use crate::quantised::QuantBits;
+use crate::scalar::{Id, LoadAt, Node};
+use crate::wgsl::code::Code;
+use crate::wgsl::layout::Layout;
+use crate::wgsl::module::{Module, QUANTISED, name_of_buffer};
+
+template_parameters! {
+    /// Parameters of `product_blocks.wgsl`.
+    pub struct BlocksTemplate {
+        suffix: String,
+        threads: u32,
+        places: u32,
+        cluster: u32,
+        row_count: u32,
+        column_count: u32,
+        vectors: u32,
+        vector: u32,
+        block: u32,
+        word: u32,
+        word_steps: u32,
+        half_steps: u32,
+        words: String,
+        quantised: bool,
+        four_bits: bool,
+        eight_bits: bool,
+        halves: bool,
+        sum: String,
+        left_unit: String,
+        rows: String,
+        columns: String,
+        depth: String,
+        batches: String,
+        batch_coordinates: String,
+        batch_arguments: String,
+    }
+}
+
+/// What the words hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Quantised(QuantBits),
+    Halves,
+    Singles,
+}
+
+impl Form {
+    /// Numbers of a vector of four words.
+    const fn a_vector(self) -> u32 {
+        match self {
+            Form::Quantised(bits) => 4 * bits.a_word(),
+            Form::Halves => 8,
+            Form::Singles => 4,
+        }
+    }
+
+    /// Vectors that a thread reads of a column at once.
+    const fn vectors(self) -> u32 {
+        match self {
+            Form::Quantised(QuantBits::Four) => 1,
+            Form::Quantised(QuantBits::Eight) | Form::Halves | Form::Singles => 2,
+        }
+    }
+
+    /// Elements of the buffer in a vector.
+    const fn elements(self) -> u32 {
+        match self {
+            Form::Quantised(_) | Form::Singles => 4,
+            Form::Halves => 8,
+        }
+    }
+}
+
+/// How a thread reads a right factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    form: Form,
+    /// The words, or the numbers themselves.
+    words: LoadAt,
+    /// The scales of quantised numbers.
+    scales: Option<LoadAt>,
+    /// Threads that divide the depth of four columns; a power of two.
+    places: u32,
+    /// Rows of a workgroup.
+    rows: u32,
+}
+
+impl Blocks {
+    /// Threads of a workgroup.
+    pub const THREADS: u32 = 128;
+
+    /// How the right factor of a product is read; none if it is no load along the depth of whole vectors.
+    pub fn of(module: &Module, roles: Roles) -> Option<Blocks> {
+        let kernel = module.kernel;
+        let [_, _, depth] = roles.axes;
+        let (form, words, scales) = match (kernel.graph.as_dequantized(roles.right), kernel.graph.node(roles.right)) {
+            (Some(factor), _) if kernel.graph.is_in_blocks(&factor, depth, &kernel.sizes) => {
+                (Form::Quantised(factor.bits), factor.word, Some(factor.scale))
+            }
+            (None, Node::Load { buffer, index }) => {
+                let form = match kernel.buffers[buffer as usize].dtype {
+                    DType::F32 => Form::Singles,
+                    DType::F16 => Form::Halves,
+                    DType::I32 | DType::U32 | DType::U8 | DType::Bool => return None,
+                };
+                (form, (buffer, index), None)
+            }
+            _ => return None,
+        };
+        let block = form.a_vector() * form.vectors();
+        let is_whole = match scales {
+            Some(_) => true,
+            None => kernel.graph.is_consecutive(words.1, depth, block, form.elements(), &kernel.sizes),
+        };
+        let is_read = !kernel.buffers[words.0 as usize].written;
+        if !is_whole || !is_read || !is_multiple(module, roles.extents[2], block) {
+            return None;
+        }
+        let [rows, columns, length] = roles.extents.map(|extent| kernel.bound(extent));
+        let blocks = length.map_or(64, |length| length / block);
+        let rows = rows.unwrap_or(4).clamp(1, Tile::MOST_ROWS);
+        Some(Blocks { form, words, scales, places: places_of(columns, blocks), rows })
+    }
+
+    /// Columns of a workgroup of so many threads.
+    pub const fn columns(&self, threads: u32) -> u32 {
+        threads / self.places * 4
+    }
+
+    /// Rows of a workgroup.
+    pub const fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    /// Declares what it reads.
+    pub fn declare(&self, module: &mut Module) {
+        module.layouts[self.words.0 as usize] = match self.form {
+            Form::Quantised(_) | Form::Singles => Layout::Vectors,
+            Form::Halves => Layout::PackedVectors,
+        };
+    }
+
+    /// The functions that say where the numbers of a column begin, and what their scale is; their names end with `suffix`.
+    pub fn functions(
+        &self,
+        module: &mut Module,
+        product: &Product,
+        roles: Roles,
+        threads: u32,
+        suffix: &str,
+    ) -> String {
+        if self.scales.is_some() {
+            module.push_shader(QUANTISED);
+        }
+        let is_guarded = !is_multiple(module, roles.extents[1], self.columns(threads));
+        let last = is_guarded.then_some(roles.extents[1]);
+        let shift = self.form.elements().trailing_zeros();
+        let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
+        let parameters = batch_parameters(product);
+        let mut text = format!("\nfn right_index{suffix}({parameters}column: u32, depth: u32) -> u32 {{\n{index}}}\n");
+        if let Some((buffer, index)) = self.scales {
+            let scale = function(module, product, roles, last, index, |module, index| module.place(buffer).load(index));
+            text += &format!("\nfn right_scale{suffix}({parameters}column: u32, depth: u32) -> f32 {{\n{scale}}}\n");
+        }
+        text
+    }
+
+    /// The parameters of the template.
+    pub fn template(
+        &self,
+        module: &Module,
+        product: &Product,
+        roles: Roles,
+        threads: u32,
+        suffix: &str,
+    ) -> BlocksTemplate {
+        let Blocks { form, words, scales, places, rows } = *self;
+        let (word_steps, half_steps, left_unit) = match form {
+            Form::Quantised(QuantBits::Four) => (4, 2, " * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625)"),
+            Form::Quantised(QuantBits::Eight) => (4, 1, " * vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625)"),
+            Form::Halves => (2, 1, ""),
+            Form::Singles => (1, 1, ""),
+        };
+        BlocksTemplate {
+            suffix: suffix.to_owned(),
+            threads,
+            places,
+            cluster: CLUSTER,
+            row_count: rows,
+            column_count: self.columns(threads),
+            vectors: form.vectors(),
+            vector: form.a_vector(),
+            block: form.a_vector() * form.vectors(),
+            word: form.a_vector() / word_steps,
+            word_steps,
+            half_steps,
+            words: name_of_buffer(words.0),
+            quantised: scales.is_some(),
+            four_bits: form == Form::Quantised(QuantBits::Four),
+            eight_bits: form == Form::Quantised(QuantBits::Eight),
+            halves: form == Form::Halves,
+            sum: if scales.is_some() { "block" } else { "sum" }.to_owned(),
+            left_unit: left_unit.to_owned(),
+            rows: module.extent(roles.extents[0]),
+            columns: module.extent(roles.extents[1]),
+            depth: module.extent(product.depth),
+            batches: batches(module, product),
+            batch_coordinates: batch_coordinates(module, product),
+            batch_arguments: batch_arguments(product),
+        }
+    }
+}
+
+/// The body of a function of `column` and `depth` that returns what `result` makes of an index there.
+fn function(
+    module: &mut Module,
+    product: &Product,
+    roles: Roles,
+    last: Option<Extent>,
+    index: Id,
+    result: impl Fn(&Module, &str) -> String,
+) -> String {
+    let last = last.map(|last| module.extent(last));
+    let [_, column, depth] = roles.axes;
+    let mut code = Code::new(module, None);
+    set_batch(&mut code, product);
+    code.set_coordinate(depth, "depth".to_owned());
+    let place = match last {
+        Some(last) => code.bind(&format!("min(column, {last} - 1u)")),
+        None => "column".to_owned(),
+    };
+    code.set_coordinate(column, place);
+    let index = code.value(index).text;
+    let index = if index.contains(' ') { format!("({index})") } else { index };
+    let value = result(code.module, &index);
+    code.line(&format!("return {value};"));
+    code.finish()
+}
+
+/// Neighbours that read places beside one another; other neighbours read the same places of other columns.
+const CLUSTER: u32 = 4;
+
+/// Threads that keep a large device busy: it has about 130 cores with 1,000 threads each.
+const ENOUGH_THREADS: u32 = 1 << 17;
+
+/// How many threads divide the blocks of four columns: as many as keep a device busy, but few of them idle in the last turn.
+fn places_of(columns: Option<u32>, blocks: u32) -> u32 {
+    let groups = columns.unwrap_or(4096).div_ceil(4).max(1);
+    let wanted = (ENOUGH_THREADS / groups).max(1);
+    let mut places = (1 << wanted.ilog2()).clamp(8, Blocks::THREADS);
+    while places > 8 && blocks.next_multiple_of(places) > blocks + blocks / 8 {
+        places /= 2;
+    }
+    places
+}
+
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_column_are_many_where_columns_are_few() {
+        for ((columns, blocks), places) in [
+            ((14336, 128), 32),
+            ((4096, 448), 64),
+            ((32000, 64), 16),
+            ((2048, 176), 64),
+            ((2048, 352), 128),
+            ((2048, 64), 64),
+            ((1 << 20, 64), 8),
+            ((1, 1), 8),
+            ((4, 1 << 20), 128),
+        ] {
+            assert_eq!(places_of(Some(columns), blocks), places, "{columns} columns of {blocks} blocks");
+        }
+        assert_eq!(places_of(None, 64), 64);
+    }
+}
