@@ -101,6 +101,7 @@ for (const backend of ['gpu', 'cpu']) {
     assert.deepEqual([...(await step.outputs.y.data())], [1, 2, 3]);
     // An output of the program is copied before it is written over.
     assert.deepEqual([...(await step.run({ x: step.outputs.y, rate: 1 }).y.data())], [2, 4, 6]);
+    assert.deepEqual([...(await step.run({ x: [0, 0, 0], rate: 1 }).y.data())], [1, 2, 3], 'numbers of an earlier run are uploaded again after a copy');
     assert.throws(() => step.run({ x: [1], rate: 1 }), residuaError('invalid-argument', /run: x: got 1 numbers; takes 3/));
     assert.throws(() => step.run({ x: [1, 2, 3] }), residuaError('invalid-argument', /inputs.rate: got undefined/));
     assert.throws(() => step.run({ x, rate: 1, other: 1 }), residuaError('invalid-argument', /takes inputs 'x', 'rate'/));

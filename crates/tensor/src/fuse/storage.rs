@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::group::points;
+use super::group::{is_packed, points};
 use crate::expr::{Elementwise, Expr, Op, TensorId, has_memory};
 use crate::size::Size;
 
@@ -72,7 +72,9 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
             }
             last = user as usize;
         }
-        stored[last] |= last != place && users[last].len() > 1;
+        // Elements that share words are not written by products.
+        let is_epilogue = last != place && !is_packed(expr.nodes[last].dtype);
+        stored[last] |= is_epilogue && users[last].len() > 1;
     }
 }
 

@@ -48,6 +48,8 @@ export class ProgramInputs {
   private readonly smallBytes: Uint8Array<ArrayBuffer>;
   /** What the small inputs hold after the uploads so far. */
   private readonly uploadedBytes: Uint8Array<ArrayBuffer>;
+  /** Slots of small inputs to which stored tensors were copied since. */
+  private readonly overwritten = new Set<number>();
   /** Where each slot of a small input begins. */
   private readonly offsets = new Map<number, number>();
   /** Memory for numbers, by slot. */
@@ -158,6 +160,7 @@ export class ProgramInputs {
       if (!isWritten(feed.memory)) return feed.memory;
       const memory = this.numbersAt(slot);
       this.copies.push({ from: feed.memory, to: memory });
+      if (this.offsets.has(slot)) this.overwritten.add(slot);
       return memory;
     }
     const numbers = typeof feed === 'number' ? [feed] : feed;
@@ -169,7 +172,10 @@ export class ProgramInputs {
     const start = this.offsets.get(slot);
     const memory = this.numbersAt(slot);
     if (start !== undefined) {
-      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
+      const end = start + count * DTYPE_BYTES[input.dtype];
+      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, end));
+      // All of them differ from what is there.
+      if (this.overwritten.delete(slot)) for (let place = start; place < end; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
     }
