@@ -28,7 +28,7 @@ export function firstWrong(found, { tokens, margins }) {
   return at < 0 || margins[at] <= STABLE ? -1 : at;
 }
 
-/** The weights of MiniLM as bytes, the vocabulary and the expected embeddings; null where one is absent. */
+/** The file of MiniLM's weights, that of its vocabulary, and the expected embeddings; null where one is absent. */
 export function minilm(t) {
   const given = process.env.RESIDUA_MINILM ?? fileURLToPath(new URL('../target/minilm/', import.meta.url));
   const file = existsSync(given) && statSync(given).isDirectory() ? join(given, 'model.safetensors') : given;
@@ -38,7 +38,7 @@ export function minilm(t) {
     t.skip(`there is no ${file}`);
     return null;
   }
-  return { weights: readFileSync(file), vocabulary: readData(`${MINILM}/vocab.txt`), sentences: JSON.parse(readData(`${MINILM}/expected.json`)).sentences };
+  return { file, vocabulary: pathOf(`${MINILM}/vocab.txt`), sentences: JSON.parse(readData(`${MINILM}/expected.json`)).sentences };
 }
 
 /** The largest difference of two vectors, and the cosine of the angle between them. */

@@ -31,10 +31,10 @@ const settled = (page) => page.waitForFunction(() => {
   return typeof failure === 'string' || (ready && !busy);
 }, { timeout: 240_000 });
 
-async function search(page, question, text) {
+async function search(page, question, text = null) {
   await page.evaluate((question, text) => {
     document.getElementById('question').value = question;
-    if (text !== undefined) document.getElementById('text').value = text;
+    if (text !== null) document.getElementById('text').value = text;
     document.getElementById('search').click();
   }, question, text);
   await settled(page);
@@ -110,7 +110,8 @@ longTest('a new device on the GPU takes the place of one that was lost', { timeo
 test('with the weights of MiniLM the sentence of the same meaning is found, which shares no word', { timeout: 400_000 }, async (t) => {
   const data = minilm(t);
   if (data === null) return;
-  const { page, complaints } = await open('backend=cpu&auto', data.weights, data.vocabulary);
+  const { page, complaints } = await open('backend=cpu');
+  await (await page.$('#file')).uploadFile(data.file, data.vocabulary);
   await settled(page);
   const { failure, found } = await search(page, 'my feline naps', TEXT);
   assert.equal(failure, null);

@@ -1,5 +1,6 @@
 // The decoder and the encoder of www/models/ on the CPU in Node: tokens, logits and embeddings beside references in double precision.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
 import { modelCode, tensor } from '../../xtask/small-decoder/modules.mjs';
@@ -122,7 +123,7 @@ describe('a decoder on the CPU', () => {
 test('the encoder has the expected embeddings on the CPU', { timeout: 300_000 }, async (t) => {
   const data = minilm(t);
   if (data === null) return;
-  const encoder = await makeEncoder(device, await loadWeights(data.weights, { device }));
+  const encoder = await makeEncoder(device, await loadWeights(readFileSync(data.file), { device }));
   const found = await encoder.encode(data.sentences.map(({ ids, tokens }) => ids.slice(0, tokens)));
   data.sentences.forEach(({ text, embedding }, k) => {
     const { difference, cosine } = compare(found[k], embedding);
