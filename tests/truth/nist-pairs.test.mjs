@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** In the page: `window.fit(text)` solves one dataset from both starts by both solvers, on the CPU, and in single precision. */
+/** In the page: `window.fit(text, starts)` solves one dataset from some of its starts, 0 and 1, by both solvers, on the CPU, and in single precision. */
 async function defineFits() {
   const { GpuCompiledFunctions, levenbergMarquardt, solveMany } = window.residua;
   const { matchingDigits, nistProblem, parseNist } = await import('/problems/nist.js');
@@ -38,10 +38,10 @@ async function defineFits() {
     }
   }
 
-  window.fit = async (text) => {
+  window.fit = async (text, starts) => {
     const dataset = parseNist(text);
     const runs = [];
-    for (const start of [0, 1]) {
+    for (const start of starts) {
       const made = () => nistProblem(dataset, dataset.starts[start]).problem;
       const digits = (x) => matchingDigits(x, dataset.certified);
       const reference = digits((await minimise(made(), { backend: 'cpu' })).x);
@@ -56,9 +56,9 @@ async function defineFits() {
   };
 }
 
-async function runsOf(files) {
+async function runsOf(files, starts) {
   const runs = [];
-  for (const file of files) runs.push(...await page.evaluate((text) => window.fit(text), readData(`nist/${file}`)));
+  for (const file of files) runs.push(...await page.evaluate(([text, starts]) => window.fit(text, starts), [readData(`nist/${file}`), starts]));
   for (const { name, start, solver, digits, reference, control, end } of runs) {
     console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${control.toFixed(1).padStart(4)} in f32, ${end}`);
   }
@@ -76,16 +76,16 @@ function assertDigits(runs) {
 }
 
 describe('the certified coefficients of NIST are found in pairs', () => {
-  test('of an ill-conditioned dataset', async (t) => {
+  test('of an ill-conditioned dataset, from the nearer start', async (t) => {
     if (!hasData(t, 'nist')) return;
-    const runs = await runsOf(['Lanczos3.dat']);
-    assert.equal(runs.length, 4);
+    const runs = await runsOf(['Lanczos3.dat'], [1]);
+    assert.equal(runs.length, 2);
     assertDigits(runs);
   });
 
   longTest('of all datasets, with as many digits on average as the CPU has', async (t) => {
     if (!hasData(t, 'nist')) return;
-    const runs = await runsOf(listData('nist', '.dat'));
+    const runs = await runsOf(listData('nist', '.dat'), [0, 1]);
     assert.equal(runs.length, 66);
     assertDigits(runs);
     const [found, exact] = [mean(runs, ({ digits }) => digits), mean(runs, ({ reference }) => reference)];
