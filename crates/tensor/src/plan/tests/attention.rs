@@ -73,9 +73,7 @@ impl Case {
         for (place, (heads, tokens, size)) in factors.into_iter().enumerate() {
             let extents = [self.batch, self.heads[heads], self.tokens[tokens], self.sizes[size]];
             let dtype = if place == 0 { DType::F32 } else { self.dtype };
-            // Numbers that f16 has.
-            let numbers = numbers(extents.iter().product::<i64>() as usize, place + 1);
-            let numbers = numbers.iter().map(|x| (x * 64.0).round() / 64.0).collect();
+            let numbers = halves(extents.iter().product::<i64>() as usize, place + 1);
             operands.push(input(expr, dtype, &extents, numbers));
         }
         if let Some((dtype, extents)) = &self.mask {
@@ -132,4 +130,36 @@ fn tokens_of_attention_may_differ_from_run_to_run() {
             counts.iter().enumerate().map(|(slot, count)| numbers(*count as usize, slot)).collect();
         check(expr.clone(), &[y], &contents, &dims);
     }
+}
+
+#[test]
+fn a_run_takes_the_kernels_for_its_queries() {
+    let mut expr = Expr::default();
+    let (queries, keys) = (Size::dim(0), Size::dim(1));
+    let q = expr.input(0, DType::F32, &[size(4), queries.clone(), size(8)]);
+    // Parts of a cache, from a place that a run tells.
+    let cache = [1, 2].map(|slot| expr.input(slot, DType::F16, &shape(&[2, 300, 8])));
+    let starts = vec![size(0), size(0), size(0)];
+    let [k, v] = cache.map(|x| expr.slice(x, starts.clone(), vec![1; 3], vec![size(2), keys.clone(), size(8)]));
+    let attention = Attention { causal: true, position: &keys - &queries, ..plain() };
+    let y = expr.attention(attention, &[q, k, v]);
+    let recipe = Recipe { expr: expr.clone(), dims: vec![40, 300], results: vec![y], assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+    let runs = |queries: u32| {
+        let runs = plan.kernels.iter().filter(move |kernel| kernel.runs(&[queries, 140]));
+        runs.map(|kernel| kernel.name.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(plan.kernels.len(), 3, "{plan}");
+    assert_eq!(runs(1), ["attention_of_blocks", "attention_merge"]);
+    assert_eq!(runs(8), ["attention_of_blocks", "attention_merge"]);
+    assert_eq!(runs(9), ["attention"]);
+    for queries in [1, 9] {
+        let inputs = [numbers(32 * queries as usize, 1), halves(4800, 2), halves(4800, 3)];
+        check(expr.clone(), &[y], &inputs, &[queries, 140]);
+    }
+}
+
+/// Numbers that f16 has.
+fn halves(count: usize, seed: usize) -> Vec<f64> {
+    numbers(count, seed).iter().map(|x| (x * 64.0).round() / 64.0).collect()
 }
