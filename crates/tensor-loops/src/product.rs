@@ -12,11 +12,14 @@ const COLUMN_BLOCK: usize = 512;
 /// Most rows of the left factor for which packing the right one takes longer than what it saves.
 const FEW: usize = 4;
 
-/// Memory that the parts of a product share, and products use one after the other.
+/// Memory that the parts of a product share. Several products may use it in turns: each has a number of its own, by which a part finds whether
+/// the panels are of its product.
 #[derive(Debug, Default)]
 pub struct Panels {
     left: Vec<[f32; ROWS]>,
     right: Vec<[f32; COLUMNS]>,
+    /// The number of the product that the right panels are of.
+    owner: Option<u32>,
     rows: Vec<f32>,
 }
 
@@ -60,13 +63,13 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// Computes a part. Parts are computed in order, all with the same panels and the same target.
+    /// Computes a part. Parts are computed in order, all with the same panels, the same number and the same target.
     ///
     /// # Panics
     /// If an element of a factor or of the target is not within its slice.
     #[inline(never)]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    pub fn part(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels) {
+    pub fn part(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels, owner: u32) {
         let mut target = target.reborrowed(self.is_transposed);
         let target = &mut target;
         if self.extents.depth == 0 {
@@ -77,13 +80,13 @@ impl<'a> Product<'a> {
             let range = first..(first + columns).min(self.extents.columns);
             vector::product(self.extents, range, &self.left, &self.right, target, &mut panels.rows);
         } else {
-            self.tiles(part, target, panels);
+            self.tiles(part, target, panels, owner);
         }
     }
 
     /// A part in tiles: parts count blocks of rows, after them blocks of the depth, after them blocks of columns.
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    fn tiles(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels) {
+    fn tiles(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels, owner: u32) {
         let Extents { rows, columns, depth } = self.extents;
         let (row_blocks, depth_blocks) = (rows.div_ceil(ROW_BLOCK), depth.div_ceil(DEPTH_BLOCK));
         let first_row = part % row_blocks * ROW_BLOCK;
@@ -92,7 +95,8 @@ impl<'a> Product<'a> {
         let height = ROW_BLOCK.min(rows - first_row);
         let length = DEPTH_BLOCK.min(depth - first_depth);
         let width = COLUMN_BLOCK.min(columns - first_column);
-        if first_row == 0 {
+        if first_row == 0 || panels.owner != Some(owner) {
+            panels.owner = Some(owner);
             pack(&mut panels.right, &self.right, (first_column, width), (first_depth, length));
         }
         pack(&mut panels.left, &self.left, (first_row, height), (first_depth, length));

@@ -5,7 +5,7 @@ use super::{Extents, Factor, Panels, Product, Quantised, Reals, Target, integer_
 
 fn product(extents: Extents, left: Reals, right: Reals, target: &mut Target<f32>) {
     let (product, mut panels) = (Product::new(extents, left, right), Panels::default());
-    (0..product.parts()).for_each(|part| product.part(part, target, &mut panels));
+    (0..product.parts()).for_each(|part| product.part(part, target, &mut panels, 0));
 }
 
 /// A matrix with strides: contiguous along one of its axes, or along none.
@@ -100,6 +100,35 @@ fn products_of_all_sizes_about_tiles_and_blocks_are_within_their_bound() {
             check(Extents { rows, columns, depth }, [layout % 4, layout / 4 % 4, layout / 16], layout);
         }
     }
+}
+
+#[test]
+fn products_in_turns_share_panels() {
+    let extents = Extents { rows: 150, columns: 530, depth: 260 };
+    let Extents { rows, columns, depth } = extents;
+    let factors: Vec<[Vec<f32>; 2]> =
+        (0..2).map(|seed| [numbers(seed, rows * depth), numbers(seed + 7, depth * columns)]).collect();
+    let of = |k: usize| {
+        let [left, right] = &factors[k];
+        let left = Reals::Singles(Factor { values: left, outer_stride: depth, depth_stride: 1 });
+        let right = Reals::Singles(Factor { values: right, outer_stride: 1, depth_stride: columns });
+        Product::new(extents, left, right)
+    };
+    let mut apart = vec![vec![0.0; rows * columns]; 2];
+    for (k, values) in apart.iter_mut().enumerate() {
+        let mut panels = Panels::default();
+        let mut target = Target { values, row_stride: columns, column_stride: 1 };
+        (0..of(k).parts()).for_each(|part| of(k).part(part, &mut target, &mut panels, 0));
+    }
+    let (mut in_turns, mut panels) = (vec![vec![0.0; rows * columns]; 2], Panels::default());
+    assert!(of(0).parts() > 4);
+    for part in 0..of(0).parts() {
+        for (k, values) in in_turns.iter_mut().enumerate() {
+            let mut target = Target { values, row_stride: columns, column_stride: 1 };
+            of(k).part(part, &mut target, &mut panels, k as u32);
+        }
+    }
+    assert_eq!(in_turns, apart);
 }
 
 #[test]

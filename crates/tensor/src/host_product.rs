@@ -207,7 +207,8 @@ impl Operand {
 }
 
 /// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: that from `part` on which takes some milliseconds. Gives
-/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels.
+/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels,
+/// which other products may use in between: `owner` is a number of this product.
 ///
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
@@ -217,6 +218,7 @@ pub unsafe fn run(
     buffers: &[*mut u8],
     part: usize,
     panels: &mut Panels,
+    owner: u32,
 ) -> Result<usize> {
     if let Body::Sort(sort) = &kernel.body {
         // SAFETY: by the caller.
@@ -263,7 +265,7 @@ pub unsafe fn run(
             (product, layout.result.matrix::<f32>(buffers, &point, result).target(), parts)
         };
         for part in place % parts..parts {
-            product.part(part, &mut target, panels);
+            product.part(part, &mut target, panels, owner);
             place += 1;
             work += all / parts as u64;
             if work >= CALL_WORK && place < points * parts {

@@ -1,5 +1,7 @@
 //! The wasm-bindgen boundary: converts arguments and results, decides nothing.
 
+use std::cell::{Cell, RefCell};
+
 use js_sys::Reflect;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::Access;
@@ -132,7 +134,7 @@ impl CompiledPlan {
 
     /// A kernel that the module leaves out. It does not need this plan any more.
     pub fn product(&self, kernel: u32) -> Option<HostProduct> {
-        self.plan.kernels.get(kernel as usize).cloned().map(|kernel| HostProduct { kernel, panels: Panels::default() })
+        self.plan.kernels.get(kernel as usize).cloned().map(HostProduct::of)
     }
 
     /// What a run does, a line a step.
@@ -146,18 +148,33 @@ impl CompiledPlan {
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,
-    panels: Panels,
+    /// Its number, of all products so far.
+    number: u32,
+}
+
+thread_local! {
+    /// Half a megabyte that all products share.
+    static PANELS: RefCell<Panels> = RefCell::default();
+    static PRODUCTS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl HostProduct {
+    fn of(kernel: Kernel) -> HostProduct {
+        let number = PRODUCTS.get();
+        PRODUCTS.set(number.wrapping_add(1));
+        HostProduct { kernel, number }
+    }
 }
 
 #[wasm_bindgen]
 impl HostProduct {
     /// Runs a part of it with the frame at an address of this module's memory. Gives where the next part begins, or 0 after the last.
-    pub fn run(&mut self, frame: u32, part: u32) -> std::result::Result<u32, JsValue> {
+    pub fn run(&self, frame: u32, part: u32) -> std::result::Result<u32, JsValue> {
         // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
-        let next = unsafe {
+        let next = PANELS.with_borrow_mut(|panels| unsafe {
             let (buffers, words) = host_product::read_frame(&self.kernel, frame as usize as *const u32);
-            host_product::run(&self.kernel, words, &buffers, part as usize, &mut self.panels)
-        };
+            host_product::run(&self.kernel, words, &buffers, part as usize, panels, self.number)
+        });
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }
 }

@@ -31,7 +31,7 @@ fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Resul
     let (mut panels, mut part) = (Panels::default(), 0);
     loop {
         // SAFETY: the memories are as large as the buffers of the kernel and its indices are within them.
-        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut panels)? };
+        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut panels, 0)? };
         if part == 0 {
             break;
         }
