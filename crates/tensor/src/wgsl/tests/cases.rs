@@ -2,7 +2,7 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::{elements, products, rows, scans};
+use super::{elements, products, rows, scans, sorts};
 use crate::dtype::DType;
 use crate::kernel::{Combine, Kernel};
 use crate::sample::{Sample, reduction, scan, softmax, store};
@@ -18,6 +18,7 @@ pub fn all() -> Vec<Kernel> {
     rows::rows(&mut cases);
     scans::scans(&mut cases);
     cases.extend(products::all());
+    cases.extend(sorts::all());
     cases
 }
 

@@ -5,6 +5,7 @@ mod elements;
 mod products;
 mod rows;
 mod scans;
+mod sorts;
 
 #[test]
 fn every_text_is_portable() {
@@ -18,7 +19,7 @@ fn every_text_is_portable() {
 #[test]
 fn texts_are_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wgsl/tests/golden");
-    for (name, kernel) in cases::golden().into_iter().chain(products::golden()) {
+    for (name, kernel) in cases::golden().into_iter().chain(products::golden()).chain(sorts::golden()) {
         let text = write(&kernel, &Limits::default()).unwrap().text;
         let path = folder.join(format!("{name}.wgsl"));
         if std::env::var_os("RESIDUA_BLESS").is_some_and(|value| value == "1") {
