@@ -38,7 +38,7 @@ export function attentionOf(q, k, v, { causal = false, position, mask, scale, wi
       const total = weights.reduce((sum, weight) => sum + weight, 0);
       for (let column = 0; column < width; column++) {
         let [sum, magnitude] = [0, 0];
-        for (let j = 0; j < keys && total > 0; j++) {
+        for (let j = 0; j < (total > 0 ? keys : 0); j++) {
           const product = (weights[j] / total) * v.values[(keyHead * keys + j) * width + column];
           sum += product;
           magnitude += Math.abs(product);
@@ -53,7 +53,7 @@ export function attentionOf(q, k, v, { causal = false, position, mask, scale, wi
 }
 
 /** The term of a score, by its head among all, query and key: −∞ where a bool does not hold. */
-function maskOf({ shape, values, dtype }, [, heads, queries, keys]) {
+function maskOf({ shape, values, dtype }, [, heads]) {
   const wide = [1, 1, 1, 1, ...shape].slice(-4);
   return (head, i, j) => {
     const place = [Math.floor(head / heads), head % heads, i, j];

@@ -69,7 +69,7 @@ function quantise(numbers: Float32Array, placeOf: (block: number) => string): Pl
     for (let i = from; i < from + BLOCK; i++) {
       const size = Math.abs(numbers[i] as number);
       if (size > most) most = size;
-      excess += size * 0;
+      excess += size - size;
     }
     const scale = fround(most / 127);
     const half = toHalf(scale);
