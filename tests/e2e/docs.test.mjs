@@ -35,9 +35,11 @@ for (const { name, programs, modules } of pages.filter((page) => page.programs.l
     for (const { line, source, claims } of programs) {
       test(`the program of line ${line} claims something`, () => assert.ok(claims.length > 0));
       test(`the program of line ${line} prints what it claims`, async () => {
-        const blank = await openBlankPage(browser, { load: false, imports });
+        // Models run on the CPU here: a software adapter compiles the kernels of a decoder for long, and the tests of models run them on the GPU.
+        const isOfModels = /\bfetch\(/.test(source);
+        const blank = await openBlankPage(browser, { load: false, imports, webgpu: !isOfModels });
         try {
-          if (/\bfetch\(/.test(source)) await answer(blank.page, files);
+          if (isOfModels) await answer(blank.page, files);
           const printed = await blank.page.evaluate(run, moduleOf(withClaims(source)), parts);
           for (const { line: at, words } of claims) {
             const shown = printed.filter((entry) => entry.line === at);
