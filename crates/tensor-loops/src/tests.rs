@@ -162,11 +162,11 @@ impl Elements {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 8
         };
-        let half = |bits: u32| (bits % 0x3c01 | bits >> 8 & 0x8000) as u16;
+        let half = |bits: u32| ((bits % 0x3c01) | ((bits >> 8) & 0x8000)) as u16;
         if kind == 16 {
             return Elements::Halves((0..outer * depth).map(|_| half(bits())).collect());
         }
-        let words = (0..outer * depth * kind as usize / 32).map(|_| bits() << 12 ^ bits()).collect();
+        let words = (0..outer * depth * kind as usize / 32).map(|_| (bits() << 12) ^ bits()).collect();
         let scales = (0..outer * depth / 32).map(|_| half(bits())).collect();
         Elements::Quantised { bits: kind, words, scales }
     }
@@ -202,7 +202,7 @@ impl Elements {
 
 /// The number of a half, by the definition of the format.
 fn half(bits: u16) -> f64 {
-    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let (exponent, fraction) = (i32::from((bits >> 10) & 31), f64::from(bits & 1023));
     let size = match exponent {
         0 => fraction * 2f64.powi(-24),
         31 => {
