@@ -159,6 +159,23 @@ fn a_run_takes_the_kernels_for_its_queries() {
     }
 }
 
+#[test]
+fn other_numbers_of_tokens_and_heads_have_the_same_kernels() {
+    let texts = |heads: [i64; 2], tokens: [i64; 2]| {
+        let mut expr = Expr::default();
+        let attention = Attention { causal: true, position: size(tokens[1] - tokens[0]), ..plain() };
+        let (y, _) = case("", heads, tokens, [64, 64], attention).build(&mut expr);
+        let recipe = Recipe { expr, dims: Vec::new(), results: vec![y], assignments: Vec::new() };
+        let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+        let text = |kernel| crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel").text;
+        plan.kernels.iter().map(text).collect::<Vec<_>>()
+    };
+    // Words with equal sizes are one, so these sizes differ from one another.
+    assert!(texts([15, 5], [70, 90]) == texts([32, 8], [2000, 4096]));
+    // The merge of states has one of few schedules.
+    assert!(texts([15, 5], [4, 700])[0] == texts([32, 8], [7, 5000])[0]);
+}
+
 /// Numbers that f16 has.
 fn halves(count: usize, seed: usize) -> Vec<f64> {
     numbers(count, seed).iter().map(|x| (x * 64.0).round() / 64.0).collect()
