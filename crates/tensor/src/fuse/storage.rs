@@ -364,8 +364,11 @@ fn through(expr: &Expr, place: usize, tensor: &crate::expr::Tensor, operand: Ten
 
 /// Gives memory where kernels would become too deep, too long, or have too many buffers.
 fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    // One binding is for the uniform, and two for results.
-    let most_leaves = (target.most_buffers as usize).saturating_sub(2).max(2);
+    // One binding is for the uniform, and two for results; a block of attention has three.
+    let most_leaves = |op: &Op| {
+        let written = if matches!(op, Op::Attention(_)) { 3 } else { 2 };
+        (target.most_buffers as usize).saturating_sub(written).max(2)
+    };
     let mut depth = vec![0u32; expr.nodes.len()];
     let mut leaves: Vec<Vec<u32>> = vec![Vec::new(); expr.nodes.len()];
     for (place, tensor) in expr.nodes.iter().enumerate() {
@@ -390,7 +393,9 @@ fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
             union.dedup();
             let widest = inlined(stored).into_iter().max_by_key(|operand| leaves[*operand].len());
             match widest {
-                Some(widest) if union.len() > most_leaves && leaves[widest].len() > 1 => stored[widest] = true,
+                Some(widest) if union.len() > most_leaves(&tensor.op) && leaves[widest].len() > 1 => {
+                    stored[widest] = true
+                }
                 Some(_) | None => {
                     leaves[place] = union;
                     break;

@@ -176,6 +176,25 @@ fn other_numbers_of_tokens_and_heads_have_the_same_kernels() {
     assert!(texts([15, 5], [4, 700])[0] == texts([32, 8], [7, 5000])[0]);
 }
 
+#[test]
+fn operands_of_many_tensors_fit_the_bindings() {
+    for queries in [2, 9] {
+        let mut expr = Expr::default();
+        let mut contents = Vec::new();
+        let mut sum = |expr: &mut Expr, extents: &[i64]| {
+            let terms = [0, 1].map(|_| {
+                contents.push(numbers(extents.iter().product::<i64>() as usize, contents.len()));
+                expr.input(contents.len() as u32 - 1, DType::F32, &shape(extents))
+            });
+            expr.elementwise(E::Add, &terms)
+        };
+        let shapes: [&[i64]; 4] = [&[2, queries, 4], &[1, 7, 4], &[1, 7, 4], &[queries, 7]];
+        let operands = shapes.map(|shape| sum(&mut expr, shape));
+        let y = expr.attention(plain(), &operands);
+        check(expr, &[y], &contents, &[]);
+    }
+}
+
 /// Numbers that f16 has.
 fn halves(count: usize, seed: usize) -> Vec<f64> {
     numbers(count, seed).iter().map(|x| (x * 64.0).round() / 64.0).collect()
