@@ -173,6 +173,46 @@ export const group = {
       }
     }),
 
+    ...onEach('queries are computed beside the keys and values that a run writes', async (check) => {
+      const device = await tensorDevice(check);
+      const [heads, shared, size, capacity] = [3, 2, 8, 16];
+      for (const dtype of ['f16', 'f32']) {
+        const cache = device.kvCache({ layers: 1, heads: shared, size, capacity, dtype });
+        const table = device.tensor(fill([0, 2], capacity * size, 'f16'), [capacity, size]);
+        const [position, count] = [dim('position', capacity), dim('count', 8)];
+        const p = await program(check, device, { q: spec('f32', [count, heads, size]), k: spec('f32', [count, shared, size]) }, ({ q, k }) => {
+          const factors = table.slice([position, position.plus(count)]);
+          const turned = (x) => x.transpose(0, 1).mul(factors);
+          const seen = cache.append(0, turned(k), k.transpose(0, 1), position);
+          return { q: turned(q), k: seen.k.cast('f32'), v: seen.v.cast('f32') };
+        });
+        const factors = await table.data();
+        const keep = dtype === 'f32' ? Math.fround : f16round;
+        const [keys, values] = [[], []];
+        let at = 0;
+        for (const tokens of [3, 1, 5, 1]) {
+          const q = fill([-2, 2], tokens * heads * size, 'f16', at);
+          const k = fill([-2, 2], tokens * shared * size, 'f16', at + 1);
+          for (let token = 0; token < tokens; token++) {
+            const row = k.slice(token * shared * size, (token + 1) * shared * size);
+            values.push(row.map(keep));
+            keys.push(row.map((x, i) => keep(Math.fround(x * factors[(at + token) * size + (i % size)]))));
+          }
+          const found = p.run({ q, k }, { position: at, count: tokens });
+          const got = await device.read(found.q, found.k, found.v);
+          check.same([...got[0]], Array.from({ length: heads * tokens * size }, (_, i) => {
+            const [head, token, place] = [Math.floor(i / (tokens * size)), Math.floor(i / size) % tokens, i % size];
+            return Math.fround(q[(token * heads + head) * size + place] * factors[(at + token) * size + place]);
+          }), `queries from ${at} on`);
+          at += tokens;
+          const ofHeads = (rows) => Array.from({ length: shared * at * size }, (_, i) => rows[Math.floor(i / size) % at][Math.floor(i / (at * size)) * size + (i % size)]);
+          check.same([...got[1]], ofHeads(keys), `keys up to ${at}`);
+          check.same([...got[2]], ofHeads(values), `values up to ${at}`);
+        }
+        if (check.backend === 'gpu') check.ok(p.plan.toString().includes('_and_map_part'), p.plan.toString());
+      }
+    }),
+
     ...onEach('a cache makes no memory and no kernels while it grows to its capacity', async (check) => {
       const device = await tensorDevice(check);
       const [heads, size, capacity] = [2, 8, 4096];
