@@ -14,7 +14,7 @@ use crate::fuse::Target;
 use crate::size::Size;
 
 /// Steps of the direct way that take as long as a sort, on a device and on the host.
-const MOST_STEPS: (f64, f64) = (2e8, 5e6);
+const MOST_STEPS: (f64, f64) = (1e8, 1e6);
 
 /// Whether a scatter is so large that a sort is faster, and one that the sort can do.
 pub fn are_shorter(expr: &Expr, operands: &[TensorId], tensor: &Tensor, target: &Target, most_dims: &[u32]) -> bool {
