@@ -126,7 +126,7 @@ impl CompiledPlan {
         words
     }
 
-    /// The kernels as a WebAssembly module, those of matrix products left out.
+    /// The kernels as a WebAssembly module, those of matrix products and sorts left out.
     #[wasm_bindgen(js_name = hostModule)]
     pub fn host_module(&self) -> std::result::Result<Vec<u8>, JsValue> {
         wasm::module(&self.plan.kernels).map_err(residua_module::to_js)

@@ -73,7 +73,7 @@ export class CpuEngine implements Engine {
     const kernel = (position: number): HostKernel => {
       const generated = instance.exports[String(position)] as HostKernel | undefined;
       if (generated !== undefined) return generated;
-      // Matrix products are loops of the module itself.
+      // Matrix products and sorts are loops of the module itself.
       const product = plan.raw.product(position);
       if (product === undefined) throw new ResiduaError('internal', `kernel ${position} of a plan has no code`);
       return (frame, part) => product.run(frame, part);
