@@ -76,9 +76,9 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
     }
 }
 
-/// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts of long rows become sorts of blocks or
-/// passes over digits, large scatters become sorts and scans, concatenations of more parts than a kernel has buffers become concatenations of concatenations, and bytes that are factors of products on
-/// the host become words, which its loops read.
+/// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts of long rows become sorts of blocks or passes over digits,
+/// large scatters become sorts and scans, concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
+/// bytes that are factors of products on the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();
