@@ -58,6 +58,7 @@ export type { ProgramOptions } from './tensor/device/compile-program.js';
 export type { Loss } from './tensor/device/core.js';
 export type { Group, Results } from './tensor/device/results.js';
 export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
+export type { KernelComparison } from './tensor/device/verify.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';

@@ -38,11 +38,12 @@ import { group as tensorReductions } from './groups/tensor-reductions.js';
 import { group as tensorSort } from './groups/tensor-sort.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
 import { group as tensorTraining } from './groups/tensor-training.js';
+import { group as tensorVerification } from './groups/tensor-verification.js';
 import { group as tensorViews } from './groups/tensor-views.js';
 import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -13,12 +13,13 @@ fn key_of_{TY}(x: {TY}, flip: u32) -> u32 {
 #endif
 }
 
-// A value of a key.
+// A value of a key. That of nothing is the infinity that every number replaces, as in states on the CPU.
 fn {TY}_of_key(key: u32, flip: u32) -> {TY} {
     let ordered = key ^ flip;
 #if REAL
     let bits = select(0u - ordered, ordered ^ 0x80000000u, ordered >= 0x80000000u);
-    return bitcast<f32>(select(bits, 0x7fc00000u, key == 0xffffffffu));
+    let number = select(bits, 0x7fc00000u, key == 0xffffffffu);
+    return bitcast<f32>(select(number, select(0xff800000u, 0x7f800000u, flip != 0u), key == 0u));
 #else
 #if SIGNED
     return bitcast<i32>(ordered ^ 0x80000000u);

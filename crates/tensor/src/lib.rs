@@ -49,5 +49,6 @@ mod sample;
 pub mod scalar;
 pub mod size;
 pub mod tape;
+pub mod verify;
 pub mod wasm;
 pub mod wgsl;

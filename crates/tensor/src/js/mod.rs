@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use js_sys::Reflect;
+use js_sys::{Reflect, Uint8Array};
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::Access;
 use residua_tensor_loops::Panels;
@@ -15,7 +15,7 @@ use crate::plan::{Place, Plan, Step};
 use crate::size::Size;
 use crate::tape::Recipe;
 use crate::wgsl::{self, KernelText, Limits};
-use crate::{host_product, wasm};
+use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
 
@@ -137,6 +137,37 @@ impl CompiledPlan {
         self.plan.kernels.get(kernel as usize).cloned().map(HostProduct::of)
     }
 
+    /// For each buffer of a kernel the code of its element type and, for values of the dims, the number of its elements; 0 where it is
+    /// written with what the rounding of sums left.
+    pub fn elements(&self, kernel: u32, dims: &[u32]) -> Vec<f64> {
+        let Some(described) = self.plan.kernels.get(kernel as usize) else { return Vec::new() };
+        let counts = self.plan.elements(kernel as usize, dims);
+        described
+            .buffers
+            .iter()
+            .zip(counts)
+            .flat_map(|(buffer, count)| [f64::from(buffer.dtype as u8), count as f64])
+            .collect()
+    }
+
+    /// For each kernel of a plan for the GPU how many functions of `verifyModule` compute it; 0 for one of `verifyKernel`.
+    #[wasm_bindgen(js_name = verifyFunctions)]
+    pub fn verify_functions(&self) -> Vec<u32> {
+        verify::functions(&self.plan.kernels)
+    }
+
+    /// A kernel that has no function in `verifyModule`. It does not need this plan any more.
+    #[wasm_bindgen(js_name = verifyKernel)]
+    pub fn verify_kernel(&self, kernel: u32) -> Option<InterpretedKernel> {
+        self.plan.kernels.get(kernel as usize).cloned().map(|kernel| InterpretedKernel { kernel })
+    }
+
+    /// The kernels of a plan for the GPU as functions of a WebAssembly module, in order and in the form of `hostModule`.
+    #[wasm_bindgen(js_name = verifyModule)]
+    pub fn verify_module(&self) -> std::result::Result<Vec<u8>, JsValue> {
+        verify::module(&self.plan.kernels).map_err(residua_module::to_js)
+    }
+
     /// What a run does, a line a step.
     #[wasm_bindgen(js_name = toString)]
     pub fn text(&self) -> String {
@@ -188,6 +219,23 @@ fn describe(word: usize, size: &Size) -> Vec<u32> {
         words.extend(dims);
     }
     words
+}
+
+/// A kernel that is interpreted.
+#[wasm_bindgen]
+pub struct InterpretedKernel {
+    kernel: Kernel,
+}
+
+#[wasm_bindgen]
+impl InterpretedKernel {
+    /// What a run with the words of its uniform leaves in its buffers, from what was there before.
+    pub fn run(&self, words: &[u32], buffers: Vec<Uint8Array>) -> std::result::Result<Vec<Uint8Array>, JsValue> {
+        let mut memories: Vec<Vec<u8>> = buffers.iter().map(Uint8Array::to_vec).collect();
+        let words = words.get(..self.kernel.sizes.len()).unwrap_or_default();
+        interpret::run(&self.kernel, words, &mut memories).map_err(residua_module::to_js)?;
+        Ok(memories.iter().map(|memory| Uint8Array::from(&memory[..])).collect())
+    }
 }
 
 impl CompiledPlan {

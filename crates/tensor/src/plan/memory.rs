@@ -5,9 +5,11 @@ use rustc_hash::FxHashMap;
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
-use crate::expr::{Digit, Expr, TensorId, memory_dtype};
-use crate::kernel::{Attention, Body, Extent, Kernel};
+use crate::expr::{Digit, Expr, Op, TensorId, memory_dtype};
+use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Store};
 use crate::lower::Memory;
+use crate::scalar::Node;
+use crate::size::Size;
 
 /// Gives every buffer of every kernel a place.
 pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> Plan {
@@ -61,6 +63,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
             }
         }
         let kernel = plan.kernels.len() as u32;
+        plan.counts.push(built.memories.iter().map(|memory| count_of(prepared, memory)).collect());
         plan.kernels.push(built.kernel);
         plan.steps.push(Step::Dispatch { kernel, places: of_step });
     }
@@ -75,6 +78,48 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
         plan.steps.push(Step::Copy { from, to, bytes });
     }
     plan
+}
+
+/// How many elements lie in memory: those of a tensor, or of what a slot holds or is assigned. None for scratch memory.
+fn count_of(prepared: &Prepared, memory: &Memory) -> Option<Size> {
+    let Prepared { expr, assignments, .. } = prepared;
+    match memory {
+        Memory::Tensor(id) => Some(expr.count(*id)),
+        Memory::Slot(slot) => {
+            let input = expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot));
+            let assigned = assignments.iter().find(|(other, _)| other == slot).map(|(_, id)| *id);
+            input.map(|position| TensorId(position as u32)).or(assigned).map(|id| expr.count(id))
+        }
+        Memory::Scratch(_) => None,
+    }
+}
+
+impl Plan {
+    /// For values of the dims, the number of elements of each buffer of a kernel that have a meaning by themselves: none where it writes what
+    /// the rounding of sums left, which stands beside the sums.
+    pub fn elements(&self, kernel: usize, dims: &[u32]) -> Vec<u64> {
+        let described = &self.kernels[kernel];
+        let of_buffer = |(buffer, count): (usize, &Option<Size>)| match count {
+            Some(count) => count.at(dims).max(0) as u64,
+            None if is_rounding(described, buffer) => 0,
+            None => stored_elements(described, dims),
+        };
+        self.counts[kernel].iter().enumerate().map(of_buffer).collect()
+    }
+}
+
+/// Whether a kernel writes to a buffer what the rounding of sums left.
+fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
+    let (stores, folds): (Vec<&Store>, &[Fold]) = match &kernel.body {
+        Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).collect(), &rows.folds),
+        Body::Scan(scan) => (scan.elements.iter().collect(), std::slice::from_ref(&scan.fold)),
+        Body::Elements(_) | Body::Maps(_) | Body::Product(_) | Body::Products(_) | Body::Sequence(_) => return false,
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) => return false,
+    };
+    stores.iter().any(|store| {
+        store.buffer as usize == buffer
+            && matches!(kernel.graph.node(store.value), Node::Folded { fold, result: 1, .. } if matches!(folds[fold as usize], Fold { combine: Combine::Sum, keeps_state: true, .. }))
+    })
 }
 
 /// Memory of so many bytes: the smallest free place that is large enough and not much larger, or a new one.

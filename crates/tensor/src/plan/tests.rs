@@ -14,6 +14,7 @@ mod attention;
 mod parts;
 mod products;
 mod sorting;
+mod verified;
 
 const GPU: Target = Target { is_host: false, most_buffers: 8 };
 
@@ -67,6 +68,23 @@ fn check_assigned(
     let on_host =
         execute_by(&host, dims, &mut host_slots, &crate::wasm::run_generated).expect("a recipe that plans and runs");
     let found = execute(&plan, dims, &mut slots).expect("a recipe that plans and runs");
+    for (id, result) in results.iter().zip(&plan.results) {
+        let writes = plan.steps.iter().filter_map(|step| match step {
+            Step::Dispatch { kernel, places } => {
+                Some((*kernel as usize, places.iter().position(|place| place == result)?))
+            }
+            Step::Copy { .. } => None,
+        });
+        for (kernel, buffer) in writes.filter(|(kernel, buffer)| plan.kernels[*kernel].buffers[*buffer].written) {
+            let count = plan.elements(kernel, dims)[buffer];
+            assert_eq!(
+                count,
+                expected[id.0 as usize].data.len() as u64,
+                "elements that '{}' writes",
+                plan.kernels[kernel].name
+            );
+        }
+    }
     let compare = |id: TensorId, bytes: &[u8]| {
         let expected = &expected[id.0 as usize].data;
         let found = elements_of(recipe.expr.tensor(id).dtype, bytes, expected.len());
@@ -78,8 +96,10 @@ fn check_assigned(
             assert!(close || found == expected, "element {place} of tensor {}: {found}, not {expected}", id.0);
         }
     };
-    for (id, bytes) in results.iter().zip(&found).chain(results.iter().zip(&on_host)) {
-        compare(*id, bytes);
+    for found in [&found, &on_host] {
+        for (id, bytes) in results.iter().zip(found) {
+            compare(*id, bytes);
+        }
     }
     for (slot, id) in assignments {
         compare(*id, &slots[*slot as usize]);

@@ -19,6 +19,20 @@ interface Output {
   readonly copiedFrom: number | null;
 }
 
+/** What a run would use. */
+export interface Trial {
+  /** The numbers of a run. */
+  readonly words: Uint32Array<ArrayBuffer>;
+  /** The dims of the tape. */
+  readonly dims: Uint32Array<ArrayBuffer>;
+  /** Memory of each slot. */
+  readonly slots: readonly Memory[];
+  /** Whether runs write the memory of a slot: by an assignment, or as that of numbers. */
+  readonly isWritten: (slot: number) => boolean;
+  /** Uploads numbers of the caller. */
+  readonly transfer: () => void;
+}
+
 /** A program on a device. */
 export class ProgramCore {
   /** Memory of each result. */
@@ -148,6 +162,31 @@ export class ProgramCore {
         core.engine.copy(from, memory, memory.bytes);
       }
     });
+  }
+
+  /**
+   * What a run with these inputs and sizes would use, without being a run: later ones draw the random numbers and have the sizes that they have without it. `transfer` uploads the inputs
+   * when it is their turn. Throws 'invalid-argument', 'disposed' and 'device-lost'.
+   */
+  trial(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Trial {
+    this.check();
+    const { inputs, present, words: before } = this;
+    const slots: Memory[] = [];
+    try {
+      if (this.takeSizes(sizes)) this.areWordsWritten = false;
+      const { words } = this;
+      const dims = this.present.slice(0, this.tapeDims);
+      inputs.take(
+        feedOf,
+        ({ shape }) => this.sizesOf(shape),
+        (memory) => this.written.has(memory),
+        slots,
+      );
+      inputs.undraw();
+      return { words, dims, slots, isWritten: (slot) => this.written.has(slots[slot] as Memory) || this.owned.some(({ buffer }) => buffer === slots[slot]?.buffer), transfer: inputs.transfer(false) };
+    } finally {
+      [this.present, this.words] = [present, before];
+    }
   }
 
   /** The sizes of a shape in the latest run. */

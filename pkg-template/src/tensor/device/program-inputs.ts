@@ -122,6 +122,11 @@ export class ProgramInputs {
     }
   }
 
+  /** Gives back what `take` drew, so that the next run draws it. */
+  undraw(): void {
+    for (const draw of this.draws) draw.runs -= 1;
+  }
+
   /** Returns the uploads and copies of what was taken, to be made when it is the run's turn. */
   transfer(isImmediate: boolean): () => void {
     const { core, small, uploads, copies } = this;

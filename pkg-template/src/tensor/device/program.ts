@@ -16,6 +16,7 @@ import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
 import { inFormOf, type Group, type Results } from './results.js';
 import { StoredTensor } from './stored-tensor.js';
+import { verify, type KernelComparison } from './verify.js';
 
 /** Type and shape of an input of a program. */
 export interface Spec<D extends DType = any> {
@@ -118,6 +119,18 @@ export class Program<I extends Specs, R extends Results> {
   kernels(): { name: string; wgsl: string; dispatches: number }[] {
     this.core.check();
     return this.core.kernels();
+  }
+
+  /**
+   * Compares every kernel that a run with these inputs dispatches, in order: each runs on the GPU, and from the same numbers on the CPU. It shows where a kernel or a driver goes wrong. The
+   * two may differ by roundings: sums are added in other orders and elementary functions differ by a few units in the last place, which `maxUlps` has, relative to results near 0 by many.
+   *
+   * It changes no stored tensor, not by assignments either, nor outputs and random numbers of later runs. It takes as much memory as the program once more, and a round trip for each
+   * kernel. Rejects with 'gpu-unavailable' on the CPU, 'invalid-argument' as run() does, 'out-of-memory', 'disposed' and 'device-lost'.
+   */
+  async verify(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Promise<KernelComparison[]> {
+    const [inputs = {}, sizes] = args;
+    return verify(this.core, this.feeds('verify', inputs), sizes);
   }
 
   /** Frees the program's memory, its outputs included, after the runs so far. A second call does nothing. */

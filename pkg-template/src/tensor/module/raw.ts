@@ -45,6 +45,14 @@ export interface RawCompiledPlan {
    * and gives where the next one begins, or 0 after the last.
    */
   product(kernel: number): { run(frame: number, part: number): number } | undefined;
+  /** For each buffer of a kernel the code of its element type and, for values of the dims, the number of its elements; 0 where it is written with what the rounding of sums left. */
+  elements(kernel: number, dims: Uint32Array): Float64Array;
+  /** For each kernel of a plan for the GPU how many functions of `verifyModule` compute it, one after the other; 0 for one of `verifyKernel`. */
+  verifyFunctions(): Uint32Array;
+  /** A kernel without such functions: what a run with the words of its uniform leaves in its buffers, from what was there before. It outlives the plan. */
+  verifyKernel(kernel: number): { run(words: Uint32Array, buffers: readonly Uint8Array[]): Uint8Array[] } | undefined;
+  /** The kernels of a plan for the GPU as functions of a WebAssembly module, in order and in the form of `hostModule`. */
+  verifyModule(): Uint8Array;
   toString(): string;
   free(): void;
 }

@@ -70,7 +70,8 @@ fn key_of_f32(x: f32, flip: u32) -> u32 {
 fn f32_of_key(key: u32, flip: u32) -> f32 {
     let ordered = key ^ flip;
     let bits = select(0u - ordered, ordered ^ 0x80000000u, ordered >= 0x80000000u);
-    return bitcast<f32>(select(bits, 0x7fc00000u, key == 0xffffffffu));
+    let number = select(bits, 0x7fc00000u, key == 0xffffffffu);
+    return bitcast<f32>(select(number, select(0xff800000u, 0x7f800000u, flip != 0u), key == 0u));
 }
 
 fn place_of_f32(x: f32, position: u32, flip: u32) -> Place {

@@ -1,0 +1,63 @@
+//! Kernels of a plan for the GPU as code for the host, with which `Program.verify` compares what they compute.
+//!
+//! The WebAssembly back end takes most kernels. The host's loops of matrix products take no factors that are computed and no epilogue, so a
+//! product becomes rows: a sum along the depth for each element. Sorts and attention, which have loops or other operations on the host, are
+//! interpreted.
+
+use std::borrow::Cow;
+
+use residua_base::error::Result;
+use residua_ir::graph::Op as Real;
+
+use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows};
+use crate::scalar::{Op, Type};
+use crate::wasm;
+
+/// For each kernel of a plan how many functions compute it; none for one that is interpreted.
+pub fn functions(kernels: &[Kernel]) -> Vec<u32> {
+    kernels.iter().map(|kernel| generated(kernel).map_or(0, |parts| parts.len() as u32)).collect()
+}
+
+/// The bytes of a module with the functions of all kernels in order, as [`wasm::module`] describes them.
+///
+/// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
+pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+    let parts: Vec<Kernel> = kernels.iter().filter_map(generated).flat_map(Cow::into_owned).collect();
+    wasm::module(&parts)
+}
+
+/// Kernels with the same buffers and words that compute, one after the other, what a kernel computes. None if the WebAssembly back end does
+/// not take them, so that the kernel is to be interpreted: it has no rows whose valid points are not the first ones.
+pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
+    let rows = |products: &[Product]| products.iter().map(|product| rows_of(kernel, product)).collect();
+    let parts = match &kernel.body {
+        Body::Elements(_) | Body::Rows(_) | Body::Scan(_) => Cow::Borrowed(std::slice::from_ref(kernel)),
+        Body::Maps(maps) => {
+            maps.iter().map(|map| Kernel { body: Body::Elements(map.clone()), ..kernel.clone() }).collect()
+        }
+        Body::Product(product) => rows(std::slice::from_ref(product)),
+        Body::Products(products) | Body::Sequence(products) => rows(products),
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) => return None,
+    };
+    wasm::module(&parts).is_ok().then_some(parts)
+}
+
+/// A product of a kernel as rows. Axes of both forms are numbered alike: batch, row, column, depth.
+fn rows_of(kernel: &Kernel, product: &Product) -> Kernel {
+    let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
+    let mut graph = kernel.graph.clone();
+    let (term, combine) = match graph.ty(*left) {
+        Type::F32 => (graph.real(Real::Mul, &[*left, *right]), Combine::Sum),
+        _ => (graph.apply(Op::IntMul, &[*left, *right]), Combine::IntSum),
+    };
+    let sum = Fold { combine, operands: vec![term], merges_states: false, keeps_state: false };
+    let body = Body::Rows(Rows {
+        outer: batch.iter().chain([rows, columns]).copied().collect(),
+        row: vec![*depth],
+        valid: None,
+        folds: vec![sum],
+        elements: Vec::new(),
+        results: elements.clone(),
+    });
+    Kernel { graph, body, ..kernel.clone() }
+}

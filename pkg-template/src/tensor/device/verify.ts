@@ -1,0 +1,216 @@
+/**
+ * Compares the kernels of a program on the GPU with the same kernels on the CPU. Each dispatch is made on memory of its own and read before and after; the CPU computes
+ * from what was there before, by WebAssembly that is generated from the kernel that the WGSL comes from, or by an interpreter. So an error of one kernel does not spread to others.
+ */
+
+import { ResiduaError } from '../../arguments/errors.js';
+import { DTYPE_BYTES, DTYPE_CODE, type DType } from '../dtype.js';
+import { Accounts } from '../engine/accounts.js';
+import { CpuEngine } from '../engine/cpu/cpu-engine.js';
+import type { HostKernel } from '../engine/cpu/cpu-runner.js';
+import type { Memory } from '../engine/engine.js';
+import { isDispatch, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
+import { difference, type Difference } from '../memory/difference.js';
+import { Turns } from '../memory/turns.js';
+import type { ProgramInput } from './cell.js';
+import type { DeviceCore } from './core.js';
+import type { ProgramCore } from './program-core.js';
+import type { FeedValue } from './program-inputs.js';
+
+/** How far the results of a kernel on the GPU and on the CPU are apart. */
+export interface KernelComparison {
+  /** The kernel's name. */
+  readonly kernel: string;
+  /** The largest difference of two elements; Infinity where one of them is NaN or infinite and the other is not the same. */
+  readonly maxError: number;
+  /** The same in units in the last place of the element type; for integers the difference itself. */
+  readonly maxUlps: number;
+}
+
+const DTYPES = Object.keys(DTYPE_CODE) as DType[];
+
+/** Milliseconds of the CPU's work after which the page has a turn. */
+const TURN_MS = 12;
+
+/** The table of words that depend on dims, for runs with words of their own. */
+const NOTHING_VARIES = Uint32Array.of(0);
+
+/** An element type and a number of elements. */
+interface Elements {
+  readonly dtype: DType;
+  readonly count: number;
+}
+
+/** Compares all kernels that a run with these inputs and sizes dispatches, in order. Rejects as `Program.verify` says. */
+export async function verify(program: ProgramCore, feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Promise<KernelComparison[]> {
+  const { core } = program;
+  const { plan, kernels } = program.compiled;
+  const { engine } = core;
+  if (engine.backend !== 'gpu') throw new ResiduaError('gpu-unavailable', `${program.name}.verify: the program's device is on the CPU; takes a program of a device on a GPU, whose kernels it compares with the CPU`);
+  const { words, dims, slots, isWritten, transfer } = program.trial(feedOf, sizes);
+  // The plan may be freed while this waits.
+  const elements = plan.kernels.map((_, kernel) => elementsOf(core, plan, kernel, dims));
+  const host = new HostKernels(core, plan);
+  const owned: Memory[] = [];
+  const own = (bytes: number) => {
+    const memory = core.allocate({ what: `verify of ${program.name}`, bytes, purpose: 'program', isZeroed: true });
+    owned.push(memory);
+    return memory;
+  };
+  try {
+    const regions = program.compiled.regions.bytes.map(own);
+    const places = program.compiled.regions.ofPlace.map((region) => (region < 0 ? null : (regions[region] as Memory)));
+    // What is written stays as it is, and what a later run may write over is kept.
+    const bound = slots.map((memory, slot) => (isWritten(slot) ? own(memory.bytes) : memory));
+    const memoryOf = (place: number) => places[place] ?? (bound[plan.places[place]?.slot ?? 0] as Memory);
+    const copied = core.afterEarlier(() => {
+      transfer();
+      slots.forEach((from, slot) => {
+        const to = bound[slot] as Memory;
+        if (to !== from) engine.copy(from, to, from.bytes);
+      });
+    });
+    await Promise.all([copied, host.compile(), core.checkAllocated(owned)]);
+    const compared: KernelComparison[] = [];
+    for (const [k, step] of plan.steps.entries()) {
+      const ofStep = wordsOf(words, plan, k);
+      const [x, y, z] = ofStep as unknown as [number, number, number];
+      if (!isDispatch(step)) {
+        await core.afterEarlier(() => engine.copy(memoryOf(step.from), memoryOf(step.to), x));
+      } else if (x * y * z > 0) {
+        const used = [...new Set(placesOf(step))];
+        const read = (place: number) => ({ memory: memoryOf(place), bytes: memoryOf(place).bytes });
+        const runner = engine.runner({ ...plan, steps: [step], varying: NOTHING_VARIES }, kernels, places, ofStep);
+        // Nothing comes between the two reads and the dispatch.
+        const [before, after] = await core.afterEarlier(() => {
+          const before = engine.read(used.map(read));
+          runner.setWords(ofStep, dims);
+          runner.run(bound);
+          return Promise.all([before, engine.read(used.map(read))]);
+        });
+        runner.dispose();
+        const expected = await host.run(step, used, before, ofStep);
+        compared.push({ kernel: plan.kernels[step.kernel]?.name ?? '', ...largest(plan, step, used, elements[step.kernel] ?? [], after, expected) });
+      }
+    }
+    return compared;
+  } finally {
+    host.dispose();
+    for (const memory of owned) core.free(memory);
+  }
+}
+
+/** The element type and the number of elements of each buffer of a kernel. */
+function elementsOf({ instance }: DeviceCore, { raw }: Plan, kernel: number, dims: Uint32Array): Elements[] {
+  const pairs = instance.call(() => raw.elements(kernel, dims));
+  return Array.from({ length: pairs.length / 2 }, (_, k) => ({ dtype: DTYPES[pairs[2 * k] as number] as DType, count: pairs[2 * k + 1] as number }));
+}
+
+/** The numbers of a run that has one step of a plan alone. */
+function wordsOf(words: Uint32Array, { steps }: Plan, step: number): Uint32Array<ArrayBuffer> {
+  const uniforms = words.subarray(steps.length * STEP_WORDS);
+  const found = new Uint32Array(STEP_WORDS + uniforms.length);
+  found.set(words.subarray(step * STEP_WORDS, (step + 1) * STEP_WORDS));
+  found.set(uniforms, STEP_WORDS);
+  return found;
+}
+
+/** The largest differences over all buffers that a dispatch writes. */
+function largest(plan: Plan, { kernel, places }: Dispatch, used: readonly number[], elements: readonly Elements[], found: readonly Uint8Array<ArrayBuffer>[], expected: readonly Uint8Array<ArrayBuffer>[]): Difference {
+  const { bindings } = plan.kernels[kernel] as Plan['kernels'][number];
+  let [maxError, maxUlps] = [0, 0];
+  places.forEach((place, binding) => {
+    if (bindings[binding] !== 1) return;
+    const { dtype, count } = elements[binding] as Elements;
+    const at = used.indexOf(place);
+    const [a, b] = [found, expected].map((of) => (of[at] as Uint8Array<ArrayBuffer>).subarray(0, count * DTYPE_BYTES[dtype])) as [Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>];
+    const apart = difference(dtype, a, b);
+    [maxError, maxUlps] = [Math.max(maxError, apart.maxError), Math.max(maxUlps, apart.maxUlps)];
+  });
+  return { maxError, maxUlps };
+}
+
+/** The kernels of a plan for the GPU on the CPU. */
+class HostKernels {
+  private readonly engine: CpuEngine;
+  private readonly bytes: Uint8Array<ArrayBuffer>;
+  /** For each kernel, the numbers of its first function and of the one after its last. */
+  private readonly ranges: (readonly [first: number, end: number])[] = [];
+  private functions: Record<string, unknown> = {};
+  /** The kernels that are interpreted. */
+  private readonly interpreted = new Map<number, NonNullable<ReturnType<Plan['raw']['verifyKernel']>>>();
+  private readonly turns = new Turns();
+
+  constructor(
+    private readonly core: DeviceCore,
+    private readonly plan: Plan,
+  ) {
+    const { instance } = core;
+    this.engine = new CpuEngine(instance, new Accounts(), core.pending);
+    this.bytes = instance.call(() => plan.raw.verifyModule()) as Uint8Array<ArrayBuffer>;
+    let end = 0;
+    instance.call(() => plan.raw.verifyFunctions()).forEach((count, kernel) => {
+      this.ranges.push([end, (end += count)]);
+      const interpreted = count === 0 ? instance.call(() => plan.raw.verifyKernel(kernel)) : undefined;
+      if (interpreted !== undefined) this.interpreted.set(kernel, interpreted);
+    });
+  }
+
+  async compile(): Promise<void> {
+    const memory = this.core.instance.call((module) => module.wasmMemory());
+    this.functions = (await this.core.pending.wait(WebAssembly.instantiate(this.bytes, { env: { memory } }))).instance.exports;
+  }
+
+  /** What a dispatch leaves in the places that it uses, from what was there before. */
+  async run(step: Dispatch, used: readonly number[], before: readonly Uint8Array<ArrayBuffer>[], words: Uint32Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>[]> {
+    const { engine, plan } = this;
+    const interpreted = this.interpreted.get(step.kernel);
+    if (interpreted !== undefined) return this.interpret(interpreted, step, used, before, words);
+    const memories: Memory[] = [];
+    const places: (Memory | null)[] = plan.places.map(() => null);
+    try {
+      used.forEach((place, k) => {
+        const bytes = before[k] as Uint8Array<ArrayBuffer>;
+        const memory = engine.allocate({ what: 'verify', bytes: bytes.length, purpose: 'program' });
+        memories.push(memory);
+        places[place] = memory;
+        engine.write(memory, 0, bytes);
+      });
+      const [first, end] = this.ranges[step.kernel] as readonly [number, number];
+      for (let position = first; position < end; position++) await this.call(position, step, places, words);
+      return await engine.read(memories.map((memory) => ({ memory, bytes: memory.bytes })));
+    } finally {
+      for (const memory of memories) engine.free(memory);
+    }
+  }
+
+  private interpret(kernel: { run(words: Uint32Array, buffers: readonly Uint8Array[]): Uint8Array[] }, { places }: Dispatch, used: readonly number[], before: readonly Uint8Array<ArrayBuffer>[], words: Uint32Array): Uint8Array<ArrayBuffer>[] {
+    const [first, count] = [words[3] as number, words[4] as number];
+    const uniform = words.subarray(STEP_WORDS + first, STEP_WORDS + first + count);
+    const left = this.core.instance.call(() => kernel.run(uniform, places.map((place) => before[used.indexOf(place)] as Uint8Array)));
+    return used.map((place) => left[places.indexOf(place)] as Uint8Array<ArrayBuffer>);
+  }
+
+  /** Frees the memory of a run that did not end. */
+  dispose(): void {
+    if (this.core.instance.failure === null) this.engine.dispose();
+  }
+
+  private async call(position: number, { kernel, places: ofStep }: Dispatch, places: readonly (Memory | null)[], words: Uint32Array<ArrayBuffer>): Promise<void> {
+    const { engine, plan, turns } = this;
+    const generated = this.functions[String(position)] as HostKernel | undefined;
+    if (generated === undefined) throw new ResiduaError('internal', `kernel '${plan.kernels[kernel]?.name}' has no code for the CPU`);
+    const runner = engine.runner({ ...plan, steps: [{ kernel: 0, places: ofStep }] }, { list: [generated] }, places, words);
+    try {
+      runner.setWords(words);
+      const parts = runner.run([]);
+      for (let began = performance.now(); parts.next().done !== true; ) {
+        if (performance.now() - began < TURN_MS) continue;
+        await new Promise<void>((resolve) => turns.next(resolve));
+        began = performance.now();
+      }
+    } finally {
+      runner.dispose();
+    }
+  }
+}
