@@ -1,15 +1,15 @@
-/** What shows where a kernel or its use goes wrong: programs that are compared kernel by kernel with the CPU. */
-import { attention, crossEntropy, dim, grad, linear, Random, scalar, spec } from 'residua/tensor';
+/** What shows where a kernel or its use goes wrong: programs that are compared kernel by kernel with the CPU, and devices that check indices and numbers. */
+import { attention, crossEntropy, Device, dim, grad, linear, Random, scalar, spec } from 'residua/tensor';
 import { tensorDevice } from '../tensors/compare.js';
 import { fill } from '../tensors/numbers.js';
-import { onCpu, onGpu } from '../define.js';
+import { onCpu, onEach, onGpu } from '../define.js';
 
 const list = async (tensor) => [...(await tensor.data())];
 
 export const group = {
   id: 'tensor-verification',
-  title: 'Tensors: kernels compared',
-  about: 'Each kernel of a program on the GPU beside the same kernel on the CPU, from the same numbers.',
+  title: 'Tensors: verification and checks',
+  about: 'Each kernel of a program on the GPU beside the same kernel on the CPU, from the same numbers; indices out of range and numbers that are not finite, with the operation that they come from.',
   checks: [
     ...onGpu('every kernel of a program is compared with the CPU, at each size', async (check) => {
       const device = await tensorDevice(check);
@@ -102,6 +102,50 @@ export const group = {
       const device = await tensorDevice(check);
       const program = await device.compile({ x: spec('f32', [3]) }, ({ x }) => x.mul(2));
       check.match(await check.failureInWords(program.verify({ x: [1, 2, 3] })), /^gpu-unavailable:/);
+    }),
+
+    ...onEach('an index that is out of range rejects the next read, which names the operation', async (check) => {
+      const device = await tensorDevice(check, { checks: true });
+      const x = device.tensor([[1, 2], [3, 4], [5, 6]]);
+      const at = (...places) => device.tensor(places, [places.length], 'i32');
+      check.same(await list(x.indexSelect(at(-3, 2))), [1, 2, 5, 6]);
+      check.match(await check.failureInWords(x.indexSelect(at(0, 3)).data()), /^invalid-argument: data: indexSelect: .*axis 0 of \[3, 2\], which has 3$/);
+      check.same(await list(x), [1, 2, 3, 4, 5, 6], 'the read after that');
+      check.match(await check.failureInWords(x.gather(at(-3).reshape([1, 1]), 1).data()), /^invalid-argument: data: gather: .*axis 1 of \[3, 2\]/);
+      check.match(await check.failureInWords(x.indexAdd(at(7), device.tensor([[1, 1]])).data()), /^invalid-argument: data: indexAdd: /);
+
+      const n = dim('n', 8);
+      const program = await device.compile({ x: spec('f32', [n]), places: spec('i32', [2]) }, ({ x, places }) => x.indexSelect(places), { name: 'select' });
+      check.same(await list(program.run({ x: [1, 2, 3, 4], places: [3, -4] }, { n: 4 })), [4, 1]);
+      // Runs after the wrong one do not hide it.
+      program.run({ x: [1, 2, 3], places: [3, 0] }, { n: 3 });
+      program.run({ x: [1, 2, 3], places: [2, 0] }, { n: 3 });
+      check.match(await check.failureInWords(x.data()), /^invalid-argument: select: indexSelect: .*which has n$/);
+      check.same(await list(program.outputs), [3, 1]);
+    }),
+
+    ...onEach('a NaN or an infinity rejects the next read, which names the operation that made it', async (check) => {
+      const device = await tensorDevice(check, { checks: 'finite' });
+      const x = device.tensor([1, 0, 4]);
+      check.same(await list(x.sqrt()), [1, 0, 2]);
+      check.match(await check.failureInWords(x.add(0).log().mul(2).data()), /^non-finite: data: log gives a NaN or an infinity from finite numbers, in a tensor of f32 of shape \[3\]$/);
+      check.same(await list(x), [1, 0, 4], 'the read after that');
+      // An infinity on the way to finite results is none of one's mistakes.
+      check.same(await list(x.maskedFill(x.lte(2), -Infinity).softmax()), [0, 0, 1]);
+      const given = device.tensor([1, NaN]);
+      check.match(await check.failureInWords(given.mul(2).data()), /^non-finite: data: a result has a NaN or an infinity, as what it is computed from$/);
+
+      const weight = device.tensor([2]);
+      const program = await device.compile({ rate: scalar }, ({ rate }) => weight.assign(weight.div(rate)), { name: 'step' });
+      program.run({ rate: 0 });
+      check.match(await check.failureInWords(x.data()), /^non-finite: step: div gives /);
+      check.equal(await weight.item(), Infinity, 'a stored tensor is read as it is');
+    }),
+
+    ...onEach('without checks an index that is out of range reads 0', async (check) => {
+      const device = await tensorDevice(check);
+      check.same(await list(device.tensor([1, 2]).indexSelect(device.tensor([5, 1], [2], 'i32'))), [0, 2]);
+      check.match(await check.failureInWords(Device.create({ checks: 'all' })), /^invalid-argument: Device.create: checks: /);
     }),
   ],
 };

@@ -11,6 +11,7 @@ import { checkShape, termsOf, type Dim } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { Body } from './body.js';
 import { Cell, ProgramInput } from './cell.js';
+import { checksOf } from './checks.js';
 import { compileTape } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramCore } from './program-core.js';
@@ -48,7 +49,9 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   core.check();
   const inputs = programInputs(specs);
   const given = Object.fromEntries(inputs.map((input) => [input.name, Tensor.make(inputNode(input.dtype, input.shape, input))]));
-  const { result, nodes: resultNodes, assignments } = Body.record(core, () => (body as (inputs: object) => unknown)(given));
+  const recorded = Body.record(core, () => (body as (inputs: object) => unknown)(given));
+  const { result, nodes: resultNodes } = recorded;
+  const assignments = checksOf(core)?.with(name, resultNodes, recorded.assignments) ?? recorded.assignments;
   const tape = writeTape(resultNodes, assignments);
   checkSources(core, tape, inputs);
   const aborted = abortion(signal);

@@ -36,14 +36,17 @@ export class DeviceCore {
   readonly queue: WorkQueue;
   /** Resolves when everything on the device is gone. */
   readonly lost: Promise<Loss>;
+  /** Whether operations are checked, and numbers as well. */
+  readonly checks: boolean | 'finite';
   private disposed = false;
 
   /** @param gpu where it computes; null for the CPU */
   constructor(
     readonly instance: TensorInstance,
     readonly gpu: GPUDevice | null,
-    options: { readonly isTimed: boolean; readonly sliceMs: number },
+    options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite' },
   ) {
+    this.checks = options.checks;
     const turns = new Turns();
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
     this.engine = gpu === null ? new CpuEngine(instance, this.accounts, this.pending) : new GpuEngine(gpu, this.accounts, this.pending, turns, options);

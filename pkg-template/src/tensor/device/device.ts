@@ -46,6 +46,12 @@ export interface DeviceOptions {
    * `GpuContext.default()` has too.
    */
   share?: GpuContext | GPUDevice;
+  /**
+   * For development. true: an index that is out of range rejects the next read of the device with 'invalid-argument', which names the operation; without it such an index reads 0 and
+   * writes nothing. 'finite': so does a NaN or an infinity in a result or in what is assigned, with 'non-finite' and the first operation that makes one from finite numbers. Programs take
+   * more kernels then. What derivatives compute is checked by their results alone. Default false.
+   */
+  checks?: boolean | 'finite';
   /** Times every kernel, for `stats().kernels`, where the GPU has timestamps. Each dispatch then has a pass of its own. Default false. */
   profile?: boolean;
   /**
@@ -58,7 +64,7 @@ export interface DeviceOptions {
 /** Element types of the words and the scales of quantised weights. */
 const PLANES = ['u32', 'f16'] as const;
 
-const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, profile: true, sliceMs: true };
+const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, checks: true, profile: true, sliceMs: true };
 
 /** What a GPU has. */
 export interface DeviceFeatures {
@@ -100,13 +106,14 @@ export class Device {
   /** Makes a device, and loads the WebAssembly module where needed. Rejects with 'gpu-unavailable', 'invalid-argument', 'not-initialized'. */
   static async create(options: DeviceOptions = {}): Promise<Device> {
     checkOptions('Device.create: options', options, DEVICE_OPTIONS);
-    const { backend = 'auto', share, profile = false, sliceMs = 12 } = options;
+    const { backend = 'auto', share, checks = false, profile = false, sliceMs = 12 } = options;
     if (backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') throw invalidArgument('Device.create: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
+    if (checks !== 'finite' && typeof checks !== 'boolean') throw invalidArgument('Device.create: checks', describe(checks), "true, false or 'finite'");
     checkFlag('Device.create: profile', profile);
     checkFinite('Device.create: sliceMs', sliceMs, 0);
     if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
     const [instance, { gpu, reason }] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
-    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs }), reason);
+    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks }), reason);
   }
 
   /** Returns the shared device. It is made at first use, and again after a loss or dispose(). */

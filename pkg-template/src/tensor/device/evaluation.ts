@@ -7,6 +7,7 @@ import type { Node } from '../recipe/node.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
 import { knownSizes } from '../size.js';
 import { Cell } from './cell.js';
+import { checksOf } from './checks.js';
 import { CompiledTapes, type Compiled } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { isRandomSource, KEY_WORDS, writeKey } from './random-key.js';
@@ -31,7 +32,7 @@ export class Evaluations {
   run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>): Promise<T> {
     const { core } = this;
     for (const node of results) knownSizes(what, node.shape);
-    const tape = writeTape(results, assignments);
+    const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments);
     checkSources(what, core, tape);
     const known = this.tapes.get(tape.tape);
     const isReady = !(known instanceof Promise);

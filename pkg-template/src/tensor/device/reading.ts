@@ -5,12 +5,14 @@ import type { Memory } from '../engine/engine.js';
 import { decode } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { Cell } from './cell.js';
+import { checksOf } from './checks.js';
 import type { DeviceCore } from './core.js';
 import { evaluationsOf, nodeBytes } from './evaluation.js';
 
 /** Reads nodes on a device in one round trip. Stored ones are read with what they hold at the call, or when what is computed is. */
 export async function readNodes(core: DeviceCore, what: string, nodes: readonly Node[]): Promise<DataOf[DType][]> {
   core.check();
+  const checks = checksOf(core);
   const computed = nodes.filter(({ source }) => !(source instanceof Cell));
   for (const { source } of nodes) if (source instanceof Cell) source.check(what);
   const read = async (results: readonly Memory[]) => {
@@ -19,8 +21,9 @@ export async function readNodes(core: DeviceCore, what: string, nodes: readonly 
       const memory = node.source instanceof Cell ? node.source.memory : (results[next++] as Memory);
       return { memory, bytes: nodeBytes(node) };
     });
-    const bytes = await core.engine.read(parts);
+    const bytes = await core.engine.read(checks === null ? parts : [...parts, checks.part]);
     await core.checkAllocated(parts.map(({ memory }) => memory));
+    checks?.report(bytes.pop() as Uint8Array<ArrayBuffer>);
     return bytes;
   };
   const bytes =
