@@ -93,3 +93,38 @@ fn a_sum_with_a_residual_is_written_by_its_product_and_read_by_all() {
     assert_eq!(plan.steps.len(), 7, "{plan}");
     assert!(plan.kernels.iter().all(|kernel| kernel.buffers.len() <= 4), "{plan}");
 }
+
+#[test]
+fn a_layer_with_bias_and_activation_is_one_product() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[6, 9]));
+    let w = expr.input(1, DType::F32, &shape(&[5, 9]));
+    let bias = expr.input(2, DType::F32, &shape(&[5]));
+    let transposed = expr.transpose(w);
+    let product = expr.matmul(x, transposed, DType::F32);
+    let sum = expr.elementwise(E::Add, &[product, bias]);
+    let zero = expr.constant(0.0, DType::F32);
+    let activated = expr.elementwise(E::Maximum, &[sum, zero]);
+    let plan = check(expr, &[activated], &[numbers(54, 1), numbers(45, 2), numbers(5, 3)], &[]);
+    assert_eq!(names(&plan), ["product_maximum_add"]);
+}
+
+#[test]
+fn batched_products_broadcast() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[2, 1, 3, 4]));
+    let y = expr.input(1, DType::F32, &shape(&[5, 4, 1]));
+    let product = expr.matmul(x, y, DType::F32);
+    check(expr, &[product], &[numbers(24, 1), numbers(20, 2)], &[]);
+}
+
+#[test]
+fn a_transposed_factor_is_read_in_place() {
+    let mut expr = Expr::default();
+    let (x, y) = (expr.input(0, DType::F32, &shape(&[6, 5])), expr.input(1, DType::F32, &shape(&[6, 4])));
+    let sine = expr.elementwise(E::Sin, &[x]);
+    let transposed = expr.transpose(sine);
+    let product = expr.matmul(transposed, y, DType::F32);
+    let plan = check(expr, &[product, sine], &[numbers(30, 1), numbers(24, 2)], &[]);
+    assert_eq!(plan.steps.len(), 2, "{plan}");
+}
