@@ -56,7 +56,6 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
         // What nobody reads later is free for the kernels after this one.
         for (memory, place) in built.memories.iter().zip(&of_step) {
             if let Place::Temporary { bytes } = plan.places[*place as usize]
-                && is_temporary(memory)
                 && last_use.get(memory) == Some(&step)
             {
                 free.push((bytes, *place));
@@ -149,8 +148,13 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),
         Body::Attention(attention) => {
+            // A kernel for few queries never has more.
+            let queries = match kernel.bound(attention.queries) {
+                Some(most) => count(&[attention.queries]).min(u64::from(most)),
+                None => count(&[attention.queries]),
+            };
             let blocks = count(&[attention.keys]).div_ceil(u64::from(Attention::BLOCK)).max(1);
-            count(&attention.batch) * count(&[attention.queries]) * blocks * u64::from(attention.width)
+            count(&attention.batch) * queries * blocks * u64::from(attention.width)
         }
     }
 }
@@ -158,9 +162,4 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
 /// Bytes that a tensor has in memory with the largest dims.
 fn most_bytes(expr: &Expr, id: TensorId, most_dims: &[u32]) -> u64 {
     padded(expr.count(id).at(most_dims).max(0) as u64, memory_dtype(expr, id).bytes())
-}
-
-/// Elements that a buffer of a kernel may have at most, from the sizes of what writes it: used for scratch memory alone.
-fn is_temporary(memory: &Memory) -> bool {
-    matches!(memory, Memory::Tensor(_) | Memory::Scratch(_))
 }
