@@ -89,6 +89,15 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
             copies.push((*value, *slot));
             continue;
         };
+        // Loops of the host write one place.
+        let is_elsewhere = results.contains(value)
+            || work.read_elsewhere[value.0 as usize]
+            || assignments.iter().any(|(other, same)| same == value && other != slot);
+        let is_loop = matches!(groups.groups[writer], Group::Product { .. } | Group::Sort { .. });
+        if target.is_host && is_loop && is_elsewhere {
+            copies.push((*value, *slot));
+            continue;
+        }
         work.in_place.push((*slot, *value));
         let others = readers.iter().copied().filter(|reader| *reader != writer);
         let waits = others.clone().any(|reader| waits_for(count, &|group| before[group].clone(), reader, writer));

@@ -380,6 +380,18 @@ fn concatenations_of_many_parts_and_gathers_agree() {
 }
 
 #[test]
+fn a_product_is_a_result_and_an_assignment() {
+    let mut expr = Expr::default();
+    let (x, y) = (expr.input(0, DType::F32, &shape(&[3, 5])), expr.input(1, DType::F32, &shape(&[5, 4])));
+    expr.input(2, DType::F32, &shape(&[3, 4]));
+    expr.input(3, DType::F32, &shape(&[3, 4]));
+    let product = expr.matmul(x, y, DType::F32);
+    let inputs = [numbers(15, 1), numbers(20, 2), numbers(12, 3), numbers(12, 4)];
+    check_assigned(expr.clone(), &[product], &[(2, product)], &inputs, &[]);
+    check_assigned(expr, &[], &[(2, product), (3, product)], &inputs, &[]);
+}
+
+#[test]
 fn a_bias_is_updated_where_its_gradient_is_summed() {
     let mut expr = Expr::default();
     let (x, bias) = (expr.input(0, DType::F32, &shape(&[6, 5])), expr.input(1, DType::F32, &shape(&[5])));
