@@ -102,6 +102,26 @@ export const group = {
       check.same(device.stats().pipelines, before.pipelines, 'pipelines after other sizes');
     }),
 
+    ...onEach('a run that is refused leaves nothing for the next one', async (check) => {
+      const device = await tensorDevice(check);
+      const n = dim('n', 8);
+      const p = await program(check, device, { x: spec('f32', [n]) }, ({ x }) => ({ twice: x.mul(2), sum: x.sum() }));
+      check.same(await list(p.run({ x: [1, 2, 3, 4] }, { n: 4 }).twice), [2, 4, 6, 8]);
+      check.match(await check.failureInWords(() => p.run({ x: [1, 2, 3] }, { n: 8 })), /^invalid-argument: /);
+      const { twice, sum } = p.run({ x: [1, 2, 3, 4, 5, 6, 7, 8] }, { n: 8 });
+      check.same([await list(twice), await list(sum)], [[2, 4, 6, 8, 10, 12, 14, 16], [36]]);
+    }),
+
+    ...onEach('numbers of other sizes replace all that a stored tensor left in a small input', async (check) => {
+      const device = await tensorDevice(check);
+      const n = dim('n', 8);
+      const p = await program(check, device, { x: spec('f32', [n]) }, ({ x }) => x.add(1));
+      p.run({ x: [1, 2, 3, 4, 5, 6, 7, 8] }, { n: 8 });
+      check.same(await list(p.run({ x: p.outputs }, { n: 8 })), [3, 4, 5, 6, 7, 8, 9, 10]);
+      check.same(await list(p.run({ x: [1, 2, 3, 4] }, { n: 4 })), [2, 3, 4, 5]);
+      check.same(await list(p.run({ x: [1, 2, 3, 4, 0, 0, 0, 0] }, { n: 8 })), [2, 3, 4, 5, 1, 1, 1, 1]);
+    }),
+
     ...onEach('products of one left factor give what each gives alone', async (check) => {
       const device = await tensorDevice(check);
       const n = dim('n', 40);

@@ -136,7 +136,8 @@ export class ProgramCore {
   run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): void {
     this.check();
     const { core, inputs, runner, slots } = this;
-    const areSizesNew = this.takeSizes(sizes);
+    // Inputs may be refused: the words of these sizes then stay to be written.
+    if (this.takeSizes(sizes)) this.areWordsWritten = false;
     inputs.take(
       feedOf,
       ({ shape }) => this.sizesOf(shape),
@@ -148,7 +149,7 @@ export class ProgramCore {
     const bound = isImmediate ? slots : [...slots];
     const { words } = this;
     const dims = this.present.slice(0, this.tapeDims);
-    const isWritten = this.areWordsWritten && !areSizesNew;
+    const isWritten = this.areWordsWritten;
     this.areWordsWritten = true;
     const { results, places, compiled } = this;
     core.queue.push(function* () {

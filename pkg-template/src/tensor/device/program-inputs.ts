@@ -179,8 +179,11 @@ export class ProgramInputs {
     if (start !== undefined) {
       const end = start + count * DTYPE_BYTES[input.dtype];
       encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, end));
-      // All of them differ from what is there.
-      if (this.overwritten.delete(slot)) for (let place = start; place < end; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
+      if (this.overwritten.delete(slot)) {
+        // All of them differ from what is there, those beyond the present sizes too: later runs may have larger ones.
+        const last = start + largestBytes(this.inputs[slot] as Node);
+        for (let place = start; place < last; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
+      }
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
     }
