@@ -284,7 +284,7 @@ export class Tensor<D extends DType = any> {
    * types other than f32 and f16.
    */
   quantile(q: number | readonly number[], axis?: Axis, options?: Keep): Tensor<D> { return Tensor.make(sorting.quantile('quantile', this.node, q, axis, options)); }
-  /** The middle of the numbers along an axis, or of all; between two their mean. As {@link quantile} of 0.5. */
+  /** The middle of the numbers along an axis, or of all; between two their mean. As quantile() of 0.5. */
   median(axis?: Axis, options?: Keep): Tensor<D> { return Tensor.make(sorting.quantile('median', this.node, 0.5, axis, options)); }
 
   // Along one axis, the last unless told.
@@ -304,7 +304,7 @@ export class Tensor<D extends DType = any> {
 
   /** In ascending order, or `descending`. Equal elements keep their order, for which −0 equals 0; NaN comes last. */
   sort(axis: Axis = -1, options?: sorting.SortOptions): Tensor<D> { return Tensor.make(sorting.sort(this.node, axis, options)); }
-  /** The places along the axis of what {@link sort} gives. */
+  /** The places along the axis of what sort() gives. */
   argsort(axis: Axis = -1, options?: sorting.SortOptions): Tensor<'i32'> { return Tensor.make(sorting.argsort(this.node, axis, options)); }
   /**
    * The `k` largest along an axis, or with `smallest` the smallest, the most extreme first, and their places. Of equal elements those that come

@@ -146,6 +146,17 @@ export const group = {
       check.same([...right], wanted.map((each) => sorted.filter((other) => !isBefore(each, other)).length), 'on the right of equals');
     }),
 
+    ...onEach('quantiles beside infinities are numbers', async (check) => {
+      const device = await tensorDevice(check);
+      const n = dim('n', 4);
+      const program = await device.compile({ x: spec('f32', [n]) }, ({ x }) => x.median());
+      check.defer(() => program.dispose());
+      for (const [values, expected] of [[[1, 2, Infinity], 2], [[Infinity], Infinity], [[Infinity, Infinity], Infinity], [[-Infinity, -Infinity, 0, 1], -Infinity]]) {
+        const [known, told] = [await device.tensor(values).median().item(), await program.run({ x: values }, { n: values.length }).item()];
+        check.same([known, told], [expected, expected], `the median of ${values}`);
+      }
+    }),
+
     ...onEach('quantiles and medians are those of NumPy', async (check) => {
       const device = await tensorDevice(check);
       const cases = QUANTILES.flatMap(({ shape, axis, q, values, quantile, median }, k) => {

@@ -109,6 +109,7 @@ export const group = {
       const x = device.tensor([[1, 2], [3, 4], [5, 6]]);
       const at = (...places) => device.tensor(places, [places.length], 'i32');
       check.same(await list(x.indexSelect(at(-3, 2))), [1, 2, 5, 6]);
+      check.same(await list(device.tensor([1, 2, 3, 4, 5]).searchSorted(device.tensor([9, 0, 3]))), [5, 0, 2], 'a bisection reads no place beyond the end');
       check.match(await check.failureInWords(x.indexSelect(at(0, 3)).data()), /^invalid-argument: data: indexSelect: .*axis 0 of \[3, 2\], which has 3$/);
       check.same(await list(x), [1, 2, 3, 4, 5, 6], 'the read after that');
       check.match(await check.failureInWords(x.gather(at(-3).reshape([1, 1]), 1).data()), /^invalid-argument: data: gather: .*axis 1 of \[3, 2\]/);

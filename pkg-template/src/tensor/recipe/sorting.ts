@@ -127,7 +127,9 @@ export function searchSorted(x: Node, values: Node, side: unknown): Node {
   let found = constantNode(0, 'u32', values.shape);
   for (let step = 31 - Math.clz32(largest(size)); step >= 0; step--) {
     const next = apply('add', [found, 2 ** step]);
-    const before = new Node('gather', 'u32', values.shape, [sorted, apply('sub', [next, 1])], [0]);
+    // Places beyond the end are not counted, and are not read either.
+    const place = apply('sub', [apply('minimum', [next, apply('maximum', [count, 1])]), 1]);
+    const before = new Node('gather', 'u32', values.shape, [sorted, place], [0]);
     const isBefore = apply(side === 'left' ? 'lt' : 'lte', [before, wanted]);
     found = where(apply('and', [isBefore, apply('lte', [next, count])]), next, found);
   }
@@ -163,7 +165,8 @@ function between(x: Node, places: Node, axis: number, size: Size, share: number)
     const shape = x.shape.map((each, k) => (k === axis ? 1 : each));
     return at(x, new Node('gather', 'i32', shape, [places, reshaped(place, [1])], [axis]), axis);
   };
-  const last = apply('sub', [sizeNode(size, 'u32'), 1]);
+  // Of nothing there is no last place; the result is then NaN whatever stands at 0.
+  const last = apply('sub', [apply('maximum', [sizeNode(size, 'u32'), 1]), 1]);
   const most = one(last);
   const orNaN = (value: Node): Node => where(test('isNaN', most), most, value);
   if (typeof size === 'number') {
@@ -186,6 +189,13 @@ function between(x: Node, places: Node, axis: number, size: Size, share: number)
 /** Between two numbers, from the nearer one. */
 function mean(a: Node, b: Node, distance: number | Node): Node {
   const difference = apply('sub', [b, a]);
+  // Two equal infinities have no difference, and an infinity times no distance is NaN.
+  const areEqual = test('isNaN', difference);
+  const isFirst = typeof distance === 'number' ? areEqual : apply('or', [areEqual, apply('eq', [distance, 0])]);
+  return where(isFirst, a, interpolated(a, b, difference, distance));
+}
+
+function interpolated(a: Node, b: Node, difference: Node, distance: number | Node): Node {
   const rest = typeof distance === 'number' ? 1 - distance : apply('sub', [1, distance]);
   const fromFirst = apply('add', [a, apply('mul', [difference, distance])]);
   const fromSecond = apply('sub', [b, apply('mul', [difference, rest])]);
