@@ -61,7 +61,9 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
     const compiled = await Promise.race([work, aborted.promise]);
     core.check();
     made = new ProgramCore(core, name, tape, compiled, dimsOf(tape, inputs), resultNodes, assignments);
-    await core.checkAllocated(made.memories);
+    // Stored tensors that were made just before may have been refused their memory, too.
+    const stored = tape.inputs.flatMap(({ source }) => (source instanceof Cell ? [source.memory] : []));
+    await core.checkAllocated([...made.memories, ...stored]);
   } catch (error) {
     if (made !== null) made.dispose();
     // A plan that is finished after an abort is freed as well.

@@ -243,11 +243,16 @@ export class Device {
     if (source.length !== count) throw invalidArgument('quantized: bytes', `${source.length} bytes`, `${count}: the shape is ${shapeText(matrix)} of ${type}`);
     const planes = [new Uint32Array(elementCount(sizes[0])), new Uint16Array(elementCount(sizes[1]))] as const;
     splitBlocks(type, source, ...planes);
-    const memories = planes.map((plane, k) => {
-      const memory = this.allocate('quantised weights', PLANES[k] as DType, sizes[k] as readonly number[], {});
-      this.core.engine.write(memory, 0, wholeWords(new Uint8Array(plane.buffer)));
-      return memory;
-    });
+    const memories: Memory[] = [];
+    try {
+      planes.forEach((plane, k) => {
+        memories.push(this.allocate('quantised weights', PLANES[k] as DType, sizes[k] as readonly number[], {}));
+        this.core.engine.write(memories[k] as Memory, 0, wholeWords(new Uint8Array(plane.buffer)));
+      });
+    } catch (error) {
+      for (const memory of memories) this.core.free(memory);
+      throw error;
+    }
     return this.quantizedTensor(type, matrix, sizes, memories);
   }
 

@@ -60,11 +60,14 @@ export class Load implements ReaderHost {
   private readonly core: DeviceCore;
   /** What has memory of this load, by one of its cells. */
   private readonly owned = new Map<Cell, { dispose(): void }>();
+  /** All memory that was asked for, the scales of quantised matrices too. */
+  private readonly allocated: Cell[] = [];
   private readonly turns = new Turns();
   private turnStart = performance.now();
   private inFlight = 0;
   private total: number;
-  private loaded = 0;
+  /** Whether the caller was told that everything is there. */
+  private isEndTold = false;
 
   constructor(
     /** The name of the function, in messages. */
@@ -98,7 +101,7 @@ export class Load implements ReaderHost {
   }
 
   progress(loaded: number): void {
-    this.loaded = loaded;
+    this.isEndTold = this.total > 0 && loaded >= this.total;
     this.options.onProgress?.(loaded, this.total === 0 ? 0 : Math.max(loaded, this.total));
   }
 
@@ -122,6 +125,7 @@ export class Load implements ReaderHost {
     const memory = core.allocate({ what: `${this.call}: tensor ${describe(name)}, ${dtype} ${shapeText(sizes)}`, bytes, purpose: 'tensor' });
     const cell = new Cell(core, dtype, Object.freeze([...sizes]), memory, 'tensor');
     this.owned.set(cell, { dispose: () => core.free(memory) });
+    this.allocated.push(cell);
     if (bytes >= LARGE_BYTES) await this.checkAllocated([cell]);
     return cell;
   }
@@ -180,8 +184,9 @@ export class Load implements ReaderHost {
 
   /** Waits until it is known that there was memory for everything. */
   async finish(): Promise<void> {
-    await this.checkAllocated([...this.owned.keys()]);
-    if (this.loaded < this.total) this.progress(this.total);
+    await this.checkAllocated(this.allocated);
+    // The size may have become known after the last bytes came.
+    if (!this.isEndTold && this.total > 0) this.progress(this.total);
   }
 
   /** Frees everything. */

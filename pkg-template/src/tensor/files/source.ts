@@ -85,7 +85,8 @@ function ofMemory(bytes: Uint8Array<ArrayBuffer>): ByteSource {
     expectedSize: size,
     async next() {
       const from = at;
-      // A buffer that was transferred has no bytes any more.
+      // A buffer that was transferred has no bytes any more, and no part of it can be taken.
+      if (bytes.byteLength === 0) return null;
       const piece = bytes.subarray(from, from + PIECE_BYTES);
       at += piece.length;
       return piece.length === 0 ? null : piece;
