@@ -17,7 +17,8 @@ for (const name of pages) {
     const complaints = [];
     listen(page, complaints);
     try {
-      await page.goto(new URL(name, url).href, { waitUntil: 'networkidle0' });
+      // Some pages compile kernels before they are idle.
+      await page.goto(new URL(name, url).href, { waitUntil: 'networkidle0', timeout: 90_000 });
       assert.deepEqual(complaints, []);
     } finally {
       await page.close();
