@@ -57,7 +57,7 @@ export const group = {
       check.ok(schur < 0.75 * pcg, `${schur} iterations on the complement, ${pcg} on the whole`);
       check.same(runs[2].x, runs[0].x);
       check.same(runs[2].history.map(({ cost }) => cost), runs[0].history.map(({ cost }) => cost));
-    }),
+    }, { long: true }),
 
     ...onGpu("'auto' eliminates points where there are many, and not otherwise", async (check) => {
       const many = road({ points: 400 });

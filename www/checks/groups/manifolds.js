@@ -64,7 +64,7 @@ export const group = {
         check.equal(runs[1].termination, runs[0].termination, parts[0]);
         check.close(runs[1].cost, runs[0].cost, { within: 1e-6 * runs[0].cost, because: 'the same numbers but for their exponents' }, 'the cost');
       }
-    }),
+    }, { long: true }),
 
     ...onEach('L-BFGS averages rotations as Levenberg-Marquardt does', async (check) => {
       const [rounding, gradientTolerance] = [roundingOf(check.backend), toleranceOf(check.backend)];
@@ -163,7 +163,7 @@ export const group = {
       const [first, again] = runs.map(({ lbfgs }) => lbfgs);
       check.same(first, again);
       check.ok(first.iterations === 25 && first.finalCost < 0.2 * first.costs[0], `25 iterations, and less than a fifth of the cost is left: ${first.costs}`);
-    }),
+    }, { long: true }),
 
     ...onCpu('a block without a nearest point on its manifold is refused', async (check) => {
       const problem = new Problem();

@@ -257,7 +257,7 @@ export const group = {
       }
       check.ok(losses[0].at(-1) < 0.9 * losses[0][0], `the loss falls from ${losses[0][0]} to ${losses[0].at(-1)}`);
       losses[0].forEach((loss, i) => check.close(loss, losses[1][i], { within: 1e-4, because: 'both engines train alike' }, `the loss of step ${i}`));
-    }),
+    }, { long: true }),
 
     ...onEach('runs leave the figures of memory as they were, and dispose takes them back to the start', async (check) => {
       const device = await tensorDevice(check);
