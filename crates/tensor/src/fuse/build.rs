@@ -16,6 +16,13 @@ pub struct Built {
     pub memories: Vec<Memory>,
 }
 
+impl Built {
+    /// Whether none of these tensors is read from memory: each is read where it is computed. Asked of kernels that write nothing.
+    pub fn reads_in_place(&self, members: &[TensorId]) -> bool {
+        !self.memories.iter().any(|memory| members.iter().any(|member| *memory == Memory::Tensor(*member)))
+    }
+}
+
 /// Where a tensor is written.
 pub type Destinations<'a> = &'a dyn Fn(TensorId) -> Vec<Memory>;
 

@@ -9,7 +9,7 @@ use super::group::{is_packed, points};
 use crate::expr::{Expr, Op, TensorId};
 use crate::kernel::{Body, Elements, Extent, Kernel};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
+use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar};
 use crate::size::Size;
 
@@ -118,5 +118,5 @@ fn flat(rank: usize, place: Id) -> Index {
 pub fn elements_read_each_other_in_place(expr: &Expr, stored: &[bool], roots: &[TensorId]) -> Result<bool> {
     let nowhere = |_: TensorId| Vec::new();
     let built = elements_of(expr, stored, roots, &nowhere, false)?;
-    Ok(!built.memories.iter().any(|memory| roots.iter().any(|root| *memory == Memory::Tensor(*root))))
+    Ok(built.reads_in_place(roots))
 }

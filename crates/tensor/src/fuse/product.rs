@@ -8,7 +8,7 @@ use super::build::{
 use crate::expr::{Expr, TensorId};
 use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
+use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Type};
 
 /// The kernel of a product and of elementwise operations on its result.
@@ -103,8 +103,5 @@ pub fn product_reads_itself_in_place(
 ) -> Result<bool> {
     let nowhere = |_: TensorId| Vec::new();
     let built = self::product(expr, stored, product, elements, &nowhere)?;
-    let is_member = |memory: &Memory| {
-        *memory == Memory::Tensor(product) || elements.iter().any(|member| *memory == Memory::Tensor(*member))
-    };
-    Ok(!built.memories.iter().any(is_member))
+    Ok(built.reads_in_place(&[elements, &[product]].concat()))
 }

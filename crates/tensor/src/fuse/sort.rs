@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId};
 use crate::kernel::{Body, DigitCounts, DigitSort, Kernel, Sort};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
+use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar, Type};
 use crate::size::Size;
 
@@ -200,8 +200,5 @@ pub fn reads_itself_in_place(
 ) -> Result<bool> {
     let nowhere = |_: TensorId| Vec::new();
     let built = self::sort(expr, stored, sort, elements, &nowhere, most_dims)?;
-    let is_member = |memory: &Memory| {
-        *memory == Memory::Tensor(sort) || elements.iter().any(|member| *memory == Memory::Tensor(*member))
-    };
-    Ok(!built.memories.iter().any(is_member))
+    Ok(built.reads_in_place(&[elements, &[sort]].concat()))
 }
