@@ -1,5 +1,7 @@
 //! Equal operations on equal operands are one: derivatives and formulas compute many things twice.
 
+use std::mem::{Discriminant, discriminant};
+
 use rustc_hash::FxHashMap;
 
 use crate::expr::{Expr, Op, Tensor, TensorId};
@@ -17,13 +19,13 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
     }
     let mut result = Expr::default();
     let mut places: Vec<TensorId> = vec![TensorId(0); expr.nodes.len()];
-    let mut known: FxHashMap<(u8, Vec<TensorId>), Vec<TensorId>> = FxHashMap::default();
+    let mut known: FxHashMap<(Discriminant<Op>, Vec<TensorId>), Vec<TensorId>> = FxHashMap::default();
     for (place, tensor) in expr.nodes.iter().enumerate().filter(|(place, _)| used[*place]) {
         let operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).collect();
-        let candidates = known.entry((kind(&tensor.op), operands.clone())).or_default();
+        let candidates = known.entry((discriminant(&tensor.op), operands.clone())).or_default();
         let is_same = |id: &&TensorId| {
             let other = result.tensor(**id);
-            other.op == tensor.op && other.dtype == tensor.dtype && other.shape == tensor.shape
+            are_equal(&other.op, &tensor.op) && other.dtype == tensor.dtype && other.shape == tensor.shape
         };
         places[place] = match candidates.iter().find(is_same) {
             Some(id) => *id,
@@ -38,37 +40,32 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
     (result, roots)
 }
 
-/// A number by which operations are told apart before they are compared.
-fn kind(op: &Op) -> u8 {
-    match op {
-        Op::Input(_) => 0,
-        Op::Constant(_) => 1,
-        Op::Extent(_) => 2,
-        Op::Iota(_) => 3,
-        Op::RandomBits(_) => 4,
-        Op::Elementwise(op) => 32 + *op as u8,
-        Op::Reshape => 6,
-        Op::Expand => 7,
-        Op::Permute(_) => 8,
-        Op::Slice { .. } => 9,
-        Op::Pad { .. } => 10,
-        Op::Concat(_) => 11,
-        Op::Windows { .. } => 12,
-        Op::Gather(_) => 13,
-        Op::GatherElements(_) => 14,
-        Op::Reduce(..) => 15,
-        Op::Scan { .. } => 16,
-        Op::Fold { .. } => 17,
-        Op::ScanBy { .. } => 18,
-        Op::MatMul => 19,
-        Op::Scatter(..) => 20,
-        Op::IndexPut(..) => 21,
-        Op::Gradient => 22,
-        Op::Argsort { .. } => 23,
-        Op::SetSlice { .. } => 26,
-        Op::Attention(_) => 25,
-        Op::Dequantize(_) => 27,
-        Op::DigitCounts(_) => 24,
-        Op::DigitSort(_) => 28,
+/// Whether two operations are one. Of constants the bits count: 0 and −0 are equal numbers with other quotients.
+fn are_equal(a: &Op, b: &Op) -> bool {
+    match (a, b) {
+        (Op::Constant(a), Op::Constant(b)) => a.to_bits() == b.to_bits(),
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::expr::Elementwise;
+
+    #[test]
+    fn constants_of_other_bits_stay_apart_and_equal_ones_are_one() {
+        let mut expr = Expr::default();
+        let one = expr.constant(1.0, DType::F32);
+        let numbers = [0.0, -0.0, 0.0, f64::NAN, f64::NAN].map(|number| expr.constant(number, DType::F32));
+        let quotients = numbers.map(|number| expr.elementwise(Elementwise::Div, &[one, number]));
+        let (_, [plus, minus, again, nan, same]) = {
+            let (expr, roots) = unique(&expr, &quotients);
+            (expr, <[TensorId; 5]>::try_from(roots).expect("as many roots as before"))
+        };
+        assert_ne!(plus, minus);
+        assert_eq!((plus, nan), (again, same));
     }
 }
