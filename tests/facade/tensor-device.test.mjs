@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dim } from '../../pkg-template/dist/tensor/size.js';
+import { CompiledTapes } from '../../pkg-template/dist/tensor/device/compiled.js';
 import { Device, dispose, scalar, spec, StoredTensor, Tensor } from '../../pkg-template/dist/tensor.js';
 import { Node } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
@@ -346,6 +347,17 @@ test('memory and copyTo give the application the numbers on the GPU; a borrowed 
   assert.throws(() => device.borrow(own, [4], 'f32', 16), residuaError('invalid-argument', /a multiple of 256/));
   a.dispose();
   assert.equal(buffer.isDestroyed, true, 'memory that the application has seen does not serve again');
+});
+
+test('tapes that differ in the sign of a 0 are compiled apart', () => {
+  const asked = [];
+  const plan = (tape) => {
+    asked.push(tape[1]);
+    throw new Error('enough');
+  };
+  const tapes = new CompiledTapes({ check() {}, plan });
+  for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(tapes.get(Float64Array.of(1, number))).catch(() => {});
+  assert.deepEqual(asked, [0, -0, NaN]);
 });
 
 test('auto without navigator.gpu takes the CPU and says why, gpu rejects', async () => {

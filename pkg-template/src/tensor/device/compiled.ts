@@ -45,7 +45,8 @@ export class CompiledTapes {
 
   /** Returns a compiled tape, or the promise of one where it has to be compiled. */
   get(tape: Float64Array): Compiled | Promise<Compiled> {
-    const key = tape.join();
+    // By bits, so that 0 and -0 are two numbers.
+    const key = new Uint32Array(tape.buffer, tape.byteOffset, 2 * tape.length).join();
     const known = this.known.get(key);
     if (known !== undefined) {
       // The latest used is kept longest.
