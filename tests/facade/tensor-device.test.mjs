@@ -349,6 +349,23 @@ test('memory and copyTo give the application the numbers on the GPU; a borrowed 
   assert.equal(buffer.isDestroyed, true, 'memory that the application has seen does not serve again');
 });
 
+test('bytes of a borrowed buffer are written by the one stored tensor that a recipe has of them', async () => {
+  const { device, gpu } = await open();
+  const buffer = gpu.createBuffer({ label: 'shared', size: 512, usage: GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST });
+  const [start, same, rest] = [[8, 0], [4, 0], [4, 256]].map(([count, offset]) => device.borrow(buffer, [count], 'f32', offset));
+  const refused = residuaError('invalid-graph', /two stored tensors over the same bytes/);
+  await assert.rejects(same.set(op('add', same, device.borrow(buffer, [4], 'f32'))), refused);
+  await assert.rejects(device.compile({}, () => {
+    same.assign(device.zeros([4]));
+    return op('neg', start);
+  }), refused);
+  // Other bytes of the buffer, and reads alone.
+  rest.set([1, 2, 3, 4]);
+  await same.set(op('mul', rest, rest));
+  assert.deepEqual([...(await start.data())], [1, 4, 9, 16, 0, 0, 0, 0]);
+  assert.deepEqual([...(await op('add', same, device.borrow(buffer, [4], 'f32')).data())], [2, 8, 18, 32]);
+});
+
 test('tapes that differ in the sign of a 0 are compiled apart', () => {
   const asked = [];
   const plan = (tape) => {

@@ -3,9 +3,11 @@
  * input node.
  */
 
-import { ResiduaError } from '../../arguments/errors.js';
+import { invalidGraph, ResiduaError } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
-import type { Memory } from '../engine/engine.js';
+import { haveCommonBytes, type Memory } from '../engine/engine.js';
+import type { Node } from '../recipe/node.js';
+import type { Assignment } from '../recipe/tape.js';
 import type { Shape } from '../size.js';
 import type { DeviceCore } from './core.js';
 
@@ -53,4 +55,18 @@ export class ProgramInput {
     readonly dtype: DType,
     readonly shape: Shape,
   ) {}
+}
+
+/**
+ * Throws 'invalid-graph' where a recipe writes memory that another stored tensor of it has as well: kernels are put in order by the tensors that they
+ * read and write, and would see the old or the new numbers of the other by chance.
+ */
+export function checkAliases(what: string, inputs: readonly Node[], assignments: readonly Assignment[]): void {
+  const cells = inputs.flatMap(({ source }) => (source instanceof Cell ? [source] : []));
+  for (const { input: { source } } of assignments) {
+    if (!(source instanceof Cell)) continue;
+    if (cells.some((cell) => cell !== source && haveCommonBytes(cell.memory, source.memory))) {
+      throw invalidGraph(`${what}: got two stored tensors over the same bytes of a buffer, of which one is assigned to; takes one stored tensor for these bytes`);
+    }
+  }
 }

@@ -10,7 +10,7 @@ import { writeTape, type Tape } from '../recipe/tape.js';
 import { checkShape, termsOf, type Dim } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { Body } from './body.js';
-import { Cell, ProgramInput } from './cell.js';
+import { Cell, checkAliases, ProgramInput } from './cell.js';
 import { checksOf } from './checks.js';
 import { compileTape } from './compiled.js';
 import type { DeviceCore } from './core.js';
@@ -54,6 +54,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   const assignments = checksOf(core)?.with(name, resultNodes, recorded.assignments) ?? recorded.assignments;
   const tape = writeTape(resultNodes, assignments);
   checkSources(core, tape, inputs);
+  checkAliases('compile', tape.inputs, assignments);
   const aborted = abortion(signal);
   const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'));
   let made: ProgramCore | null = null;

@@ -264,7 +264,8 @@ export class Device {
   /**
    * A buffer of the application, without a copy; it stays the application's, and dispose() of the tensor leaves it. It needs usage STORAGE
    * and COPY_SRC, and COPY_DST for set(). `byteOffset` is a multiple of the device's minStorageBufferOffsetAlignment, and the buffer has room
-   * for the elements rounded up to 16 bytes, as kernels read and write up to there. Throws 'invalid-argument' otherwise.
+   * for the elements rounded up to 16 bytes, as kernels read and write up to there. Throws 'invalid-argument' otherwise. A program or set()
+   * that writes bytes of the buffer rejects with 'invalid-graph' where it uses them by another stored tensor as well.
    */
   borrow<D extends DType>(buffer: GPUBuffer, shape: readonly number[], dtype: D, byteOffset = 0): StoredTensor<D> {
     this.core.check();

@@ -6,7 +6,7 @@ import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
 import { knownSizes } from '../size.js';
-import { Cell } from './cell.js';
+import { Cell, checkAliases } from './cell.js';
 import { checksOf } from './checks.js';
 import { CompiledTapes, type Compiled } from './compiled.js';
 import type { DeviceCore } from './core.js';
@@ -34,6 +34,7 @@ export class Evaluations {
     for (const node of results) knownSizes(what, node.shape);
     const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments);
     checkSources(what, core, tape);
+    checkAliases(what, tape.inputs, assignments);
     const known = this.tapes.get(tape.tape);
     const isReady = !(known instanceof Promise);
     let compiled = isReady ? known : null;

@@ -3,7 +3,7 @@
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
-import type { Memory, Runner } from '../engine/engine.js';
+import { haveCommonBytes, type Memory, type Runner } from '../engine/engine.js';
 import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
@@ -141,7 +141,7 @@ export class ProgramCore {
     inputs.take(
       feedOf,
       ({ shape }) => this.sizesOf(shape),
-      (memory) => this.written.has(memory),
+      (memory) => this.writes(memory),
       slots,
     );
     const isImmediate = core.queue.isIdle;
@@ -180,7 +180,7 @@ export class ProgramCore {
       inputs.take(
         feedOf,
         ({ shape }) => this.sizesOf(shape),
-        (memory) => this.written.has(memory),
+        (memory) => this.writes(memory),
         slots,
       );
       inputs.undraw();
@@ -217,6 +217,11 @@ export class ProgramCore {
     const memory = this.core.allocate({ what: `${what} of ${this.name}`, bytes: paddedBytes(bytes), purpose: 'program', isZeroed });
     this.owned.push(memory);
     return memory;
+  }
+
+  /** Whether runs write memory, or bytes of a buffer that it lies in. */
+  private writes(memory: Memory): boolean {
+    return this.written.has(memory) || Array.from(this.written).some((written) => haveCommonBytes(written, memory));
   }
 
   /** Takes the sizes of a run. Returns whether they differ from those of the latest run. */

@@ -20,6 +20,11 @@ export interface Memory {
   failure: ResiduaError | null;
 }
 
+/** Whether two pieces of memory have bytes in common: several stored tensors may lie in one buffer of the application. */
+export function haveCommonBytes(a: Memory, b: Memory): boolean {
+  return a === b || (a.buffer !== null && a.buffer === b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes);
+}
+
 /** What memory is to be. */
 export interface MemoryRequest {
   /** What it is for, in messages. */
