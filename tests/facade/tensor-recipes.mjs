@@ -23,6 +23,8 @@ const MORE = [
   ['dims: sort and topk', T.arange(n).sub(2).abs().topk(2).indices.add(T.arange(n).sub(2).abs().sort().slice([0, 2]).cast('i32')), { n: 5 }],
   ['dims: searchSorted', x.searchSorted(given([2.5, -1, 9])), { n: 5 }],
   ['dims: quantile', x.square().quantile([0.25, 0.5, 1]), { n: 4 }],
+  ['dims: quantile of nothing', x.square().quantile([0, 0.25, 1]), { n: 0 }],
+  ['dims: searchSorted in nothing', x.searchSorted(given([2.5, -1, 9])), { n: 0 }],
   ['random: bits', random().bits([2, 2]), {}],
   ['random: uniform', random().uniform([3], -1, 1), {}],
   ['random: integers', random().integers([4], -100000, 100000), {}],

@@ -116,6 +116,11 @@ export const group = {
       check.match(await check.failureInWords(x.indexAdd(at(7), device.tensor([[1, 1]])).data()), /^invalid-argument: data: indexAdd: /);
 
       const n = dim('n', 8);
+      const ofNothing = await device.compile({ x: spec('f32', [n]) }, ({ x }) => [x.quantile([0, 0.3, 1]), x.searchSorted(x.sum().expandDims(0))]);
+      for (const [numbers, expected] of [[[], [NaN, NaN, NaN, 0]], [[2, 4], [2, 2.6, 4, 2]]]) {
+        const [quantiles, places] = await device.read(...ofNothing.run({ x: numbers }, { n: numbers.length }));
+        check.same([...quantiles, ...places].map((number) => Math.fround(number)), expected.map(Math.fround), `quantiles and a place of ${numbers.length} numbers`);
+      }
       const program = await device.compile({ x: spec('f32', [n]), places: spec('i32', [2]) }, ({ x, places }) => x.indexSelect(places), { name: 'select' });
       check.same(await list(program.run({ x: [1, 2, 3, 4], places: [3, -4] }, { n: 4 })), [4, 1]);
       // Runs after the wrong one do not hide it.

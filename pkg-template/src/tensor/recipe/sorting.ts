@@ -6,7 +6,7 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions } from '../../arguments/options.js';
-import { largest, minus, product, sizeText, type Size } from '../size.js';
+import { largest, minus, plus, product, sizeText, type Size } from '../size.js';
 import { highProduct } from './distributions.js';
 import { apply, bitcast, cast, inSingle, test, where } from './elementwise.js';
 import { constantNode, Node } from './node.js';
@@ -81,6 +81,12 @@ function at(x: Node, places: Node, axis: number): Node {
   return new Node('gatherElements', x.dtype, places.shape, [x, places], [axis]);
 }
 
+/** A tensor with a number after the last of an axis, so that one of a size that a run tells has a place to read. */
+function withLast(x: Node, axis: number, last: number): Node {
+  const shape = x.shape.map((size, k) => (k === axis ? plus(size, 1) : size));
+  return new Node('pad', x.dtype, shape, [x, constantNode(last, x.dtype)], [0, ...shape.map(() => ({ size: 0 }))]);
+}
+
 function isDescending(operation: string, options: SortOptions | undefined): boolean {
   if (options === undefined) return false;
   checkOptions(`${operation}: options`, options, { descending: true });
@@ -122,7 +128,8 @@ export function searchSorted(x: Node, values: Node, side: unknown): Node {
   if (values.dtype !== x.dtype) throw invalidArgument('searchSorted: values', nodeText(values), `a tensor of ${x.dtype}, or a cast() to it`);
   if (side !== 'left' && side !== 'right') throw invalidArgument('searchSorted: side', describe(side), "'left' or 'right'");
   const size = x.shape[0] as Size;
-  const [sorted, wanted] = [keysOf(x, false).keys, keysOf(values, false).keys];
+  const [keys, wanted] = [keysOf(x, false).keys, keysOf(values, false).keys];
+  const sorted = typeof size === 'number' ? keys : withLast(keys, 0, 0);
   const count = sizeNode(size, 'u32');
   let found = constantNode(0, 'u32', values.shape);
   for (let step = 31 - Math.clz32(largest(size)); step >= 0; step--) {
@@ -154,18 +161,20 @@ export function quantile(operation: string, x: Node, q: unknown, axis: unknown, 
     const size = y.shape[over] as Size;
     if (size === 0) return constantNode(NaN, 'f32', Array.isArray(q) ? [list.length, ...shape] : shape);
     const places = order(y, over, false, size);
-    const results = (list as readonly number[]).map((share) => reshaped(between(y, places, over, size, share), shape));
+    // Of nothing, all places are 0, where a NaN stands.
+    const [numbers, found] = typeof size === 'number' ? [y, places] : [withLast(y, over, NaN), withLast(places, over, 0)];
+    const results = (list as readonly number[]).map((share) => reshaped(between(numbers, found, over, size, share), shape));
     return Array.isArray(q) ? stack(results, 0) : (results[0] as Node);
   });
 }
 
-/** The number at a share of the sorted axis, between its neighbours. The axis stays, with size 1. */
+/** The number at a share of the sorted axis of a size, between its neighbours. The axis stays, with size 1. */
 function between(x: Node, places: Node, axis: number, size: Size, share: number): Node {
   const one = (place: Node): Node => {
     const shape = x.shape.map((each, k) => (k === axis ? 1 : each));
     return at(x, new Node('gather', 'i32', shape, [places, reshaped(place, [1])], [axis]), axis);
   };
-  // Of nothing there is no last place; the result is then NaN whatever stands at 0.
+  // Of nothing there is no last place, and 0 is read.
   const last = apply('sub', [apply('maximum', [sizeNode(size, 'u32'), 1]), 1]);
   const most = one(last);
   const orNaN = (value: Node): Node => where(test('isNaN', most), most, value);
@@ -176,14 +185,13 @@ function between(x: Node, places: Node, axis: number, size: Size, share: number)
     if (low === place) return orNaN(lower);
     return orNaN(mean(lower, one(constantNode(low + 1, 'u32')), place - low));
   }
-  const isNone = apply('eq', [sizeNode(size, 'u32'), 0]);
-  if (share === 1) return where(isNone, NaN, most);
+  if (share === 1) return most;
   // The share as a multiple of 2⁻³²: the high word of the product is the place, the low word how far it is to the next.
   const multiple = Math.min(Math.round(share * 2 ** 32), 2 ** 32 - 1);
   const low = highProduct(last, multiple);
   const distance = apply('mul', [cast(apply('mul', [last, multiple]), 'f32'), 2 ** -32]);
   const next = apply('minimum', [apply('add', [low, 1]), last]);
-  return where(isNone, NaN, orNaN(mean(one(low), one(next), distance)));
+  return orNaN(mean(one(low), one(next), distance));
 }
 
 /** Between two numbers, from the nearer one. */
