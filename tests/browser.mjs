@@ -34,8 +34,14 @@ const flags = [
 ];
 const adapterFlags = isHardware
   ? ['--use-webgpu-adapter=default', '--enable-features=Vulkan,VulkanFromANGLE,DefaultANGLEVulkan', '--use-angle=vulkan', '--disable-vulkan-surface', '--ignore-gpu-blocklist']
-  // The last three are for screenshots of WebGPU canvases.
-  : ['--use-webgpu-adapter=swiftshader', '--enable-features=Vulkan', '--use-vulkan=swiftshader', '--use-angle=swiftshader'];
+  : [
+      '--use-webgpu-adapter=swiftshader',
+      // SwiftShader compiles the zeros of workgroup memory to a store each, which is most of the time of a kernel. Without the extension Dawn writes a loop,
+      // as it does where Vulkan has none.
+      '--disable-dawn-features=use_vulkan_zero_initialize_workgroup_memory_extension',
+      // For screenshots of WebGPU canvases.
+      '--enable-features=Vulkan', '--use-vulkan=swiftshader', '--use-angle=swiftshader',
+    ];
 
 const preferences = {
   'dom.webgpu.enabled': true,
