@@ -11,6 +11,7 @@ import { numbers } from './parameters.js';
 import { median, oneOfMany } from './statistics.js';
 import { jax, residua, tfjs, tfjsWasm } from './tensors/libraries.js';
 import { mlpStep } from './tensors/mlp-step.js';
+import { warmUp } from './tensors/warm-up.js';
 import { numbersOf, signsOfElements, works } from './tensors/works.js';
 
 export const name = 'tensors';
@@ -39,6 +40,7 @@ async function measure(library, work, operands, expected, reps) {
       difference = Math.max(difference, Math.abs(weighted - expected.weighted) / expected.weightedScale);
     }
     Object.assign(row, { status: difference <= TOLERANCE ? 'measured' : 'wrong', 'first, ms': firstMs, value, difference });
+    await warmUp(prepared);
     const [alone, many, one] = [[], [], []];
     for (let rep = 0; rep < reps; rep++) {
       const start = performance.now();

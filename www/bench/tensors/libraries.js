@@ -7,6 +7,7 @@ import * as tensor from 'residua/tensor';
 import { jaxOnGpu } from '../contenders/jax.js';
 import { peer } from '../contenders/peers.js';
 import { tfjsOnGpu } from '../contenders/tfjs.js';
+import { warmUp } from './warm-up.js';
 
 /** Operands of a work for a library: its inputs and the constants that this library takes. */
 const operandsOf = (work, library, operands) => [...work.inputs.map((shape, k) => ({ values: operands[k], shape, dtype: 'f32' })), ...(work.constants?.[library] ?? [])];
@@ -43,8 +44,7 @@ async function clocked(work, operands, count) {
   try {
     const program = await compile(device, work, operands);
     const total = () => Object.values(device.stats().kernels ?? {}).reduce((sum, { gpuMs }) => sum + gpuMs, 0);
-    program.run();
-    await device.synchronize();
+    await warmUp({ run: () => program.run(), finish: () => device.synchronize() });
     const before = total();
     for (let i = 0; i < count; i++) program.run();
     await device.synchronize();
