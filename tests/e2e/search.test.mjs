@@ -17,8 +17,9 @@ after(() => browser.close());
 const state = (page) => page.evaluate(() => window.residuaSearch.state());
 
 /** Opens the page, where two addresses have these files. */
-async function open(query, weights = madeEncoder(), vocabulary = VOCABULARY.join('\n')) {
+async function open(query, weights = madeEncoder(), vocabulary = VOCABULARY.join('\n'), prepare = undefined) {
   const page = await browser.newPage();
+  await prepare?.(page);
   const complaints = [];
   listen(page, complaints);
   await answer(page, { '/search/model.safetensors': { contentType: 'application/octet-stream', body: weights }, '/search/vocab.txt': { contentType: 'text/plain', body: vocabulary } });
@@ -93,6 +94,17 @@ test('an address that does not answer is told, and so are weights of another mod
   await settled(other.page);
   assert.match((await state(other.page)).failure, /the file has no embeddings\./);
   await other.page.close();
+});
+
+test('without an adapter the encoder runs on the CPU, and the page says why', { timeout: 120_000 }, async () => {
+  const { page, complaints } = await open('', undefined, undefined, (page) => page.evaluateOnNewDocument(() => Object.defineProperty(navigator.gpu, 'requestAdapter', { value: async () => null })));
+  await page.locator('#load').click();
+  await settled(page);
+  const { backend, failure } = await state(page);
+  assert.deepEqual([backend, failure], ['cpu', null]);
+  assert.match(await page.$eval('#note', ({ textContent }) => textContent), /on the CPU, in WebAssembly \(.+\)/);
+  assert.deepEqual(complaints, []);
+  await page.close();
 });
 
 longTest('a new device on the GPU takes the place of one that was lost', { timeout: 400_000 }, async () => {

@@ -107,7 +107,8 @@ test('files and addresses that are no model are told, and the small model can be
   const input = await page.$('#file');
   await input.uploadFile(broken);
   await page.waitForFunction(() => window.residuaText.state().failure !== null);
-  assert.deepEqual(await page.$eval('#failure', ({ hidden }) => hidden), false);
+  assert.equal(await page.$eval('#failure', ({ hidden, textContent }) => hidden ? null : textContent), (await state(page)).failure);
+  assert.match((await state(page)).failure, /byte 0: got "this is ".*GGUF/);
   assert.equal(await page.$eval('#write', ({ disabled }) => disabled), true);
   await page.evaluate(() => document.getElementById('own').click());
   await page.waitForFunction(() => window.residuaText.state().ready);
@@ -118,6 +119,24 @@ test('files and addresses that are no model are told, and the small model can be
   });
   await page.waitForFunction(() => window.residuaText.state().failure !== null);
   assert.match((await state(page)).failure, /nowhere\/model\.gguf could not be fetched: the server answered 404/);
+  await page.close();
+});
+
+test('a load is cancelled by its button, and another load takes the place of one that is under way', { timeout: 240_000 }, async () => {
+  const page = await browser.newPage();
+  await page.setRequestInterception(true);
+  // The server never answers.
+  page.on('request', (request) => void (request.url().endsWith('/never.gguf') || request.continue()));
+  await page.goto(new URL('text/?backend=cpu&model=never.gguf', url).href);
+  await page.locator('#cancel').click();
+  await page.waitForFunction(() => window.residuaText.state().failure !== null);
+  assert.equal((await state(page)).failure, 'The load was cancelled.');
+  await page.locator('#again').click();
+  await page.waitForFunction(() => window.residuaText.state().failure === null && !document.getElementById('loading').hidden);
+  await page.locator('#own').click();
+  await ready(page);
+  const { model, failure } = await state(page);
+  assert.deepEqual([model, failure], ['the small model of this page', null]);
   await page.close();
 });
 

@@ -4,34 +4,32 @@
  * `?backend=gpu|cpu` chooses the engine, `?auto` trains at once, `?epochs=N` ends the training after N passes. `window.residuaDigits` has `state()`: `{ backend, steps, epochs, loss,
  * accuracy, reading, training }`, where `reading` is the digit that is read, or null.
  */
-import { Device } from 'residua/tensor';
-import { nameOf } from '../webgpu-status.js';
+import { element, engineOf, engineWords, onEngine, openDevice, showFailure, Work } from '../models/engine.js';
 import { load, PIXELS } from './data.js';
 import { BATCH, Network } from './network.js';
 import { Pad } from './pad.js';
 
 const query = new URLSearchParams(location.search);
-const element = (id) => document.getElementById(id);
 /** Steps between two looks at the loss: about a frame on a GPU. */
 const STEPS_A_TURN = 8;
 
 const state = { backend: null, steps: 0, epochs: 0, loss: null, accuracy: null, reading: null, training: false };
 window.residuaDigits = { state: () => ({ ...state }) };
 
-const losses = [];
+/** Losses that are plotted: one of `stride` turns, so that a long training has no more than the plot can show. */
+const curve = { losses: [], stride: 1, turns: 0 };
+/** Half of the most losses that are kept. */
+const PLOTTED = 400;
 let digits, device, network;
 /** Whether the digits are loaded or an engine is made: buttons wait for it. */
 let busy = true;
 /** Whether a read waits for what was begun before it. */
 let willRead = false;
-/** Work on the network waits for what was begun before it. */
-let queue = Promise.resolve();
-const exclusive = (work) => (queue = queue.then(work).catch(fail));
+const work = new Work(fail);
 
 function fail(error) {
   state.training = false;
-  element('failure').textContent = `${error.code ?? 'error'}: ${error.message}`;
-  element('failure').hidden = false;
+  showFailure(error);
   showButtons();
 }
 
@@ -48,11 +46,20 @@ function showEngine() {
   for (const input of document.querySelectorAll('input[name=engine]')) input.checked = input.value === state.backend;
 }
 
+function plot(loss) {
+  if (curve.turns++ % curve.stride !== 0) return;
+  curve.losses.push(loss);
+  if (curve.losses.length < 2 * PLOTTED) return;
+  curve.losses = curve.losses.filter((_, i) => i % 2 === 0);
+  curve.stride *= 2;
+}
+
 function showFigures(stepsASecond) {
   element('epoch').textContent = state.epochs.toFixed(1);
   element('loss').textContent = state.loss === null ? '–' : state.loss.toFixed(4);
   element('accuracy').textContent = state.accuracy === null ? '–' : `${(100 * state.accuracy).toFixed(1)} %`;
   if (stepsASecond !== undefined) element('speed').textContent = stepsASecond.toFixed(0);
+  const { losses } = curve;
   const top = Math.log(Math.max(...losses, 1));
   const [low, width] = [Math.log(1e-3), Math.max(losses.length - 1, 1)];
   element('curve').setAttribute('points', losses.map((loss, i) => `${(400 * i) / width},${(120 * (top - Math.log(Math.max(loss, 1e-3)))) / (top - low)}`).join(' '));
@@ -60,7 +67,7 @@ function showFigures(stepsASecond) {
 
 /** Makes a device and a network with fresh weights. Those before serve until both are there: where an engine does not start, nothing changes. */
 async function begin(backend) {
-  const nextDevice = await Device.create({ backend });
+  const nextDevice = await openDevice(backend, (lost, words) => lost === device && fail(new Error(`${words} “Start over” takes a new device.`)));
   let next, accuracy;
   try {
     next = await Network.create(nextDevice, digits);
@@ -71,10 +78,9 @@ async function begin(backend) {
   }
   device?.dispose();
   [device, network] = [nextDevice, next];
-  losses.length = 0;
+  Object.assign(curve, { losses: [], stride: 1, turns: 0 });
   Object.assign(state, { backend: device.backend, steps: 0, epochs: 0, loss: null, accuracy });
-  const adapter = device.gpu?.adapterInfo;
-  element('engine-note').textContent = device.backend === 'gpu' ? `On the GPU${adapter === undefined ? '' : `, ${nameOf(adapter)}`}.` : `On the CPU, in WebAssembly${device.fallbackReason === null ? '' : `: ${device.fallbackReason}`}.`;
+  element('engine-note').textContent = `Runs ${engineWords(device)}.`;
   showFigures();
   await read();
 }
@@ -83,9 +89,9 @@ async function begin(backend) {
 function startOver(backend) {
   state.training = false;
   busy = true;
-  element('failure').hidden = true;
+  showFailure(null);
   showButtons();
-  return exclusive(() => begin(backend).finally(() => {
+  return work.add(() => begin(backend).finally(() => {
     busy = false;
     showEngine();
     showButtons();
@@ -100,7 +106,7 @@ async function train() {
     state.loss = await network.train(STEPS_A_TURN);
     const before = Math.floor(state.epochs);
     Object.assign(state, { steps: network.steps, epochs: network.steps / stepsAnEpoch });
-    losses.push(state.loss);
+    plot(state.loss);
     if (Math.floor(state.epochs) > before || state.epochs >= last) state.accuracy = await network.accuracy();
     showFigures((1000 * STEPS_A_TURN) / (performance.now() - began));
     await read();
@@ -138,7 +144,7 @@ const pad = new Pad(element('pad'), () => {
   // During the training each turn reads. A read that waits takes what is drawn by then.
   if (state.training || willRead) return;
   willRead = true;
-  exclusive(read);
+  work.add(read);
 });
 element('clear').addEventListener('click', () => pad.clear());
 let shown = 0;
@@ -149,14 +155,14 @@ element('sample').addEventListener('click', () => {
 element('train').addEventListener('click', () => {
   state.training = !state.training;
   showButtons();
-  if (state.training) exclusive(train);
+  if (state.training) work.add(train);
 });
 element('reset').addEventListener('click', () => startOver(state.backend));
-for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => startOver(input.value));
+onEngine(startOver);
 
-exclusive(async () => {
+work.add(async () => {
   digits = await load();
-  startOver(['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto').then(() => {
+  startOver(engineOf(query)).then(() => {
     if (query.has('auto') && network !== undefined) element('train').click();
   });
 });

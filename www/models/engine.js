@@ -1,8 +1,51 @@
-/** What the pages of models share: the device and its loss, the choice of an engine, files that are dropped, and how much of a file has come. */
+/** What the pages of models share: work in order, the device and its loss, the choice of an engine, files that are dropped, and how much of a file has come. */
 import { Device } from 'residua/tensor';
 import { nameOf } from '../webgpu-status.js';
 
 export const element = (id) => document.getElementById(id);
+
+/** Pieces of work on a device, each after the one before it. What a piece rejects with goes to `fail`. */
+export class Work {
+  #last = Promise.resolve();
+  #load = new AbortController();
+  #fail;
+
+  constructor(fail) {
+    this.#fail = fail;
+  }
+
+  /** Resolves when the piece is done or has failed. */
+  add(piece) {
+    return (this.#last = this.#last.then(piece).catch(this.#fail));
+  }
+
+  /** A piece that takes a signal. It aborts the load before it, whose failure is not reported. */
+  addLoad(piece) {
+    this.#load.abort();
+    const load = (this.#load = new AbortController());
+    return this.add(async () => {
+      if (load.signal.aborted && load !== this.#load) return;
+      try {
+        await piece(load.signal);
+      } catch (error) {
+        if (load === this.#load) throw load.signal.aborted ? new Error('The load was cancelled.', { cause: error }) : error;
+      }
+    });
+  }
+
+  /** Aborts the present load. */
+  cancelLoad() {
+    this.#load.abort();
+  }
+}
+
+/** Shows why something failed, and returns the words; null hides it. */
+export function showFailure(error) {
+  const words = error === null ? null : `${error.code === undefined ? '' : `${error.code}: `}${error.message}`;
+  element('failure').textContent = words ?? '';
+  element('failure').hidden = words === null;
+  return words;
+}
 
 /** The device in words. */
 export function engineWords(device) {
@@ -20,6 +63,12 @@ export async function openDevice(backend, lost) {
   });
   return device;
 }
+
+/** The engine that an address asks for, 'auto' where it asks for none. @param {URLSearchParams} query */
+export const engineOf = (query) => (['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto');
+
+/** The engine that is marked on the page, 'auto' where none is. */
+export const chosenEngine = () => document.querySelector('input[name=engine]:checked')?.value ?? 'auto';
 
 /** Calls `changed` when another engine is chosen. */
 export function onEngine(changed) {
@@ -47,7 +96,7 @@ export function onDrop(take) {
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 
-/** Shows how much has come; without numbers it hides that. */
+/** Shows how much has come, of a total that is 0 where it is not known; without numbers it hides that. */
 export function showProgress(loaded, total) {
   element('loading').hidden = loaded === undefined;
   if (loaded === undefined) return;
@@ -57,14 +106,17 @@ export function showProgress(loaded, total) {
 }
 
 /** Fetches an address; what goes wrong is told in words that a visitor can use. */
-export async function fetched(address) {
+export async function fetched(address, signal) {
   let response;
   try {
-    response = await fetch(address);
+    response = await fetch(address, { signal });
   } catch (error) {
+    if (signal?.aborted) throw error;
     const offline = navigator.onLine ? 'the server does not answer, or does not allow other pages to read its files' : 'there is no network';
     throw new Error(`${address} could not be fetched: ${offline} (${error.message}). A file from your disk works without a network.`, { cause: error });
   }
-  if (!response.ok) throw new Error(`${address} could not be fetched: the server answered ${response.status} ${response.statusText}`);
-  return response;
+  if (response.ok) return response;
+  // Without this the connection stays open.
+  await response.body?.cancel();
+  throw new Error(`${address} could not be fetched: the server answered ${response.status} ${response.statusText}`);
 }

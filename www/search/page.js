@@ -5,7 +5,7 @@
  * found, milliseconds, failure }`, where `found` is a list of `{ sentence, score }`, the nearest first.
  */
 import { loadWeights, makeEncoder } from '../vendor/models/encoder.js';
-import { element, engineWords, fetched, onDrop, onEngine, openDevice, showProgress } from '../models/engine.js';
+import { chosenEngine, element, engineOf, engineWords, fetched, onDrop, onEngine, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
 import { wordPieceTokenizer } from '../models/tokenizers.js';
 import { SAMPLE, sentencesOf } from './sentences.js';
 
@@ -18,19 +18,16 @@ const state = { backend: null, ready: false, busy: false, sentences: 0, found: [
 window.residuaSearch = { state: () => structuredClone(state), device: () => device };
 
 let device, encoder, tokenizer;
-/** Functions that open the files, kept for another engine and for a device that was lost; null before the first. */
+/** Functions that open the files and take a signal, kept for another engine and for a device that was lost; null before the first. */
 const source = { weights: null, vocabulary: null };
 /** Vectors of sentences that were encoded before. */
 let known = new Map();
-let queue = Promise.resolve();
-const exclusive = (work) => (queue = queue.then(work).catch(fail));
+const work = new Work(fail);
 
 function fail(error) {
   showProgress();
-  state.failure = `${error.code === undefined ? '' : `${error.code}: `}${error.message}`;
-  element('failure').textContent = state.failure;
-  element('failure').hidden = false;
-  element('again').hidden = source.weights === null;
+  state.failure = showFailure(error);
+  element('again').hidden = state.ready || source.weights === null;
   if (!state.ready) element('note').textContent = 'The encoder is not loaded.';
   element('told').textContent = '';
   setBusy(false);
@@ -43,10 +40,11 @@ function setBusy(busy) {
 }
 
 /** Opens the device, loads the weights and the word pieces, and compiles the encoder. */
-async function begin(backend) {
-  Object.assign(state, { ready: false, failure: null, found: [] });
+async function begin(backend, signal) {
+  Object.assign(state, { ready: false, failure: showFailure(null), found: [] });
   setBusy(true);
-  for (const id of ['failure', 'again']) element(id).hidden = true;
+  element('again').hidden = true;
+  showProgress(0, 0);
   element('note').textContent = 'Loading the encoder…';
   device?.dispose();
   known = new Map();
@@ -56,8 +54,8 @@ async function begin(backend) {
     fail(new Error(words));
   });
   device = opened;
-  tokenizer = wordPieceTokenizer(await (await source.vocabulary()).text());
-  const weights = await loadWeights(await source.weights(), { device: opened, onProgress: showProgress });
+  tokenizer = wordPieceTokenizer(await (await source.vocabulary(signal)).text());
+  const weights = await loadWeights(await source.weights(signal), { device: opened, onProgress: showProgress, signal });
   showProgress();
   element('note').textContent = 'Compiling the encoder…';
   encoder = await makeEncoder(opened, weights);
@@ -91,8 +89,7 @@ async function search() {
   }));
 }
 
-const chosenEngine = () => document.querySelector('input[name=engine]:checked')?.value ?? 'auto';
-const load = (backend = chosenEngine()) => exclusive(() => begin(backend));
+const load = (backend = chosenEngine()) => work.addLoad((signal) => begin(backend, signal));
 
 /** Takes files: safetensors are the weights, a text the word pieces. What is missing comes from its address. */
 function takeFiles(files) {
@@ -101,26 +98,27 @@ function takeFiles(files) {
     element('told').textContent = 'Word pieces are there; weights (model.safetensors) are missing.';
     return;
   }
-  source.vocabulary ??= () => fetched(element('vocabulary').value);
+  source.vocabulary ??= (signal) => fetched(element('vocabulary').value, signal);
   load();
 }
 
 element('by-address').addEventListener('submit', (event) => {
   event.preventDefault();
   const [weights, vocabulary] = [element('address').value, element('vocabulary').value];
-  Object.assign(source, { weights: () => fetched(weights), vocabulary: () => fetched(vocabulary) });
+  Object.assign(source, { weights: (signal) => fetched(weights, signal), vocabulary: (signal) => fetched(vocabulary, signal) });
   load();
 });
 element('file').addEventListener('change', ({ target }) => takeFiles([...target.files]));
 onDrop(takeFiles);
+element('cancel').addEventListener('click', () => work.cancelLoad());
 element('again').addEventListener('click', () => load());
 onEngine((backend) => source.weights !== null && load(backend));
 element('searching').addEventListener('submit', (event) => {
   event.preventDefault();
   if (!state.ready || state.busy) return;
-  element('failure').hidden = true;
+  state.failure = showFailure(null);
   setBusy(true);
-  exclusive(async () => {
+  work.add(async () => {
     await search();
     setBusy(false);
   });
@@ -130,7 +128,6 @@ const address = (name, file) => new URL(query.get(name) ?? HUB + file, location.
 element('address').value = address('weights', 'model.safetensors');
 element('vocabulary').value = address('vocabulary', 'vocab.txt');
 element('text').value = SAMPLE;
-const engine = query.get('backend') ?? (navigator.gpu ? 'gpu' : 'cpu');
-const radio = document.querySelector(`input[name=engine][value="${engine}"]`);
-if (radio !== null) radio.checked = true;
+const engine = engineOf(query);
+if (engine !== 'auto') document.querySelector(`input[name=engine][value=${engine}]`).checked = true;
 if (query.has('auto')) element('by-address').requestSubmit();

@@ -5,29 +5,25 @@
  * `{ backend, model, ready, writing, ids, text, tokensASecond, firstMs, failure }`, where `ids` are the tokens that were written.
  */
 import { loadModel, makeDecoder } from '../vendor/models/decoder.js';
-import { element, engineWords, fetched, onDrop, onEngine, openDevice, showProgress } from '../models/engine.js';
+import { chosenEngine, element, engineOf, engineWords, fetched, onDrop, onEngine, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
 import { ggufTokenizer } from '../models/tokenizers.js';
 
 const query = new URLSearchParams(location.search);
-const SMALL = { name: 'the small model of this page', open: () => fetched(new URL('../small-decoder/model.gguf', import.meta.url).href) };
+const SMALL = { name: 'the small model of this page', open: (signal) => fetched(new URL('../small-decoder/model.gguf', import.meta.url).href, signal) };
 
 const state = { backend: null, model: null, ready: false, writing: false, ids: [], text: '', tokensASecond: null, firstMs: null, failure: null };
 window.residuaText = { state: () => structuredClone(state), device: () => device };
 
 let device, decoder, tokenizer, model;
-/** Where the model comes from: a name, and a function that opens it again after a loss. */
+/** Where the model comes from: a name, and a function that opens it, again after a loss, and takes a signal. */
 let source = SMALL;
 let isStopping = false;
-/** Work on the device waits for what was begun before it. */
-let queue = Promise.resolve();
-const exclusive = (work) => (queue = queue.then(work).catch(fail));
+const work = new Work(fail);
 
 function fail(error) {
   showProgress();
-  Object.assign(state, { writing: false, failure: `${error.code === undefined ? '' : `${error.code}: `}${error.message}` });
-  element('failure').textContent = state.failure;
-  element('failure').hidden = false;
-  element('again').hidden = false;
+  Object.assign(state, { writing: false, failure: showFailure(error) });
+  element('again').hidden = state.ready;
   if (!state.ready) element('note').textContent = 'No model is loaded.';
   showButtons();
 }
@@ -38,11 +34,11 @@ function showButtons() {
 }
 
 /** Opens the device, loads the model and compiles it. */
-async function begin(backend) {
-  Object.assign(state, { ready: false, failure: null });
-  element('failure').hidden = true;
+async function begin(backend, signal) {
+  Object.assign(state, { ready: false, failure: showFailure(null) });
   element('again').hidden = true;
   showButtons();
+  showProgress(0, 0);
   element('note').textContent = `Loading ${source.name}…`;
   decoder = undefined;
   device?.dispose();
@@ -53,7 +49,7 @@ async function begin(backend) {
     fail(new Error(words));
   });
   device = opened;
-  model = await loadModel(await source.open(), { device: opened, onProgress: showProgress });
+  model = await loadModel(await source.open(signal), { device: opened, onProgress: showProgress, signal });
   showProgress();
   tokenizer = ggufTokenizer(model.metadata);
   element('note').textContent = `Compiling ${source.name}…`;
@@ -61,7 +57,7 @@ async function begin(backend) {
   Object.assign(state, { backend: opened.backend, model: source.name, ready: true });
   const { layers, heads, kvHeads } = model.settings;
   const bytes = opened.stats().tensorBytes;
-  element('note').textContent = `${source.name}: ${layers} layers, ${heads} heads, ${kvHeads} of keys and values, ${(bytes / 1e6).toFixed(1)} MB ${engineWords(opened)}; room for ${decoder.capacity} tokens.`;
+  element('note').textContent = `Loaded ${source.name}: ${layers} layers, ${heads} heads, ${kvHeads} of keys and values, ${(bytes / 1e6).toFixed(1)} MB ${engineWords(opened)}; room for ${decoder.capacity} tokens.`;
   showButtons();
 }
 
@@ -69,8 +65,7 @@ async function write() {
   const prompt = tokenizer.encode(element('prompt').value);
   const most = Math.max(1, Number(element('most').value) || 200);
   if (prompt.length === 0 || prompt.length >= decoder.capacity) throw new Error(`the beginning has ${prompt.length} tokens; it takes 1 to ${decoder.capacity - 1}`);
-  Object.assign(state, { ids: [], text: '', tokensASecond: null, firstMs: null, failure: null });
-  element('failure').hidden = true;
+  Object.assign(state, { ids: [], text: '', tokensASecond: null, firstMs: null, failure: showFailure(null) });
   element('given').textContent = element('prompt').value;
   const began = performance.now();
   let first = began;
@@ -98,9 +93,8 @@ function show() {
 function change(backend, from = source) {
   isStopping = true;
   source = from;
-  return exclusive(() => begin(backend));
+  return work.addLoad((signal) => begin(backend, signal));
 }
-const chosenEngine = () => document.querySelector('input[name=engine]:checked')?.value ?? 'auto';
 const takeFile = (file) => change(chosenEngine(), { name: file.name, open: async () => file });
 
 element('writing').addEventListener('submit', (event) => {
@@ -108,7 +102,7 @@ element('writing').addEventListener('submit', (event) => {
   if (!state.ready || state.writing) return;
   [isStopping, state.writing] = [false, true];
   showButtons();
-  exclusive(async () => {
+  work.add(async () => {
     try {
       await write();
     } finally {
@@ -119,13 +113,14 @@ element('writing').addEventListener('submit', (event) => {
 });
 element('stop').addEventListener('click', () => (isStopping = true));
 element('again').addEventListener('click', () => change(chosenEngine()));
+element('cancel').addEventListener('click', () => work.cancelLoad());
 element('own').addEventListener('click', () => change(chosenEngine(), SMALL));
 element('file').addEventListener('change', ({ target }) => target.files.length > 0 && takeFile(target.files[0]));
 onDrop(([file]) => file !== undefined && takeFile(file));
 element('by-address').addEventListener('submit', (event) => {
   event.preventDefault();
   const address = element('address').value;
-  change(chosenEngine(), { name: address, open: () => fetched(address) });
+  change(chosenEngine(), { name: address, open: (signal) => fetched(address, signal) });
 });
 onEngine((backend) => change(backend));
 for (const id of ['temperature', 'top-p']) {
@@ -136,6 +131,5 @@ for (const id of ['temperature', 'top-p']) {
 }
 if (query.has('tokens')) element('most').value = query.get('tokens');
 const asked = query.get('model');
-if (asked !== null) source = { name: asked, open: () => fetched(new URL(asked, location.href).href) };
-const engine = ['gpu', 'cpu'].includes(query.get('backend')) ? query.get('backend') : 'auto';
-change(engine).then(() => query.has('auto') && state.ready && element('writing').requestSubmit());
+if (asked !== null) source = { name: asked, open: (signal) => fetched(new URL(asked, location.href).href, signal) };
+change(engineOf(query)).then(() => query.has('auto') && state.ready && element('writing').requestSubmit());
