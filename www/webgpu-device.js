@@ -23,8 +23,8 @@ export const LIMITS_THAT_MATTER = [
 
 export const FEATURES_THAT_MATTER = [
   { name: 'timestamp-query', purpose: 'lets stats().profile and the benchmarks time the GPU itself; used where it is there' },
-  { name: 'subgroups', purpose: 'sums within a few threads without memory; not used by residua so far' },
-  { name: 'shader-f16', purpose: 'half precision; residua computes in single precision and does not use it' },
+  { name: 'subgroups', purpose: 'sums within a few threads without memory; not used by residua' },
+  { name: 'shader-f16', purpose: 'arithmetic in half precision; residua stores halves without it and computes in single precision' },
 ];
 
 const matters = new Set([...LIMITS_THAT_MATTER, ...FEATURES_THAT_MATTER].map(({ name }) => name));
