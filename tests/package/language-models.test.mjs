@@ -5,8 +5,8 @@ import { before, describe, test } from 'node:test';
 import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
 import { modelCode, tensor } from '../../xtask/small-decoder/modules.mjs';
 
-const { loadModel, makeDecoder } = await modelCode('decoder');
-const { loadWeights, makeEncoder } = await modelCode('encoder');
+const { loadModel, makeDecoder } = await modelCode('decoder.ts');
+const { loadWeights, makeEncoder } = await modelCode('encoder.ts');
 
 const GREEDY = { temperature: 0, topP: 1 };
 /** NumPy in f32 differs from f64 by 2.1e-5 over these files; sums here are in another order. */

@@ -1,5 +1,6 @@
-/** The network: two layers, trained by Adam (Kingma and Ba, 2015) on batches that the device draws. Nothing here uses the page. */
-import { crossEntropy, grad, map, Random, scalar, spec, zeros } from 'residua/tensor';
+/** The network: two layers, trained by Adam on batches that the device draws. Nothing here uses the page. */
+import { crossEntropy, grad, Random, spec, zeros } from 'residua/tensor';
+import { Adam } from '../models/adam.js';
 import { PIXELS } from './data.js';
 
 export const BATCH = 128;
@@ -20,11 +21,11 @@ export class Network {
     network.weights = await device.store([random.normal([PIXELS, HIDDEN], 0, Math.sqrt(2 / PIXELS)), zeros([HIDDEN]), random.normal([HIDDEN, CLASSES], 0, Math.sqrt(2 / HIDDEN)), zeros([CLASSES])]);
     const logits = (pixels) => network.#logits(pixels);
 
-    const moments = network.weights.map((weight) => [device.zeros(weight.shape), device.zeros(weight.shape)]);
-    network.step = await device.compile({ rate: scalar, correction1: scalar, correction2: scalar }, ({ rate, correction1, correction2 }) => {
+    network.adam = new Adam(device, network.weights);
+    network.step = await device.compile(Adam.inputs, (inputs) => {
       const rows = random.integers([BATCH], 0, trained.count);
       const loss = crossEntropy(logits(images.indexSelect(rows)), labels.indexSelect(rows)).mean();
-      grad(loss, network.weights).forEach((slope, k) => adam(network.weights[k], moments[k], slope, rate, correction1, correction2));
+      network.adam.update(grad(loss, network.weights), inputs);
       return loss;
     });
     const [testImages, testLabels] = [device.tensor(tested.images, [tested.count, PIXELS], 'u8'), device.tensor(tested.labels, [tested.count], 'i32')];
@@ -46,7 +47,7 @@ export class Network {
   async train(count) {
     for (let i = 0; i < count; i++) {
       this.#steps++;
-      this.step.run({ rate: RATE, correction1: 1 - 0.9 ** this.#steps, correction2: 1 - 0.999 ** this.#steps });
+      this.step.run(this.adam.numbers(this.#steps, RATE));
     }
     return this.step.outputs.item();
   }
@@ -60,18 +61,4 @@ export class Network {
   async read(pixels) {
     return this.reading.run({ pixels }).data();
   }
-}
-
-/** One kernel for each weight: both moments and the weight, in place. */
-function adam(weight, [first, second], slope, rate, correction1, correction2) {
-  const [m, v, w] = map(
-    (w, m, v, g, rate, c1, c2) => {
-      const [m1, v1] = [m.mul(0.9).add(g.mul(0.1)), v.mul(0.999).add(g.square().mul(0.001))];
-      return [m1, v1, w.sub(rate.mul(m1.div(c1)).div(v1.div(c2).sqrt().add(1e-8)))];
-    },
-    weight, first, second, slope, rate, correction1, correction2,
-  );
-  first.assign(m);
-  second.assign(v);
-  weight.assign(w);
 }

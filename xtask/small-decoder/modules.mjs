@@ -8,8 +8,8 @@ const entry = new URL('target/npm/residua/dist/tensor.js', root).href;
 export const tensor = await import(entry);
 await tensor.init(await readFile(new URL('target/npm/residua/wasm-tensor/residua_tensor_bg.wasm', root)));
 
-/** The module www/models/NAME.ts. */
-export async function modelCode(name) {
-  const code = moduleOf(await readFile(new URL(`www/models/${name}.ts`, root), 'utf8')).replaceAll("'residua/tensor'", JSON.stringify(entry));
+/** The module www/models/FILE, in TypeScript or JavaScript. */
+export async function modelCode(file) {
+  const code = moduleOf(await readFile(new URL(`www/models/${file}`, root), 'utf8')).replaceAll("'residua/tensor'", JSON.stringify(entry));
   return import(`data:text/javascript;base64,${Buffer.from(code).toString('base64')}`);
 }

@@ -7,8 +7,9 @@ import { writeGguf } from './gguf.mjs';
 import { modelCode, tensor } from './modules.mjs';
 import { paragraphs } from './text.mjs';
 
-const { arange, attention, crossEntropy, Device, embedding, grad, map, ones, Random, rope, scalar } = tensor;
-const { transform } = await modelCode('decoder');
+const { arange, attention, crossEntropy, Device, embedding, grad, ones, Random, rope } = tensor;
+const { transform } = await modelCode('decoder.ts');
+const { Adam } = await modelCode('adam.js');
 
 const [VOCABULARY, CONTEXT, WIDTH, FORWARD, LAYERS, HEADS, KV_HEADS] = [768, 64, 64, 192, 2, 2, 1];
 const SIZE = WIDTH / HEADS;
@@ -35,7 +36,7 @@ for (let layer = 0; layer < LAYERS; layer++) {
 }
 const weights = await device.store(made);
 const list = Object.values(weights);
-const moments = list.map(({ shape }) => [device.zeros(shape), device.zeros(shape)]);
+const adam = new Adam(device, list, [0.9, 0.99]);
 const corpus = device.tensor(numbers, [numbers.length], 'i32');
 
 /** Each position of the text sees those before it. */
@@ -44,33 +45,20 @@ function attend(_, q, k, v) {
   return attention(turned(q), turned(k), v, { causal: true });
 }
 
-const step = await device.compile({ rate: scalar, correction1: scalar, correction2: scalar }, ({ rate, correction1, correction2 }) => {
+const step = await device.compile(Adam.inputs, (inputs) => {
   const places = random.integers([BATCH, 1], 0, numbers.length - CONTEXT - 1).add(arange(CONTEXT + 1, 'i32'));
   const ids = corpus.indexSelect(places);
   const logits = transform(embedding(ids.slice(null, [0, CONTEXT]), weights.token_embd), { settings, weights }, attend);
   const loss = crossEntropy(logits, ids.slice(null, [1])).mean();
-  grad(loss, list).forEach((slope, at) => adam(list[at], moments[at], slope, rate, correction1, correction2));
+  adam.update(grad(loss, list), inputs);
   return loss;
 });
-
-function adam(weight, [first, second], slope, rate, correction1, correction2) {
-  const [m, v, w] = map(
-    (w, m, v, g, rate, c1, c2) => {
-      const [m1, v1] = [m.mul(0.9).add(g.mul(0.1)), v.mul(0.99).add(g.square().mul(0.01))];
-      return [m1, v1, w.sub(rate.mul(m1.div(c1)).div(v1.div(c2).sqrt().add(1e-8)))];
-    },
-    weight, first, second, slope, rate, correction1, correction2,
-  );
-  first.assign(m);
-  second.assign(v);
-  weight.assign(w);
-}
 
 const began = performance.now();
 let mean = 0;
 for (let i = 1; i <= STEPS; i++) {
   const rate = RATE * Math.min(i / WARM_UP, 0.02 + 0.98 * (0.5 + 0.5 * Math.cos((Math.PI * i) / STEPS)));
-  step.run({ rate, correction1: 1 - 0.9 ** i, correction2: 1 - 0.99 ** i });
+  step.run(adam.numbers(i, rate));
   const loss = await step.outputs.item();
   mean += (loss - mean) / Math.min(i, 20);
   if (i % 50 === 0 || i === STEPS) console.log(`step ${i} of ${STEPS}: ${mean.toFixed(3)} nats a token, ${((performance.now() - began) / 1000).toFixed(1)} s`);

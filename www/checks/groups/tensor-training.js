@@ -1,5 +1,6 @@
 /** A network that is trained: two layers, Adam, batches drawn on the device. */
-import { Random, crossEntropy, grad, map, scalar, spec, zeros } from 'residua/tensor';
+import { Random, crossEntropy, grad, spec, zeros } from 'residua/tensor';
+import { Adam } from '../../models/adam.js';
 import { gpuAgainstCpu } from '../define.js';
 import { tensorDevice } from '../tensors/compare.js';
 import { madeDigits } from '../tensors/digits.js';
@@ -22,20 +23,12 @@ async function train(check, backend, { batch: size, hidden, epochs }, digits, te
     b2: zeros([CLASSES]),
   });
   const weights = Object.values(model);
-  const moments = weights.map((weight) => [device.zeros(weight.sizes), device.zeros(weight.sizes)]);
+  const adam = new Adam(device, weights);
   const logits = (pixels) => pixels.cast('f32').div(255).matmul(model.w1).add(model.b1).relu().matmul(model.w2).add(model.b2);
-  const step = await device.compile({ rate: scalar, correction1: scalar, correction2: scalar }, ({ rate, correction1, correction2 }) => {
+  const step = await device.compile(Adam.inputs, (inputs) => {
     const rows = random.integers([size], 0, digits.count);
     const loss = crossEntropy(logits(images.indexSelect(rows)), labels.indexSelect(rows)).mean();
-    // Adam: Kingma and Ba 2015.
-    const adam = (w, m, v, g, r, c1, c2) => {
-      const [first, second] = [m.mul(0.9).add(g.mul(0.1)), v.mul(0.999).add(g.square().mul(0.001))];
-      return [first, second, w.sub(r.mul(first.div(c1)).div(second.div(c2).sqrt().add(1e-8)))];
-    };
-    grad(loss, weights).forEach((gradient, k) => {
-      const next = map(adam, weights[k], moments[k][0], moments[k][1], gradient, rate, correction1, correction2);
-      [moments[k][0], moments[k][1], weights[k]].forEach((tensor, part) => tensor.assign(next[part]));
-    });
+    adam.update(grad(loss, weights), inputs);
     return { loss };
   });
   const accuracy = await device.compile({ images: spec('u8', [test.count, test.pixels]), labels: spec('i32', [test.count]) }, (given) =>
@@ -45,7 +38,7 @@ async function train(check, backend, { batch: size, hidden, epochs }, digits, te
   for (let epoch = 0, t = 0; epoch < epochs; epoch++) {
     for (let batch = 0; batch < digits.count / size; batch++) {
       t += 1;
-      step.run({ rate: 1e-3, correction1: 1 - 0.9 ** t, correction2: 1 - 0.999 ** t });
+      step.run(adam.numbers(t, 1e-3));
     }
     const share = accuracy.run({ images: test.images, labels: test.labels });
     const [[loss], [right]] = await device.read(step.outputs.loss, share);
