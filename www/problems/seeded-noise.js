@@ -1,4 +1,13 @@
-/** Pseudo-random numbers that are the same everywhere: for measurements with seeded noise, and for the choice of outliers. */
+/** Pseudo-random numbers that are the same everywhere: for measurements with seeded noise, for the choice of outliers, and for operands of benchmarks and checks. */
+
+/**
+ * A linear congruential generator modulo 2³² with the constants of Numerical Recipes: a function whose calls give whole numbers of 32 bits. Its low bits repeat early.
+ * @param {number} seed a whole number, of which 32 bits count
+ */
+export function congruential(seed) {
+  let state = seed >>> 0;
+  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0);
+}
 
 /**
  * D. H. Lehmer's generator with the multiplier of Park and Miller ("Random Number Generators: Good Ones Are Hard to Find", 1988): products stay below 2⁵³.

@@ -74,7 +74,14 @@ fn vendor(tools: &Tools) -> Outcome {
     page_packages::install(tools)?;
     let step = Step {
         name: "vendor",
-        inputs: &["package-lock.json", "xtask/page-packages", "xtask/vendor.mjs", "www/demos", "www/models"],
+        inputs: &[
+            "package-lock.json",
+            "xtask/page-packages",
+            "xtask/vendor.mjs",
+            "www/demos",
+            "www/models",
+            "www/problems",
+        ],
         outputs: &["target/vendor"],
         circumstances: "",
     };

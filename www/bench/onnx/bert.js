@@ -1,19 +1,15 @@
 /** A sentence encoder of BERT's shape with made weights: as an ONNX graph for other libraries, and as named weights for www/models/encoder.ts. */
+import { congruential } from '../../problems/seeded-noise.js';
 import { Graph } from './graph.js';
 
 /** The sizes of all-MiniLM-L6-v2, and small ones for trying. */
 export const MINILM = { layers: 6, heads: 12, width: 384, forward: 1536, vocabulary: 30522, places: 512, epsilon: 1e-12 };
 export const SMALL = { layers: 2, heads: 4, width: 64, forward: 128, vocabulary: 500, places: 64, epsilon: 1e-12 };
 
-/** Numbers in −1 … 1 by a linear congruential generator (Numerical Recipes' constants), times a scale. */
+/** Numbers in −1 … 1, times a scale. */
 function made(count, scale, seed) {
-  const numbers = new Float32Array(count);
-  let state = seed >>> 0;
-  for (let i = 0; i < count; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    numbers[i] = scale * (state / 2 ** 31 - 1);
-  }
-  return numbers;
+  const next = congruential(seed);
+  return new Float32Array(count).map(() => scale * (next() / 2 ** 31 - 1));
 }
 
 /** `{ name: { shape, numbers } }` with Hugging Face's names. */

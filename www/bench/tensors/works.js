@@ -8,6 +8,7 @@
  *   expected    from the inputs in double precision `{ value, scale, shape, weighted, weightedScale }`: the mean of the result, the magnitude that its error is compared with, and unless the
  *               result is a scalar its shape and the same two of its elements multiplied by `signs(shape)`
  */
+import { congruential } from '../../problems/seeded-noise.js';
 
 const sumOf = (list) => list.reduce((sum, x) => sum + x, 0);
 
@@ -162,9 +163,6 @@ export function works(divisor = 1) {
 
 /** Numbers in −½ … ½, the same for each library. */
 export function numbersOf(count, seed) {
-  let state = (seed + 1) * 2654435761;
-  return Float32Array.from({ length: count }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32 - 0.5;
-  });
+  const next = congruential((seed + 1) * 2654435761);
+  return Float32Array.from({ length: count }, () => next() / 2 ** 32 - 0.5);
 }

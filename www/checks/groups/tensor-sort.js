@@ -1,5 +1,6 @@
 /** Sorts, largest elements, search in sorted vectors and quantiles, against plain sorting. */
 import { arange, dim, grad, Random, spec, where } from 'residua/tensor';
+import { congruential } from '../../problems/seeded-noise.js';
 import { tensorDevice, compare } from '../tensors/compare.js';
 import { rounded } from '../tensors/numbers.js';
 import { QUANTILES } from '../tensors/quantiles.js';
@@ -9,10 +10,9 @@ const SPECIAL = [0, -0, NaN, Infinity, -Infinity, 1.5, -1.5];
 
 /** Numbers of which many are equal, the same in every run; of floats some are special. */
 function numbers(count, dtype) {
-  let state = 2026;
+  const next = congruential(2026);
   return Array.from({ length: count }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const bits = state >>> 8;
+    const bits = next() >>> 8;
     switch (dtype) {
       case 'f32': case 'f16': return bits % 5 === 0 ? SPECIAL[(bits >> 4) % SPECIAL.length] : rounded(dtype, (bits % 301) / 16 - 9);
       case 'u8': return bits % 256;

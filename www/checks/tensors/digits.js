@@ -1,5 +1,7 @@
 /** Made digits: strokes of seven segments on 28 × 28 pixels, moved, of random strength and with noise. The same numbers in every browser. */
 
+import { congruential } from '../../problems/seeded-noise.js';
+
 export const PIXELS = 28 * 28;
 
 /** Which of the segments top, upper left, upper right, middle, lower left, lower right and bottom a digit has. */
@@ -8,18 +10,10 @@ const SEGMENTS = ['1110111', '0010010', '1011101', '1011011', '0111010', '110101
 /** Rows and columns of the segments: first row, first column, last row, last column. */
 const STROKES = [[6, 10, 7, 17], [6, 9, 13, 10], [6, 17, 13, 18], [13, 10, 14, 17], [14, 9, 21, 10], [14, 17, 21, 18], [20, 10, 21, 17]];
 
-/** A linear congruential generator modulo 2³², which gives numbers in [0, 1). */
-function generator(seed) {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 /** So many digits, moved by at most `reach` pixels: their pixels in 0 … 255 and their labels. */
 export function madeDigits(count, reach, seed) {
-  const next = generator(seed);
+  const bits = congruential(seed);
+  const next = () => bits() / 2 ** 32;
   const [images, labels] = [new Uint8Array(count * PIXELS), new Uint8Array(count)];
   for (let k = 0; k < count; k++) {
     const label = Math.floor(10 * next());
