@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
+import { writeGguf } from '../../xtask/small-decoder/gguf.mjs';
 import { modelCode, tensor } from '../../xtask/small-decoder/modules.mjs';
 
 const { loadModel, makeDecoder } = await modelCode('decoder.ts');
@@ -118,6 +119,20 @@ describe('a decoder on the CPU', () => {
     assert.equal(texts[0], texts[1]);
     assert.notEqual(texts[0], texts[2]);
   });
+});
+
+test('a GGUF file that the build writes is loaded with its metadata and tensors', async () => {
+  const metadata = { 'general.architecture': 'llama', 'a.count': 7, 'a.flag': true, 'a.rate': Float32Array.of(0.5), 'a.kinds': Int32Array.of(-1, 3), 'a.names': ['é', ''] };
+  const numbers = Float32Array.from({ length: 64 }, (_, k) => (k % 32) - 16);
+  const file = writeGguf(metadata, ['f32', 'f16', 'q8_0'].map((type) => ({ name: type, shape: [2, 32], type, numbers })));
+  const loaded = await tensor.loadGguf(file, { device });
+  assert.deepEqual({ ...loaded.metadata, 'a.kinds': [...loaded.metadata['a.kinds']] }, { ...metadata, 'a.rate': 0.5, 'a.kinds': [-1, 3] });
+  const { f32, f16, q8_0: quantised } = loaded.tensors;
+  for (const found of [f32, f16]) assert.deepEqual([found.shape, [...(await found.data())]], [[2, 32], [...numbers]], found.dtype);
+  // Half a step of the largest number over 127, and the rounding of the scale to 11 bits.
+  const { difference } = compare(await quantised.dequantize().data(), numbers);
+  assert.ok(quantised.type === 'q8_0' && difference <= 16 * (0.5 / 127 + 2 ** -11), `${difference}`);
+  tensor.dispose(Object.values(loaded.tensors));
 });
 
 test('the encoder has the expected embeddings on the CPU', { timeout: 300_000 }, async (t) => {
