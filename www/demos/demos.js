@@ -2,6 +2,7 @@
  * The demos' page: the choice of a demo, its controls, status texts, and pointer, keyboard and file input. `window.residuaDemos` offers a
  * program the actions of a visitor.
  */
+import { nameOf } from '../webgpu-status.js';
 import { takeFiles } from './files.js';
 import { Comparison } from './comparison.js';
 import { Plots } from './plots.js';
@@ -35,10 +36,9 @@ const view = {
     for (const choice of engineChoices) choice.checked = choice.value === backend;
     engineChoices[0].disabled = context === null;
     const { adapter } = context ?? {};
-    const name = [adapter?.vendor, adapter?.architecture, adapter?.description].filter((word) => word).join(' ') || 'An adapter without a name';
     element('engine-note').textContent = context === null
       ? `No WebGPU here (${shell.reason}): the CPU computes${shell.stage.renderer === null ? '' : ', and WebGL draws'}.`
-      : adapter.isSoftware ? `${name}: a software renderer, many times slower than the CPU engine.` : name;
+      : adapter.isSoftware ? `${nameOf(adapter)}: a software renderer, many times slower than the CPU engine.` : nameOf(adapter);
   },
   iterations(backend, count, cost) {
     comparison.iterations(backend, count, cost);
