@@ -70,10 +70,13 @@ test('a vocabulary of SentencePiece is merged by its scores, and unknown letters
   assert.equal(tokenizer.decode(tokenizer.encode('hello hé')), 'hello hé');
 });
 
-test('a tokeniser that is not known is refused by its name', async (t) => {
+test('a tokeniser that is not known, or lacks a list, is refused by its name', async (t) => {
   const library = await tokenizers(t);
   if (library === null) return;
   assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'bert' }), /tokeniser is bert/);
+  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'tekken' }), /cuts texts as tekken; this page has gpt-2, default, llama-bpe, smollm/);
+  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'llama' }), /no tokenizer\.ggml\.tokens/);
+  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.tokens': ['a'] }), /no tokenizer\.ggml\.merges/);
   assert.throws(() => library.wordPieceTokenizer('a\nb\n'), /no \[UNK\]/);
 });
 

@@ -7,8 +7,9 @@ import { Tokenizer } from '@huggingface/tokenizers';
 /** Kinds of tokens in GGUF files. */
 const [UNKNOWN, CONTROL, USER_DEFINED, BYTE] = [2, 3, 4, 6];
 
-/** How the byte-level tokenisers cut a text before they merge, by the name that GGUF files have for it. GPT-2's is that of the library. */
+/** How the byte-level tokenisers cut a text before they merge, by the name that GGUF files have for it. null: as GPT-2 does, which the library has. */
 const CUTS = {
+  'gpt-2': null, default: null,
   'llama-bpe': String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
   smollm: String.raw`\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`,
 };
@@ -31,22 +32,29 @@ function mergesOf(tokens, scores, vocabulary) {
 /** The tokeniser of a GGUF file: SentencePiece's ('llama') or a byte-level one ('gpt2'). @param {Record<string, any>} metadata */
 export function ggufTokenizer(metadata) {
   const read = (name) => metadata[`tokenizer.ggml.${name}`];
-  const [kind, tokens, kinds] = [read('model'), Array.from(read('tokens') ?? []), Array.from(read('token_type') ?? [])];
+  const list = (name) => {
+    if (read(name) === undefined) throw new Error(`the file has no tokenizer.ggml.${name}`);
+    return Array.from(read(name));
+  };
+  const [kind, pre] = [read('model'), read('pre') ?? 'default'];
   if (kind !== 'llama' && kind !== 'gpt2') throw new Error(`the file's tokeniser is ${kind}; this page has llama and gpt2`);
+  // Cuts of another model would give other tokens, and a text of little sense.
+  if (kind === 'gpt2' && !Object.hasOwn(CUTS, pre)) throw new Error(`the file's tokeniser cuts texts as ${pre}; this page has ${Object.keys(CUTS).join(', ')}`);
+  const [tokens, kinds] = [list('tokens'), Array.from(read('token_type') ?? [])];
   const vocabulary = new Map(tokens.map((token, id) => [token, id]));
   const isBytes = kind === 'gpt2';
-  const cut = CUTS[read('pre')];
-  const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: cut === undefined };
+  const cut = CUTS[pre] ?? null;
+  const bytes = { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: cut === null };
   const json = {
     version: '1.0', truncation: null, padding: null, post_processor: null,
     added_tokens: tokens.flatMap((token, id) => ([UNKNOWN, CONTROL, USER_DEFINED].includes(kinds[id]) ? [added(id, token)] : [])),
     normalizer: isBytes ? null : { type: 'Sequence', normalizers: [{ type: 'Prepend', prepend: '▁' }, { type: 'Replace', pattern: { String: ' ' }, content: '▁' }] },
-    pre_tokenizer: !isBytes ? null : cut === undefined ? bytes : { type: 'Sequence', pretokenizers: [{ type: 'Split', pattern: { Regex: cut }, behavior: 'Isolated', invert: false }, bytes] },
+    pre_tokenizer: !isBytes ? null : cut === null ? bytes : { type: 'Sequence', pretokenizers: [{ type: 'Split', pattern: { Regex: cut }, behavior: 'Isolated', invert: false }, bytes] },
     decoder: isBytes ? bytes : { type: 'Sequence', decoders: [{ type: 'Replace', pattern: { String: '▁' }, content: ' ' }, { type: 'ByteFallback' }, { type: 'Fuse' }, { type: 'Strip', content: ' ', start: 1, stop: 0 }] },
     model: {
       type: 'BPE', dropout: null, unk_token: isBytes ? null : tokens[read('unknown_token_id') ?? 0], continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: !isBytes,
-      byte_fallback: kinds.includes(BYTE), ignore_merges: read('pre') === 'llama-bpe', vocab: Object.fromEntries(vocabulary),
-      merges: isBytes ? Array.from(read('merges')) : mergesOf(tokens, read('scores'), vocabulary),
+      byte_fallback: kinds.includes(BYTE), ignore_merges: pre === 'llama-bpe', vocab: Object.fromEntries(vocabulary),
+      merges: isBytes ? list('merges') : mergesOf(tokens, list('scores'), vocabulary),
     },
   };
   const tokenizer = new Tokenizer(json, {});
