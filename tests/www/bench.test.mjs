@@ -9,6 +9,7 @@ import { levenbergMarquardt } from '../../www/bench/plain/levenberg-marquardt.js
 import { PlainRigid } from '../../www/bench/plain/rigid.js';
 import { PlainNet } from '../../www/bench/plain/net.js';
 import { plainSprings } from '../../www/bench/plain/springs.js';
+import { repeated } from '../../www/bench/repeated.js';
 import { gridNearest, readSizes, subdivisionsNearest } from '../../www/bench/sizes.js';
 import { extrapolated, inWords, least, median, oneOfMany, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
 import { columnsOf } from '../../www/bench/table.js';
@@ -37,6 +38,13 @@ test('a time of runs in a row is a difference of medians, and none where that is
   assert.equal(oneOfMany([22, 1000, 22], [2, 2, 900], 20), 1);
   assert.equal(oneOfMany([3, 3, 3], [3, 4, 2], 20), undefined);
   assert.equal(oneOfMany([2], [3], 20), undefined);
+});
+
+test('of runs in a row the last is read alone', async () => {
+  const calls = [];
+  const { alone, inARow } = await repeated({ submit: () => void calls.push('submit'), read: async () => void calls.push('read'), count: 3, samples: 2 });
+  assert.deepEqual(calls, ['read', 'submit', 'submit', 'read', 'read', 'submit', 'submit', 'read']);
+  assert.ok(alone >= 0 && inARow >= 0);
 });
 
 /** A mean of a result, and that of its elements with signs. */

@@ -8,6 +8,7 @@
  */
 import { Device, Random } from 'residua/tensor';
 import { makeDecoder } from '../vendor/models/decoder.js';
+import { repeated } from './repeated.js';
 import { median } from './statistics.js';
 
 export const name = 'decoder';
@@ -77,17 +78,9 @@ export async function run(parameters, report, progress, { reps }) {
       const start = performance.now();
       await decoder.step(shape.position, greedy).token.item();
       const first = performance.now() - start;
-      const [alone, inARow] = [[], []];
-      for (let rep = 0; rep < samples; rep++) {
-        const one = performance.now();
-        await decoder.step(shape.position, greedy).token.item();
-        const many = performance.now();
-        alone.push(many - one);
-        for (let i = 1; i < IN_A_ROW; i++) decoder.step(shape.position, greedy);
-        await decoder.step(shape.position, greedy).token.item();
-        inARow.push((performance.now() - many) / IN_A_ROW);
-      }
-      report({ work: `token at position ${shape.position}`, ...about, status: 'measured', 'first, ms': first, 'in a row, ms': median(inARow), 'with a read, ms': median(alone), 'tokens a second': 1000 / median(inARow) });
+      const step = () => decoder.step(shape.position, greedy);
+      const { alone, inARow } = await repeated({ submit: () => void step(), read: () => step().token.item(), count: IN_A_ROW, samples });
+      report({ work: `token at position ${shape.position}`, ...about, status: 'measured', 'first, ms': first, 'in a row, ms': inARow, 'with a read, ms': alone, 'tokens a second': 1000 / inARow });
     }
   } finally {
     device.dispose();

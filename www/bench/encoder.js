@@ -10,7 +10,7 @@ import { Device } from 'residua/tensor';
 import { embed } from '../vendor/models/encoder.js';
 import { peer } from './contenders/peers.js';
 import { madeWeights, MINILM, onnxModel, SMALL } from './onnx/bert.js';
-import { median } from './statistics.js';
+import { repeated } from './repeated.js';
 
 export const name = 'encoder';
 export const onDemand = true;
@@ -33,7 +33,7 @@ const residua = (backend) => ({
     const input = device.tensor(ids, [batch, tokens], 'i32');
     const lengths = device.tensor(new Int32Array(batch).fill(tokens), [batch], 'i32');
     const program = await device.compile({}, () => embed(input, lengths, stored, shape));
-    return { run: () => program.run().data(), dispose: () => device.dispose(), submits: () => void program.run() };
+    return { run: () => program.run().data(), dispose: () => device.dispose(), submit: () => void program.run() };
   },
 });
 
@@ -101,17 +101,8 @@ async function measure(contender, work, expected, reps) {
     found = await prepared.run();
     const difference = expected === null ? 0 : largestDifference(found, expected);
     Object.assign(row, { status: difference <= TOLERANCE ? 'measured' : 'wrong', difference, 'first, ms': performance.now() - began });
-    const [alone, inARow] = [[], []];
-    for (let rep = 0; rep < Math.min(reps, samples); rep++) {
-      const start = performance.now();
-      await prepared.run();
-      const once = performance.now();
-      alone.push(once - start);
-      for (let i = 1; i < count; i++) await (prepared.submits ?? prepared.run)();
-      await prepared.run();
-      inARow.push((performance.now() - once) / count);
-    }
-    Object.assign(row, { 'in a row, ms': median(inARow), 'with a read, ms': median(alone), 'sentences a second': (1000 * work.batch) / median(inARow) });
+    const { alone, inARow } = await repeated({ submit: prepared.submit ?? prepared.run, read: prepared.run, count, samples: Math.min(reps, samples) });
+    Object.assign(row, { 'in a row, ms': inARow, 'with a read, ms': alone, 'sentences a second': (1000 * work.batch) / inARow });
   } catch (error) {
     Object.assign(row, { status: row.status === undefined ? 'unable' : 'failed', reason: error?.message ?? String(error) });
   } finally {
