@@ -165,6 +165,16 @@ for (const backend of ['gpu', 'cpu']) {
     assert.throws(() => other.run({ x: [], y: [] }, { n: 0, m: 9 }), residuaError('invalid-argument', /got n = 0, m = 9/));
   });
 
+  test(`${backend}: a recipe with a Dim anywhere in it is computed by programs alone`, async () => {
+    const { fake, device } = await open(backend);
+    const x = expand(device.tensor([1]), [dim('n', 4)]);
+    const sum = Tensor.make(new Node('reduce', 'f32', [], [x.node], [0, 0]));
+    for (const call of [() => device.read(sum), () => device.store(sum), () => device.tensor([1]).set(sum)]) {
+      await assert.rejects(call(), residuaError('invalid-argument', /^(read|store|set): got a recipe with the Dim n; takes one of known sizes/));
+    }
+    assert.equal(fake.plans, 0);
+  });
+
   test(`${backend}: each run draws anew, and starting over repeats the draws`, async () => {
     const { device } = await open(backend);
     const source = { seed: 7n, epoch: 0 };

@@ -1,6 +1,6 @@
 /** Recipes that are computed once, for reads and stores. */
 
-import { invalidGraph } from '../../arguments/errors.js';
+import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
@@ -25,7 +25,8 @@ export class Evaluations {
 
   /**
    * Computes results and assignments with what stored tensors hold when it is their turn. Rejects with 'disposed' where one of them was
-   * disposed of before that, and with 'out-of-memory' and 'limit-exceeded'.
+   * disposed of before that, and with 'out-of-memory' and 'limit-exceeded'. Throws 'invalid-argument' for a recipe with a Dim, and
+   * 'invalid-graph' for one that uses inputs of a program or of another device.
    *
    * @param what the call, in messages
    */
@@ -35,6 +36,8 @@ export class Evaluations {
     const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments);
     checkSources(what, core, tape);
     checkAliases(what, tape.inputs, assignments);
+    const [dim] = tape.dims;
+    if (dim !== undefined) throw invalidArgument(what, `a recipe with the Dim ${dim.name}`, 'one of known sizes, as a Dim has its size in runs of a program');
     const known = this.tapes.get(tape.tape);
     const isReady = !(known instanceof Promise);
     let compiled = isReady ? known : null;
