@@ -2,6 +2,7 @@
 
 import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
+import { memoryOf } from '../engine/places.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
@@ -94,7 +95,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
     }
     const used = new Set<Memory>();
     const results = plan.results.map((place) => {
-      const memory = places[place] ?? (slots[plan.places[place]?.slot ?? 0] as Memory);
+      const memory = memoryOf(plan, places, slots, place);
       // Two results of one place, or a result that is an input, have memory of their own.
       if (owned.has(memory) && !used.has(memory)) {
         used.add(memory);

@@ -9,6 +9,7 @@ import { Accounts } from '../engine/accounts.js';
 import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
 import type { Memory } from '../engine/engine.js';
+import { memoryOf } from '../engine/places.js';
 import { isDispatch, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
@@ -62,7 +63,7 @@ export async function verify(program: ProgramCore, feedOf: (input: ProgramInput)
     const places = program.compiled.regions.ofPlace.map((region) => (region < 0 ? null : (regions[region] as Memory)));
     // What is written stays as it is, and what a later run may write over is kept.
     const bound = slots.map((memory, slot) => (isWritten(slot) ? own(memory.bytes) : memory));
-    const memoryOf = (place: number) => places[place] ?? (bound[plan.places[place]?.slot ?? 0] as Memory);
+    const at = (place: number) => memoryOf(plan, places, bound, place);
     const copied = core.afterEarlier(() => {
       transfer();
       slots.forEach((from, slot) => {
@@ -76,10 +77,10 @@ export async function verify(program: ProgramCore, feedOf: (input: ProgramInput)
       const ofStep = wordsOf(words, plan, k);
       const [x, y, z] = ofStep as unknown as [number, number, number];
       if (!isDispatch(step)) {
-        await core.afterEarlier(() => engine.copy(memoryOf(step.from), memoryOf(step.to), x));
+        await core.afterEarlier(() => engine.copy(at(step.from), at(step.to), x));
       } else if (x * y * z > 0) {
         const used = [...new Set(placesOf(step))];
-        const read = (place: number) => ({ memory: memoryOf(place), bytes: memoryOf(place).bytes });
+        const read = (place: number) => ({ memory: at(place), bytes: at(place).bytes });
         const runner = engine.runner({ ...plan, steps: [step], varying: NOTHING_VARIES }, kernels, places, ofStep);
         // Nothing comes between the two reads and the dispatch.
         const [before, after] = await core.afterEarlier(() => {

@@ -3,11 +3,11 @@
  * uniform.
  */
 
-import { ResiduaError } from '../../../arguments/errors.js';
 import { paddedBytes } from '../../memory/numbers.js';
 import type { Accounts } from '../accounts.js';
 import type { Memory, MemoryRequest, Runner } from '../engine.js';
-import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
+import { isDispatch, STEP_WORDS, type Plan, type Step } from '../plan.js';
+import { isSameMemory, memoryOf } from '../places.js';
 
 /**
  * A generated function, or a product of the module. It takes the address of its frame and which part is to be done, and gives the next part;
@@ -24,12 +24,14 @@ export interface RunnerHost {
   callKernel(kernel: HostKernel, frame: number, part: number): number;
 }
 
-/** Runs a plan on the CPU. */
+/** Runs a plan on the CPU. Runs of it do not overlap. */
 export class CpuRunner implements Runner {
   private readonly frames: Memory | null;
   /** Where each step's frame begins, in words. */
   private readonly starts: number[] = [];
   private words: Uint32Array = new Uint32Array(0);
+  /** The memory whose addresses the frames have; null where the frames do not have `words`. */
+  private bound: readonly Memory[] | null = null;
 
   constructor(
     private readonly on: RunnerHost,
@@ -49,36 +51,29 @@ export class CpuRunner implements Runner {
 
   setWords(words: Uint32Array): void {
     this.words = words;
+    this.bound = null;
   }
 
   bind(): void {
-    // Addresses are written at each run.
+    // Addresses are written by runs.
   }
 
   *run(slots: readonly Memory[]): Generator<void, void, void> {
     const { steps } = this.plan;
-    const { accounts } = this.on;
-    // The numbers and the memory of this run: those of later ones may be set before it ends.
-    const { words } = this;
-    const bound = [...slots];
-    const uniformStart = steps.length * STEP_WORDS;
-    accounts.submits += 1;
-    for (const [k, step] of steps.entries()) {
-      const at = k * STEP_WORDS;
+    const { on, words, starts } = this;
+    const bound = this.writeFrames(slots);
+    const address = this.frames?.offset ?? 0;
+    on.accounts.submits += 1;
+    for (let k = 0; k < steps.length; k++) {
+      const step = steps[k] as Step;
       if (isDispatch(step)) {
-        const [first, count] = [words[at + 3] as number, words[at + 4] as number];
-        const frame = this.frame(k);
-        step.places.forEach((place, binding) => (frame.words[binding] = this.memoryOf(place, bound).offset));
-        frame.words.set(words.subarray(uniformStart + first, uniformStart + first + count), step.places.length);
         const kernel = this.kernels[step.kernel] as HostKernel;
-        for (let part = this.on.callKernel(kernel, frame.address, 0); part !== 0; ) {
-          yield;
-          part = this.on.callKernel(kernel, frame.address, part);
-        }
-        accounts.dispatches += 1;
+        const frame = address + 4 * (starts[k] as number);
+        for (let part = on.callKernel(kernel, frame, 0); part !== 0; part = on.callKernel(kernel, frame, part)) yield;
+        on.accounts.dispatches += 1;
       } else {
-        const bytes = words[at] as number;
-        this.on.view(this.memoryOf(step.to, bound)).set(this.on.view(this.memoryOf(step.from, bound)).subarray(0, bytes));
+        const [from, to] = [step.from, step.to].map((place) => on.view(memoryOf(this.plan, this.places, bound, place))) as [Uint8Array, Uint8Array];
+        to.set(from.subarray(0, words[k * STEP_WORDS] as number));
       }
       yield;
     }
@@ -88,16 +83,23 @@ export class CpuRunner implements Runner {
     if (this.frames !== null) this.on.free(this.frames);
   }
 
-  private frame(step: number): { words: Uint32Array; address: number } {
-    const view = this.on.view(this.frames as Memory);
-    const start = 4 * (this.starts[step] as number);
-    const address = view.byteOffset + start;
-    return { words: new Uint32Array(view.buffer, address, (view.length - start) / 4), address };
-  }
-
-  private memoryOf(place: number, slots: readonly Memory[]): Memory {
-    const memory = this.places[place] ?? slots[this.plan.places[place]?.slot ?? 0];
-    if (memory === undefined) throw new ResiduaError('internal', `place ${place} of a plan has no memory`);
-    return memory;
+  /** Writes the frames unless they are those of this memory. Returns the memory in a list that does not change. */
+  private writeFrames(slots: readonly Memory[]): readonly Memory[] {
+    if (this.bound !== null && isSameMemory(this.bound, slots)) return this.bound;
+    const { plan, places, words, starts, frames } = this;
+    const uniforms = plan.steps.length * STEP_WORDS;
+    if (frames !== null) {
+      const { buffer, byteOffset, byteLength } = this.on.view(frames);
+      const content = new Uint32Array(buffer, byteOffset, byteLength / 4);
+      plan.steps.forEach((step, k) => {
+        if (!isDispatch(step)) return;
+        let at = starts[k] as number;
+        for (const place of step.places) content[at++] = memoryOf(plan, places, slots, place).offset;
+        const first = uniforms + (words[k * STEP_WORDS + 3] as number);
+        content.set(words.subarray(first, first + (words[k * STEP_WORDS + 4] as number)), at);
+      });
+    }
+    this.bound = [...slots];
+    return this.bound;
   }
 }

@@ -3,10 +3,10 @@
  * the slots are made when it is first bound, and a few sets of them are kept.
  */
 
-import { ResiduaError } from '../../../arguments/errors.js';
 import type { Accounts } from '../accounts.js';
 import type { Memory, Runner } from '../engine.js';
-import { isDispatch, STEP_WORDS, type Plan } from '../plan.js';
+import { isDispatch, STEP_WORDS, type Copy, type Kernel, type Plan, type Step } from '../plan.js';
+import { isSameMemory, memoryOf } from '../places.js';
 import { KernelTimes } from './kernel-times.js';
 import type { Pipeline } from './pipelines.js';
 import { Uniforms, type UniformPipeline } from './uniforms.js';
@@ -77,46 +77,51 @@ export class GpuRunner implements Runner {
   run(slots: readonly Memory[]): void {
     const { groups } = this.setOf(slots);
     const { gpu, accounts } = this.on;
-    const { words, times } = this;
+    const { words, times, uniforms, pipelines } = this;
+    const { steps, kernels } = this.plan;
     let encoder = gpu.createCommandEncoder();
     let pass: GPUComputePassEncoder | null = null;
+    // That of the pass.
+    let pipeline: GPUComputePipeline | null = null;
     let dispatches = 0;
-    if (this.uniforms?.needsUpdate === true) {
+    if (uniforms?.needsUpdate === true) {
       pass = encoder.beginComputePass();
-      this.uniforms.encode(pass);
+      uniforms.encode(pass);
     }
-    this.plan.steps.forEach((step, k) => {
+    for (let k = 0; k < steps.length; k++) {
+      const step = steps[k] as Step;
       const at = k * STEP_WORDS;
       if (!isDispatch(step)) {
         pass?.end();
-        pass = null;
-        const [from, to] = [this.memoryOf(step.from, slots), this.memoryOf(step.to, slots)];
-        const bytes = Math.ceil((words[at] as number) / 4) * 4;
-        encoder.copyBufferToBuffer(from.buffer as GPUBuffer, from.offset, to.buffer as GPUBuffer, to.offset, bytes);
-        return;
+        pass = pipeline = null;
+        this.encodeCopy(encoder, step, words[at] as number, slots);
+        continue;
       }
-      const [x, y, z] = [words[at] as number, words[at + 1] as number, words[at + 2] as number];
-      if (x * y * z === 0) return;
-      const name = this.plan.kernels[step.kernel]?.name ?? '';
+      const x = words[at] as number;
+      const y = words[at + 1] as number;
+      const z = words[at + 2] as number;
+      if (x * y * z === 0) continue;
       if (times !== null) {
         pass?.end();
-        const timestampWrites = times.next(name);
+        const timestampWrites = times.next((kernels[step.kernel] as Kernel).name);
         pass = encoder.beginComputePass(timestampWrites === undefined ? {} : { timestampWrites });
+        pipeline = null;
       }
       pass ??= encoder.beginComputePass();
-      pass.setPipeline((this.pipelines[step.kernel] as Pipeline).pipeline);
+      const next = (pipelines[step.kernel] as Pipeline).pipeline;
+      if (next !== pipeline) pass.setPipeline((pipeline = next));
       pass.setBindGroup(0, groups[k] as GPUBindGroup);
       pass.dispatchWorkgroups(x, y, z);
       dispatches += 1;
       if (dispatches % this.sliceSteps === 0) {
         pass.end();
-        pass = null;
+        pass = pipeline = null;
         gpu.queue.submit([encoder.finish()]);
         accounts.submits += 1;
         encoder = gpu.createCommandEncoder();
       }
-    });
-    (pass as GPUComputePassEncoder | null)?.end();
+    }
+    pass?.end();
     times?.record(encoder);
     gpu.queue.submit([encoder.finish()]);
     times?.collect();
@@ -146,10 +151,13 @@ export class GpuRunner implements Runner {
     this.on.gpu.queue.onSubmittedWorkDone().then(set, () => {});
   }
 
+  private encodeCopy(encoder: GPUCommandEncoder, { from, to }: Copy, bytes: number, slots: readonly Memory[]): void {
+    const [source, target] = [this.memoryOf(from, slots), this.memoryOf(to, slots)];
+    encoder.copyBufferToBuffer(source.buffer as GPUBuffer, source.offset, target.buffer as GPUBuffer, target.offset, Math.ceil(bytes / 4) * 4);
+  }
+
   private memoryOf(place: number, slots: readonly Memory[]): Memory {
-    const memory = this.places[place] ?? slots[this.plan.places[place]?.slot ?? 0];
-    if (memory === undefined) throw new ResiduaError('internal', `place ${place} of a plan has no memory`);
-    return memory;
+    return memoryOf(this.plan, this.places, slots, place);
   }
 
   /** The set for some memory, the latest used last. */
@@ -157,7 +165,7 @@ export class GpuRunner implements Runner {
     const { sets } = this;
     for (let k = sets.length - 1; k >= 0; k--) {
       const set = sets[k] as BoundSet;
-      if (!isSame(set.slots, slots)) continue;
+      if (!isSameMemory(set.slots, slots)) continue;
       if (k < sets.length - 1) {
         sets.splice(k, 1);
         sets.push(set);
@@ -189,9 +197,4 @@ export class GpuRunner implements Runner {
     const { layout } = this.pipelines[kernel] as Pipeline;
     return this.on.gpu.createBindGroup({ layout, entries });
   }
-}
-
-function isSame(a: readonly Memory[], b: readonly Memory[]): boolean {
-  for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
-  return a.length === b.length;
 }

@@ -1,0 +1,24 @@
+/** The memory of a plan's places: that which its program owns, and that which a run binds. */
+
+import { ResiduaError } from '../../arguments/errors.js';
+import type { Memory } from './engine.js';
+import type { Plan } from './plan.js';
+
+/**
+ * The memory of a place. Throws 'internal' where it has none.
+ *
+ * @param owned memory of each place, null for slots
+ * @param slots memory of each slot
+ */
+export function memoryOf({ places }: Plan, owned: readonly (Memory | null)[], slots: readonly (Memory | null)[], place: number): Memory {
+  const memory = owned[place] ?? slots[places[place]?.slot ?? 0] ?? null;
+  if (memory === null) throw new ResiduaError('internal', `place ${place} of a plan has no memory`);
+  return memory;
+}
+
+/** Whether two lists have the same memory. */
+export function isSameMemory(a: readonly Memory[], b: readonly Memory[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
+  return true;
+}
