@@ -4,6 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
 import { haveCommonBytes, type Memory, type Runner } from '../engine/engine.js';
+import { memoryOf } from '../engine/places.js';
 import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
@@ -45,13 +46,16 @@ export class ProgramCore {
   private readonly results: readonly Output[];
   /** Memory of each place but slots. */
   private readonly places: readonly (Memory | null)[];
-  private readonly slots: Memory[] = [];
+  /** Memory of each slot in the latest run; null for a large input that was not given yet. */
+  private readonly slots: (Memory | null)[];
   private readonly written = new Set<Memory>();
   /** The dims of the latest run, and the numbers for them. */
   private present: Uint32Array<ArrayBuffer>;
   private words: Uint32Array<ArrayBuffer>;
   private areWordsWritten = false;
   private readonly tapeDims: number;
+  /** Positions of the dims, by name. */
+  private readonly positions: ReadonlyMap<string, number>;
   /** Sizes that no run may make negative. */
   private readonly bounds: readonly Dim[];
   private disposed = false;
@@ -71,6 +75,7 @@ export class ProgramCore {
       this.inputs = new ProgramInputs(core, name, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
       const memories = regions.bytes.map((bytes) => this.allocate('the memory', bytes));
       const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
+      this.slots = this.inputs.slots();
       const used = new Set<Memory>();
       this.results = plan.results.map((place) => {
         const memory = places[place] ?? null;
@@ -78,13 +83,11 @@ export class ProgramCore {
           used.add(memory);
           return { memory, copiedFrom: null };
         }
-        const slot = this.inputs.slots()[plan.places[place]?.slot ?? 0];
-        return { memory: this.allocate('the results', (memory ?? slot)?.bytes ?? 0), copiedFrom: place };
+        return { memory: this.allocate('the results', memoryOf(plan, places, this.slots, place).bytes), copiedFrom: place };
       });
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
       this.runner = core.engine.runner(plan, kernels, places, words);
-      const slots = this.inputs.slots();
-      if (slots.every((memory) => memory !== null)) this.runner.bind(slots as Memory[]);
+      if (this.slots.every((memory) => memory !== null)) this.runner.bind(this.slots as Memory[]);
       for (const memory of memories) this.written.add(memory);
       for (const { input } of assignments) if (input.source instanceof Cell) this.written.add(input.source.memory);
       this.places = places;
@@ -93,6 +96,7 @@ export class ProgramCore {
       throw error;
     }
     this.words = words;
+    this.positions = new Map(dims.map(({ name }, position) => [name, position]));
     this.tapeDims = tape.dims.length;
     this.bounds = tape.bounds;
     this.present = Uint32Array.from(dims, ({ max }) => max);
@@ -146,21 +150,21 @@ export class ProgramCore {
     );
     const isImmediate = core.queue.isIdle;
     const transfer = inputs.transfer(isImmediate);
-    const bound = isImmediate ? slots : [...slots];
-    const { words } = this;
-    const dims = this.present.slice(0, this.tapeDims);
+    // All inputs are given.
+    const bound = (isImmediate ? slots : [...slots]) as readonly Memory[];
+    const { words, present, tapeDims } = this;
     const isWritten = this.areWordsWritten;
     this.areWordsWritten = true;
-    const { results, places, compiled } = this;
+    const { results, places } = this;
+    const { plan } = this.compiled;
     core.queue.push(function* () {
       transfer();
-      if (!isWritten) runner.setWords(words, dims);
+      if (!isWritten) runner.setWords(words, present.slice(0, tapeDims));
       const steps = runner.run(bound);
       if (steps !== undefined) yield* steps;
       for (const { memory, copiedFrom } of results) {
         if (copiedFrom === null) continue;
-        const from = places[copiedFrom] ?? (bound[compiled.plan.places[copiedFrom]?.slot ?? 0] as Memory);
-        core.engine.copy(from, memory, memory.bytes);
+        core.engine.copy(memoryOf(plan, places, bound, copiedFrom), memory, memory.bytes);
       }
     });
   }
@@ -172,7 +176,7 @@ export class ProgramCore {
   trial(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Trial {
     this.check();
     const { inputs, present, words: before } = this;
-    const slots: Memory[] = [];
+    const bound = this.inputs.slots();
     try {
       if (this.takeSizes(sizes)) this.areWordsWritten = false;
       const { words } = this;
@@ -181,13 +185,19 @@ export class ProgramCore {
         feedOf,
         ({ shape }) => this.sizesOf(shape),
         (memory) => this.writes(memory),
-        slots,
+        bound,
       );
       inputs.undraw();
+      const slots = bound as readonly Memory[];
       return { words, dims, slots, isWritten: (slot) => this.written.has(slots[slot] as Memory) || this.owned.some(({ buffer }) => buffer === slots[slot]?.buffer), transfer: inputs.transfer(false) };
     } finally {
       [this.present, this.words] = [present, before];
     }
+  }
+
+  /** The dims of the latest run; another array where they differ from those of the run before. */
+  get dimValues(): Uint32Array {
+    return this.present;
   }
 
   /** The sizes of a shape in the latest run. */
@@ -197,7 +207,7 @@ export class ProgramCore {
 
   /** A size where the dims have these values. */
   private sizeIn(present: Uint32Array, size: Size): number {
-    return sizeAt(size, (dim) => present[this.dims.findIndex(({ name }) => name === dim.name)] as number);
+    return sizeAt(size, ({ name }) => present[this.positions.get(name) as number] as number);
   }
 
   /** Frees all memory after the runs so far. */
@@ -232,7 +242,7 @@ export class ProgramCore {
     checkObject(argument, sizes);
     const given = sizes as Readonly<Record<string, unknown>>;
     for (const name of Object.keys(given)) {
-      if (dims.every((dim) => dim.name !== name)) {
+      if (!this.positions.has(name)) {
         throw invalidArgument(`${argument}.${name}`, describe(given[name]), dims.length === 0 ? 'no sizes, as the program has no Dim' : `'${dims.map((dim) => dim.name).join("', '")}'`);
       }
     }

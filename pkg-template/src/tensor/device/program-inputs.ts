@@ -3,10 +3,10 @@
  * run before; others have memory of their own for numbers of the caller. A stored tensor is read where it lies.
  */
 
-import { describe, invalidArgument } from '../../arguments/errors.js';
+import { invalidArgument } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
-import { checkNumeric, elementCount, encode, encodeInto, paddedBytes, type Numeric } from '../memory/numbers.js';
+import { checkNumeric, elementCount, encode, encodeInto, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';
 import { Cell, ProgramInput } from './cell.js';
@@ -31,6 +31,12 @@ interface Upload {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** Bytes of the small inputs, from one to before another. */
+interface Range {
+  readonly start: number;
+  end: number;
+}
+
 /** Changed bytes of small inputs that are so near to one another are uploaded in one write. */
 const NEAR_BYTES = 16;
 
@@ -50,33 +56,43 @@ export class ProgramInputs {
   private readonly uploadedBytes: Uint8Array<ArrayBuffer>;
   /** Slots of small inputs to which stored tensors were copied since. */
   private readonly overwritten = new Set<number>();
-  /** Where each slot of a small input begins. */
-  private readonly offsets = new Map<number, number>();
+  /** Where the bytes of small inputs lie, by slot. */
+  private readonly ranges = new Map<number, Range>();
+  /** Stored tensors among the inputs. */
+  private readonly cells: readonly Cell[];
+  /** What each run gives. */
+  private readonly fed: readonly { readonly slot: number; readonly input: ProgramInput }[];
   /** Memory for numbers, by slot. */
   private readonly forNumbers: (Memory | null)[];
   private readonly draws: Draw[] = [];
   private uploads: Upload[] = [];
   private copies: { readonly from: Memory; readonly to: Memory }[] = [];
+  /** The call, in messages. */
+  private readonly call: string;
 
   constructor(
     private readonly core: DeviceCore,
-    private readonly name: string,
+    name: string,
     /** Inputs of the tape, by slot. */
     private readonly inputs: readonly Node[],
     /** Allocates memory that the program owns, zeroed. */
     private readonly allocate: (bytes: number) => Memory,
   ) {
+    this.call = `${name}.run`;
+    this.cells = inputs.flatMap(({ source }) => (source instanceof Cell ? [source] : []));
+    this.fed = inputs.flatMap(({ source }, slot) => (source instanceof ProgramInput ? [{ slot, input: source }] : []));
     let end = 0;
     inputs.forEach((node, slot) => {
-      if (node.source instanceof Cell || largestBytes(node) > SMALL_BYTES) return;
-      this.offsets.set(slot, end);
-      end += Math.ceil(paddedBytes(largestBytes(node)) / ALIGNMENT) * ALIGNMENT;
+      const bytes = largestBytes(node);
+      if (node.source instanceof Cell || bytes > SMALL_BYTES) return;
+      this.ranges.set(slot, { start: end, end: end + bytes });
+      end += Math.ceil(paddedBytes(bytes) / ALIGNMENT) * ALIGNMENT;
     });
     this.smallBytes = new Uint8Array(end);
     this.uploadedBytes = new Uint8Array(end);
     if (end > 0) {
       this.small = this.allocate(end);
-      for (const [slot, start] of this.offsets) {
+      for (const [slot, { start }] of this.ranges) {
         const { source } = inputs[slot] as Node;
         if (isRandomSource(source)) this.draws.push({ source, words: new Uint32Array(this.smallBytes.buffer, start, KEY_WORDS), epoch: source.epoch, runs: 0 });
       }
@@ -84,8 +100,8 @@ export class ProgramInputs {
     this.forNumbers = inputs.map((node, slot) => {
       if (node.source instanceof Cell) return null;
       const bytes = paddedBytes(largestBytes(node));
-      const start = this.offsets.get(slot);
-      if (start !== undefined && this.small !== null) return { ...this.small, bytes, offset: this.small.offset + start, isOwned: false };
+      const range = this.ranges.get(slot);
+      if (range !== undefined && this.small !== null) return { ...this.small, bytes, offset: this.small.offset + range.start, isOwned: false };
       return bytes <= EAGER_BYTES ? this.allocate(bytes) : null;
     });
   }
@@ -96,25 +112,18 @@ export class ProgramInputs {
   }
 
   /**
-   * Takes what a run gives, and writes the memory of each slot to `slots`. Throws 'invalid-argument' for a wrong type, shape or length.
+   * Takes what a run gives, and writes its memory to `slots`, which have that of the other inputs. Throws 'invalid-argument' for a wrong type, shape
+   * or length, and 'disposed'.
    *
    * @param feedOf the feed of an input
    * @param sizesOf the present sizes of an input
    * @param isWritten whether the program writes memory, so that an input there has to be copied first
    */
-  take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: Memory[]): void {
+  take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: (Memory | null)[]): void {
     this.uploads = [];
     this.copies = [];
-    this.inputs.forEach(({ source }, slot) => {
-      if (source instanceof Cell) {
-        source.check(`${this.name}.run`);
-        slots[slot] = source.memory;
-      } else if (source instanceof ProgramInput) {
-        slots[slot] = this.takeFeed(slot, source, feedOf(source), sizesOf(source), isWritten);
-      } else {
-        slots[slot] = this.forNumbers[slot] as Memory;
-      }
-    });
+    for (const cell of this.cells) cell.check(this.call);
+    for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(slot, input, feedOf(input), sizesOf(input), isWritten);
     for (const draw of this.draws) {
       if (draw.epoch !== draw.source.epoch) [draw.epoch, draw.runs] = [draw.source.epoch, 0];
       writeKey(draw.words, draw.source, draw.runs);
@@ -141,31 +150,30 @@ export class ProgramInputs {
   }
 
   /** Ranges of whole words of the small inputs that differ from what was uploaded, and takes them as uploaded. */
-  private smallChanges(): { start: number; end: number }[] {
+  private smallChanges(): Range[] {
     const { smallBytes, uploadedBytes } = this;
-    const ranges: { start: number; end: number }[] = [];
-    for (const [slot, start] of this.offsets) {
-      const end = start + largestBytes(this.inputs[slot] as Node);
+    const changes: Range[] = [];
+    for (const { start, end } of this.ranges.values()) {
       for (let place = start; place < end; place++) {
         if (smallBytes[place] === uploadedBytes[place]) continue;
         uploadedBytes[place] = smallBytes[place] as number;
         const word = place - (place % 4);
-        const last = ranges.at(-1);
+        const last = changes.at(-1);
         if (last !== undefined && word <= last.end + NEAR_BYTES) last.end = Math.max(last.end, word + 4);
-        else ranges.push({ start: word, end: word + 4 });
+        else changes.push({ start: word, end: word + 4 });
       }
     }
-    return ranges;
+    return changes;
   }
 
   private takeFeed(slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
-    const argument = `${this.name}.run: ${input.name}`;
+    const argument = `${this.call}: ${input.name}`;
     if (feed instanceof Cell) {
       this.checkCell(argument, input, feed, sizes);
       if (!isWritten(feed.memory)) return feed.memory;
       const memory = this.numbersAt(slot);
       this.copies.push({ from: feed.memory, to: memory });
-      if (this.offsets.has(slot)) this.overwritten.add(slot);
+      if (this.ranges.has(slot)) this.overwritten.add(slot);
       return memory;
     }
     const numbers = typeof feed === 'number' ? [feed] : feed;
@@ -174,15 +182,14 @@ export class ProgramInputs {
     if (numbers.length !== count) {
       throw invalidArgument(argument, typeof feed === 'number' ? 'one number' : `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)}`);
     }
-    const start = this.offsets.get(slot);
+    const range = this.ranges.get(slot);
     const memory = this.numbersAt(slot);
-    if (start !== undefined) {
-      const end = start + count * DTYPE_BYTES[input.dtype];
-      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, end));
+    if (range !== undefined) {
+      const { start } = range;
+      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
       if (this.overwritten.delete(slot)) {
         // All of them differ from what is there, those beyond the present sizes too: later runs may have larger ones.
-        const last = start + largestBytes(this.inputs[slot] as Node);
-        for (let place = start; place < last; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
+        for (let place = start; place < range.end; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
       }
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
@@ -205,17 +212,4 @@ export class ProgramInputs {
 /** Bytes of an input for the largest dims. */
 function largestBytes({ dtype, shape }: Node): number {
   return elementCount(shape.map(largest)) * DTYPE_BYTES[dtype];
-}
-
-/** Bytes with zeros up to a whole number of words, which memory has room for. */
-export function wholeWords(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (bytes.length % 4 === 0) return bytes;
-  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
-  padded.set(bytes);
-  return padded;
-}
-
-/** What an input takes, in messages. */
-export function checkFeed(argument: string, feed: unknown): void {
-  if (feed === undefined) throw invalidArgument(argument, describe(feed), 'a stored tensor or numbers');
 }

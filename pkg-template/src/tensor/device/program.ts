@@ -68,6 +68,8 @@ export class Program<I extends Specs, R extends Results> {
   declare readonly [Symbol.dispose]: () => void;
   private cells: Cell[] = [];
   private stored: Stored<R>;
+  /** The dims for which the outputs were made. */
+  private storedAt: Uint32Array;
 
   /** @internal Made by `Device.compile`. */
   constructor(
@@ -80,6 +82,7 @@ export class Program<I extends Specs, R extends Results> {
     const { core: on } = core;
     on.accounts.programs += 1;
     forgotten.register(this, { on, core }, this);
+    this.storedAt = core.dimValues;
     this.stored = this.outputTensors();
   }
 
@@ -100,11 +103,7 @@ export class Program<I extends Specs, R extends Results> {
   run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Stored<R>;
   run(inputs: unknown = {}, sizes?: unknown): Stored<R> {
     this.core.run(this.feeds('run', inputs), sizes);
-    const isChanged = this.resultNodes.some(({ shape }, k) => {
-      const { sizes: before } = this.cells[k] as Cell;
-      return this.core.sizesOf(shape).some((size, axis) => size !== before[axis]);
-    });
-    if (isChanged) this.stored = this.outputTensors();
+    if (this.core.dimValues !== this.storedAt) this.resize();
     return this.stored;
   }
 
@@ -159,6 +158,16 @@ export class Program<I extends Specs, R extends Results> {
       const feed = feeds[name];
       return feed instanceof StoredTensor ? feed.cell : (feed as FeedValue);
     };
+  }
+
+  /** Makes other outputs where they have other sizes than those of the run before. */
+  private resize(): void {
+    this.storedAt = this.core.dimValues;
+    const isChanged = this.resultNodes.some(({ shape }, k) => {
+      const { sizes: before } = this.cells[k] as Cell;
+      return this.core.sizesOf(shape).some((size, axis) => size !== before[axis]);
+    });
+    if (isChanged) this.stored = this.outputTensors();
   }
 
   private outputTensors(): Stored<R> {

@@ -4,7 +4,7 @@ import { describe, invalidArgument, invalidGraph, ResiduaError } from '../../arg
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import { DTYPE_BYTES, type DType } from '../dtype.js';
-import { checkNumeric, elementBytes, elementCount, encode, type Numeric } from '../memory/numbers.js';
+import { checkNumeric, elementBytes, elementCount, encode, wholeWords, type Numeric } from '../memory/numbers.js';
 import { expandTo } from '../recipe/broadcast.js';
 import { constantNode, inputNode, type Node } from '../recipe/node.js';
 import { sameShape, shapeText, type Size } from '../size.js';
@@ -15,7 +15,6 @@ import type { DeviceCore } from './core.js';
 import type { Device } from './device.js';
 import type { Memory } from '../engine/engine.js';
 import { evaluationsOf } from './evaluation.js';
-import { wholeWords } from './program-inputs.js';
 
 /** Where the numbers of a tensor lie on the GPU. */
 export interface TensorMemory {

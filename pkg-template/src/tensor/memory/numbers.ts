@@ -58,6 +58,14 @@ const WITHIN: Readonly<Record<DType, readonly (abstract new (...args: never) => 
 
 const isOf = (data: object, types: readonly (abstract new (...args: never) => object)[]) => types.some((type) => data instanceof type);
 
+/** Bytes with zeros up to a whole number of words, which memory has room for. */
+export function wholeWords(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (bytes.length % 4 === 0) return bytes;
+  const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  padded.set(bytes);
+  return padded;
+}
+
 /** Throws 'invalid-argument' unless `data` is an array of numbers or a typed array of them. Elements of an array are not checked. */
 export function checkNumeric(argument: string, data: unknown): asserts data is Numeric {
   const isTyped = ArrayBuffer.isView(data) && !(data instanceof DataView || data instanceof BigInt64Array || data instanceof BigUint64Array);
