@@ -1,8 +1,7 @@
-/** Tapes that were compiled for a device: plan, kernels, and which places share memory. */
+/** Tapes that were compiled for a device: plans with their kernels. */
 
 import type { Kernels, KernelProgress } from '../engine/engine.js';
 import type { Plan } from '../engine/plan.js';
-import { regionsOf, type Regions } from '../engine/regions.js';
 import { largest, type Dim } from '../size.js';
 import type { DeviceCore } from './core.js';
 
@@ -10,7 +9,6 @@ import type { DeviceCore } from './core.js';
 export interface Compiled {
   readonly plan: Plan;
   readonly kernels: Kernels;
-  readonly regions: Regions;
   /** The numbers of a run for the largest dims. */
   readonly words: Uint32Array<ArrayBuffer>;
 }
@@ -22,7 +20,7 @@ export async function compileTape(core: DeviceCore, tape: Float64Array, dims: re
   try {
     const words = core.words(plan, Uint32Array.from(dims, largest));
     const kernels = await core.engine.compile(plan, onProgress);
-    return { plan, kernels, regions: regionsOf(plan), words };
+    return { plan, kernels, words };
   } catch (error) {
     core.freePlan(plan);
     throw error;

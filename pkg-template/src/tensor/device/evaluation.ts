@@ -2,7 +2,7 @@
 
 import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
-import { memoryOf } from '../engine/places.js';
+import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
@@ -60,7 +60,7 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
   }
 }
 
-function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, kernels, regions, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
+function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, kernels, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
   const { engine } = core;
   const owned = new Set<Memory>();
   const allocate = (bytes: number) => {
@@ -83,8 +83,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
       engine.write(memory, 0, new Uint8Array(key.buffer));
       return memory;
     });
-    const memories = regions.bytes.map(allocate);
-    const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
+    const places = ownedPlaces(plan, allocate);
     const runner = engine.runner(plan, kernels, places, words);
     try {
       runner.setWords(words, new Uint32Array(0));
@@ -106,7 +105,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
       return copy;
     });
     const taken = Promise.resolve(take(results, (memory) => void owned.delete(memory)));
-    return finish(core, [...slots, ...memories, ...results], taken);
+    return finish(core, [...slots, ...owned, ...results], taken);
   } finally {
     free();
   }

@@ -4,7 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
 import { haveCommonBytes, type Memory, type Runner } from '../engine/engine.js';
-import { memoryOf } from '../engine/places.js';
+import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
@@ -70,11 +70,10 @@ export class ProgramCore {
     resultNodes: readonly Node[],
     assignments: readonly Assignment[],
   ) {
-    const { plan, kernels, regions, words } = compiled;
+    const { plan, kernels, words } = compiled;
     try {
       this.inputs = new ProgramInputs(core, name, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
-      const memories = regions.bytes.map((bytes) => this.allocate('the memory', bytes));
-      const places = regions.ofPlace.map((region) => (region < 0 ? null : (memories[region] as Memory)));
+      const places = ownedPlaces(plan, (bytes) => this.allocate('the memory', bytes));
       this.slots = this.inputs.slots();
       const used = new Set<Memory>();
       this.results = plan.results.map((place) => {
@@ -88,7 +87,7 @@ export class ProgramCore {
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
       this.runner = core.engine.runner(plan, kernels, places, words);
       if (this.slots.every((memory) => memory !== null)) this.runner.bind(this.slots as Memory[]);
-      for (const memory of memories) this.written.add(memory);
+      for (const memory of places) if (memory !== null) this.written.add(memory);
       for (const { input } of assignments) if (input.source instanceof Cell) this.written.add(input.source.memory);
       this.places = places;
     } catch (error) {

@@ -9,7 +9,7 @@ import { Accounts } from '../engine/accounts.js';
 import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
 import type { Memory } from '../engine/engine.js';
-import { memoryOf } from '../engine/places.js';
+import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { isDispatch, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
@@ -59,8 +59,7 @@ export async function verify(program: ProgramCore, feedOf: (input: ProgramInput)
     return memory;
   };
   try {
-    const regions = program.compiled.regions.bytes.map(own);
-    const places = program.compiled.regions.ofPlace.map((region) => (region < 0 ? null : (regions[region] as Memory)));
+    const places = ownedPlaces(plan, own);
     // What is written stays as it is, and what a later run may write over is kept.
     const bound = slots.map((memory, slot) => (isWritten(slot) ? own(memory.bytes) : memory));
     const at = (place: number) => memoryOf(plan, places, bound, place);

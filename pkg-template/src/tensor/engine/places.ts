@@ -4,6 +4,11 @@ import { ResiduaError } from '../../arguments/errors.js';
 import type { Memory } from './engine.js';
 import type { Plan } from './plan.js';
 
+/** Allocates the memory of each place but slots, which have null. */
+export function ownedPlaces({ places }: Plan, allocate: (bytes: number) => Memory): (Memory | null)[] {
+  return places.map(({ kind, bytes }) => (kind === 'slot' ? null : allocate(bytes)));
+}
+
 /**
  * The memory of a place. Throws 'internal' where it has none.
  *

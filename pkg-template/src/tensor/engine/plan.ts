@@ -11,7 +11,7 @@ export interface Kernel {
   readonly bindings: Uint8Array;
 }
 
-/** A piece of memory: a slot that a run binds, memory within a run, or a result. */
+/** A piece of memory: a slot that a run binds, memory within a run, which steps share that do not overlap in time, or a result. */
 export interface Place {
   readonly kind: 'slot' | 'temporary' | 'result';
   /** Position of the slot; 0 for others. */
