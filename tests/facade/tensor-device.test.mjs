@@ -223,7 +223,7 @@ for (const backend of ['gpu', 'cpu']) {
     await assert.rejects(a.data(), residuaError('disposed'));
     await assert.rejects(device.synchronize(), residuaError('disposed'));
     dispose([a, { program }], device);
-    assert.equal(gpu === null ? fake.allocations.size : [...gpu.live].filter(({ usage }) => usage & GPUBufferUsage.STORAGE).length, 0);
+    assert.equal(gpu?.live.size ?? fake.allocations.size, 0, 'uniforms too');
   });
 
   test(`${backend}: a thousand rounds leave nothing behind`, async () => {
@@ -309,6 +309,8 @@ test('a tensor beyond the limits is refused with both figures, and one without m
   await assert.rejects(device.compile({ x: spec('f32', [200]) }, ({ x }) => op('neg', x)), residuaError('out-of-memory'));
   assert.deepEqual([...(await small.data())], [1, 2]);
   assert.equal(device.stats().programBytes, 0);
+  await assert.rejects(device.store(expand(device.tensor(1), [200])), residuaError('out-of-memory'));
+  assert.equal(device.stats().pooledBytes, 0, 'a buffer without memory does not serve again');
   await assert.rejects(device.compile({ x: spec('f32', [200]), y: spec('f32', [300]) }, ({ x, y }) => [op('neg', x), op('neg', y)]), residuaError('limit-exceeded', /the inputs of program/));
   assert.deepEqual([device.stats().programBytes, fake.plans - fake.freedPlans], [0, 0]);
 });

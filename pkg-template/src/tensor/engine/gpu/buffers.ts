@@ -16,7 +16,8 @@ function outOfMemory(what: string, bytes: number): ResiduaError {
 export class Buffers {
   private readonly kept = new Map<number, GPUBuffer[]>();
   private keptBytes = 0;
-  private readonly live = new Set<GPUBuffer>();
+  /** The buffers in use, with the memory that each is now. */
+  private readonly live = new Map<GPUBuffer, Memory>();
   private readonly checks = new Set<Promise<unknown>>();
 
   constructor(
@@ -28,16 +29,12 @@ export class Buffers {
   allocate({ what, bytes, purpose, isVertex = false }: MemoryRequest): Memory & { isFresh: boolean } {
     this.checkSize(what, bytes);
     const reused = isVertex ? undefined : this.kept.get(bytes)?.pop();
-    const memory = { bytes, buffer: reused ?? null, offset: 0, isOwned: true, purpose, failure: null as ResiduaError | null, isFresh: reused === undefined };
+    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST | (isVertex ? GPUBufferUsage.VERTEX : 0);
+    const buffer = reused ?? this.create({ label: what, size: bytes, usage }, (error) => this.refuse(memory, error));
+    const memory: Memory & { isFresh: boolean } = { bytes, buffer, offset: 0, isOwned: true, purpose, failure: null, isFresh: reused === undefined };
     this.accounts.count(purpose, bytes);
-    if (reused !== undefined) {
-      this.keptBytes -= bytes;
-      this.accounts.count('pool', -bytes);
-    } else {
-      const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST | (isVertex ? GPUBufferUsage.VERTEX : 0);
-      memory.buffer = this.create({ label: what, size: bytes, usage }, (error) => (memory.failure = error));
-    }
-    this.live.add(memory.buffer as GPUBuffer);
+    if (reused !== undefined) this.countKept(-bytes);
+    this.live.set(buffer, memory);
     return memory;
   }
 
@@ -72,8 +69,7 @@ export class Buffers {
       buffer.destroy();
       return;
     }
-    this.keptBytes += bytes;
-    this.accounts.count('pool', bytes);
+    this.countKept(bytes);
     const same = this.kept.get(bytes);
     if (same === undefined) this.kept.set(bytes, [buffer]);
     else same.push(buffer);
@@ -83,15 +79,33 @@ export class Buffers {
   trim(): void {
     for (const buffers of this.kept.values()) for (const buffer of buffers) buffer.destroy();
     this.kept.clear();
-    this.accounts.count('pool', -this.keptBytes);
-    this.keptBytes = 0;
+    this.countKept(-this.keptBytes);
   }
 
   /** Destroys all buffers. */
   dispose(): void {
     this.trim();
-    for (const buffer of this.live) buffer.destroy();
+    for (const buffer of this.live.keys()) buffer.destroy();
     this.live.clear();
+  }
+
+  /** Notes that there was no memory for a buffer, which may have been freed meanwhile, or may serve again. */
+  private refuse(memory: Memory, error: ResiduaError): void {
+    const buffer = memory.buffer as GPUBuffer;
+    memory.failure = error;
+    const present = this.live.get(buffer);
+    if (present !== undefined) present.failure = error;
+    const same = this.kept.get(memory.bytes);
+    const place = same?.indexOf(buffer) ?? -1;
+    if (place < 0) return;
+    same?.splice(place, 1);
+    this.countKept(-memory.bytes);
+    buffer.destroy();
+  }
+
+  private countKept(bytes: number): void {
+    this.keptBytes += bytes;
+    this.accounts.count('pool', bytes);
   }
 
   private checkSize(what: string, bytes: number): void {
