@@ -37,6 +37,8 @@ export class GpuEngine implements Engine {
   private readonly pipelines: Pipelines;
   private readonly completion: Completion;
   private readonly patcher: Patcher;
+  /** Runners that are not disposed. */
+  private readonly runners = new Set<GpuRunner>();
 
   constructor(
     /** The device. */
@@ -115,7 +117,9 @@ export class GpuEngine implements Engine {
   }
 
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): GpuRunner {
-    return new GpuRunner(this, plan, kernels.list as readonly Pipeline[], places, first);
+    const runner = new GpuRunner(this, plan, kernels.list as readonly Pipeline[], places, first, () => this.runners.delete(runner));
+    this.runners.add(runner);
+    return runner;
   }
 
   async idle(): Promise<void> {
@@ -128,6 +132,7 @@ export class GpuEngine implements Engine {
   }
 
   dispose(): void {
+    for (const runner of this.runners) runner.dispose();
     this.staging.dispose();
     this.buffers.dispose();
     this.pipelines.clear();

@@ -50,6 +50,7 @@ export class GpuRunner implements Runner {
    * @param pipelines by kernel
    * @param places memory of each place, null for slots
    * @param first the numbers of a run for the largest dims; where uniforms begin is the same for all
+   * @param onDispose called when it is disposed of
    */
   constructor(
     private readonly on: RunnerDevice,
@@ -57,6 +58,7 @@ export class GpuRunner implements Runner {
     private readonly pipelines: readonly Pipeline[],
     private readonly places: readonly (Memory | null)[],
     private readonly first: Uint32Array,
+    private readonly onDispose: () => void,
   ) {
     this.uniformStart = plan.steps.length * STEP_WORDS;
     const bytes = 4 * (first.length - this.uniformStart);
@@ -132,6 +134,7 @@ export class GpuRunner implements Runner {
   }
 
   dispose(): void {
+    this.onDispose();
     this.uniforms?.dispose();
     this.times?.dispose();
     this.sets = [];
