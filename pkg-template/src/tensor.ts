@@ -46,8 +46,9 @@ export type { SortOptions, TopkOptions } from './tensor/recipe/sorting.js';
 export type { Range } from './tensor/recipe/slices.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export type { Quantized } from './tensor/quantized.js';
+export { bincount, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from './tensor/segments.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
-export { Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor/tensor.js';
+export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection } from './tensor/tensor.js';
 
 export { Device } from './tensor/device/evaluator.js';
 export type { DeviceFeatures, DeviceOptions } from './tensor/device/device.js';

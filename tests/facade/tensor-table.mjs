@@ -179,6 +179,36 @@ table('indexing', [
   ['setSlice of all', () => a.setSlice([], T.zeros([2, 3])), [[0, 0, 0], [0, 0, 0]]],
 ]);
 
+table('selections', [
+  ['maskedSelect', () => a.maskedSelect(a.gt(2.5).and(a.sub(5).abs().gt(0.5))).values, [3, 4, 6, 0, 0, 0]],
+  ['the number of what maskedSelect takes', () => a.maskedSelect(a.gt(2)).count, 4, 'u32'],
+  ['maskedSelect where the mask broadcasts', () => a.maskedSelect(given([1, 0, 1], 'bool')).values, [1, 3, 4, 6, 0, 0]],
+  ['maskedSelect where the tensor broadcasts', () => v.maskedSelect(a.gt(4.5)).values, [-1, 2, 0, 0, 0, 0]],
+  ['maskedSelect of nothing, of none and of a scalar', () => T.concat([none.maskedSelect(none.gt(0)).values, v.maskedSelect(v.gt(5)).values, T.full([], 7).maskedSelect(T.full([], 1, 'bool')).values]), [0, 0, 0, 7]],
+  ['maskedSelect of NaN, of which none is left behind the selected', () => special.maskedSelect(special.lt(1).not()).values, [nan, Infinity, 2, 0, 0, 0]],
+  ['nonzero of a vector', () => special.nonzero().values, [[0], [1], [2], [3], [5], [0]], 'i32'],
+  ['nonzero of a matrix', () => given([[0, 3, 0], [4, 0, 5]], 'u8').nonzero().values, [[0, 1], [1, 0], [1, 2], [0, 0], [0, 0], [0, 0]], 'i32'],
+  ['nonzero of three axes', () => given([[[0, 1], [0, 0], [0, 0]], [[0, 0], [1, 0], [0, 1]]], 'bool').nonzero().values.slice([0, 4]), [[0, 0, 1], [1, 1, 0], [1, 2, 1], [0, 0, 0]], 'i32'],
+  ['nonzero of a scalar, and of an axis without elements', () => T.full([], 3).nonzero().count.add(none.nonzero().count), 1, 'u32'],
+]);
+
+const ids = given([2, 0, 2, 9], 'i32');
+const slices = given([[1, -7], [2, 5], [4, -2], [8, 8]]);
+table('segments', [
+  ['segmentSum, with ids in any order, one of them out of range', () => T.segmentSum(slices, ids, 4), [[2, 5], [0, 0], [5, -9], [0, 0]]],
+  ['segmentSum of a vector of integers, with an id from the end', () => T.segmentSum(i, given([0, -1, 0, 2], 'i32'), 3), [12, 0, -7], 'i32'],
+  ['segmentMean', () => T.segmentMean(slices, ids, 4), [[2, 5], [0, 0], [2.5, -4.5], [0, 0]]],
+  ['segmentMean of integers is cut toward zero', () => T.segmentMean(given([-7, 2, 4], 'i32'), given([0, 0, 1], 'u32'), 3), [-2, 4, 0], 'i32'],
+  ['segmentMean of bytes does not wrap', () => T.segmentMean(given([250, 252], 'u8'), given([0, 0], 'u32'), 1), [251], 'u8'],
+  ['segmentMax', () => T.segmentMax(slices, ids, 3), [[2, 5], [-Infinity, -Infinity], [4, -2]]],
+  ['segmentMin', () => T.segmentMin(slices, ids, 3), [[2, 5], [Infinity, Infinity], [1, -7]]],
+  ['segmentMax and segmentMin of integers', () => T.segmentMax(i, given([0, 0, 0, 0], 'i32'), 2).sub(T.segmentMin(given([1, 2], 'i32'), given([0, 0], 'i32'), 2)), [6, 1], 'i32'],
+  ['segments of no slices', () => T.segmentSum(none, given([], 'i32', [0]), 2), [[0, 0], [0, 0]]],
+  ['bincount', () => T.bincount(given([[1, 3], [1, 7]], 'u32'), 4), [0, 2, 0, 1], 'u32'],
+  ['histogram, whose last interval has its upper bound', () => T.histogram(given([0, 0.4, 0.5, 1, 1.5, 2, 2.1, -0.1, NaN]), 4, 0, 2), [2, 1, 1, 2], 'u32'],
+  ['histogram of a matrix', () => T.histogram(a, 2, 2, 5), [2, 2], 'u32'],
+]);
+
 table('products', [
   ['matmul', () => a.matmul(a.T), [[14, 32], [32, 77]]],
   ['matmul with vectors', () => a.matmul(v).matmul(a), [35, 49, 63].map((_, k) => [1, 2, 3][k] * 7 + [4, 5, 6][k] * 19)],

@@ -35,6 +35,7 @@ import { group as tensorPrograms } from './groups/tensor-programs.js';
 import { group as tensorQuantised } from './groups/tensor-quantised.js';
 import { group as tensorRandom } from './groups/tensor-random.js';
 import { group as tensorReductions } from './groups/tensor-reductions.js';
+import { group as tensorSelection } from './groups/tensor-selection.js';
 import { group as tensorSort } from './groups/tensor-sort.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
 import { group as tensorTraining } from './groups/tensor-training.js';
@@ -45,5 +46,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge,
 ].map((group) => ({ ...group, checks: numbered(group) }));

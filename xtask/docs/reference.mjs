@@ -40,14 +40,14 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor', title: 'Tensors', words: 'Arrays as recipes: element types, shapes, and all that is computed from one.',
     exports: [
-      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine',
+      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine', 'Selection',
     ],
   },
   {
     name: 'api-tensor-functions', title: 'Functions of tensors', words: 'Sources without memory, random numbers, functions of several tensors, kernels of your own, derivatives.',
     exports: [
       'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'Values', 'Planes', 'where', 'concat', 'stack', 'einsum', 'linear', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
-      'batchNorm', 'NormOptions', 'rope', 'RopeOptions', 'crossEntropy', 'attention', 'AttentionOptions', 'grad',
+      'batchNorm', 'NormOptions', 'rope', 'RopeOptions', 'crossEntropy', 'segmentSum', 'segmentMean', 'segmentMax', 'segmentMin', 'bincount', 'histogram', 'attention', 'AttentionOptions', 'grad',
     ],
   },
   {

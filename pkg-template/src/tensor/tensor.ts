@@ -16,6 +16,7 @@ import { nodeOf, operandOf, type Keep } from './recipe/operands.js';
 import * as products from './recipe/products.js';
 import * as reductions from './recipe/reductions.js';
 import * as rows from './recipe/rows.js';
+import * as selections from './recipe/selections.js';
 import * as slices from './recipe/slices.js';
 import * as sorting from './recipe/sorting.js';
 import * as views from './recipe/views.js';
@@ -32,6 +33,14 @@ export type Axes = Axis | readonly Axis[];
  * never mix silently: `cast()` changes one.
  */
 export type Operand<D extends DType = any> = Tensor<D> | number;
+
+/** Elements that were selected, of which `count` stand at the front of `values`, and zeros behind them: `Device.compact` takes them alone. */
+export type Selection<D extends DType = any> = {
+  /** As many elements, or rows of coordinates, as could be selected. */
+  readonly values: Tensor<D>;
+  /** How many of them were, a scalar. */
+  readonly count: Tensor<'u32'>;
+};
 
 /**
  * A recipe: an element type, a shape, and what it is computed from. It owns no memory of a device and is garbage-collected. Operations check
@@ -393,6 +402,17 @@ export class Tensor<D extends DType = any> {
     return Tensor.make(where(nodeOf('maskedFill: mask', mask), this.operand('maskedFill: value', value), this.node, 'maskedFill'));
   }
 
+  /**
+   * The elements where the mask holds, in C order, at the front of a vector, and zeros behind them. The mask broadcasts to this shape, or this
+   * tensor to the mask's. Gradients go back to the selected elements.
+   */
+  maskedSelect(mask: Tensor<'bool'>): Selection<D> { return selected(selections.maskedSelect(this.node, nodeOf('maskedSelect: mask', mask))); }
+  /**
+   * The coordinates of the elements that are not 0, in C order, as rows [elements, rank] of which the first ones are meant, and zeros behind them.
+   * NaN is not 0.
+   */
+  nonzero(): Selection<'i32'> { return selected(selections.nonzero(this.node)); }
+
   // Products.
 
   /**
@@ -422,6 +442,10 @@ export class Tensor<D extends DType = any> {
   private operand(argument: string, value: unknown): Node {
     return operandOf(argument, value, this.dtype);
   }
+}
+
+function selected<D extends DType>({ values, count }: selections.Selected): Selection<D> {
+  return { values: Tensor.make(values), count: Tensor.make(count) };
 }
 
 /** Throws 'invalid-argument' unless a list holds tensors; returns their recipes. */

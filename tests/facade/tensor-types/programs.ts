@@ -2,7 +2,7 @@
 import type { Value } from 'residua';
 import {
   Device, Random, Tensor, arange, attention, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, loadGguf, loadNpy, loadNpz, loadSafetensors, map,
-  oneHot, rope, saveNpy, saveSafetensors, scalar, scan, spec, stack, where, zeros, type DType, type FileSource, type Operand, type QuantizedTensor, type StoredTensor,
+  oneHot, rope, saveNpy, saveSafetensors, scalar, scan, segmentMax, spec, stack, where, zeros, type DType, type FileSource, type Operand, type QuantizedTensor, type Selection, type StoredTensor,
 } from 'residua/tensor';
 
 /** Compiles where both types are the same. */
@@ -56,6 +56,16 @@ export async function types(device: Device, f: Tensor<'f32'>, h: Tensor<'f16'>, 
   same<typeof both, [Tensor<'f32'>, Tensor<'f32'>]>();
   const single = map((x: Value, y: Value) => x.add(y), f, 3);
   same<typeof single, Tensor<'f32'>>();
+  const selected = h.maskedSelect(b);
+  same<typeof selected, Selection<'f16'>>();
+  const compacted = await device.compact(selected);
+  same<typeof compacted, StoredTensor<'f16'>>();
+  const kept = await device.store(i.nonzero());
+  same<typeof kept.values, StoredTensor<'i32'>>();
+  const again = await device.compact((await device.compile({}, () => h.maskedSelect(b))).run());
+  same<typeof again, StoredTensor<'f16'>>();
+  const largest = segmentMax(h, i, 3);
+  same<typeof largest, Tensor<'f16'>>();
   const numbers = await i.data();
   same<typeof numbers, Int32Array>();
   const [reals, flags] = await device.read(h, b);

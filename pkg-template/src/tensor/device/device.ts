@@ -21,8 +21,9 @@ import type { Node } from '../recipe/node.js';
 import { checkType, nodeOf, REALS } from '../recipe/operands.js';
 import { checkQuantizedType, planeSizes, type QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
-import { Tensor } from '../tensor.js';
+import { Tensor, type Selection } from '../tensor.js';
 import { Cell } from './cell.js';
+import { compacted } from './compact.js';
 import { compileProgram, type ProgramOptions } from './compile-program.js';
 import { DeviceCore, type Loss } from './core.js';
 import { evaluationsOf } from './evaluation.js';
@@ -200,6 +201,15 @@ export class Device {
   async read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }> {
     const nodes = tensorsOf('read', recipes).map(({ node }) => node);
     return (await readNodes(this.core, 'read', nodes)) as { -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never };
+  }
+
+  /**
+   * Computes a selection, and stores the selected elements alone: [count, ...], of which `count` is read in a round trip. Rejects with
+   * 'invalid-argument' where `count` is more than there are values, 'out-of-memory', 'limit-exceeded', 'disposed'.
+   */
+  async compact<D extends DType>(selection: Selection<D>): Promise<StoredTensor<D>> {
+    const { dtype, sizes, memory } = await compacted(this.core, selection, (type, shape) => this.allocate('a selection', type, shape, {}));
+    return this.stored(dtype as D, sizes, memory);
   }
 
   /**

@@ -1,0 +1,140 @@
+/** Elements that masks select, segments and counts, against plain loops. */
+import { bincount, grad, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from 'residua/tensor';
+import { build, get } from '../tensors/arrays.js';
+import { compare, tensorDevice } from '../tensors/compare.js';
+import { fill } from '../tensors/numbers.js';
+import { onEach } from '../define.js';
+
+/** Values with zeros behind them, up to a number. */
+const padded = (values, count) => [...values, ...Array.from({ length: count - values.length }, () => 0)];
+
+/** Selects of a vector of whole numbers those that are not 0: some nine of ten. */
+async function select(check, device, count, dtype) {
+  const values = fill([0, 9, 1], count, dtype);
+  const x = device.tensor(values, [count], dtype);
+  const expected = [...values].filter((value) => value !== 0);
+  const selection = x.maskedSelect(x.neq(0));
+  const { values: places, count: number } = x.nonzero();
+  const [found, many, rows, also] = await device.read(selection.values, selection.count, places, number);
+  check.same([...found], padded(expected, count), `${count} numbers of ${dtype}`);
+  check.same([many[0], also[0]], [expected.length, expected.length], `how many of ${count} numbers of ${dtype}`);
+  check.same([...rows], padded([...values.keys()].filter((place) => values[place] !== 0), count), `places of ${count} numbers of ${dtype}`);
+  x.dispose();
+}
+
+/** The slices of each segment of a matrix. */
+const members = (x, ids, segment, column) => ids.flatMap((id, row) => (id === segment ? [get(x, [row, column])] : []));
+
+/** Combines the rows of a matrix of whole numbers by segment, of which one is empty. */
+async function combine(check, device, dtype) {
+  const [rows, columns, count] = [300, 3, 7];
+  const ids = fill([0, count, 1], rows, 'i32', 1).map((id) => (id === 4 ? 9 : id));
+  const x = { shape: [rows, columns], values: fill([-9, 9, 1], rows * columns, dtype) };
+  const [t, i] = [device.tensor(x.values, x.shape, dtype), device.tensor(ids, [rows], 'i32')];
+  const each = (f) => build([count, columns], ([segment, column]) => f(members(x, ids, segment, column)));
+  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  const mean = (list) => (list.length === 0 ? 0 : sum(list) / list.length);
+  const isInteger = dtype === 'i32';
+  const [smallest, largest] = isInteger ? [-(2 ** 31), 2 ** 31 - 1] : [-Infinity, Infinity];
+  await compare(check, device, dtype, [
+    { name: 'segmentSum', tensor: segmentSum(t, i, count), array: each(sum) },
+    {
+      name: 'segmentMean', tensor: segmentMean(t, i, count), array: each(isInteger ? (list) => Math.trunc(mean(list)) : mean),
+      allowed: isInteger ? 0 : 3, because: 'WGSL allows a division 2.5 units, and the result is rounded',
+    },
+    { name: 'segmentMax', tensor: segmentMax(t, i, count), array: each((list) => Math.max(smallest, ...list)) },
+    { name: 'segmentMin', tensor: segmentMin(t, i, count), array: each((list) => Math.min(largest, ...list)) },
+  ]);
+}
+
+export const group = {
+  id: 'tensor-selection',
+  title: 'Tensors: selections and segments',
+  about: 'What a mask selects stands in order at the front; slices are combined by segments, whatever the order of their ids.',
+  checks: [
+    ...onEach('elements that a mask selects stand in order at the front, and so do their places', async (check) => {
+      const device = await tensorDevice(check);
+      for (const dtype of ['f32', 'u8']) await select(check, device, 60, dtype);
+    }),
+
+    ...onEach('elements of other types, and a hundred thousand of them, are selected in order', async (check) => {
+      const device = await tensorDevice(check);
+      for (const dtype of ['f16', 'i32', 'u32']) await select(check, device, 60, dtype);
+      for (const count of [5003, 100_003]) await select(check, device, count, 'f32');
+    }, { long: true }),
+
+    ...onEach('a selection of a matrix has coordinates, and compact takes what was selected alone', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([[0, 1.5, NaN], [0, 0, -2]]);
+      const [places, values] = [await device.compact(x.nonzero()), await device.compact(x.maskedSelect(x.isNaN().not().and(x.neq(0))))];
+      check.same([places.sizes, values.sizes], [[3, 2], [2]], 'the shapes');
+      check.same([...(await places.data())], [0, 1, 0, 2, 1, 2], 'coordinates');
+      check.same([...(await values.data())], [1.5, -2], 'values');
+      const none = await device.compact(x.maskedSelect(x.gt(9)));
+      check.same([none.sizes, [...(await none.data())]], [[0], []], 'of nothing');
+      const bytes = await device.compact(x.cast('u8').maskedSelect(x.gt(0)));
+      check.same([bytes.dtype, ...(await bytes.data())], ['u8', 1], 'bytes');
+      // A run's outputs are compacted as the run left them.
+      const program = await device.compile({}, () => x.add(1).maskedSelect(x.gte(0)));
+      const stored = await device.compact(program.run());
+      check.same([...(await stored.data())], [1, 2.5, 1, 1], 'outputs of a program');
+      for (const tensor of [places, values, none, bytes, stored, x]) tensor.dispose();
+      program.dispose();
+      const { tensors, tensorBytes } = device.stats();
+      check.same([tensors, tensorBytes], [0, 0], 'memory that stays');
+    }),
+
+    ...onEach('compact refuses what is no selection', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([1, 2]);
+      check.match(await check.failureInWords(device.compact({ values: x, count: x.sum() })), /^invalid-argument: compact/);
+      check.match(await check.failureInWords(device.compact({ values: x, count: x.sum().cast('u32') })), /^invalid-argument: compact/);
+      check.match(await check.failureInWords(device.compact(x)), /^invalid-argument: compact/);
+      check.equal(device.stats().tensors, 1);
+    }),
+
+    ...onEach('segments are combined, those without slices too', async (check) => {
+      await combine(check, await tensorDevice(check), 'f32');
+    }),
+
+    ...onEach('segments of integers and of half precision are combined', async (check) => {
+      const device = await tensorDevice(check);
+      for (const dtype of ['i32', 'f16']) await combine(check, device, dtype);
+    }, { long: true }),
+
+    ...onEach('integers and numbers in intervals are counted', async (check) => {
+      const device = await tensorDevice(check);
+      // The bounds of the intervals, multiples of 1/8, are exact; some numbers are on them.
+      const [size, bins] = [5000, 8];
+      const numbers = [...fill([-0.25, 1.25], size, 'f32'), 0, 0.125, 0.5, 1, NaN];
+      const ids = fill([-2, 10, 1], size, 'i32');
+      const x = device.tensor(numbers);
+      const within = numbers.filter((value) => value >= 0 && value <= 1).map((value) => Math.min(Math.floor(value * bins), bins - 1));
+      const counts = Array.from({ length: bins }, (_, bin) => within.filter((each) => each === bin).length);
+      const occurrences = Array.from({ length: bins }, (_, id) => ids.filter((each) => (each < 0 ? each + bins : each) === id).length);
+      await compare(check, device, 'u32', [
+        { name: 'bincount', tensor: bincount(device.tensor(ids, [size], 'i32'), bins), array: { shape: [bins], values: occurrences } },
+        { name: 'histogram', tensor: histogram(x, bins, 0, 1), array: { shape: [bins], values: counts } },
+      ]);
+    }),
+
+    ...onEach('gradients of selections and segments go back to where the numbers stood', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([3, 1, -4, 2, 5]);
+      const weights = device.tensor([1, 10, 100, 1000, 10_000]);
+      const ids = device.tensor([1, 0, 1, 1, 5], [5], 'i32');
+      const two = device.tensor([1, 10]);
+      const gradients = [
+        grad(x.maskedSelect(x.gt(1.5)).values.mul(weights).sum(), [x]),
+        grad(segmentSum(x, ids, 2).mul(two).sum(), [x]),
+        grad(segmentMean(x, ids, 2).mul(two).sum(), [x]),
+        grad(segmentMax(x, ids, 2).mul(two).sum(), [x]),
+      ].map(([tensor]) => tensor);
+      const expected = [[1, 0, 0, 10, 100], [10, 1, 10, 10, 0], [10 / 3, 1, 10 / 3, 10 / 3, 0], [10, 1, 0, 0, 0]];
+      const names = ['maskedSelect', 'segmentSum', 'segmentMean', 'segmentMax'];
+      await compare(check, device, 'f32', gradients.map((tensor, k) => ({
+        name: names[k], tensor, array: { shape: [5], values: expected[k] }, ...(k === 2 ? { allowed: 3, because: 'WGSL allows a division 2.5 units' } : {}),
+      })));
+    }),
+  ],
+};
