@@ -243,6 +243,11 @@ export const OPERATORS = {
     const { values, indices } = a.topk(n(1)[0], axis, { smallest: largest === 0 });
     return [values, indices];
   },
+  Compress: async ([a, condition], n, { axis }, { device }) => {
+    if (axis === undefined) return device.compact(a.flatten().slice([0, condition.sizes[0]]).maskedSelect(condition));
+    const places = await device.compact(condition.nonzero());
+    return a.indexSelect(places.flatten(), axis);
+  },
   Gather: ([a, indices], n, { axis = 0 }) => a.indexSelect(indices, axis),
   GatherElements: ([a, indices], n, { axis = 0 }) => a.gather(indices, axis),
   GatherND: ([a, indices]) => a.gatherNd(indices),
@@ -273,7 +278,7 @@ export async function runCase(device, given, bytes) {
   const numbers = given.inputs.map((input) => (input === null ? null : numbersOf(input, bytes)));
   const x = given.inputs.map((input, k) => (input === null ? undefined : device.tensor(numbers[k], input.shape, input.dtype)));
   try {
-    const results = [OPERATORS[given.op](x, (k) => numbers[k], given.attributes, given)].flat();
+    const results = [await OPERATORS[given.op](x, (k) => numbers[k], given.attributes, { ...given, device })].flat();
     const read = await device.read(...results.slice(0, given.outputs.length));
     for (const [k, output] of given.outputs.entries()) {
       if (output === null) continue;
