@@ -24,6 +24,10 @@ pub struct Groups<'a> {
     pub groups: Vec<Group>,
     /// For each tensor.
     pub of: Vec<Option<usize>>,
+    /// For each group the tensors with memory that it reads, sorted; those that it writes itself left out.
+    pub reads: Vec<Vec<TensorId>>,
+    /// For each group those that write what it reads.
+    pub before: Vec<Vec<usize>>,
     target: Target,
     most_dims: &'a [u32],
     /// For each tensor with memory, the tensors with memory that it is computed from.
@@ -38,6 +42,8 @@ pub fn groups<'a>(expr: &'a Expr, stored: &'a [bool], target: Target, most_dims:
         stored,
         groups: Vec::new(),
         of: vec![None; count],
+        reads: Vec::new(),
+        before: Vec::new(),
         target,
         most_dims,
         leaves: vec![Vec::new(); count],
@@ -50,6 +56,7 @@ pub fn groups<'a>(expr: &'a Expr, stored: &'a [bool], target: Target, most_dims:
         groups.leaves[place] = leaves(expr, stored, id);
         let group = groups.group_for(id)?;
         groups.of[place] = Some(group);
+        groups.take_reads(group, id);
     }
     Ok(groups)
 }
@@ -73,31 +80,39 @@ fn leaves(expr: &Expr, stored: &[bool], id: TensorId) -> Vec<TensorId> {
     found
 }
 
-/// Whether a group waits for another, of so many groups, where `before` gives those that one waits for directly.
-pub fn waits_for(count: usize, before: &dyn Fn(usize) -> Vec<usize>, group: usize, other: usize) -> bool {
-    let mut seen = vec![false; count];
+/// Whether a group waits for another, where `before` are those that each waits for directly.
+pub fn waits_for(before: &[Vec<usize>], group: usize, other: usize) -> bool {
+    let mut seen = vec![false; before.len()];
     let mut pending = vec![group];
     while let Some(group) = pending.pop() {
         if group == other {
             return true;
         }
         if !std::mem::replace(&mut seen[group], true) {
-            pending.extend(before(group));
+            pending.extend(&before[group]);
         }
     }
     false
 }
 
 impl Groups<'_> {
-    /// The tensors with memory that a group reads, those that it writes itself left out.
-    pub fn reads(&self, group: usize) -> Vec<TensorId> {
-        let members = self.groups[group].members();
-        let mut reads: Vec<TensorId> =
-            members.iter().flat_map(|member| self.leaves[member.0 as usize].iter().copied()).collect();
+    /// Adds what a new member of a group reads to what the group reads.
+    fn take_reads(&mut self, group: usize, id: TensorId) {
+        if group == self.reads.len() {
+            self.reads.push(Vec::new());
+            self.before.push(Vec::new());
+        }
+        let new = self.leaves[id.0 as usize].iter().filter(|leaf| self.of[leaf.0 as usize] != Some(group));
+        let reads = &mut self.reads[group];
+        reads.extend(new);
         reads.sort_unstable();
         reads.dedup();
-        reads.retain(|id| self.of[id.0 as usize] != Some(group));
-        reads
+        self.before[group] = reads.iter().filter_map(|read| self.of[read.0 as usize]).collect();
+    }
+
+    /// Whether a group and a tensor read something in common.
+    fn share_reads(&self, group: usize, id: TensorId) -> bool {
+        self.reads[group].iter().any(|read| self.leaves[id.0 as usize].contains(read))
     }
 
     /// Adds a tensor to a group, or makes one for it.
@@ -136,24 +151,17 @@ impl Groups<'_> {
         Ok(self.groups.len() - 1)
     }
 
-    /// The groups that write what a group reads.
-    pub fn before(&self, group: usize) -> Vec<usize> {
-        self.reads(group).iter().filter_map(|read| self.of[read.0 as usize]).collect()
-    }
-
     /// Whether a group can take a tensor: nothing else that the tensor reads waits for the group, and there are bindings left.
     fn is_free(&self, group: usize, id: TensorId) -> bool {
         let own = &self.leaves[id.0 as usize];
         let others = own.iter().filter_map(|leaf| self.of[leaf.0 as usize]).filter(|other| *other != group);
-        if others.into_iter().any(|other| waits_for(self.groups.len(), &|group| self.before(group), other, group)) {
+        if others.into_iter().any(|other| waits_for(&self.before, other, group)) {
             return false;
         }
-        let mut reads = self.reads(group);
-        reads.extend(own.iter().filter(|leaf| self.of[leaf.0 as usize] != Some(group)));
-        reads.sort_unstable();
-        reads.dedup();
+        let is_new = |leaf: &&TensorId| self.of[leaf.0 as usize] != Some(group) && !self.reads[group].contains(leaf);
+        let read = self.reads[group].len() + own.iter().filter(is_new).count();
         let written = self.groups[group].members().len() + 1;
-        reads.len() + written <= self.target.most_buffers as usize
+        read + written <= self.target.most_buffers as usize
     }
 
     /// Whether no slot of which either writes a part is read or written by the other too: what is there before and what is there afterwards are
@@ -162,7 +170,7 @@ impl Groups<'_> {
         let slots_of = |ids: &[TensorId]| ids.iter().filter_map(|id| slot_of(self.expr, *id)).collect::<Vec<u32>>();
         let members = slots_of(&self.groups[group].members());
         let own = slot_of(self.expr, id);
-        let all_of_group = [members.as_slice(), &slots_of(&self.reads(group))].concat();
+        let all_of_group = [members.as_slice(), &slots_of(&self.reads[group])].concat();
         let leaves = slots_of(&self.leaves[id.0 as usize]);
         own.is_none_or(|slot| !all_of_group.contains(&slot)) && !leaves.iter().any(|slot| members.contains(slot))
     }
@@ -201,9 +209,8 @@ impl Groups<'_> {
             }
         }
         // One that reads the same numbers.
-        let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
         for group in (0..self.groups.len()).rev() {
-            let is_sibling = fits(&self.groups[group]) && reads(group) && self.is_free(group, id);
+            let is_sibling = fits(&self.groups[group]) && self.share_reads(group, id) && self.is_free(group, id);
             if !is_sibling || self.sources(id).contains(&group) || !self.states_fit_with(group, id)? {
                 continue;
             }
@@ -229,7 +236,7 @@ impl Groups<'_> {
         let Group::Rows(rows) = &self.groups[group] else { return Ok(true) };
         let folds = [rows.folds.as_slice(), more].concat();
         let numbers = rows::state_numbers(self.expr, &folds)? as usize;
-        let read = self.reads(group).len() + more.iter().map(|id| self.leaves[id.0 as usize].len()).sum::<usize>();
+        let read = self.reads[group].len() + more.iter().map(|id| self.leaves[id.0 as usize].len()).sum::<usize>();
         // The first kernel reads the operands and writes the states, the second reads these and writes what the group gives.
         let written = folds.len() + rows.results.len();
         let of_results = if rows.results.is_empty() { 0 } else { read };
@@ -319,16 +326,15 @@ impl Groups<'_> {
             self.groups[group] = joined;
             return Ok(Some(group));
         }
-        let reads = |group: usize| self.reads(group).iter().any(|read| self.leaves[id.0 as usize].contains(read));
         // Parts of one shape, and tables that are computed from nothing, need no common source: a dispatch costs more than what they share.
         let reads_nothing = |group: usize| {
-            self.leaves[id.0 as usize].is_empty() && self.reads(group).is_empty() && !is_packed(tensor.dtype)
+            self.leaves[id.0 as usize].is_empty() && self.reads[group].is_empty() && !is_packed(tensor.dtype)
         };
         let is_part = |id: TensorId| matches!(expr.tensor(id).op, Op::SetSlice { .. });
         let fits = |group: usize| match &self.groups[group] {
             Group::Elements { roots } => {
                 without_ones(points(expr, roots[0])) == shape
-                    && (reads(group) || is_part(id) && is_part(roots[0]) || reads_nothing(group))
+                    && (self.share_reads(group, id) || is_part(id) && is_part(roots[0]) || reads_nothing(group))
                     && self.is_apart(group, id)
                     && !self.sources(id).contains(&group)
                     && self.is_free(group, id)
@@ -344,10 +350,15 @@ impl Groups<'_> {
         Ok(sibling)
     }
 
+    /// The groups that read a tensor and do not write it.
+    pub fn readers(&self, id: TensorId) -> impl Iterator<Item = usize> {
+        (0..self.reads.len()).filter(move |group| self.reads[*group].binary_search(&id).is_ok())
+    }
+
     /// For each tensor whether a group reads it that does not write it.
     pub fn read_elsewhere(&self) -> Vec<bool> {
         let mut read = vec![false; self.of.len()];
-        (0..self.groups.len()).flat_map(|group| self.reads(group)).for_each(|id| read[id.0 as usize] = true);
+        self.reads.iter().flatten().for_each(|id| read[id.0 as usize] = true);
         read
     }
 }

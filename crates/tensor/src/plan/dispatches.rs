@@ -68,8 +68,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
         scratch: 0,
     };
     // The groups that read the old contents of each slot that is written.
-    let count = groups.groups.len();
-    let mut before: Vec<Vec<usize>> = (0..count).map(|group| groups.before(group)).collect();
+    let mut before = groups.before.clone();
     let mut copies = Vec::new();
     for (slot, value) in assignments {
         if matches!(expr.tensor(*value).op, Op::SetSlice { slot: Some(_), .. }) {
@@ -83,7 +82,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
             expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot)).map(|place| TensorId(place as u32));
         let readers: Vec<usize> = match input {
             None => Vec::new(),
-            Some(input) => (0..count).filter(|group| groups.reads(*group).contains(&input)).collect(),
+            Some(input) => groups.readers(input).collect(),
         };
         let Some(writer) = writer else {
             copies.push((*value, *slot));
@@ -100,7 +99,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
         }
         work.in_place.push((*slot, *value));
         let others = readers.iter().copied().filter(|reader| *reader != writer);
-        let waits = others.clone().any(|reader| waits_for(count, &|group| before[group].clone(), reader, writer));
+        let waits = others.clone().any(|reader| waits_for(&before, reader, writer));
         let fits = !waits && (!readers.contains(&writer) || work.reads_where_it_writes(writer, *slot)?);
         if fits {
             before[writer].extend(others);
@@ -180,10 +179,8 @@ impl Work<'_> {
         while let Op::SetSlice { slot: Some(_), .. } = expr.tensor(part).op {
             let held = expr.tensor(part).operands[0];
             if let Some(writer) = self.groups.of[part.0 as usize] {
-                let count = before.len();
-                let readers: Vec<usize> =
-                    (0..count).filter(|group| *group != writer && self.groups.reads(*group).contains(&held)).collect();
-                if readers.iter().any(|reader| waits_for(count, &|group| before[group].clone(), *reader, writer))
+                let readers: Vec<usize> = self.groups.readers(held).filter(|group| *group != writer).collect();
+                if readers.iter().any(|reader| waits_for(before, *reader, writer))
                     || !self.reads_where_it_writes(writer, slot)?
                 {
                     return Ok(false);
