@@ -2,69 +2,15 @@
 
 use residua_ir::graph::{self, CheckedGraph, Node as ScalarNode, NodeId};
 
-use crate::scalar::{Op, Type};
+use crate::scalar::{Op, Type, fold};
 
-/// The value of an operation on operands of types.
+/// The value of an operation on operands of types. Operations on integers, comparisons and casts are those of construction.
 pub fn apply(op: Op, types: [Type; 3], operands: [u32; 3]) -> u32 {
-    let [a, b, c] = operands;
-    let ty = types[0];
-    let (x, y) = (f32::from_bits(a), f32::from_bits(b));
-    let integer = |signed: fn(i32, i32) -> i32, unsigned: fn(u32, u32) -> u32| match ty {
-        Type::I32 => signed(a as i32, b as i32) as u32,
-        Type::F32 | Type::U32 | Type::Bool => unsigned(a, b),
-    };
+    let numbers = operands.map(f32::from_bits);
     match op {
-        Op::Real(op) => {
-            let operands = operands.map(|bits| f64::from(f32::from_bits(bits)));
-            real(op, &operands[..op.arity()]).to_bits()
-        }
-        Op::Trunc => x.trunc().to_bits(),
-        Op::Eq => u32::from(if ty == Type::F32 { x == y } else { a == b }),
-        Op::Lt => u32::from(match ty {
-            Type::F32 => x < y,
-            Type::I32 => (a as i32) < b as i32,
-            Type::U32 | Type::Bool => a < b,
-        }),
-        Op::Le => u32::from(match ty {
-            Type::F32 => x <= y,
-            Type::I32 => a as i32 <= b as i32,
-            Type::U32 | Type::Bool => a <= b,
-        }),
-        Op::Select => {
-            if a != 0 {
-                b
-            } else {
-                c
-            }
-        }
-        Op::IntAdd => a.wrapping_add(b),
-        Op::IntSub => a.wrapping_sub(b),
-        Op::IntMul => a.wrapping_mul(b),
-        Op::IntDiv if b == 0 => 0,
-        Op::IntDiv => integer(i32::wrapping_div, |a, b| a / b),
-        Op::IntRem if b == 0 => 0,
-        Op::IntRem => integer(i32::wrapping_rem, |a, b| a % b),
-        Op::IntMin => integer(i32::min, u32::min),
-        Op::IntMax => integer(i32::max, u32::max),
-        Op::HighProduct => ((u64::from(a) * u64::from(b)) >> 32) as u32,
-        Op::And => a & b,
-        Op::Or => a | b,
-        Op::Xor => a ^ b,
-        Op::Not if ty == Type::Bool => a ^ 1,
-        Op::Not => !a,
-        Op::Shl => a.wrapping_shl(b),
-        Op::Shr => match ty {
-            Type::I32 => (a as i32).wrapping_shr(b) as u32,
-            Type::F32 | Type::U32 | Type::Bool => a.wrapping_shr(b),
-        },
-        Op::ToF32 => match ty {
-            Type::F32 => a,
-            Type::I32 => (a as i32 as f32).to_bits(),
-            Type::U32 | Type::Bool => (a as f32).to_bits(),
-        },
-        Op::ToI32 if ty == Type::F32 => x as i32 as u32,
-        Op::ToU32 if ty == Type::F32 => x as u32,
-        Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 => a,
+        Op::Real(op) => real(op, &numbers.map(f64::from)[..op.arity()]).to_bits(),
+        Op::Trunc => numbers[0].trunc().to_bits(),
+        _ => fold(op, types, operands).unwrap_or_else(|| unreachable!("construction folds all but functions of reals")),
     }
 }
 
