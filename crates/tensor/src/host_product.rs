@@ -46,10 +46,7 @@ impl Layout {
     fn of(kernel: &Kernel, words: &[u32]) -> Result<Layout> {
         let Body::Product(product) = &kernel.body else { return Err(Error::internal("a kernel that is no product")) };
         let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
-        let extent = |extent: &Extent| match extent {
-            Extent::Known(number) => *number,
-            Extent::Word(word) => words[*word as usize],
-        };
+        let extent = |extent: &Extent| extent.of(words);
         let [store] = elements.as_slice() else { return Err(Error::internal("a product with an epilogue")) };
         let axes = batch.len() + 3;
         let access = |(buffer, index): LoadAt, step: u32| {

@@ -15,10 +15,7 @@ const CALL_KEYS: usize = 1 << 17;
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
 pub unsafe fn run(kernel: &Kernel, sort: &Sort, words: &[u32], buffers: &[*mut u8], part: usize) -> Result<usize> {
-    let extent = |extent: &Extent| match extent {
-        Extent::Known(number) => *number as usize,
-        Extent::Word(word) => words[*word as usize] as usize,
-    };
+    let extent = |extent: &Extent| extent.of(words) as usize;
     let outer: Vec<usize> = sort.outer.iter().map(extent).collect();
     let (length, kept) = (extent(&sort.length), extent(&sort.kept));
     let Node::Load { buffer: from, index } = kernel.graph.node(sort.key) else {

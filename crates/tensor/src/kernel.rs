@@ -70,6 +70,16 @@ pub enum Extent {
     Word(u32),
 }
 
+impl Extent {
+    /// Its value for the words of a uniform.
+    pub fn of(self, words: &[u32]) -> u32 {
+        match self {
+            Extent::Known(number) => number,
+            Extent::Word(word) => words[word as usize],
+        }
+    }
+}
+
 /// Over what a kernel runs.
 #[derive(Clone, Debug)]
 pub enum Body {
@@ -392,6 +402,14 @@ impl Kernel {
         match extent {
             Extent::Known(number) => Some(number),
             Extent::Word(word) => self.sizes[word as usize].known().and_then(|size| u32::try_from(size).ok()),
+        }
+    }
+
+    /// Whether an extent is a multiple of a number whatever the dims are.
+    pub fn is_multiple(&self, extent: Extent, number: u32) -> bool {
+        match extent {
+            Extent::Known(extent) => extent.is_multiple_of(number),
+            Extent::Word(word) => self.sizes[word as usize].is_multiple_of(i64::from(number)),
         }
     }
 

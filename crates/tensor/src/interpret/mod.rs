@@ -171,10 +171,7 @@ impl Machine<'_> {
     }
 
     fn extent(&self, extent: Extent) -> u32 {
-        match extent {
-            Extent::Known(number) => number,
-            Extent::Word(word) => self.words[word as usize],
-        }
+        extent.of(self.words)
     }
 
     /// The nodes that some values need, operands first.

@@ -14,10 +14,7 @@ impl Values<'_, '_> {
     pub fn count(&mut self, extent: Extent) -> Count {
         match extent {
             Extent::Known(number) => Count::Known(number),
-            Extent::Word(word) => {
-                let is_multiple = self.kernel.sizes[word as usize].is_multiple_of(4);
-                Count::Local(self.size(word), is_multiple)
-            }
+            Extent::Word(word) => Count::Local(self.size(word), self.kernel.is_multiple(extent, 4)),
         }
     }
 

@@ -132,10 +132,7 @@ impl<'a> Module<'a> {
 
     /// Whether an extent is a multiple of 4 whatever the dims are.
     pub fn is_multiple_of_4(&self, extent: Extent) -> bool {
-        match extent {
-            Extent::Known(number) => number.is_multiple_of(4),
-            Extent::Word(word) => self.kernel.sizes[word as usize].is_multiple_of(4),
-        }
+        self.kernel.is_multiple(extent, 4)
     }
 
     /// The kernel's name and the declarations of what it binds, with how each is accessed.

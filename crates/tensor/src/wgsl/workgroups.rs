@@ -35,13 +35,7 @@ impl Workgroups {
     ///
     /// An error with [`ErrorCode::LimitExceeded`] if there are more than a dispatch can have.
     pub fn count(&self, words: &[u32]) -> Result<[u32; 3]> {
-        let factor = |Factor { extent, divisor }: &Factor| {
-            let extent = match extent {
-                Extent::Known(number) => *number,
-                Extent::Word(word) => words[*word as usize],
-            };
-            u64::from(extent.div_ceil(*divisor))
-        };
+        let factor = |factor: &Factor| u64::from(factor.extent.of(words).div_ceil(factor.divisor));
         let part = |factors: &Vec<Factor>| factors.iter().map(factor).fold(1u64, u64::saturating_mul);
         let units = self.parts.iter().map(part).fold(0u64, u64::saturating_add);
         let count = units.div_ceil(u64::from(self.units));

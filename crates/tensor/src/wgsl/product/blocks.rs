@@ -3,7 +3,7 @@
 use residua_codegen::template_parameters;
 
 use super::functions::{batch_arguments, batch_coordinates, batch_parameters, batches, set_batch};
-use super::roles::{Roles, is_multiple};
+use super::roles::Roles;
 use crate::dtype::DType;
 use crate::kernel::{Extent, Product, Tile};
 use crate::quantised::QuantBits;
@@ -120,7 +120,7 @@ impl Blocks {
             None => kernel.graph.is_consecutive(words.1, depth, block, form.elements(), &kernel.sizes),
         };
         let is_read = !kernel.buffers[words.0 as usize].written;
-        if !is_whole || !is_read || !is_multiple(module, roles.extents[2], block) {
+        if !is_whole || !is_read || !module.kernel.is_multiple(roles.extents[2], block) {
             return None;
         }
         let [rows, columns, length] = roles.extents.map(|extent| kernel.bound(extent));
@@ -159,7 +159,7 @@ impl Blocks {
         if self.scales.is_some() {
             module.push_shader(QUANTISED);
         }
-        let is_guarded = !is_multiple(module, roles.extents[1], self.columns(threads));
+        let is_guarded = !module.kernel.is_multiple(roles.extents[1], self.columns(threads));
         let last = is_guarded.then_some(roles.extents[1]);
         let shift = self.form.elements().trailing_zeros();
         let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
@@ -238,7 +238,6 @@ fn function(
     };
     code.set_coordinate(column, place);
     let index = code.value(index).text;
-    let index = if index.contains(' ') { format!("({index})") } else { index };
     let value = result(code.module, &index);
     code.line(&format!("return {value};"));
     code.finish()

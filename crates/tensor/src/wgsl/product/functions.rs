@@ -5,7 +5,7 @@ use super::super::layout::type_name;
 use super::super::module::Module;
 use super::super::operation::Text;
 use super::super::points;
-use super::roles::{Roles, is_multiple};
+use super::roles::Roles;
 use crate::kernel::{Extent, Product};
 use crate::scalar::{Access, Id, Type};
 
@@ -41,8 +41,8 @@ impl Side {
             extent: roles.extents[0],
             depth: roles.axes[2],
             along_depth,
-            is_outer_guarded: !is_multiple(module, roles.extents[0], rows),
-            is_depth_guarded: !is_multiple(module, roles.extents[2], depth),
+            is_outer_guarded: !module.kernel.is_multiple(roles.extents[0], rows),
+            is_depth_guarded: !module.kernel.is_multiple(roles.extents[2], depth),
             suffix: String::new(),
         }
     }

@@ -37,14 +37,6 @@ impl Roles {
     }
 }
 
-/// Whether an extent is a multiple of a number whatever the dims are.
-pub fn is_multiple(module: &Module, extent: Extent, number: u32) -> bool {
-    match extent {
-        Extent::Known(extent) => extent.is_multiple_of(number),
-        Extent::Word(word) => module.kernel.sizes[word as usize].is_multiple_of(i64::from(number)),
-    }
-}
-
 /// Whether a factor is loaded by vectors along the depth, and not along its rows or columns.
 pub fn is_along_depth(module: &Module, factor: Id, outer: u32, depth: u32) -> bool {
     let loads = points::loads(module, &[factor]);

@@ -1,4 +1,4 @@
-//! Which tile suits a product, and how many workgroups compute it.
+//! How the elements of a tile are divided among the threads of a workgroup.
 
 use super::super::module::Module;
 use super::roles::{Roles, is_along_depth};

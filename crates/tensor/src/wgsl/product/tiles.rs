@@ -5,7 +5,7 @@ use residua_codegen::template_parameters;
 use residua_codegen::wgsl::Parameters;
 
 use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
-use super::roles::{Roles, is_along_depth, is_multiple};
+use super::roles::{Roles, is_along_depth};
 use super::shape::TileShape;
 use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
@@ -89,8 +89,8 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     let (left_vectors, right_vectors) = (shape.rows() / 4, shape.columns() / 4);
     let left = Loads::of(&module, shape, &left_side, left_vectors);
     let right = Loads::of(&module, shape, &right_side, right_vectors);
-    left_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * left.steps);
-    right_side.is_depth_guarded = !is_multiple(&module, product.depth, shape.step * right.steps);
+    left_side.is_depth_guarded = !module.kernel.is_multiple(product.depth, shape.step * left.steps);
+    right_side.is_depth_guarded = !module.kernel.is_multiple(product.depth, shape.step * right.steps);
     declare(&mut module, product, roles, &[&left_side, &right_side]);
     let ty = module.kernel.graph.ty(product.left);
     let parameters = TileTemplate {
