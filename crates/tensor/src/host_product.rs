@@ -203,9 +203,9 @@ impl Operand {
     }
 }
 
-/// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: that from `part` on which takes some milliseconds. Gives
-/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels,
-/// which other products may use in between: `owner` is a number of this product.
+/// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
+/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels, which other products may
+/// use in between: `owner` is a number of this product.
 ///
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
@@ -251,15 +251,15 @@ pub unsafe fn run(
         }
         return Ok(if end == points { 0 } else { end });
     }
+    // SAFETY: by the caller.
+    let parts = unsafe { layout.product(buffers, &layout.point(0), left, right)? }.parts();
     let mut work = 0;
-    loop {
+    while place < points * parts {
+        let point = layout.point(place / parts);
         // SAFETY: by the caller; the result is no factor's memory.
-        let (product, mut target, parts) = unsafe {
-            let first = layout.product(buffers, &layout.point(0), left, right)?;
-            let parts = first.parts();
-            let point = layout.point(place / parts);
+        let (product, mut target) = unsafe {
             let product = layout.product(buffers, &point, left, right)?;
-            (product, layout.result.matrix::<f32>(buffers, &point, result).target(), parts)
+            (product, layout.result.matrix::<f32>(buffers, &point, result).target())
         };
         for part in place % parts..parts {
             product.part(part, &mut target, panels, owner);
@@ -269,10 +269,8 @@ pub unsafe fn run(
                 return Ok(place);
             }
         }
-        if place == points * parts {
-            return Ok(0);
-        }
     }
+    Ok(0)
 }
 
 impl Layout {
