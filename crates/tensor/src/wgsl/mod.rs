@@ -14,6 +14,7 @@
 //! | `code` | straight-line code of a graph, for one point or four |
 //! | `operation` | each operation as an expression |
 //! | `points` | coordinates of a point from its number |
+//! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |
 //! | `elements`, `rows`, `scan`, `product`, `attention`, `sort`, `digits` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
@@ -27,6 +28,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 use crate::kernel::{Body, Kernel};
 
 mod attention;
+mod batch;
 mod buffers;
 mod code;
 mod combine;

@@ -1,10 +1,11 @@
 //! The generated functions of attention.
 
+use super::super::batch;
 use super::super::code::Code;
 use super::super::module::Module;
 use super::super::operation::Text;
 use super::super::points;
-use crate::kernel::{Attention, Extent, Store};
+use crate::kernel::{Attention, Store};
 use crate::scalar::{Id, Type};
 
 /// Steps along the numbers of a query or a key.
@@ -79,7 +80,7 @@ fn factors(module: &mut Module, attention: &Attention) -> String {
         code.set_coordinate(axis, row);
         let value = code.value(value).vector();
         code.line(&format!("return {value};"));
-        let parameters = batch_parameters(attention);
+        let parameters = batch::parameters(&attention.batch);
         let body = code.finish();
         text += &format!("\nfn {name}({parameters}row: u32, place: u32) -> vec4<f32> {{\n{body}}}\n");
     }
@@ -96,7 +97,7 @@ fn score(module: &mut Module, attention: &Attention) -> String {
     code.set_folded(0, 0, vector("product"));
     let value = code.value(attention.score).vector();
     code.line(&format!("return {value};"));
-    let parameters = batch_parameters(attention);
+    let parameters = batch::parameters(&attention.batch);
     let body = code.finish();
     format!("\nfn score_at({parameters}row: u32, key: u32, product: vec4<f32>) -> vec4<f32> {{\n{body}}}\n")
 }
@@ -113,7 +114,7 @@ fn store(module: &mut Module, attention: &Attention, stores: &[Store], block: &s
     code.folds_vary = true;
     code.set_folded(1, 0, vector("result"));
     code.store(stores, None);
-    let parameters = batch_parameters(attention);
+    let parameters = batch::parameters(&attention.batch);
     let body = code.finish();
     format!("\nfn store({parameters}row: u32, place: u32, {block}result: vec4<f32>) {{\n{body}}}\n")
 }
@@ -122,14 +123,14 @@ fn store(module: &mut Module, attention: &Attention, stores: &[Store], block: &s
 fn store_state(module: &mut Module, attention: &Attention, stores: &[Store]) -> String {
     let [query, .., block] = axes(attention);
     let mut code = Code::new(module, None);
-    set_batch(&mut code, attention);
+    batch::set_coordinates(&mut code, &attention.batch, &axes(attention));
     code.set_coordinate(query, "row".to_owned());
     code.set_coordinate(block, "block".to_owned());
     for (result, name) in [(1, "most"), (2, "total")] {
         code.set_folded(1, result, Text { is_vector: false, ..vector(name) });
     }
     code.store(stores, None);
-    let parameters = batch_parameters(attention);
+    let parameters = batch::parameters(&attention.batch);
     let body = code.finish();
     format!("\nfn store_state({parameters}row: u32, block: u32, most: f32, total: f32) {{\n{body}}}\n")
 }
@@ -141,45 +142,6 @@ fn vector(name: &str) -> Text {
 /// Code at four points along an axis, with coordinates of the batch.
 fn code<'m, 'a>(module: &'m mut Module<'a>, attention: &Attention, lanes: u32) -> Code<'m, 'a> {
     let mut code = Code::new(module, Some(lanes));
-    set_batch(&mut code, attention);
+    batch::set_coordinates(&mut code, &attention.batch, &axes(attention));
     code
-}
-
-fn set_batch(code: &mut Code, attention: &Attention) {
-    for axis in 0..attention.batch.len() as u32 {
-        code.set_coordinate(axis, format!("batch_{axis}"));
-    }
-    // The others are set where they are used.
-    for axis in axes(attention) {
-        code.set_coordinate(axis, "0u".to_owned());
-    }
-}
-
-/// How many heads the batch has.
-pub fn batches(module: &Module, attention: &Attention) -> String {
-    let extents: Vec<String> = attention.batch.iter().map(|extent| module.extent(*extent)).collect();
-    if extents.is_empty() { "1u".to_owned() } else { extents.join(" * ") }
-}
-
-/// Lines that find the coordinates of the batch from the number of a head, `batch`.
-pub fn batch_coordinates(module: &Module, attention: &Attention) -> String {
-    let mut lines = Vec::new();
-    let mut divisors = String::new();
-    for (axis, extent) in attention.batch.iter().enumerate().rev() {
-        let remainder = if axis == 0 { String::new() } else { format!(" % {}", module.extent(*extent)) };
-        lines.push(format!("    let batch_{axis} = batch{divisors}{remainder};"));
-        if let Extent::Word(_) | Extent::Known(2..) = extent {
-            divisors += &format!(" / {}", module.extent(*extent));
-        }
-    }
-    lines.join("\n")
-}
-
-/// The coordinates of the batch as leading arguments.
-pub fn batch_arguments(attention: &Attention) -> String {
-    (0..attention.batch.len()).map(|axis| format!("batch_{axis}, ")).collect()
-}
-
-fn batch_parameters(attention: &Attention) -> String {
-    (0..attention.batch.len()).map(|axis| format!("batch_{axis}: u32, ")).collect()
 }

@@ -4,14 +4,13 @@ use residua_base::error::Result;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Parameters, Template};
 
+use super::batch;
 use super::module::{GUARD_ZERO, Module, shader};
 use super::text::KernelText;
 use super::workgroups::{Factor, Workgroups};
 use crate::kernel::{Attention, AttentionSchedule, Extent, Limits};
 
 mod functions;
-
-use functions::{batch_arguments, batch_coordinates, batches};
 
 /// The score of a key that is not seen, as a literal: that of [`Attention::LEAST_SCORE`].
 const LEAST: &str = "-0x1p+127f";
@@ -79,9 +78,9 @@ fn parameters(module: &Module, attention: &Attention) -> AttentionTemplate {
         windowed: window.is_some(),
         window: window.unwrap_or_default(),
         least: LEAST.to_owned(),
-        batches: batches(module, attention),
-        batch_coordinates: batch_coordinates(module, attention),
-        batch_arguments: batch_arguments(attention),
+        batches: batch::count(module, &attention.batch),
+        batch_coordinates: batch::coordinates(module, &attention.batch),
+        batch_arguments: batch::arguments(&attention.batch),
     }
 }
 

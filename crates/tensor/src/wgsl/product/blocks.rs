@@ -2,12 +2,13 @@
 
 use residua_codegen::template_parameters;
 
-use super::functions::{batch_arguments, batch_coordinates, batch_parameters, batches, set_batch};
+use super::functions::set_coordinates;
 use super::roles::Roles;
 use crate::dtype::DType;
 use crate::kernel::{Extent, Product, Tile};
 use crate::quantised::QuantBits;
 use crate::scalar::{Id, LoadAt, Node};
+use crate::wgsl::batch;
 use crate::wgsl::code::Code;
 use crate::wgsl::layout::Layout;
 use crate::wgsl::module::{Module, QUANTISED, name_of_buffer};
@@ -163,7 +164,7 @@ impl Blocks {
         let last = is_guarded.then_some(roles.extents[1]);
         let shift = self.form.elements().trailing_zeros();
         let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
-        let parameters = batch_parameters(product);
+        let parameters = batch::parameters(&product.batch);
         let mut text = format!("\nfn right_index{suffix}({parameters}column: u32, depth: u32) -> u32 {{\n{index}}}\n");
         if let Some((buffer, index)) = self.scales {
             let scale = function(module, product, roles, last, index, |module, index| module.place(buffer).load(index));
@@ -211,9 +212,9 @@ impl Blocks {
             rows: module.extent(roles.extents[0]),
             columns: module.extent(roles.extents[1]),
             depth: module.extent(product.depth),
-            batches: batches(module, product),
-            batch_coordinates: batch_coordinates(module, product),
-            batch_arguments: batch_arguments(product),
+            batches: batch::count(module, &product.batch),
+            batch_coordinates: batch::coordinates(module, &product.batch),
+            batch_arguments: batch::arguments(&product.batch),
         }
     }
 }
@@ -230,7 +231,7 @@ fn function(
     let last = last.map(|last| module.extent(last));
     let [_, column, depth] = roles.axes;
     let mut code = Code::new(module, None);
-    set_batch(&mut code, product);
+    set_coordinates(&mut code, product);
     code.set_coordinate(depth, "depth".to_owned());
     let place = match last {
         Some(last) => code.bind(&format!("min(column, {last} - 1u)")),

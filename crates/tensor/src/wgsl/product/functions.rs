@@ -1,5 +1,6 @@
 //! The generated functions of a product: its factors at four points, and what is written for four elements.
 
+use super::super::batch;
 use super::super::code::Code;
 use super::super::layout::type_name;
 use super::super::module::Module;
@@ -75,7 +76,7 @@ impl Side {
         let last = format!("{} - 1u", module.extent(self.extent));
         let is_cut = self.along_depth && !module.is_multiple_of_4(product.depth);
         let mut code = Code::new(module, Some(self.lanes()));
-        set_batch(&mut code, product);
+        set_coordinates(&mut code, product);
         code.set_coordinate(self.depth, "depth".to_owned());
         if self.is_depth_guarded {
             code.open(&format!("if depth >= {depth}"));
@@ -95,7 +96,7 @@ impl Side {
         } else {
             code.line(&format!("return {value};"));
         }
-        let parameters = batch_parameters(product);
+        let parameters = batch::parameters(&product.batch);
         format!(
             "\nfn {name}_along_{along}{suffix}({parameters}{outer}: u32, depth: u32) -> vec4<{ty}> {{\n{}}}\n",
             code.finish()
@@ -110,7 +111,7 @@ pub fn store(module: &mut Module, product: &Product, roles: Roles, suffix: &str)
     let columns = module.extent(roles.extents[1]);
     let masked = !module.is_multiple_of_4(roles.extents[1]);
     let mut code = Code::new(module, Some(column));
-    set_batch(&mut code, product);
+    set_coordinates(&mut code, product);
     code.set_coordinate(row, "row".to_owned());
     code.set_coordinate(column, "column".to_owned());
     code.folds_vary = true;
@@ -120,47 +121,12 @@ pub fn store(module: &mut Module, product: &Product, roles: Roles, suffix: &str)
         Text { text, ty: Type::Bool, is_vector: true, literal: None }
     });
     code.store(&product.elements, mask.as_ref());
-    let parameters = batch_parameters(product);
+    let parameters = batch::parameters(&product.batch);
     let ty = type_name(ty);
     format!("\nfn store{suffix}({parameters}row: u32, column: u32, product: vec4<{ty}>) {{\n{}}}\n", code.finish())
 }
 
-/// How many matrices the batch has.
-pub fn batches(module: &Module, product: &Product) -> String {
-    let extents: Vec<String> = product.batch.iter().map(|extent| module.extent(*extent)).collect();
-    if extents.is_empty() { "1u".to_owned() } else { extents.join(" * ") }
-}
-
-/// Lines that find the coordinates of the batch from the number of a matrix, `batch`.
-pub fn batch_coordinates(module: &Module, product: &Product) -> String {
-    let mut lines = Vec::new();
-    let mut divisors = String::new();
-    for (axis, extent) in product.batch.iter().enumerate().rev() {
-        let extent = module.extent(*extent);
-        let remainder = if axis == 0 { String::new() } else { format!(" % {extent}") };
-        lines.push(format!("    let batch_{axis} = batch{divisors}{remainder};"));
-        divisors += &format!(" / {extent}");
-    }
-    lines.join("\n")
-}
-
-/// The coordinates of the batch as leading arguments.
-pub fn batch_arguments(product: &Product) -> String {
-    (0..product.batch.len()).map(|axis| format!("batch_{axis}, ")).collect()
-}
-
-/// The coordinates of the batch as leading parameters.
-pub fn batch_parameters(product: &Product) -> String {
-    (0..product.batch.len()).map(|axis| format!("batch_{axis}: u32, ")).collect()
-}
-
-/// Names the coordinates of the batch.
-pub fn set_batch(code: &mut Code, product: &Product) {
-    for axis in 0..product.batch.len() as u32 {
-        code.set_coordinate(axis, format!("batch_{axis}"));
-    }
-    // The others are set where they are used.
-    for axis in Roles::of(product).axes {
-        code.set_coordinate(axis, "0u".to_owned());
-    }
+/// Names the coordinates.
+pub fn set_coordinates(code: &mut Code, product: &Product) {
+    batch::set_coordinates(code, &product.batch, &Roles::of(product).axes);
 }

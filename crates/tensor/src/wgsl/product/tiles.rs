@@ -4,12 +4,13 @@ use residua_base::error::Result;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::Parameters;
 
-use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
+use super::functions::{Side, store};
 use super::roles::{Roles, is_along_depth};
 use super::shape::TileShape;
 use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
+use crate::wgsl::batch;
 use crate::wgsl::layout::type_name;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
@@ -108,9 +109,9 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         rows: module.extent(product.rows),
         columns: module.extent(product.columns),
         depth: module.extent(product.depth),
-        batches: batches(&module, product),
-        batch_coordinates: batch_coordinates(&module, product),
-        batch_arguments: batch_arguments(product),
+        batches: batch::count(&module, &product.batch),
+        batch_coordinates: batch::coordinates(&module, &product.batch),
+        batch_arguments: batch::arguments(&product.batch),
         rows_guarded: left_side.is_outer_guarded,
         columns_guarded: right_side.is_outer_guarded,
         left_vectors,

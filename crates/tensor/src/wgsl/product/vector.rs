@@ -5,12 +5,13 @@ use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Parameters, Template};
 
 use super::blocks::Blocks;
-use super::functions::{Side, batch_arguments, batch_coordinates, batches, store};
+use super::functions::{Side, store};
 use super::roles::Roles;
 use super::shape::VectorShape;
 use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
+use crate::wgsl::batch;
 use crate::wgsl::layout::type_name;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
@@ -157,8 +158,8 @@ fn template_of(module: &Module, product: &Product, roles: Roles, shape: VectorSh
         rows: module.extent(roles.extents[0]),
         columns: module.extent(roles.extents[1]),
         depth: module.extent(product.depth),
-        batches: batches(module, product),
-        batch_coordinates: batch_coordinates(module, product),
-        batch_arguments: batch_arguments(product),
+        batches: batch::count(module, &product.batch),
+        batch_coordinates: batch::coordinates(module, &product.batch),
+        batch_arguments: batch::arguments(&product.batch),
     }
 }
