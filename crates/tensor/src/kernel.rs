@@ -12,7 +12,7 @@ use crate::scalar::{Graph, Id, Type};
 use crate::size::Size;
 
 /// What one dispatch computes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     /// Entry point in snake_case, and its name in plans.
     pub name: String,
@@ -81,7 +81,7 @@ impl Extent {
 }
 
 /// Over what a kernel runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Each point by itself.
     Elements(Elements),
@@ -109,7 +109,7 @@ pub enum Body {
 }
 
 /// A kernel whose points are independent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Elements {
     /// Extent of each axis, the outermost first; at least one axis.
     pub space: Vec<Extent>,
@@ -131,7 +131,7 @@ pub struct Store {
 }
 
 /// A kernel that reduces along rows. Coordinates 0 … count the outer axes, those after them the axes of the row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// Extents of the axes whose points each have a row; may be empty.
     pub outer: Vec<Extent>,
@@ -149,7 +149,7 @@ pub struct Rows {
 }
 
 /// A reduction along a row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fold {
     /// What is accumulated.
     pub combine: Combine,
@@ -162,7 +162,7 @@ pub struct Fold {
 }
 
 /// A kernel that accumulates along an axis. Coordinates 0 … count the outer axes, the one after them the place along the axis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scan {
     /// Extents of the axes whose points each have a row; may be empty.
     pub outer: Vec<Extent>,
@@ -184,7 +184,7 @@ pub struct Scan {
 
 /// A batch of products of matrices, [`rows`, `depth`] times [`depth`, `columns`]. Coordinates 0 … count the axes of the batch, the three after
 /// them are the row, the column and the place along the depth.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     /// Extents of the axes of the batch; may be empty.
     pub batch: Vec<Extent>,
@@ -207,7 +207,7 @@ pub struct Product {
 /// A kernel that finds the order of the keys of rows: ascending, and of equal keys the order in which they stand. Coordinates 0 … count the outer
 /// axes, the two after them are the place of a key in its row and a rank. The result `Folded { fold: 0, result: 0 }`, a u32, is the place of the
 /// key of a rank.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sort {
     /// Extents of the axes whose points each have a row; may be empty.
     pub outer: Vec<Extent>,
@@ -232,7 +232,7 @@ impl Sort {
 
 /// A kernel that counts digits in blocks of [`Digit::BLOCK`] keys of rows. Coordinates 0 … count the outer axes, the three after them are the place
 /// of a key, a digit and a block. The result `Folded { fold: 0, result: 0 }`, a u32, is how often a digit occurs in a block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DigitCounts {
     /// Extents of the axes whose points each have a row; may be empty.
     pub outer: Vec<Extent>,
@@ -251,7 +251,7 @@ pub struct DigitCounts {
 /// A kernel that finds the order of the keys of rows by a digit, in which keys with equal digits stand as they do in the row. Coordinates 0 … count
 /// the outer axes, the four after them are the place of a key, a rank, a digit and a block. The result `Folded { fold: 0, result: 0 }`, a u32, is
 /// the place of the key of a rank.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DigitSort {
     /// Extents of the axes whose points each have a row; may be empty.
     pub outer: Vec<Extent>,
@@ -274,7 +274,7 @@ pub struct DigitSort {
 /// Attention of a batch of heads. Coordinates 0 … count the axes of the batch; those after them are the query, the key, the place along a vector
 /// and the block of keys. For a product p of a query and a key, which is `Folded { fold: 0, result: 0 }`, the score is s(p); with m the largest
 /// score, weights are exp(s − m), and a score of at most [`Attention::LEAST_SCORE`] has weight 0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
     /// Extents of the axes of the batch; may be empty.
     pub batch: Vec<Extent>,
@@ -351,7 +351,7 @@ impl Tile {
 }
 
 /// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Combine {
     /// Compensated sum of f32. State: (sum, error), both f32; merged by the exact sum of the two sums. Result: sum + error.
     Sum,

@@ -34,6 +34,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
     for (id, _) in &copies {
         last_use.insert(Memory::Tensor(*id), usize::MAX);
     }
+    let slots = contents_of_slots(prepared);
     let mut free: Vec<(u64, u32)> = Vec::new();
     for (step, built) in built.into_iter().enumerate() {
         let mut of_step = Vec::with_capacity(built.memories.len());
@@ -61,9 +62,8 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
                 free.push((bytes, *place));
             }
         }
-        let kernel = plan.kernels.len() as u32;
-        plan.counts.push(built.memories.iter().map(|memory| count_of(prepared, memory)).collect());
-        plan.kernels.push(built.kernel);
+        let counts = built.memories.iter().map(|memory| count_of(prepared, &slots, memory)).collect();
+        let kernel = plan.add_kernel(built.kernel, counts);
         plan.steps.push(Step::Dispatch { kernel, places: of_step });
     }
     for (id, slot) in copies {
@@ -79,21 +79,37 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
     plan
 }
 
-/// How many elements lie in memory: those of a tensor, or of what a slot holds or is assigned. None for scratch memory.
-fn count_of(prepared: &Prepared, memory: &Memory) -> Option<Size> {
-    let Prepared { expr, assignments, .. } = prepared;
-    match memory {
-        Memory::Tensor(id) => Some(expr.count(*id)),
-        Memory::Slot(slot) => {
-            let input = expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot));
-            let assigned = assignments.iter().find(|(other, _)| other == slot).map(|(_, id)| *id);
-            input.map(|position| TensorId(position as u32)).or(assigned).map(|id| expr.count(id))
-        }
-        Memory::Scratch(_) => None,
-    }
+/// What each slot holds or is assigned.
+fn contents_of_slots(Prepared { expr, assignments, .. }: &Prepared) -> FxHashMap<u32, TensorId> {
+    let inputs = (0..).zip(&expr.nodes).filter_map(|(place, tensor)| match tensor.op {
+        Op::Input(slot) => Some((slot, TensorId(place))),
+        _ => None,
+    });
+    assignments.iter().copied().chain(inputs).collect()
+}
+
+/// How many elements lie in memory. None for scratch memory.
+fn count_of(prepared: &Prepared, slots: &FxHashMap<u32, TensorId>, memory: &Memory) -> Option<Size> {
+    let id = match memory {
+        Memory::Tensor(id) => id,
+        Memory::Slot(slot) => slots.get(slot)?,
+        Memory::Scratch(_) => return None,
+    };
+    Some(prepared.expr.count(*id))
 }
 
 impl Plan {
+    /// The position of a kernel whose buffers have these numbers of elements, and that of an equal one where there is one.
+    fn add_kernel(&mut self, kernel: Kernel, counts: Vec<Option<Size>>) -> u32 {
+        let is_same = |place: &usize| self.kernels[*place] == kernel && self.counts[*place] == counts;
+        if let Some(place) = (0..self.kernels.len()).find(is_same) {
+            return place as u32;
+        }
+        self.kernels.push(kernel);
+        self.counts.push(counts);
+        self.kernels.len() as u32 - 1
+    }
+
     /// For values of the dims, the number of elements of each buffer of a kernel that have a meaning by themselves: none where it writes what
     /// the rounding of sums left, which stands beside the sums.
     pub fn elements(&self, kernel: usize, dims: &[u32]) -> Vec<u64> {

@@ -6,7 +6,7 @@ use crate::size::Size;
 /// What a program does at each run.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The kernels, one for each dispatch.
+    /// The kernels, each once: layers of a network are dispatches of the same ones.
     pub kernels: Vec<Kernel>,
     /// The pieces of memory.
     pub places: Vec<Place>,

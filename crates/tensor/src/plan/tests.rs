@@ -147,6 +147,21 @@ fn a_softmax_is_one_kernel() {
 }
 
 #[test]
+fn equal_dispatches_share_a_kernel() {
+    let mut expr = Expr::default();
+    let mut x = expr.input(0, DType::F32, &shape(&[4, 6]));
+    let mut inputs = vec![numbers(24, 1)];
+    for slot in 1..4 {
+        let weight = expr.input(slot, DType::F32, &shape(&[6, 6]));
+        inputs.push(numbers(36, slot as usize));
+        x = softmax(&mut expr, x);
+        x = expr.matmul(x, weight, DType::F32);
+    }
+    let plan = check(expr, &[x], &inputs, &[]);
+    assert_eq!((plan.steps.len(), plan.kernels.len()), (6, 2), "{plan}");
+}
+
+#[test]
 fn views_cost_no_kernel() {
     let mut expr = Expr::default();
     let x = expr.input(0, DType::F32, &shape(&[4, 6]));

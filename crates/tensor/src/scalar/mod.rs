@@ -199,6 +199,13 @@ pub struct Graph {
     known: FxHashMap<Node, Id>,
 }
 
+impl PartialEq for Graph {
+    /// Whether both have the same nodes in the same order.
+    fn eq(&self, other: &Graph) -> bool {
+        self.nodes == other.nodes && self.types == other.types
+    }
+}
+
 impl Graph {
     /// What a node is.
     pub fn node(&self, id: Id) -> Node {
