@@ -387,6 +387,33 @@ impl Combine {
     }
 }
 
+impl Combine {
+    /// The position in the state of an argmin or argmax of nothing.
+    pub const NOWHERE: u32 = u32::MAX;
+
+    /// The bits of the numbers of the state of nothing, from the type of the first operand.
+    pub fn identity(&self, ty: Type) -> Vec<u32> {
+        let (smallest, largest) = match ty {
+            Type::F32 => (f32::NEG_INFINITY.to_bits(), f32::INFINITY.to_bits()),
+            Type::I32 => (i32::MIN as u32, i32::MAX as u32),
+            Type::U32 => (0, u32::MAX),
+            Type::Bool => (0, 1),
+        };
+        match self {
+            Combine::Sum => vec![0; 2],
+            Combine::IntSum => vec![0],
+            Combine::Prod if ty == Type::F32 => vec![1f32.to_bits()],
+            Combine::Prod => vec![1],
+            Combine::Min => vec![largest],
+            Combine::Max => vec![smallest],
+            Combine::ArgMin => vec![largest, Combine::NOWHERE],
+            Combine::ArgMax => vec![smallest, Combine::NOWHERE],
+            Combine::Variance => vec![0; 3],
+            Combine::By(rule) => rule.identity.iter().map(|number| (*number as f32).to_bits()).collect(),
+        }
+    }
+}
+
 impl Kernel {
     /// The value of an extent where the dims have these values.
     pub fn extent(&self, extent: Extent, dims: &[u32]) -> u32 {

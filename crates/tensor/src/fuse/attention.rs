@@ -8,7 +8,7 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
 use crate::dtype::DType;
 use crate::expr::{Attention as Of, Expr, Op, Rule, TensorId};
-use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Extent, Fold, Guard, Kernel, Limits, Rows};
+use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Extent, Fold, Guard, Limits, Rows};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
 use crate::scalar::{Id, Op as Scalar, Type};
@@ -175,11 +175,11 @@ impl Parts<'_> {
             elements,
             schedule,
         };
-        let name = match schedule {
+        let prefix = match schedule {
             AttentionSchedule::Tiles => "attention",
             AttentionSchedule::Blocks => "attention_of_blocks",
         };
-        Ok(self.built(name, buffers, sizes, graph, Body::Attention(body)))
+        Ok(buffers.built(self.name(prefix), sizes, graph, Body::Attention(body)))
     }
 
     /// The score of a query and a key from their product.
@@ -256,20 +256,11 @@ impl Parts<'_> {
             elements: Vec::new(),
             results,
         };
-        Ok(self.built("attention_merge", buffers, sizes, graph, Body::Rows(body)))
+        Ok(buffers.built(self.name("attention_merge"), sizes, graph, Body::Rows(body)))
     }
 
-    fn built(
-        &self,
-        prefix: &str,
-        buffers: Buffers,
-        sizes: Vec<Size>,
-        graph: crate::scalar::Graph,
-        body: Body,
-    ) -> Built {
-        let name = name(self.expr, self.stored, prefix, &[self.id]);
-        let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body, guard: None };
-        Built { kernel, memories: buffers.memories }
+    fn name(&self, prefix: &str) -> String {
+        name(self.expr, self.stored, prefix, &[self.id])
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
-use crate::kernel::{Buffer, Extent, Kernel, Store};
-use crate::lower::{Index, Lowering, Memory};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::kernel::{Body, Buffer, Extent, Kernel, Store};
+use crate::lower::{Index, Lowering, Memory, word_of};
+use crate::scalar::{Graph, Id, Op as Scalar, Type};
 use crate::size::Size;
 
 /// A kernel and the memory of its buffers.
@@ -101,22 +101,14 @@ pub fn extents(extents: &[Size], sizes: &mut Vec<Size>) -> Vec<Extent> {
 
 /// An extent as a kernel has it.
 pub fn extent(extent: &Size, sizes: &mut Vec<Size>) -> Extent {
-    if extent.is(1) {
-        return Extent::Known(1);
-    }
-    let word = sizes.iter().position(|known| known == extent).unwrap_or_else(|| {
-        sizes.push(extent.clone());
-        sizes.len() - 1
-    });
-    Extent::Word(word as u32)
+    if extent.is(1) { Extent::Known(1) } else { Extent::Word(word_of(sizes, extent)) }
 }
 
-/// The buffers of a kernel: what is loaded, and what is written. Memory that is both is one buffer.
+/// The buffers of a kernel and their memory. Memory that is read and written is one buffer, which is written.
+#[derive(Default)]
 pub struct Buffers {
-    /// The buffers.
-    pub buffers: Vec<Buffer>,
-    /// Their memory.
-    pub memories: Vec<Memory>,
+    buffers: Vec<Buffer>,
+    memories: Vec<Memory>,
 }
 
 impl Buffers {
@@ -126,14 +118,14 @@ impl Buffers {
         Buffers { buffers, memories }
     }
 
-    /// The position of memory that is written.
-    pub fn written(&mut self, memory: Memory, dtype: DType) -> u32 {
+    /// The position of a piece of memory, as a buffer that is read or written.
+    pub fn position(&mut self, memory: Memory, buffer: Buffer) -> u32 {
         let position = self.memories.iter().position(|known| *known == memory).unwrap_or_else(|| {
             self.memories.push(memory);
-            self.buffers.push(Buffer { dtype, written: true });
+            self.buffers.push(buffer);
             self.memories.len() - 1
         });
-        self.buffers[position].written = true;
+        self.buffers[position].written |= buffer.written;
         position as u32
     }
 
@@ -142,11 +134,17 @@ impl Buffers {
         let pairs = writes.iter().zip(roots.chunks_exact(2));
         pairs
             .map(|(write, root)| Store {
-                buffer: self.written(write.memory, write.dtype),
+                buffer: self.position(write.memory, Buffer { dtype: write.dtype, written: true }),
                 index: root[0],
                 value: root[1],
             })
             .collect()
+    }
+
+    /// The kernel with these buffers.
+    pub fn built(self, name: String, sizes: Vec<Size>, graph: Graph, body: Body) -> Built {
+        let Buffers { buffers, memories } = self;
+        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories }
     }
 }
 

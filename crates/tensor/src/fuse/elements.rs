@@ -7,7 +7,7 @@ use super::build::{
 };
 use super::group::{is_packed, points};
 use crate::expr::{Expr, Op, TensorId};
-use crate::kernel::{Body, Elements, Extent, Kernel};
+use crate::kernel::{Body, Elements, Extent};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar};
@@ -76,15 +76,7 @@ fn elements_of(
     let mut buffers = Buffers::of(&lowering);
     let stores = buffers.stores(&all, &nodes);
     let name = name(expr, stored, "map", roots);
-    let kernel = Kernel {
-        name,
-        buffers: buffers.buffers,
-        sizes,
-        graph,
-        body: Body::Elements(Elements { space, stores, fills: !has_gaps(expr, roots) }),
-        guard: None,
-    };
-    Ok(Built { kernel, memories: buffers.memories })
+    Ok(buffers.built(name, sizes, graph, Body::Elements(Elements { space, stores, fills: !has_gaps(expr, roots) })))
 }
 
 /// What writes an element of a part to its place in the whole.

@@ -6,7 +6,7 @@ use super::build::{
     Buffers, Built, Destinations, aligned, coordinates, extent, extents, long_axes, name, roots_of, writes,
 };
 use crate::expr::{Expr, TensorId};
-use crate::kernel::{Body, Extent, Kernel, Product, Tile};
+use crate::kernel::{Body, Extent, Product, Tile};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Type};
@@ -83,15 +83,7 @@ pub fn product(
         tile: Tile::Small,
     };
     let members = [elements, &[product]].concat();
-    let kernel = Kernel {
-        name: name(expr, stored, "product", &members),
-        buffers: buffers.buffers,
-        sizes,
-        graph,
-        body: Body::Product(body),
-        guard: None,
-    };
-    Ok(Built { kernel, memories: buffers.memories })
+    Ok(buffers.built(name(expr, stored, "product", &members), sizes, graph, Body::Product(body)))
 }
 
 /// Whether what is computed from a product reads its elements where they are made.

@@ -8,22 +8,13 @@ use super::build::{
     Buffers, Built, Destinations, Write, aligned, as_type, coordinates, extents, long_axes, name, roots_of, writes,
 };
 use super::group::RowGroup;
-use crate::dtype::DType;
+use super::states::{Blocks, load_state, state_index, state_write};
 use crate::expr::{Expr, Op, Reduction, TensorId};
-use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
+use crate::kernel::{Body, Combine, Extent, Fold, Rows};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
 use crate::scalar::{Id, Op as Scalar, Type};
 use crate::size::Size;
-
-/// A long row in blocks of a length, each reduced by itself: the first kernel leaves the state of each block, the second merges them.
-#[derive(Clone, Copy, Debug)]
-pub struct Blocks {
-    /// How many.
-    pub count: u32,
-    /// Points of each; the last may have fewer.
-    pub length: u32,
-}
 
 /// What one kernel of a group computes, before axes are merged.
 pub struct Lowered<'a> {
@@ -84,15 +75,12 @@ pub fn rows(
     }
     let prefix = if matches!(part, Some(Part::Merge(..))) { "merge" } else { "rows" };
     let members = [group.elements.as_slice(), &group.results, &group.folds].concat();
-    let kernel = Kernel {
-        name: name(expr, stored, prefix, &members),
-        buffers: buffers.buffers,
+    Ok(buffers.built(
+        name(expr, stored, prefix, &members),
         sizes,
         graph,
-        body: Body::Rows(Rows { outer, row, valid, folds, elements, results }),
-        guard: None,
-    };
-    Ok(Built { kernel, memories: buffers.memories })
+        Body::Rows(Rows { outer, row, valid, folds, elements, results }),
+    ))
 }
 
 /// Lowers the members of a group at the points of its rows.
@@ -184,10 +172,7 @@ pub fn lowered<'a>(
             if let (Some(Part::Blocks(..)), Some(block)) = (part, block) {
                 let index = state_index(&mut lowered.lowering, block, &outer, &outer_shape);
                 for ((result, ty), number) in (0..).zip(&types).zip(scratch..) {
-                    let value = lowered.lowering.graph.folded(fold, result, *ty);
-                    let dtype = state_dtype(*ty);
-                    let value = as_type(&mut lowered.lowering, value, Type::of(dtype));
-                    lowered.results.push(Write { memory: Memory::Scratch(number), dtype, index, value });
+                    lowered.results.push(state_write(&mut lowered.lowering, [fold, result], number, index, *ty));
                 }
             }
             scratch += types.len() as u32;
@@ -218,31 +203,6 @@ pub fn lowered<'a>(
         writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.elements);
     }
     Ok(lowered)
-}
-
-/// Where the state of a block stands: blocks one after another, rows within.
-fn state_index(lowering: &mut Lowering, block: Id, outer: &[Id], shape: &[Size]) -> Id {
-    let within = lowering.linear_of(outer, shape);
-    let rows = lowering.size(&Size::product(shape));
-    let start = lowering.graph.apply(Scalar::IntMul, &[block, rows]);
-    lowering.graph.apply(Scalar::IntAdd, &[start, within])
-}
-
-/// Type in memory of a number of a state.
-pub fn state_dtype(ty: Type) -> DType {
-    match ty {
-        Type::F32 => DType::F32,
-        Type::I32 => DType::I32,
-        Type::U32 | Type::Bool => DType::U32,
-    }
-}
-
-/// Reads a number of a state, as the type that it has within kernels.
-pub fn load_state(lowering: &mut Lowering, number: u32, index: Id, ty: Type) -> Id {
-    let dtype = state_dtype(ty);
-    let buffer = lowering.buffer(Memory::Scratch(number), dtype);
-    let value = lowering.graph.load(buffer, index, Type::of(dtype));
-    if ty == Type::Bool { lowering.converted(value, DType::U32, DType::Bool) } else { value }
 }
 
 /// What each point contributes to a reduction.

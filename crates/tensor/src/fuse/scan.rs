@@ -2,12 +2,13 @@
 
 use residua_base::error::Result;
 
-use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
-use super::rows::{Blocks, combine_of, result_of, state_dtype};
+use super::build::{Buffers, Built, Destinations, coordinates, extent, extents, name, roots_of, writes};
+use super::rows::{combine_of, result_of};
+use super::states::{Blocks, load_state, state_index, state_write};
 use crate::expr::{Expr, Op, TensorId};
-use crate::kernel::{Body, Combine, Fold, Kernel, Rows, Scan};
+use crate::kernel::{Body, Combine, Fold, Rows, Scan};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
+use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar, Type};
 use crate::size::Size;
 
@@ -98,14 +99,13 @@ impl Parts {
         let (mut all, mut initial) = (Vec::new(), None);
         let keeps_state = matches!(blocks, Some((.., true)));
         if let (Some((_, scratch, _)), Some(block)) = (blocks, block) {
-            let index = self.state_index(&mut lowering, block, &others_at, &others);
+            let index = state_index(&mut lowering, block, &others_at, &others);
             if keeps_state {
                 for ((result, ty), number) in (0..).zip(&self.types).zip(scratch..) {
-                    let value = lowering.graph.folded(0, result, *ty);
-                    all.push(self.state(&mut lowering, number, index, value, *ty));
+                    all.push(state_write(&mut lowering, [0, result], number, index, *ty));
                 }
             } else {
-                let load = |(ty, number): (&Type, u32)| self.load(&mut lowering, number, index, *ty);
+                let load = |(ty, number): (&Type, u32)| load_state(&mut lowering, number, index, *ty);
                 initial = Some(self.types.iter().zip(scratch..).map(load).collect::<Vec<Id>>());
             }
         }
@@ -155,10 +155,7 @@ impl Parts {
         };
         let prefix = if keeps_state { "blocks" } else { "scan" };
         let name = name(expr, stored, prefix, scans);
-        Ok(Built {
-            kernel: Kernel { name, buffers: buffers.buffers, sizes, graph, body, guard: None },
-            memories: buffers.memories,
-        })
+        Ok(buffers.built(name, sizes, graph, body))
     }
 
     /// The kernel that gives the state before each block.
@@ -176,13 +173,12 @@ impl Parts {
         others[self.axis] = Size::constant(1);
         let (at, outer) = coordinates(&mut lowering, &others, 0);
         let block = lowering.graph.coordinate(outer.len() as u32);
-        let index = self.state_index(&mut lowering, block, &at, &others);
+        let index = state_index(&mut lowering, block, &at, &others);
         let mut operands = Vec::new();
         let mut all = Vec::new();
         for ((number, ty), result) in (from..).zip(&self.types).zip(0..) {
-            operands.push(self.load(&mut lowering, number, index, *ty));
-            let value = lowering.graph.folded(0, result, *ty);
-            all.push(self.state(&mut lowering, to + result, index, value, *ty));
+            operands.push(load_state(&mut lowering, number, index, *ty));
+            all.push(state_write(&mut lowering, [0, result], to + result, index, *ty));
         }
         let mut roots = operands.clone();
         roots.extend(roots_of(&all));
@@ -197,26 +193,7 @@ impl Parts {
         let length = extent(&groups[1][0], &mut sizes);
         let body = Scan { outer, length, valid: None, fold, initial: None, exclusive: true, reverse: false, elements };
         let name = name(expr, stored, "before", scans);
-        let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body: Body::Scan(body), guard: None };
-        Ok(Built { kernel, memories: buffers.memories })
-    }
-
-    /// Where the state of a block stands: blocks one after another, rows within.
-    fn state_index(&self, lowering: &mut Lowering, block: Id, at: &[Id], others: &[Size]) -> Id {
-        let within = lowering.linear_of(at, others);
-        let rows = lowering.size(&Size::product(others));
-        let start = lowering.graph.apply(Scalar::IntMul, &[block, rows]);
-        lowering.graph.apply(Scalar::IntAdd, &[start, within])
-    }
-
-    fn state(&self, lowering: &mut Lowering, number: u32, index: Id, value: Id, ty: Type) -> Write {
-        let dtype = state_dtype(ty);
-        let value = super::build::as_type(lowering, value, Type::of(dtype));
-        Write { memory: Memory::Scratch(number), dtype, index, value }
-    }
-
-    fn load(&self, lowering: &mut Lowering, number: u32, index: Id, ty: Type) -> Id {
-        super::rows::load_state(lowering, number, index, ty)
+        Ok(buffers.built(name, sizes, graph, Body::Scan(body)))
     }
 }
 

@@ -8,7 +8,7 @@ use residua_ir::graph::Op as Real;
 
 use super::build::{Buffers, Built, Destinations, coordinates, extents, roots_of, writes};
 use crate::expr::{Combine as How, Expr, Op, TensorId};
-use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
+use crate::kernel::{Body, Combine, Extent, Fold, Rows};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Op as Scalar, Type};
@@ -61,8 +61,9 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
         }
         How::Add | How::Mul | How::Min | How::Max => {
             let value = lowering.value(source, Index::Coordinates(from.clone()))?;
-            let nothing = lowering.graph.literal(ty, identity(how, ty));
-            (combine_of(how, ty), lowering.graph.apply(Scalar::Select, &[is_here, value, nothing]))
+            let combine = combine_of(how, ty);
+            let nothing = lowering.graph.literal(ty, combine.identity(ty)[0]);
+            (combine, lowering.graph.apply(Scalar::Select, &[is_here, value, nothing]))
         }
     };
     let before = lowering.value(base, Index::Coordinates(at.clone()))?;
@@ -94,15 +95,7 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
     let row = extents(&groups[1], &mut sizes);
     let fold = Fold { combine, operands: vec![roots[0]], merges_states: false, keeps_state: false };
     let rows = Rows { outer, row, valid: None, folds: vec![fold], elements: Vec::new(), results };
-    let kernel = Kernel {
-        name: "scatter".to_owned(),
-        buffers: buffers.buffers,
-        sizes,
-        graph,
-        body: Body::Rows(rows),
-        guard: None,
-    };
-    Ok(Built { kernel, memories: buffers.memories })
+    Ok(buffers.built("scatter".to_owned(), sizes, graph, Body::Rows(rows)))
 }
 
 fn combine_of(how: How, ty: Type) -> Combine {
@@ -128,21 +121,5 @@ fn merge_of(how: How, ty: Type) -> Scalar {
         (How::Min, _) => Scalar::IntMin,
         (How::Max | How::Set, _) if is_real => Scalar::Real(Real::Max),
         (How::Max | How::Set, _) => Scalar::IntMax,
-    }
-}
-
-/// The bits of what changes nothing.
-fn identity(how: How, ty: Type) -> u32 {
-    match (how, ty) {
-        (How::Add | How::Set, _) => 0,
-        (How::Mul, Type::F32) => 1f32.to_bits(),
-        (How::Mul, _) => 1,
-        (How::Min, Type::F32) => f32::INFINITY.to_bits(),
-        (How::Min, Type::I32) => i32::MAX as u32,
-        (How::Min, Type::U32) => u32::MAX,
-        (How::Min, Type::Bool) => 1,
-        (How::Max, Type::F32) => f32::NEG_INFINITY.to_bits(),
-        (How::Max, Type::I32) => i32::MIN as u32,
-        (How::Max, Type::U32 | Type::Bool) => 0,
     }
 }

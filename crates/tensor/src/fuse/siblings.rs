@@ -8,8 +8,8 @@
 //! other in each workgroup.
 
 use super::build::Built;
-use super::part::Part;
-use crate::kernel::{Body, Elements, Extent, Kernel, Product, Store, Tile};
+use super::composed::Composed;
+use crate::kernel::{Body, Elements, Extent, Kernel, Product, Tile};
 use crate::lower::merge::reachable;
 use crate::scalar::{Id, Node};
 
@@ -83,12 +83,12 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
     if a.kernel.guard != b.kernel.guard || of_a.len() + of_b.len() > MOST_PRODUCTS {
         return None;
     }
-    let mut part = Part::new(&a.kernel.sizes);
+    let mut composed = Composed::new(&a.kernel.sizes);
     let mut all: Vec<Product> = Vec::new();
     for (built, products) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| part.word(size)).collect();
+        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).collect();
         for product in products {
-            all.push(copied(&mut part, built, &words, product));
+            all.push(copied(&mut composed, built, &words, product));
         }
     }
     let is_sibling = |other: &Product| {
@@ -99,7 +99,7 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
         return None;
     }
     let name = format!("{}_and_{}", a.kernel.name, b.kernel.name);
-    let mut built = part.built(name, Body::Products(all));
+    let mut built = composed.built(name, Body::Products(all));
     built.kernel.guard = a.kernel.guard.clone();
     Some(built)
 }
@@ -114,26 +114,22 @@ fn maps(built: &[Built], first: usize, other: usize) -> Option<Built> {
     if all_fill || !shares || a.kernel.guard != b.kernel.guard || !can_wait {
         return None;
     }
-    let mut part = Part::new(&a.kernel.sizes);
+    let mut composed = Composed::new(&a.kernel.sizes);
     let mut all = Vec::new();
     for (built, maps) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| part.word(size)).collect();
+        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).collect();
         for elements in maps {
             let coordinates: Vec<Id> =
-                (0..elements.space.len() as u32).map(|axis| part.graph.coordinate(axis)).collect();
+                (0..elements.space.len() as u32).map(|axis| composed.graph.coordinate(axis)).collect();
             let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
-            let copies = part.copy(built, Some(&words), &roots, &coordinates);
-            let mut stores = Vec::with_capacity(elements.stores.len());
-            for (store, copy) in elements.stores.iter().zip(copies.chunks_exact(2)) {
-                let position = store.buffer as usize;
-                let buffer = part.buffer(built.memories[position], built.kernel.buffers[position]);
-                stores.push(Store { buffer, index: copy[0], value: copy[1] });
-            }
+            let copies = composed.copy(built, Some(&words), &roots, &coordinates);
+            let copies = elements.stores.iter().zip(copies.chunks_exact(2));
+            let stores = copies.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).collect();
             let space = elements.space.iter().map(|extent| with_words(*extent, &words)).collect();
             all.push(Elements { space, stores, fills: elements.fills });
         }
     }
-    let mut both = part.built(format!("{}_and_{}", a.kernel.name, b.kernel.name), Body::Maps(all));
+    let mut both = composed.built(format!("{}_and_{}", a.kernel.name, b.kernel.name), Body::Maps(all));
     both.kernel.guard.clone_from(&a.kernel.guard);
     Some(both)
 }
@@ -231,20 +227,20 @@ fn products(built: &Built) -> Option<&[Product]> {
 }
 
 /// A product in another kernel.
-fn copied(part: &mut Part, built: &Built, words: &[u32], product: &Product) -> Product {
+fn copied(composed: &mut Composed, built: &Built, words: &[u32], product: &Product) -> Product {
     let extent = |extent: Extent| with_words(extent, words);
-    let coordinates: Vec<Id> = (0..product.batch.len() as u32 + 3).map(|axis| part.graph.coordinate(axis)).collect();
+    let coordinates: Vec<Id> =
+        (0..product.batch.len() as u32 + 3).map(|axis| composed.graph.coordinate(axis)).collect();
     let mut roots = vec![product.left, product.right];
     roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));
-    let mut copies = part.copy(built, Some(words), &roots, &coordinates).into_iter();
+    let mut copies = composed.copy(built, Some(words), &roots, &coordinates).into_iter();
     let mut next = |old: Id| copies.next().unwrap_or(old);
     let (left, right) = (next(product.left), next(product.right));
-    let stores = product.elements.iter().map(|store| {
-        let position = store.buffer as usize;
-        let buffer = part.buffer(built.memories[position], built.kernel.buffers[position]);
-        Store { buffer, index: next(store.index), value: next(store.value) }
-    });
-    let elements = stores.collect();
+    let elements = product
+        .elements
+        .iter()
+        .map(|store| composed.store(built, store, next(store.index), next(store.value)))
+        .collect();
     Product {
         batch: product.batch.iter().copied().map(extent).collect(),
         rows: extent(product.rows),

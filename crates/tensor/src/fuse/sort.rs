@@ -7,7 +7,7 @@ use super::build::{
 };
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId};
-use crate::kernel::{Body, DigitCounts, DigitSort, Kernel, Sort};
+use crate::kernel::{Body, DigitCounts, DigitSort, Sort};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar, Type};
@@ -103,8 +103,7 @@ pub fn sort(
     };
     let members = [elements, &[sort]].concat();
     let name = name(expr, stored, "sort", &members);
-    let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body, guard: None };
-    Ok(Built { kernel, memories: buffers.memories })
+    Ok(buffers.built(name, sizes, graph, body))
 }
 
 /// What is written for each rank: the place of its key, and what is computed from it.
@@ -180,8 +179,7 @@ pub fn counts(expr: &Expr, stored: &[bool], counts: TensorId, destinations: Dest
         elements,
     });
     let name = name(expr, stored, "digits", &[counts]);
-    let kernel = Kernel { name, buffers: buffers.buffers, sizes, graph, body, guard: None };
-    Ok(Built { kernel, memories: buffers.memories })
+    Ok(buffers.built(name, sizes, graph, body))
 }
 
 /// How many blocks a row has.

@@ -5,36 +5,6 @@ use crate::scalar::Type;
 
 use super::arithmetic;
 
-/// The position in the state of an [`Combine::ArgMin`] or [`Combine::ArgMax`] of nothing.
-pub const NOWHERE: u32 = u32::MAX;
-
-/// The state of nothing, of operands of a type.
-pub fn identity(combine: &Combine, ty: Type) -> Vec<u32> {
-    let smallest = match ty {
-        Type::F32 => f32::NEG_INFINITY.to_bits(),
-        Type::I32 => i32::MIN as u32,
-        Type::U32 | Type::Bool => 0,
-    };
-    let largest = match ty {
-        Type::F32 => f32::INFINITY.to_bits(),
-        Type::I32 => i32::MAX as u32,
-        Type::U32 => u32::MAX,
-        Type::Bool => 1,
-    };
-    match combine {
-        Combine::Sum => vec![0; 2],
-        Combine::IntSum => vec![0],
-        Combine::Prod if ty == Type::F32 => vec![1f32.to_bits()],
-        Combine::Prod => vec![1],
-        Combine::Min => vec![largest],
-        Combine::Max => vec![smallest],
-        Combine::ArgMin => vec![largest, NOWHERE],
-        Combine::ArgMax => vec![smallest, NOWHERE],
-        Combine::Variance => vec![0; 3],
-        Combine::By(rule) => rule.identity.iter().map(|number| (*number as f32).to_bits()).collect(),
-    }
-}
-
 /// The state of one point.
 pub fn lift(combine: &Combine, operands: &[u32]) -> Vec<u32> {
     match combine {

@@ -248,7 +248,7 @@ impl Machine<'_> {
     }
 
     fn identity(&self, fold: &Fold) -> Vec<u32> {
-        combine::identity(&fold.combine, self.type_of(fold))
+        fold.combine.identity(self.type_of(fold))
     }
 
     /// A state with the contribution of the present point.

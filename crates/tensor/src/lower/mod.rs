@@ -296,9 +296,14 @@ pub fn size_node(graph: &mut Graph, sizes: &mut Vec<Size>, size: &Size) -> Id {
     if let Some(known @ (0 | 1)) = size.known() {
         return graph.u32(known as u32);
     }
+    graph.size(word_of(sizes, size))
+}
+
+/// The position of a size among the words of a uniform; a new one is added.
+pub fn word_of(sizes: &mut Vec<Size>, size: &Size) -> u32 {
     let word = sizes.iter().position(|known| known == size).unwrap_or_else(|| {
         sizes.push(size.clone());
         sizes.len() - 1
     });
-    graph.size(word as u32)
+    word as u32
 }

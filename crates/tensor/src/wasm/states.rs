@@ -18,30 +18,11 @@ pub(super) struct Accumulation<'k> {
     pub ty: Type,
 }
 
-/// The position in the state of an argmin or argmax of nothing.
-const NOWHERE: u32 = u32::MAX;
-
 impl<'k> Accumulation<'k> {
-    /// The state of nothing, by the bits of its numbers.
+    /// The state of nothing, by the bits of its numbers. The bools of lanes are masks.
     pub fn identity(&self) -> Vec<u32> {
-        let (smallest, largest) = match self.ty {
-            Type::F32 => (f32::NEG_INFINITY.to_bits(), f32::INFINITY.to_bits()),
-            Type::I32 => (1 << 31, i32::MAX as u32),
-            // The bools of lanes are masks.
-            Type::U32 | Type::Bool => (0, u32::MAX),
-        };
-        match &self.fold.combine {
-            Combine::Sum => vec![0; 2],
-            Combine::IntSum => vec![0],
-            Combine::Prod if self.ty == Type::F32 => vec![1f32.to_bits()],
-            Combine::Prod => vec![1],
-            Combine::Min => vec![largest],
-            Combine::Max => vec![smallest],
-            Combine::ArgMin => vec![largest, NOWHERE],
-            Combine::ArgMax => vec![smallest, NOWHERE],
-            Combine::Variance => vec![0; 3],
-            Combine::By(rule) => rule.identity.iter().map(|number| (*number as f32).to_bits()).collect(),
-        }
+        let numbers = self.fold.combine.identity(self.ty).into_iter();
+        numbers.map(|bits| if self.ty == Type::Bool { 0u32.wrapping_sub(bits) } else { bits }).collect()
     }
 
     /// The states of points, from their operands.
@@ -115,7 +96,7 @@ impl<'k> Accumulation<'k> {
             }
             Combine::ArgMin | Combine::ArgMax => {
                 // A row of values as bad as that of nothing begins at its first point.
-                let nowhere = code.word(NOWHERE);
+                let nowhere = code.word(Combine::NOWHERE);
                 let is_nowhere = code.two(block, wasm::I32X4_EQ, state[1], nowhere);
                 vec![code.two(block, wasm::V128_ANDNOT, state[1], is_nowhere)]
             }

@@ -16,6 +16,8 @@ pub struct States {
     kind: Kind,
     /// Of what is accumulated.
     ty: Type,
+    /// The bits of the first number of the state of nothing.
+    identity: u32,
     /// The type of a state.
     pub name: String,
     /// Words of a state.
@@ -79,7 +81,17 @@ impl States {
                 (Kind::By, name, rule.identity.len() as u32)
             }
         };
-        States { kind, ty, name, words, position, merges_states: fold.merges_states, keeps_state: fold.keeps_state }
+        let identity = fold.combine.identity(ty).first().copied().unwrap_or_default();
+        States {
+            kind,
+            ty,
+            identity,
+            name,
+            words,
+            position,
+            merges_states: fold.merges_states,
+            keeps_state: fold.keeps_state,
+        }
     }
 
     /// Whether points must be merged in order.
@@ -89,20 +101,14 @@ impl States {
 
     /// The state of nothing.
     pub fn identity(&self, module: &mut Module) -> String {
-        let extreme = |smallest: bool, module: &mut Module| match self.ty {
-            Type::F32 => module.program.number(if smallest { f64::NEG_INFINITY } else { f64::INFINITY }),
-            Type::I32 => number(Type::I32, if smallest { i32::MIN } else { i32::MAX } as u32),
-            Type::U32 => number(Type::U32, if smallest { 0 } else { u32::MAX }),
-            Type::Bool => number(Type::Bool, u32::from(!smallest)),
+        let mut nothing = || match self.ty {
+            Type::F32 => module.program.number(f64::from(f32::from_bits(self.identity))),
+            ty => number(ty, self.identity),
         };
         match self.kind {
             Kind::Sum | Kind::Variance => format!("{}()", self.name),
-            Kind::IntSum => number(self.ty, 0),
-            Kind::Prod if self.ty == Type::F32 => "1.0".to_owned(),
-            Kind::Prod => number(self.ty, 1),
-            Kind::Min => extreme(false, module),
-            Kind::Max => extreme(true, module),
-            Kind::Extreme { largest } => format!("Extreme({}, 0u)", extreme(largest, module)),
+            Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => nothing(),
+            Kind::Extreme { .. } => format!("Extreme({}, 0u)", nothing()),
             Kind::First { .. } => "Place(0u, 0xffffffffu)".to_owned(),
             Kind::By => format!("identity_{}()", self.position),
         }

@@ -1,45 +1,40 @@
 //! Kernels that are made of parts of others.
 
-use super::build::Built;
-use crate::kernel::{Body, Buffer, Extent, Kernel};
-use crate::lower::Memory;
+use super::build::{Buffers, Built};
+use crate::kernel::{Body, Buffer, Extent, Store};
 use crate::lower::merge::reachable;
+use crate::lower::{Memory, word_of};
 use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
 
 /// A kernel under construction, which computes what others do.
-pub struct Part {
+pub struct Composed {
     /// What it computes.
     pub graph: Graph,
-    buffers: Vec<Buffer>,
-    memories: Vec<Memory>,
+    buffers: Buffers,
     sizes: Vec<Size>,
 }
 
-impl Part {
+impl Composed {
     /// Nothing yet, with the words of a uniform.
-    pub fn new(sizes: &[Size]) -> Part {
-        Part { graph: Graph::default(), buffers: Vec::new(), memories: Vec::new(), sizes: sizes.to_vec() }
+    pub fn new(sizes: &[Size]) -> Composed {
+        Composed { graph: Graph::default(), buffers: Buffers::default(), sizes: sizes.to_vec() }
     }
 
     /// The word of a size.
     pub fn word(&mut self, size: &Size) -> u32 {
-        let position = self.sizes.iter().position(|known| known == size).unwrap_or_else(|| {
-            self.sizes.push(size.clone());
-            self.sizes.len() - 1
-        });
-        position as u32
+        word_of(&mut self.sizes, size)
     }
 
-    /// A buffer for a memory. One that is read and written is written.
+    /// The position of a piece of memory, as a buffer that is read or written.
     pub fn buffer(&mut self, memory: Memory, buffer: Buffer) -> u32 {
-        let position = self.memories.iter().position(|known| *known == memory).unwrap_or_else(|| {
-            self.memories.push(memory);
-            self.buffers.push(buffer);
-            self.memories.len() - 1
-        });
-        self.buffers[position].written |= buffer.written;
-        position as u32
+        self.buffers.position(memory, buffer)
+    }
+
+    /// A store of another kernel, with its index and value here.
+    pub fn store(&mut self, built: &Built, store: &Store, index: Id, value: Id) -> Store {
+        let position = store.buffer as usize;
+        Store { buffer: self.buffer(built.memories[position], built.kernel.buffers[position]), index, value }
     }
 
     /// A value times a literal.
@@ -97,7 +92,6 @@ impl Part {
 
     /// The kernel.
     pub fn built(self, name: String, body: Body) -> Built {
-        let Part { graph, buffers, memories, sizes } = self;
-        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories }
+        self.buffers.built(name, self.sizes, self.graph, body)
     }
 }
