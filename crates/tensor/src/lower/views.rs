@@ -130,7 +130,7 @@ impl Lowering<'_> {
         let tensor = expr.tensor(id);
         let operand = tensor.operands[0];
         let (shape, whole) = (&expr.tensor(operand).shape, &tensor.shape);
-        let mut is_within: Option<Id> = None;
+        let mut is_within = self.graph.bool(true);
         let mut coordinates = Vec::with_capacity(at.len());
         for (((coordinate, before), extent), padded) in at.iter().zip(before).zip(shape).zip(whole) {
             if extent == padded && before.is(0) {
@@ -144,10 +144,7 @@ impl Lowering<'_> {
             let place = match border {
                 Border::Constant => {
                     let within = graph.apply(Scalar::Lt, &[place, extent]);
-                    is_within = Some(match is_within {
-                        None => within,
-                        Some(known) => graph.apply(Scalar::And, &[known, within]),
-                    });
+                    is_within = graph.apply(Scalar::And, &[is_within, within]);
                     let zero = graph.u32(0);
                     graph.apply(Scalar::Select, &[within, place, zero])
                 }
@@ -156,13 +153,12 @@ impl Lowering<'_> {
             coordinates.push(place);
         }
         let value = self.value(operand, Index::Coordinates(coordinates))?;
-        match is_within {
-            None => Ok(value),
-            Some(is_within) => {
-                let beyond = self.value(tensor.operands[1], Index::Coordinates(Vec::new()))?;
-                Ok(self.graph.apply(Scalar::Select, &[is_within, value, beyond]))
-            }
+        // Known where no axis has a border, or one that repeats elements: what stands beyond is not read.
+        if self.graph.literal_bits(is_within).is_some() {
+            return Ok(value);
         }
+        let beyond = self.value(tensor.operands[1], Index::Coordinates(Vec::new()))?;
+        Ok(self.graph.apply(Scalar::Select, &[is_within, value, beyond]))
     }
 
     /// An element of the part that replaces another, or of what it is put into.
@@ -170,7 +166,11 @@ impl Lowering<'_> {
         let expr = self.expr;
         let tensor = expr.tensor(id);
         let (base, part) = (tensor.operands[0], tensor.operands[1]);
-        let mut is_within: Option<Id> = None;
+        // A part without elements has no first one to read.
+        if expr.tensor(part).shape.iter().any(|extent| extent.is(0)) {
+            return self.value(base, Index::Coordinates(at));
+        }
+        let mut is_within = self.graph.bool(true);
         let mut places = at.clone();
         for (axis, (start, extent)) in starts.iter().zip(&expr.tensor(part).shape).enumerate() {
             if start.is(0) && *extent == tensor.shape[axis] {
@@ -181,19 +181,15 @@ impl Lowering<'_> {
             // A place before the part is a large u32.
             let place = graph.apply(Scalar::IntSub, &[at[axis], start]);
             let within = graph.apply(Scalar::Lt, &[place, extent]);
-            is_within = Some(match is_within {
-                None => within,
-                Some(known) => graph.apply(Scalar::And, &[known, within]),
-            });
+            is_within = graph.apply(Scalar::And, &[is_within, within]);
             let zero = graph.u32(0);
             places[axis] = graph.apply(Scalar::Select, &[within, place, zero]);
         }
-        // A part without elements has no first one to read.
-        if expr.tensor(part).shape.iter().any(|extent| extent.is(0)) {
-            return self.value(base, Index::Coordinates(at));
-        }
         let inside = self.value(part, Index::Coordinates(places))?;
-        let Some(is_within) = is_within else { return Ok(inside) };
+        // Known where the part is all of it: the rest is not read.
+        if self.graph.literal_bits(is_within).is_some() {
+            return Ok(inside);
+        }
         let outside = self.value(base, Index::Coordinates(at))?;
         Ok(self.graph.apply(Scalar::Select, &[is_within, inside, outside]))
     }

@@ -2,7 +2,15 @@
 //!
 //! A plan has *places*, pieces of memory: slots that the facade binds (stored tensors, inputs), temporaries that live within a run, and
 //! results. Its *steps* are dispatches of kernels and copies between places. Extents that depend on dims are words of each step's uniform;
-//! [`Plan::words`] computes all of them for a run, so that other sizes change numbers alone.
+//! other sizes change numbers alone.
+//!
+//! | file | what |
+//! |---|---|
+//! | `prepare` | rewrites what kernels have no form for (`attention`, `sort`, `scatter`), leaves each operation once, and finds assignments to parts of slots |
+//! | `dispatches` | has [`crate::fuse`] make groups and their kernels, and puts these in order |
+//! | `memory` | gives each tensor, slot and piece of scratch memory a place, and lists the steps |
+//! | `steps` | the plan itself |
+//! | `execute` | runs plans natively, for tests |
 
 use residua_base::error::Result;
 
@@ -13,9 +21,9 @@ mod attention;
 mod dispatches;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod execute;
-mod lists;
 mod memory;
 mod prepare;
+mod scatter;
 mod sort;
 mod steps;
 

@@ -1,7 +1,7 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
 use super::sort::Where;
-use super::{attention, lists, sort};
+use super::{attention, scatter, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
@@ -22,10 +22,9 @@ pub struct Prepared {
 pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     let roots: Vec<TensorId> =
         recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
-    let (composed, roots) = attention::composed(&recipe.expr, roots, target);
-    let split = rewritten(&composed, target, &recipe.dims);
-    let (mut expr, mut roots) =
-        unique(&split.0, &roots.iter().map(|root| split.1[root.0 as usize]).collect::<Vec<_>>());
+    let (expr, places) = rewritten(&recipe.expr, target, &recipe.dims);
+    let roots: Vec<TensorId> = roots.iter().map(|root| places[root.0 as usize]).collect();
+    let (mut expr, mut roots) = unique(&expr, &roots);
     let assigned = recipe.assignments.iter().map(|(slot, _)| *slot);
     for (slot, root) in assigned.clone().zip(roots[recipe.results.len()..].iter().copied()) {
         if !whole.contains(&slot) {
@@ -76,8 +75,9 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
     }
 }
 
-/// Rewrites what kernels have no form for; gives the new places of all nodes. Sorts of long rows become sorts of blocks or passes over digits,
-/// large scatters become sorts and scans, concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
+/// Rewrites what kernels have no form for; gives the new places of all nodes. Attention of other sizes than kernels take becomes products and
+/// reductions, sorts of long rows become sorts of blocks or passes over digits, large scatters become sorts and scans,
+/// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
 /// bytes that are factors of products on the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
@@ -103,15 +103,28 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
                 operands = joined;
             }
         }
+        if let Op::Attention(of) = &tensor.op
+            && !attention::has_kernels(&result, &operands, target)
+        {
+            places.push(result.composed_attention(of, &operands));
+            continue;
+        }
         if let Op::Argsort { bits } = tensor.op {
             places.push(sort::argsort(&mut result, operands[0], bits, &tensor.shape, Where { target, most_dims }));
             continue;
         }
         if let Op::Scatter(axis, how) | Op::IndexPut(axis, how) = tensor.op
-            && lists::are_shorter(&result, &operands, tensor, target, most_dims)
+            && scatter::is_shorter_by_sort(&result, &operands, tensor, target, most_dims)
         {
             let is_of_elements = matches!(tensor.op, Op::Scatter(..));
-            places.push(lists::scatter(&mut result, &operands, axis, how, is_of_elements, Where { target, most_dims }));
+            places.push(scatter::by_sort(
+                &mut result,
+                &operands,
+                axis,
+                how,
+                is_of_elements,
+                Where { target, most_dims },
+            ));
             continue;
         }
         if tensor.op == Op::MatMul && target.is_host {

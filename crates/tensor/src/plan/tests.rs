@@ -440,7 +440,7 @@ fn products_and_sums_of_bytes_keep_their_low_bits() {
 }
 
 #[test]
-fn a_scatter_of_lists_runs_as_kernels() {
+fn a_scatter_by_a_sort_runs_as_kernels() {
     let mut expr = Expr::default();
     let base = expr.input(0, DType::F32, &shape(&[4, 3]));
     let indices = expr.input(1, DType::I32, &shape(&[5]));
@@ -448,7 +448,7 @@ fn a_scatter_of_lists_runs_as_kernels() {
     let put = {
         let target = Target { is_host: false, most_buffers: 8 };
         let on = super::sort::Where { target: &target, most_dims: &[] };
-        super::lists::scatter(&mut expr, &[base, indices, source], 0, Combine::Add, false, on)
+        super::scatter::by_sort(&mut expr, &[base, indices, source], 0, Combine::Add, false, on)
     };
     check(expr, &[put], &[numbers(12, 1), vec![2.0, -1.0, 2.0, 7.0, 0.0], numbers(15, 3)], &[]);
 }

@@ -1,4 +1,4 @@
-//! Large scatters as sorts: the sources of each place become neighbours, in their order, and are combined by a scan.
+//! Large scatters by a sort: the sources of each place become neighbours, in their order, and are combined by a scan.
 //!
 //! A scatter that goes through all sources for each place does elements × sources of work. This one sorts the sources by
 //! the numbers of their places. Sums follow the order of the sources, as there, and are not compensated.
@@ -17,7 +17,13 @@ use crate::size::Size;
 const MOST_STEPS: (f64, f64) = (1e8, 1e6);
 
 /// Whether a scatter is so large that a sort is faster, and one that the sort can do.
-pub fn are_shorter(expr: &Expr, operands: &[TensorId], tensor: &Tensor, target: &Target, most_dims: &[u32]) -> bool {
+pub fn is_shorter_by_sort(
+    expr: &Expr,
+    operands: &[TensorId],
+    tensor: &Tensor,
+    target: &Target,
+    most_dims: &[u32],
+) -> bool {
     let (Op::Scatter(axis, how) | Op::IndexPut(axis, how)) = tensor.op else { return false };
     let count = |sizes: &[Size]| Size::product(sizes).at(most_dims).max(0) as f64;
     let along = expr.shape(operands[2])[axis as usize].at(most_dims).max(0) as f64;
@@ -31,7 +37,7 @@ pub fn are_shorter(expr: &Expr, operands: &[TensorId], tensor: &Tensor, target: 
 }
 
 /// A scatter of elements, or of slices, as other operations.
-pub fn scatter(
+pub fn by_sort(
     expr: &mut Expr,
     operands: &[TensorId],
     axis: u32,
@@ -186,7 +192,7 @@ fn totals(expr: &mut Expr, keys: TensorId, rows: TensorId, how: Combine) -> Tens
     expr.push(Tensor { op, operands: vec![begins, rows], dtype: DType::F32, shape })
 }
 
-/// States are (whether a list begins within, the combination since): those before a beginning do not count.
+/// States are (whether the sources of a place begin within, their combination since): those of the place before do not count.
 fn rule(how: Combine) -> Rc<Rule> {
     let mut graph = Graph::new();
     let [flag, value, next_flag, next] = [0, 1, 2, 3].map(|input| graph.input(InputId(input)));
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_give_what_the_direct_way_gives() {
+    fn a_sort_gives_what_the_direct_way_gives() {
         let size = |extents: &[i64]| -> Vec<Size> { extents.iter().map(|extent| Size::constant(*extent)).collect() };
         for dtype in [DType::F32, DType::I32] {
             for how in [Combine::Set, Combine::Add, Combine::Mul, Combine::Min, Combine::Max] {
@@ -243,7 +249,7 @@ mod tests {
                     };
                     let target = Target { is_host: false, most_buffers: 8 };
                     let on = Where { target: &target, most_dims: &[] };
-                    let found = scatter(&mut expr, &operands, 1, how, is_of_elements, on);
+                    let found = by_sort(&mut expr, &operands, 1, how, is_of_elements, on);
                     expr.check().unwrap();
                     let count = if is_of_elements { 21 } else { 7 };
                     let places = (0..count).map(|k| f64::from([2, -1, 2, 9, 0, -7, 2, 4][k % 8])).collect();
