@@ -2,7 +2,6 @@
 
 use super::build::{Buffers, Built};
 use crate::kernel::{Body, Buffer, Extent, Store};
-use crate::lower::merge::reachable;
 use crate::lower::{Memory, word_of};
 use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
@@ -60,7 +59,7 @@ impl Composed {
     /// Copies values, with other coordinates, and with other words of sizes if there are some.
     pub fn copy(&mut self, built: &Built, words: Option<&[u32]>, roots: &[Id], coordinates: &[Id]) -> Vec<Id> {
         let from = &built.kernel.graph;
-        let is_needed = reachable(from, roots);
+        let is_needed = from.reachable(roots.iter().copied());
         let mut copies: Vec<Id> = Vec::with_capacity(from.len());
         for id in from.ids() {
             // Only the copies of needed nodes are looked at.

@@ -10,7 +10,6 @@
 use super::build::Built;
 use super::composed::Composed;
 use crate::kernel::{Body, Elements, Extent, Kernel, Product, Tile};
-use crate::lower::merge::reachable;
 use crate::scalar::{Id, Node};
 
 /// Most products of a dispatch: each has workgroup memory of its own.
@@ -172,17 +171,7 @@ fn sequence(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let stores =
         |product: &Product| product.elements.iter().map(|store| (store.buffer, store.index)).collect::<Vec<_>>();
     let (of_one, of_two) = (stores(one), stores(two));
-    let reads = |roots: &[Id]| {
-        let used = reachable(graph, roots);
-        graph
-            .ids()
-            .filter(|id| used[id.index()])
-            .filter_map(|id| match graph.node(id) {
-                Node::Load { buffer, index } => Some((buffer, index)),
-                _ => None,
-            })
-            .collect::<Vec<_>>()
-    };
+    let reads = |roots: &[Id]| graph.loads(roots.iter().copied());
     let results =
         |product: &Product| product.elements.iter().flat_map(|store| [store.index, store.value]).collect::<Vec<_>>();
     let is_written = |stores: &[(u32, Id)], buffer: u32| stores.iter().any(|(other, _)| *other == buffer);

@@ -176,15 +176,7 @@ impl Machine<'_> {
 
     /// The nodes that some values need, operands first.
     fn needed(&self, roots: impl IntoIterator<Item = Id>) -> Vec<Id> {
-        let graph = &self.kernel.graph;
-        let mut is_needed = vec![false; graph.len()];
-        roots.into_iter().for_each(|root| is_needed[root.index()] = true);
-        for id in graph.ids().rev() {
-            if is_needed[id.index()] {
-                graph.operands(id).into_iter().for_each(|operand| is_needed[operand.index()] = true);
-            }
-        }
-        graph.ids().filter(|id| is_needed[id.index()]).collect()
+        self.kernel.graph.needed(roots)
     }
 
     fn needed_by_stores(&self, stores: &[Store]) -> Vec<Id> {

@@ -65,7 +65,7 @@ fn add_term<K: Copy + PartialEq + Ord>(terms: &mut Vec<(K, Size)>, key: K, size:
 
 /// Merges axes within each group of axes, where `roots` and what they need allow it. Coordinates count through the groups.
 pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) -> Merged {
-    let used = reachable(graph, roots);
+    let used = graph.reachable(roots.iter().copied());
     let sums = sums(graph, sizes, &used);
     let atoms = atoms(graph, &used, &sums, roots);
     // For each axis whether it continues the one before.
@@ -117,18 +117,6 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
     }
     let roots = roots.iter().map(|root| rebuilt.nodes[root]).collect();
     Merged { graph: rebuilt.graph, sizes: rebuilt.sizes, groups: merged_groups, roots }
-}
-
-/// Which nodes the roots need.
-pub fn reachable(graph: &Graph, roots: &[Id]) -> Vec<bool> {
-    let mut used = vec![false; graph.len()];
-    let mut pending = roots.to_vec();
-    while let Some(id) = pending.pop() {
-        if !std::mem::replace(&mut used[id.index()], true) {
-            pending.extend(graph.operands(id));
-        }
-    }
-    used
 }
 
 /// Every u32 as a sum; one that is no sum of others is itself.

@@ -20,7 +20,7 @@ use crate::fuse::storage::{Target, stored};
 use crate::fuse::{product, scatter, sort, tile};
 use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
-use crate::scalar::Node;
+use crate::scalar::LoadAt;
 use crate::size::Size;
 
 /// The kernels of a run in order, and what is copied after them.
@@ -324,9 +324,6 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };
-    let of_loads = graph.ids().filter_map(|id| match graph.node(id) {
-        Node::Load { buffer: of, index } if of == buffer => Some(index),
-        _ => None,
-    });
-    indices.all(|other| other == index) && of_loads.into_iter().all(|read| read == index)
+    let is_in_place = |(of, read): LoadAt| of != buffer || read == index;
+    indices.all(|other| other == index) && graph.loads(graph.ids()).into_iter().all(is_in_place)
 }

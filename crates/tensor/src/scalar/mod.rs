@@ -241,6 +241,33 @@ impl Graph {
         }
     }
 
+    /// For each node whether some values need it.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = Id>) -> Vec<bool> {
+        let mut is_needed = vec![false; self.len()];
+        roots.into_iter().for_each(|root| is_needed[root.index()] = true);
+        for id in self.ids().rev() {
+            if is_needed[id.index()] {
+                self.operands(id).into_iter().for_each(|operand| is_needed[operand.index()] = true);
+            }
+        }
+        is_needed
+    }
+
+    /// The nodes that some values need, operands first.
+    pub fn needed(&self, roots: impl IntoIterator<Item = Id>) -> Vec<Id> {
+        let is_needed = self.reachable(roots);
+        self.ids().filter(|id| is_needed[id.index()]).collect()
+    }
+
+    /// The loads that some values need.
+    pub fn loads(&self, roots: impl IntoIterator<Item = Id>) -> Vec<LoadAt> {
+        let load = |id: Id| match self.node(id) {
+            Node::Load { buffer, index } => Some((buffer, index)),
+            _ => None,
+        };
+        self.needed(roots).into_iter().filter_map(load).collect()
+    }
+
     /// The node that is equal to one, if there is one.
     fn find(&self, node: Node) -> Option<Id> {
         self.known.get(&node).copied()

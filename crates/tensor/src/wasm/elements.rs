@@ -4,7 +4,7 @@ use residua_codegen::wasm::encoding::Function;
 
 use super::count::Count;
 use super::module::Shared;
-use super::schedule::{copies_of, loads_are_plain, reachable};
+use super::schedule::{copies_of, loads_are_plain};
 use super::values::Values;
 use crate::kernel::{Elements, Kernel};
 use crate::scalar::{Access, Id, Node};
@@ -59,12 +59,9 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
 /// Whether elements that are far from one another along the last axis are neighbours along the one before it.
 fn is_transposed(values: &mut Values, roots: &[Id], last: u32) -> bool {
     let graph = values.graph;
-    reachable(graph, roots).into_iter().any(|id| match graph.node(id) {
-        Node::Load { index, .. } => {
-            let access = |axis: u32| graph.access(index, axis, &values.kernel.sizes);
-            let is_near = matches!(access(last - 1), Access::Vector | Access::Consecutive);
-            is_near && access(last) == Access::Other && values.factor(index, last).is_some()
-        }
-        _ => false,
+    graph.loads(roots.iter().copied()).into_iter().any(|(_, index)| {
+        let access = |axis: u32| graph.access(index, axis, &values.kernel.sizes);
+        let is_near = matches!(access(last - 1), Access::Vector | Access::Consecutive);
+        is_near && access(last) == Access::Other && values.factor(index, last).is_some()
     })
 }

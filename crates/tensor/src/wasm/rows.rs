@@ -12,7 +12,7 @@ use super::count::Count;
 use super::module::Shared;
 use super::partial::Partial;
 use super::pointer::Distance;
-use super::schedule::{copies_of, lanes_are_rows, reachable};
+use super::schedule::{copies_of, lanes_are_rows};
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
 use crate::dtype::DType;
@@ -65,7 +65,7 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
 
 /// The reductions whose results an operand needs.
 fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
-    let nodes = reachable(graph, &fold.operands).into_iter();
+    let nodes = graph.needed(fold.operands.iter().copied()).into_iter();
     nodes
         .filter_map(|id| match graph.node(id) {
             Node::Folded { fold, .. } => Some(fold),
@@ -82,22 +82,16 @@ fn kept(values: &Values, rows: &Rows, axis: u32) -> Option<Store> {
     let roots: Vec<Id> =
         rows.elements.iter().chain(&rows.results).flat_map(|store| [store.value, store.index]).collect();
     let folds: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).collect();
-    let read: Vec<u32> = graph
-        .ids()
-        .filter_map(|id| match graph.node(id) {
-            Node::Load { buffer, .. } => Some(buffer),
-            _ => None,
-        })
-        .collect();
+    let read: Vec<u32> = graph.loads(graph.ids()).into_iter().map(|(buffer, _)| buffer).collect();
     let free = rows.elements.iter().find(|store| {
         let writers = rows.elements.iter().chain(&rows.results).filter(|other| other.buffer == store.buffer).count();
         let dtype = values.kernel.buffers[store.buffer as usize].dtype;
         dtype == DType::F32 && writers == 1 && !read.contains(&store.buffer)
     })?;
-    let again = reachable(graph, &roots);
+    let again = graph.reachable(roots);
     let value = folds
         .into_iter()
-        .find(|id| graph.ty(*id) == Type::F32 && again.contains(id) && values.weight(&[*id], axis) >= MANY)?;
+        .find(|id| graph.ty(*id) == Type::F32 && again[id.index()] && values.weight(&[*id], axis) >= MANY)?;
     Some(Store { value, ..*free })
 }
 

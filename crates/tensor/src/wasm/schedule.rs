@@ -2,7 +2,7 @@
 
 use super::values::Values;
 use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Access, Graph, Id, Node};
+use crate::scalar::{Access, Id, LoadAt};
 
 /// Whether four rows, and not four points of one, stand side by side in memory.
 pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
@@ -17,12 +17,9 @@ pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], 
         return true;
     }
     let score = |axis: u32| -> i32 {
-        let loads = reachable(&kernel.graph, roots).into_iter().filter_map(|id| match kernel.graph.node(id) {
-            Node::Load { index, .. } => Some(kernel.graph.access(index, axis, &kernel.sizes)),
-            _ => None,
-        });
+        let loads = kernel.graph.loads(roots.iter().copied()).into_iter();
         loads
-            .map(|access| match access {
+            .map(|(_, index)| match kernel.graph.access(index, axis, &kernel.sizes) {
                 Access::Same => 0,
                 Access::Vector | Access::Consecutive => 1,
                 Access::Other => -1,
@@ -30,20 +27,6 @@ pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], 
             .sum()
     };
     score(across) > score(along)
-}
-
-/// The nodes that values are made of.
-pub(super) fn reachable(graph: &Graph, roots: &[Id]) -> Vec<Id> {
-    let mut seen = vec![false; graph.len()];
-    let mut pending = roots.to_vec();
-    let mut found = Vec::new();
-    while let Some(id) = pending.pop() {
-        if !std::mem::replace(&mut seen[id.index()], true) {
-            found.push(id);
-            pending.extend(graph.operands(id));
-        }
-    }
-    found
 }
 
 /// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all.
@@ -60,8 +43,6 @@ pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
 
 /// Whether vectors of all elements that values take stand in memory.
 pub(super) fn loads_are_plain(values: &Values, roots: &[Id], axis: u32) -> bool {
-    reachable(values.graph, roots).into_iter().all(|id| match values.graph.node(id) {
-        Node::Load { index, .. } => values.graph.access(index, axis, &values.kernel.sizes) != Access::Other,
-        _ => true,
-    })
+    let is_plain = |(_, index): LoadAt| values.graph.access(index, axis, &values.kernel.sizes) != Access::Other;
+    values.graph.loads(roots.iter().copied()).into_iter().all(is_plain)
 }

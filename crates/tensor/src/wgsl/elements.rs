@@ -77,7 +77,7 @@ struct Access {
 /// Declares the buffers of a kernel for what is done with them.
 fn declare(module: &mut Module, elements: &Elements) -> Access {
     let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
-    let loads = points::loads(module, &roots);
+    let loads = module.kernel.graph.loads(roots);
     let innermost = elements.space.len().saturating_sub(1) as u32;
     let lanes = goes_by_four(module, innermost, &loads, &elements.stores).then_some(innermost);
     let axes = Axes::new(0, &elements.space, lanes);

@@ -6,7 +6,7 @@ use super::module::{Module, bit};
 use super::operation::Text;
 use super::workgroups::Factor;
 use crate::kernel::{Extent, Store};
-use crate::scalar::{Access, Id, Node, Type};
+use crate::scalar::{Access, Id, Type};
 
 /// Axes of an iteration space whose points are numbered, the innermost fastest.
 #[derive(Clone, Debug)]
@@ -95,24 +95,6 @@ pub fn count_of(factor: Factor, module: &Module) -> String {
             format!("(({} + {}u) / {}u)", module.extent(factor.extent), factor.divisor - 1, factor.divisor)
         }
     }
-}
-
-/// The loads that values need: buffer and index.
-pub fn loads(module: &Module, roots: &[Id]) -> Vec<(u32, Id)> {
-    let graph = &module.kernel.graph;
-    let mut seen = vec![false; graph.len()];
-    let mut pending = roots.to_vec();
-    let mut found = Vec::new();
-    while let Some(id) = pending.pop() {
-        if std::mem::replace(&mut seen[id.index()], true) {
-            continue;
-        }
-        if let Node::Load { buffer, index } = graph.node(id) {
-            found.push((buffer, index));
-        }
-        pending.extend(graph.operands(id));
-    }
-    found
 }
 
 /// Whether some load or store goes through whole vectors or words along an axis, so that a thread should take four points along it.

@@ -95,7 +95,7 @@ pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
     let values: Vec<Id> =
         scan.fold.operands.iter().copied().chain(stored).chain(scan.valid).chain(initial.copied()).collect();
     let indices: Vec<Id> = scan.elements.iter().map(|store| store.index).collect();
-    let loads = points::loads(&module, &[values.as_slice(), &indices].concat());
+    let loads = module.kernel.graph.loads(values.iter().chain(&indices).copied());
     let schedule = Schedule::choose(&module, scan, &loads, &states);
     let masked = scan.valid.is_some() || !module.is_multiple_of_4(scan.length);
     points::declare(&mut module, schedule.lanes, &loads, &scan.elements, &[], masked);

@@ -97,7 +97,7 @@ fn comparisons(of: [[u32; 2]; 4]) -> String {
 pub fn declare(module: &mut Module, values: &[Id], stores: &[Store]) {
     let of_stores = stores.iter().flat_map(|store| [store.index, store.value]);
     let roots: Vec<Id> = values.iter().copied().chain(of_stores).collect();
-    let loads = points::loads(module, &roots);
+    let loads = module.kernel.graph.loads(roots);
     points::declare(module, None, &loads, stores, &[], true);
 }
 

@@ -116,15 +116,8 @@ impl Code<'_> {
     /// The value of a formula of vectors.
     pub fn formula(&mut self, block: usize, formula: &Formula, operands: &[Local]) -> Local {
         let graph = formula.graph();
-        let mut used = vec![false; graph.len()];
-        used[formula.result().index()] = true;
-        for id in graph.ids().rev() {
-            if used[id.index()] {
-                graph.operands(id).into_iter().for_each(|operand| used[operand.index()] = true);
-            }
-        }
         let mut values: Vec<Option<Local>> = vec![None; graph.len()];
-        for id in graph.ids().filter(|id| used[id.index()]) {
+        for id in graph.needed([formula.result()]) {
             let value = match graph.node(id) {
                 Node::Folded { fold, .. } => operands[fold as usize],
                 Node::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),

@@ -39,11 +39,11 @@ pub fn of_blocks(module: &mut Module, attention: &Attention) -> String {
 fn declare(module: &mut Module, attention: &Attention, vectors: &[Store], states: &[Store]) {
     let [_, key, place, _] = axes(attention);
     let roots: Vec<Id> = vectors.iter().flat_map(|store| [store.index, store.value]).collect();
-    let loads = points::loads(module, &roots);
+    let loads = module.kernel.graph.loads(roots);
     points::declare(module, Some(place), &loads, vectors, states, false);
     let of = [(attention.query, place), (attention.key, place), (attention.value, place), (attention.score, key)];
     for (value, axis) in of {
-        for (buffer, index) in points::loads(module, &[value]) {
+        for (buffer, index) in module.kernel.graph.loads([value]) {
             module.read_vectors(buffer, index, axis);
         }
     }

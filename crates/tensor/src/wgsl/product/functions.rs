@@ -5,7 +5,6 @@ use super::super::code::Code;
 use super::super::layout::type_name;
 use super::super::module::Module;
 use super::super::operation::Text;
-use super::super::points;
 use super::roles::Roles;
 use crate::kernel::{Extent, Product};
 use crate::scalar::{Access, Id, Type};
@@ -60,7 +59,10 @@ impl Side {
 
     /// Whether it is read as vectors alone.
     pub fn has_vectors(&self, module: &Module) -> bool {
-        points::loads(module, &[self.value])
+        module
+            .kernel
+            .graph
+            .loads([self.value])
             .iter()
             .all(|(_, index)| matches!(module.access(*index, self.lanes()), Access::Same | Access::Vector))
     }

@@ -1,7 +1,6 @@
 //! What the parts of a product are, and how they lie.
 
 use super::super::module::Module;
-use super::super::points;
 use crate::kernel::{Extent, Product};
 use crate::scalar::{Access, Id};
 
@@ -39,7 +38,7 @@ impl Roles {
 
 /// Whether a factor is loaded by vectors along the depth, and not along its rows or columns.
 pub fn is_along_depth(module: &Module, factor: Id, outer: u32, depth: u32) -> bool {
-    let loads = points::loads(module, &[factor]);
+    let loads = module.kernel.graph.loads([factor]);
     let rank = |axis: u32| {
         let rank = |(_, index): &(u32, Id)| match module.kernel.graph.access(*index, axis, &module.kernel.sizes) {
             Access::Vector => 2,

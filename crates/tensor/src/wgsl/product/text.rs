@@ -19,11 +19,11 @@ const FILES: &[Template<'static>] = &[shader!("product_load"), shader!("product_
 pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: &[&Side]) {
     let [_, column, _] = roles.axes;
     let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).collect();
-    let loads = points::loads(module, &roots);
+    let loads = module.kernel.graph.loads(roots);
     let masked = !module.is_multiple_of_4(roles.extents[1]);
     points::declare(module, Some(column), &loads, &product.elements, &[], masked);
     for side in sides {
-        for (buffer, index) in points::loads(module, &[side.value]) {
+        for (buffer, index) in module.kernel.graph.loads([side.value]) {
             module.read_vectors(buffer, index, side.lanes());
         }
     }

@@ -32,7 +32,7 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     let states: Vec<States> =
         rows.folds.iter().enumerate().map(|(position, fold)| States::new(position, fold, &mut module)).collect();
     let (values, indices) = roots(rows);
-    let loads = points::loads(&module, &[values.as_slice(), &indices].concat());
+    let loads = module.kernel.graph.loads(values.iter().chain(&indices).copied());
     let schedule = Schedule::choose(&module, rows, &loads, &states);
     let outer = Axes::new(0, &rows.outer, schedule.lanes);
     let row = Axes::new(rows.outer.len(), &rows.row, schedule.lanes);
