@@ -1,9 +1,13 @@
 //! Kernels for tests.
 
-use residua_ir::graph::Op as Real;
+use std::rc::Rc;
+
+use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use crate::dtype::DType;
+use crate::expr::Rule;
 use crate::kernel::{Body, Buffer, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store};
+use crate::lower::word_of;
 use crate::scalar::{Graph, Id, Op, Type};
 use crate::size::Size;
 
@@ -12,6 +16,20 @@ pub struct Sample {
     pub graph: Graph,
     pub buffers: Vec<Buffer>,
     pub sizes: Vec<Size>,
+}
+
+/// Lines of a matrix, and a point on one.
+pub struct Lines {
+    /// How many there are.
+    pub outer: Extent,
+    /// Their length.
+    pub row: Extent,
+    /// Which line.
+    pub place: Id,
+    /// The place on it.
+    pub along: Id,
+    /// The position of the point in C order.
+    pub index: Id,
 }
 
 impl Sample {
@@ -23,12 +41,7 @@ impl Sample {
 
     /// A word of the uniform.
     pub fn word(&mut self, size: i64) -> Extent {
-        let size = Size::constant(size);
-        let word = self.sizes.iter().position(|known| *known == size).unwrap_or_else(|| {
-            self.sizes.push(size);
-            self.sizes.len() - 1
-        });
-        Extent::Word(word as u32)
+        Extent::Word(word_of(&mut self.sizes, &Size::constant(size)))
     }
 
     pub fn extent(&mut self, extent: Extent) -> Id {
@@ -84,6 +97,15 @@ impl Sample {
         address
     }
 
+    /// The lines of a matrix along an axis, and the points on them.
+    pub fn lines(&mut self, shape: [i64; 2], axis: usize) -> Lines {
+        let extents = shape.map(|extent| self.word(extent));
+        let (outer, row) = (extents[1 - axis], extents[axis]);
+        let (place, along) = (self.coordinate(0), self.coordinate(1));
+        let index = if axis == 1 { self.affine(place, row, along) } else { self.affine(along, outer, place) };
+        Lines { outer, row, place, along, index }
+    }
+
     pub fn kernel(self, name: &str, body: Body) -> Kernel {
         Kernel { name: name.to_owned(), buffers: self.buffers, sizes: self.sizes, graph: self.graph, body, guard: None }
     }
@@ -101,11 +123,10 @@ pub fn store(buffer: u32, index: Id, value: Id) -> Store {
     Store { buffer, index, value }
 }
 
-/// Softmax along rows: buffer 0 to buffer 1 of a type.
-pub fn softmax(rows: i64, columns: i64, result: DType) -> Kernel {
+/// Softmax of a matrix along an axis: buffer 0 to buffer 1 of a type.
+pub fn softmax(shape: [i64; 2], axis: usize, result: DType) -> Kernel {
     let mut sample = Sample::new(&[(DType::F32, false), (result, true)]);
-    let (outer, row) = (sample.word(rows), sample.word(columns));
-    let index = sample.address(&[outer, row]);
+    let Lines { outer, row, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let largest = sample.folded(0, 0, Type::F32);
     let difference = sample.real(Real::Sub, &[x, largest]);
@@ -123,13 +144,28 @@ pub fn softmax(rows: i64, columns: i64, result: DType) -> Kernel {
     sample.kernel("softmax", Body::Rows(rows))
 }
 
+/// The composition of maps x ↦ a·x + b, which is associative and does not commute.
+pub fn composition() -> Rc<Rule> {
+    let mut graph = RuleGraph::new();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|input| graph.input(InputId(input)));
+    let product = graph.apply_raw(Real::Mul, &[c, a]);
+    let shifted = graph.apply_raw(Real::Mul, &[c, b]);
+    let sum = graph.apply_raw(Real::Add, &[shifted, d]);
+    let merge = graph.check(4).expect("operands stand before their users");
+    Rc::new(Rule { identity: vec![1.0, 0.0], merge, results: vec![product, sum] })
+}
+
+/// Factors near 1, so that a thousand of them stay in range, and a summand of a load.
+pub fn map_of(sample: &mut Sample, x: Id) -> Vec<Id> {
+    let (small, one) = (sample.f32(0.001), sample.f32(1.0));
+    let part = sample.real(Real::Mul, &[x, small]);
+    vec![sample.real(Real::Add, &[part, one]), x]
+}
+
 /// A reduction of a matrix along an axis: buffer 0 of a type to buffer 1 of the result's.
 pub fn reduction(shape: [i64; 2], axis: usize, combine: Combine, dtype: DType, result: DType) -> Kernel {
     let mut sample = Sample::new(&[(dtype, false), (result, true)]);
-    let extents = shape.map(|extent| sample.word(extent));
-    let (outer, row) = (extents[1 - axis], extents[axis]);
-    let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-    let index = if axis == 1 { sample.affine(place, row, along) } else { sample.affine(along, outer, place) };
+    let Lines { outer, row, place, along, index } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let (operands, ty) = match combine {
         Combine::ArgMin | Combine::ArgMax => (vec![x, along], Type::I32),

@@ -25,7 +25,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 #[test]
 fn a_softmax_is_one_kernel() {
     let x = [1.0, 2.0, 3.0, -1.0, -1.0, -1.0];
-    let y = floats(&run_on(&softmax(2, 3, DType::F32), &[&bytes(&x), &[0; 24]])[1]);
+    let y = floats(&run_on(&softmax([2, 3], 1, DType::F32), &[&bytes(&x), &[0; 24]])[1]);
     for (value, expected) in y.iter().zip([0.09003057, 0.24472848, 0.66524094, 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0]) {
         assert!((value - expected).abs() < 1e-7, "{value} for {expected}");
     }

@@ -1,28 +1,13 @@
 //! Reductions of rows: rules, element types, axes and sizes.
 
-use std::rc::Rc;
-
-use residua_ir::graph::{Graph, InputId, Op as Real};
-
 use super::compare::{check, contents};
 use super::machine::Random;
 use crate::dtype::DType;
-use crate::expr::Rule;
 use crate::kernel::{Body, Combine, Fold, Kernel, Rows};
-use crate::sample::{Sample, fold, reduction, softmax, store};
+use crate::sample::{Lines, Sample, composition, fold, map_of, reduction, softmax, store};
 use crate::scalar::{Op, Type};
 
 const SIZES: [[i64; 2]; 10] = [[3, 0], [0, 3], [1, 1], [3, 4], [4, 3], [5, 5], [2, 31], [31, 2], [9, 64], [3, 1000]];
-
-/// A rule that does not commute: products of matrices [[a, b], [0, 1]], as (a, b).
-pub fn affine_maps() -> Rc<Rule> {
-    let mut graph = Graph::new();
-    let [a, b, c, d] = [0, 1, 2, 3].map(|input| graph.input(InputId(input)));
-    let factor = graph.apply_raw(Real::Mul, &[a, c]);
-    let moved = graph.apply_raw(Real::Mul, &[b, c]);
-    let offset = graph.apply_raw(Real::Add, &[moved, d]);
-    Rc::new(Rule { identity: vec![1.0, 0.0], merge: graph.check(4).unwrap(), results: vec![factor, offset] })
-}
 
 #[test]
 fn every_reduction_of_every_type_along_each_axis() {
@@ -109,44 +94,16 @@ fn sums_keep_what_f32_would_lose() {
 }
 
 #[test]
-fn a_softmax_takes_rows_thrice() {
+fn a_softmax_along_each_axis_is_that_of_the_interpreter() {
     let mut random = Random(6);
-    for [rows, columns] in SIZES {
-        for result in [DType::F32, DType::F16] {
-            let kernel = softmax(rows, columns, result);
-            let count = (rows * columns) as usize;
+    for shape in SIZES {
+        for (axis, result) in [(1, DType::F32), (1, DType::F16), (0, DType::F32)] {
+            let kernel = softmax(shape, axis, result);
+            let count = (shape[0] * shape[1]) as usize;
             let buffers = [contents(&mut random, DType::F32, count), contents(&mut random, result, count)];
             let tolerance = if result == DType::F16 { 1e-3 } else { 5e-7 };
-            check(&kernel, &buffers, &[], tolerance, 1e-7, &format!("softmax of [{rows}, {columns}]"));
+            check(&kernel, &buffers, &[], tolerance, 1e-7, &format!("softmax of {shape:?} along {axis}"));
         }
-    }
-}
-
-#[test]
-fn a_softmax_along_columns_takes_rows_side_by_side() {
-    let mut random = Random(10);
-    for [rows, columns] in SIZES {
-        let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
-        let (outer, row) = (sample.word(columns), sample.word(rows));
-        let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-        let index = sample.affine(along, outer, place);
-        let x = sample.load(0, index);
-        let [largest, sum] = [0, 1].map(|fold| sample.folded(fold, 0, Type::F32));
-        let difference = sample.real(Real::Sub, &[x, largest]);
-        let e = sample.real(Real::Exp, &[difference]);
-        let quotient = sample.real(Real::Div, &[e, sum]);
-        let rows_of = Rows {
-            outer: vec![outer],
-            row: vec![row],
-            valid: None,
-            folds: vec![fold(Combine::Max, vec![x]), fold(Combine::Sum, vec![e])],
-            elements: vec![store(1, index, quotient)],
-            results: vec![],
-        };
-        let kernel = sample.kernel("softmax", Body::Rows(rows_of));
-        let count = (rows * columns) as usize;
-        let buffers = [contents(&mut random, DType::F32, count), contents(&mut random, DType::F32, count)];
-        check(&kernel, &buffers, &[], 5e-7, 1e-7, &format!("softmax of [{rows}, {columns}] along columns"));
     }
 }
 
@@ -156,27 +113,15 @@ fn users_rules_keep_their_order() {
     for shape in SIZES {
         for axis in [0, 1] {
             let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true), (DType::F32, true)]);
-            let extents = shape.map(|extent| sample.word(extent));
-            let (outer, row) = (extents[1 - axis], extents[axis]);
-            let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-            let index = if axis == 1 { sample.affine(place, row, along) } else { sample.affine(along, outer, place) };
+            let Lines { outer, row, place, index, .. } = sample.lines(shape, axis);
             let x = sample.load(0, index);
-            // Factors near 1, so that a thousand of them stay in range.
-            let (scale, one) = (sample.f32(1e-3), sample.f32(1.0));
-            let part = sample.real(Real::Mul, &[x, scale]);
-            let factor = sample.real(Real::Add, &[part, one]);
+            let operands = map_of(&mut sample, x);
             let [a, b] = [0, 1].map(|result| sample.folded(0, result, Type::F32));
-            let fold = Fold {
-                combine: Combine::By(affine_maps()),
-                operands: vec![factor, x],
-                merges_states: false,
-                keeps_state: false,
-            };
             let rows = Rows {
                 outer: vec![outer],
                 row: vec![row],
                 valid: None,
-                folds: vec![fold],
+                folds: vec![fold(Combine::By(composition()), operands)],
                 elements: vec![],
                 results: vec![store(1, place, a), store(2, place, b)],
             };

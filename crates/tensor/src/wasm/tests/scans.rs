@@ -2,10 +2,9 @@
 
 use super::compare::{check, contents};
 use super::machine::Random;
-use super::reductions::affine_maps;
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Fold, Kernel, Scan};
-use crate::sample::{Sample, store};
+use crate::kernel::{Body, Combine, Kernel, Scan};
+use crate::sample::{Lines, Sample, composition, fold, store};
 use crate::scalar::{Op, Type};
 
 /// A scan of a matrix along an axis, in blocks of rows if the length is cut.
@@ -17,10 +16,7 @@ fn kernel(
     [exclusive, reverse, cut]: [bool; 3],
 ) -> Kernel {
     let mut sample = Sample::new(&[(dtype, false), (dtype, true)]);
-    let extents = shape.map(|extent| sample.word(extent));
-    let (outer, length) = (extents[1 - axis], extents[axis]);
-    let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-    let index = if axis == 1 { sample.affine(place, length, along) } else { sample.affine(along, outer, place) };
+    let Lines { outer, row: length, along, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let valid = cut.then(|| {
         let end = sample.u32(7);
@@ -34,7 +30,7 @@ fn kernel(
         Combine::By(_) => vec![sample.f32(0.5), sample.f32(0.25)],
         _ => vec![sample.graph.literal(Type::of(dtype), 3)],
     });
-    let fold = Fold { combine: combine.clone(), operands, merges_states: false, keeps_state: false };
+    let fold = fold(combine.clone(), operands);
     let elements = vec![store(1, index, folded)];
     let scan = Scan { outer: vec![outer], length, valid, fold, initial, exclusive, reverse, elements };
     sample.kernel("scan", Body::Scan(scan))
@@ -49,7 +45,7 @@ fn every_rule_accumulates_along_each_axis_in_each_direction() {
         (Combine::Prod, DType::U32),
         (Combine::Max, DType::F32),
         (Combine::Min, DType::U8),
-        (Combine::By(affine_maps()), DType::F32),
+        (Combine::By(composition()), DType::F32),
     ];
     for (combine, dtype) in rules {
         for shape in [[0, 3], [3, 0], [1, 1], [3, 4], [4, 3], [5, 5], [2, 31], [31, 9], [1, 300]] {

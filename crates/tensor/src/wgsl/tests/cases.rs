@@ -44,7 +44,7 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
     vec![
         ("inverted", inverted),
         ("broadcast", broadcast),
-        ("softmax", softmax(4096, 4096, DType::F32)),
+        ("softmax", softmax([4096, 4096], 1, DType::F32)),
         ("column_sums", reduction([1000, 4096], 0, Combine::Sum, DType::F32, DType::F32)),
         ("argmax", reduction([1000, 100], 1, Combine::ArgMax, DType::F32, DType::I32)),
         ("scan", scan(10, 4096, Combine::Sum, false, false)),

@@ -1,14 +1,11 @@
 //! Kernels of rows: reductions, normalisations, rules of users, blocks with states.
 
-use std::rc::Rc;
-
-use residua_ir::graph::{Graph as ScalarGraph, InputId, Op as Real};
+use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
-use crate::expr::Rule;
 use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
-use crate::sample::{Sample, fold, reduction, softmax, store};
-use crate::scalar::{Id, Op, Type};
+use crate::sample::{Lines, Sample, composition, fold, map_of, reduction, softmax, store};
+use crate::scalar::{Op, Type};
 
 /// Every combination over axes and lengths.
 pub fn reductions(cases: &mut Vec<Kernel>) {
@@ -49,32 +46,14 @@ pub fn reductions(cases: &mut Vec<Kernel>) {
     }
 }
 
-/// The composition of maps x ↦ a·x + b, which is associative and does not commute.
-pub fn composition() -> Rc<Rule> {
-    let mut graph = ScalarGraph::new();
-    let [a, b, c, d] = [0, 1, 2, 3].map(|input| graph.input(InputId(input)));
-    let product = graph.apply_raw(Real::Mul, &[c, a]);
-    let shifted = graph.apply_raw(Real::Mul, &[c, b]);
-    let sum = graph.apply_raw(Real::Add, &[shifted, d]);
-    let merge = graph.check(4).expect("operands stand before their users");
-    Rc::new(Rule { identity: vec![1.0, 0.0], merge, results: vec![product, sum] })
-}
-
-/// Factors near 1 and a summand of a load.
-pub fn map_of(sample: &mut Sample, x: Id) -> Vec<Id> {
-    let (small, one) = (sample.graph.f32(0.001), sample.graph.f32(1.0));
-    let part = sample.real(Real::Mul, &[x, small]);
-    vec![sample.real(Real::Add, &[part, one]), x]
-}
-
 /// Normalisations, rules of users, states, blocks, several axes.
 pub fn rows(cases: &mut Vec<Kernel>) {
     for shape in [[3, 1], [70, 10], [5, 64], [4, 300], [3, 1000], [2, 1024], [2, 4096], [2, 5000], [1, 17000]] {
         for dtype in [DType::F32, DType::F16] {
-            cases.push(softmax(shape[0], shape[1], dtype));
+            cases.push(softmax(shape, 1, dtype));
         }
         cases.push(normalised(shape));
-        cases.push(softmax_of_columns(shape));
+        cases.push(softmax([shape[1], shape[0]], 0, DType::F32));
         for axis in [0, 1] {
             cases.push(composed(shape, axis));
         }
@@ -111,37 +90,10 @@ fn normalised(shape: [i64; 2]) -> Kernel {
     sample.kernel("normalise", Body::Rows(rows))
 }
 
-/// A softmax along the outer axis.
-fn softmax_of_columns(shape: [i64; 2]) -> Kernel {
-    let [columns, length] = shape;
-    let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
-    let (outer, row) = (sample.word(columns), sample.word(length));
-    let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-    let index = sample.affine(along, outer, place);
-    let x = sample.load(0, index);
-    let largest = sample.folded(0, 0, Type::F32);
-    let difference = sample.real(Real::Sub, &[x, largest]);
-    let e = sample.real(Real::Exp, &[difference]);
-    let sum = sample.folded(1, 0, Type::F32);
-    let quotient = sample.real(Real::Div, &[e, sum]);
-    let rows = Rows {
-        outer: vec![outer],
-        row: vec![row],
-        valid: None,
-        folds: vec![fold(Combine::Max, vec![x]), fold(Combine::Sum, vec![e])],
-        elements: vec![store(1, index, quotient)],
-        results: vec![],
-    };
-    sample.kernel("softmax", Body::Rows(rows))
-}
-
 /// A rule of the user along an axis.
 fn composed(shape: [i64; 2], axis: usize) -> Kernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
-    let extents = shape.map(|extent| sample.word(extent));
-    let (outer, row) = (extents[1 - axis], extents[axis]);
-    let (place, along) = (sample.coordinate(0), sample.coordinate(1));
-    let index = if axis == 1 { sample.affine(place, row, along) } else { sample.affine(along, outer, place) };
+    let Lines { outer, row, place, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let operands = map_of(&mut sample, x);
     let (factor, summand) = (sample.folded(0, 0, Type::F32), sample.folded(0, 1, Type::F32));

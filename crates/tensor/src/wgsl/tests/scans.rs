@@ -2,10 +2,9 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::rows::{composition, map_of};
 use crate::dtype::DType;
 use crate::kernel::{Body, Combine, Kernel, Scan};
-use crate::sample::{Sample, fold, scan, store};
+use crate::sample::{Sample, composition, fold, map_of, scan, store};
 use crate::scalar::{Op, Type};
 
 /// Scans along both axes: sums, extrema, rules of users.
