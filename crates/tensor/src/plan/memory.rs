@@ -35,10 +35,12 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
         last_use.insert(Memory::Tensor(*id), usize::MAX);
     }
     let slots = contents_of_slots(prepared);
+    // How many elements each piece of scratch memory has.
+    let mut scratch: FxHashMap<u32, u64> = FxHashMap::default();
     let mut free: Vec<(u64, u32)> = Vec::new();
     for (step, built) in built.into_iter().enumerate() {
         let mut of_step = Vec::with_capacity(built.memories.len());
-        for memory in &built.memories {
+        for (buffer, memory) in (0..).zip(&built.memories) {
             let place = match (places.get(memory), memory) {
                 (Some(place), _) => *place,
                 (None, Memory::Slot(slot)) => {
@@ -46,8 +48,9 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
                     plan.places.len() as u32 - 1
                 }
                 (None, Memory::Tensor(id)) => temporary(&mut plan, &mut free, most_bytes(expr, *id, most_dims)),
-                (None, Memory::Scratch(_)) => {
-                    let elements = stored_elements(&built.kernel, most_dims);
+                (None, Memory::Scratch(number)) => {
+                    let elements = stored_elements(&built.kernel, buffer, most_dims);
+                    scratch.insert(*number, elements);
                     temporary(&mut plan, &mut free, padded(elements, 4))
                 }
             };
@@ -62,7 +65,12 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
                 free.push((bytes, *place));
             }
         }
-        let counts = built.memories.iter().map(|memory| count_of(prepared, &slots, memory)).collect();
+        let count = |memory: &Memory| match memory {
+            Memory::Tensor(id) => expr.count(*id),
+            Memory::Slot(slot) => slots.get(slot).map(|id| expr.count(*id)).unwrap_or_default(),
+            Memory::Scratch(number) => Size::constant(scratch.get(number).copied().unwrap_or_default() as i64),
+        };
+        let counts = built.memories.iter().map(count).collect();
         let kernel = plan.add_kernel(built.kernel, counts);
         plan.steps.push(Step::Dispatch { kernel, places: of_step });
     }
@@ -88,19 +96,9 @@ fn contents_of_slots(Prepared { expr, assignments, .. }: &Prepared) -> FxHashMap
     assignments.iter().copied().chain(inputs).collect()
 }
 
-/// How many elements lie in memory. None for scratch memory.
-fn count_of(prepared: &Prepared, slots: &FxHashMap<u32, TensorId>, memory: &Memory) -> Option<Size> {
-    let id = match memory {
-        Memory::Tensor(id) => id,
-        Memory::Slot(slot) => slots.get(slot)?,
-        Memory::Scratch(_) => return None,
-    };
-    Some(prepared.expr.count(*id))
-}
-
 impl Plan {
     /// The position of a kernel whose buffers have these numbers of elements, and that of an equal one where there is one.
-    fn add_kernel(&mut self, kernel: Kernel, counts: Vec<Option<Size>>) -> u32 {
+    fn add_kernel(&mut self, kernel: Kernel, counts: Vec<Size>) -> u32 {
         let is_same = |place: &usize| self.kernels[*place] == kernel && self.counts[*place] == counts;
         if let Some(place) = (0..self.kernels.len()).find(is_same) {
             return place as u32;
@@ -111,13 +109,12 @@ impl Plan {
     }
 
     /// For values of the dims, the number of elements of each buffer of a kernel that have a meaning by themselves: none where it writes what
-    /// the rounding of sums left, which stands beside the sums.
+    /// the rounding of sums left, which stands beside the sums. Of numbers that kernels leave for others of their group all that there may be,
+    /// written or not.
     pub fn elements(&self, kernel: usize, dims: &[u32]) -> Vec<u64> {
-        let described = &self.kernels[kernel];
-        let of_buffer = |(buffer, count): (usize, &Option<Size>)| match count {
-            Some(count) => count.at(dims).max(0) as u64,
-            None if is_rounding(described, buffer) => 0,
-            None => stored_elements(described, dims),
+        let of_buffer = |(buffer, count): (usize, &Size)| match is_rounding(&self.kernels[kernel], buffer) {
+            true => 0,
+            false => count.at(dims).max(0) as u64,
         };
         self.counts[kernel].iter().enumerate().map(of_buffer).collect()
     }
@@ -149,7 +146,7 @@ fn temporary(plan: &mut Plan, free: &mut Vec<(u64, u32)>, bytes: u64) -> u32 {
 }
 
 /// How many elements a kernel writes into a scratch buffer: one for each of its points outside of rows, or for each point of a scan.
-fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
+fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
     let count = |extents: &[Extent]| -> u64 {
         extents.iter().map(|extent| u64::from(kernel.extent(*extent, most_dims))).product()
     };
@@ -170,7 +167,9 @@ fn stored_elements(kernel: &Kernel, most_dims: &[u32]) -> u64 {
                 None => count(&[attention.queries]),
             };
             let blocks = count(&[attention.keys]).div_ceil(u64::from(Attention::BLOCK)).max(1);
-            count(&attention.batch) * queries * blocks * u64::from(attention.width)
+            // The first of three numbers of a state is a vector.
+            let is_vector = attention.elements.first().is_some_and(|store| store.buffer == buffer);
+            count(&attention.batch) * queries * blocks * if is_vector { u64::from(attention.width) } else { 1 }
         }
     }
 }

@@ -14,8 +14,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The place of each result of the recipe, in order.
     pub results: Vec<u32>,
-    /// For each kernel the number of elements of each of its buffers; none for numbers that kernels leave for others of their group.
-    pub counts: Vec<Vec<Option<Size>>>,
+    /// For each kernel the number of elements of each of its buffers; of scratch memory for the largest dims.
+    pub counts: Vec<Vec<Size>>,
 }
 
 /// A piece of memory.

@@ -133,6 +133,22 @@ fn tokens_of_attention_may_differ_from_run_to_run() {
 }
 
 #[test]
+fn the_states_of_blocks_are_a_vector_and_two_numbers() {
+    let mut expr = Expr::default();
+    let (y, _) = case("", [4, 2], [2, 300], [4, 16], plain()).build(&mut expr);
+    let recipe = Recipe { expr, dims: Vec::new(), results: vec![y], assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+    let temporaries = plan.places.iter().filter_map(|place| match place {
+        super::super::Place::Temporary { bytes } => Some(*bytes),
+        _ => None,
+    });
+    // Two batches of four heads, two queries and three blocks of keys.
+    assert_eq!(temporaries.collect::<Vec<u64>>(), [48 * 16 * 4, 48 * 4, 48 * 4]);
+    let blocks = plan.kernels.iter().position(|kernel| kernel.name == "attention_of_blocks").expect("few queries");
+    assert_eq!(plan.elements(blocks, &[])[3..], [48 * 16, 48, 48]);
+}
+
+#[test]
 fn a_run_takes_the_kernels_for_its_queries() {
     let mut expr = Expr::default();
     let (queries, keys) = (Size::dim(0), Size::dim(1));
