@@ -3,9 +3,10 @@
 use residua_codegen::Width;
 use residua_codegen::wgsl::Binding;
 
+use super::code::Code;
 use super::layout::type_name;
 use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, SUM};
-use super::operation::number;
+use super::operation::{Text, number, type_of};
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};
 use crate::scalar::Type;
@@ -166,8 +167,24 @@ impl States {
         }
     }
 
+    /// Names the results of states, which are names: of one state, or of four points or rows.
+    pub fn name_results(&self, states: &[String], code: &mut Code) {
+        let all: Vec<Vec<(String, Type)>> = states.iter().map(|state| self.results(state, code.module)).collect();
+        let is_vector = all.len() > 1;
+        for (result, (text, ty)) in all[0].iter().enumerate() {
+            let text = if is_vector {
+                let lanes: Vec<&str> = all.iter().map(|of_state| of_state[result].0.as_str()).collect();
+                format!("{}({})", type_of(*ty, true), lanes.join(", "))
+            } else {
+                text.clone()
+            };
+            let text = code.bind(&text);
+            code.set_folded(self.position as u32, result as u32, Text { text, ty: *ty, is_vector, literal: None });
+        }
+    }
+
     /// The results of a state, the value of a name, with their types.
-    pub fn results(&self, state: &str, module: &mut Module) -> Vec<(String, Type)> {
+    fn results(&self, state: &str, module: &mut Module) -> Vec<(String, Type)> {
         let numbers =
             |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).collect();
         match self.kind {

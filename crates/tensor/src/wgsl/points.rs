@@ -84,6 +84,19 @@ impl Axes {
         let text = code.bind(&format!("({first} + vec4<u32>(0u, 1u, 2u, 3u)) < vec4<u32>({extent})"));
         Some(Text { text, ty: Type::Bool, is_vector: true, literal: None })
     }
+
+    /// Which of the present points there are, if some may be missing, and where a bool holds: a bool, or the vector of four.
+    pub fn present(&self, valid: Option<Id>, code: &mut Code) -> Option<Text> {
+        let own = self.mask(code);
+        let valid = valid.map(|valid| code.value(valid));
+        match (own, valid) {
+            (Some(own), Some(valid)) => {
+                let text = code.bind(&format!("{} & {}", own.text, valid.vector()));
+                Some(Text { text, ..own })
+            }
+            (own, valid) => own.or(valid),
+        }
+    }
 }
 
 /// The text of a factor.

@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 use super::code::Code;
 use super::combine::States;
 use super::module::Module;
-use super::operation::{Text, type_of};
+use super::operation::Text;
 use super::points::{self, Axes, goes_by_four, neighbours};
 use super::rows::Held;
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::kernel::Scan;
-use crate::scalar::{Id, Type};
+use crate::scalar::Id;
 
 /// Most threads a workgroup.
 const THREADS: u32 = 256;
@@ -307,24 +307,11 @@ impl ScanWriter<'_, '_, '_> {
         self.code.close();
     }
 
-    /// Which of the present points there are.
-    fn mask(&mut self) -> Option<Text> {
-        let own = self.row.mask(&mut self.code);
-        let valid = self.scan.valid.map(|valid| self.code.value(valid));
-        match (own, valid) {
-            (Some(own), Some(valid)) => {
-                let text = self.code.bind(&format!("{} & {}", own.text, valid.vector()));
-                Some(Text { text, ..own })
-            }
-            (own, valid) => own.or(valid),
-        }
-    }
-
     /// Writes something for each of the present points that there is, in the order of the scan, from the texts of its operands. Gives where there
     /// are points.
     fn each_lane(&mut self, mut write: impl FnMut(&mut Self, &[String], usize)) -> Option<Text> {
         let operands: Vec<Text> = self.scan.fold.operands.iter().map(|operand| self.code.value(*operand)).collect();
-        let mask = self.mask();
+        let mask = self.row.present(self.scan.valid, &mut self.code);
         let lanes: Vec<usize> = match (self.code.lanes.is_some(), self.scan.reverse) {
             (false, _) => vec![0],
             (true, false) => vec![0, 1, 2, 3],
@@ -361,21 +348,7 @@ impl ScanWriter<'_, '_, '_> {
                 writer.code.line(&format!("{} = state;", results[lane]));
             }
         });
-        let of_lanes: Vec<Vec<(String, Type)>> =
-            results.iter().map(|result| self.states.results(result, self.code.module)).collect();
-        for number in 0..of_lanes[0].len() {
-            let ty = of_lanes[0][number].1;
-            let is_vector = lanes == 4;
-            let text = match is_vector {
-                true => {
-                    let lanes: Vec<&str> = of_lanes.iter().map(|lane| lane[number].0.as_str()).collect();
-                    format!("{}({})", type_of(ty, true), lanes.join(", "))
-                }
-                false => of_lanes[0][number].0.clone(),
-            };
-            let text = self.code.bind(&text);
-            self.code.set_folded(0, number as u32, Text { text, ty, is_vector, literal: None });
-        }
+        self.states.name_results(&results, &mut self.code);
         self.code.store(&self.scan.elements, mask.as_ref());
     }
 }

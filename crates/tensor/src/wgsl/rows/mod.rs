@@ -14,7 +14,7 @@ use super::points::{self, Axes};
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::kernel::{Rows, Store};
-use crate::scalar::{Id, Type};
+use crate::scalar::Id;
 
 mod schedule;
 mod tree;
@@ -252,19 +252,6 @@ impl RowsWriter<'_, '_, '_> {
             && self.code.module.kernel.graph.len() <= MOST_UNROLLED_NODES
     }
 
-    /// Where the present points contribute and are written.
-    fn mask(&mut self) -> Option<Text> {
-        let own = self.row.mask(&mut self.code);
-        let valid = self.rows.valid.map(|valid| self.code.value(valid));
-        match (own, valid) {
-            (Some(own), Some(valid)) => {
-                let text = self.code.bind(&format!("{} & {}", own.text, valid.vector()));
-                Some(Text { text, ..own })
-            }
-            (own, valid) => own.or(valid),
-        }
-    }
-
     /// The reductions of a stage: each thread its points, then all threads of the row.
     fn stage(&mut self, stage: &[usize]) {
         let (rows, states) = (self.rows, self.states);
@@ -280,7 +267,7 @@ impl RowsWriter<'_, '_, '_> {
         let operands: Vec<Id> = stage.iter().flat_map(|fold| &rows.folds[*fold].operands).copied().collect();
         let roots: Vec<Id> = operands.iter().copied().chain(rows.valid).collect();
         self.each_point(&roots, |writer| {
-            let mask = writer.mask();
+            let mask = writer.row.present(rows.valid, &mut writer.code);
             let code = &mut writer.code;
             if let Some(mask) = mask.as_ref().filter(|mask| !mask.is_vector) {
                 code.open(&format!("if {}", mask.text));
@@ -324,26 +311,7 @@ impl RowsWriter<'_, '_, '_> {
             merged = self.shared.merge(&folds, &self.schedule, &mut self.code);
         }
         for (fold, merged) in stage.iter().zip(&merged) {
-            self.finish(*fold, merged);
-        }
-    }
-
-    /// Names the results of a reduction, of one row or of four.
-    fn finish(&mut self, fold: usize, merged: &[String]) {
-        let states = &self.states[fold];
-        let of_rows: Vec<Vec<(String, Type)>> =
-            merged.iter().map(|state| states.results(state, self.code.module)).collect();
-        for result in 0..of_rows[0].len() {
-            let ty = of_rows[0][result].1;
-            let is_vector = of_rows.len() > 1;
-            let text = if is_vector {
-                let rows: Vec<&str> = of_rows.iter().map(|row| row[result].0.as_str()).collect();
-                format!("{}({})", super::operation::type_of(ty, true), rows.join(", "))
-            } else {
-                of_rows[0][result].0.clone()
-            };
-            let text = self.code.bind(&text);
-            self.code.set_folded(fold as u32, result as u32, Text { text, ty, is_vector, literal: None });
+            states[*fold].name_results(merged, &mut self.code);
         }
     }
 
@@ -362,7 +330,7 @@ impl RowsWriter<'_, '_, '_> {
         }
         let values = if self.held.is_empty() { values } else { Vec::new() };
         self.each_point(&values, |writer| {
-            let mask = match writer.mask() {
+            let mask = match writer.row.present(rows.valid, &mut writer.code) {
                 None => writer.outer_mask.clone(),
                 Some(mask) => Some(match &writer.outer_mask {
                     None => mask,
