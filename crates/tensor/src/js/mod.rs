@@ -19,7 +19,7 @@ use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
 
-/// Words of the uniform buffer that each step's part begins at a multiple of: 256 bytes, which every device takes as an offset.
+/// Words of the uniform buffer that each kernel's part begins at a multiple of: 256 bytes, which every device takes as an offset.
 const UNIFORM_ALIGNMENT: usize = 64;
 
 /// A compiled tape: kernels and the order in which they run.
@@ -97,7 +97,7 @@ impl CompiledPlan {
     }
 
     /// The numbers of a run: for each step workgroups x, y, z, offset and count of the words of its uniform, or the bytes of a copy and four
-    /// zeros; after them the uniform buffer. A kernel that does not run with these dims has no workgroups.
+    /// zeros; after them the uniform buffer, with one part a kernel. A kernel that does not run with these dims has no workgroups.
     pub fn words(&self, dims: &[u32]) -> std::result::Result<Vec<u32>, JsValue> {
         self.numbers(dims).map_err(residua_module::to_js)
     }
@@ -107,14 +107,9 @@ impl CompiledPlan {
     #[wasm_bindgen(js_name = varyingWords)]
     pub fn varying_words(&self) -> Vec<u32> {
         let mut descriptions = Vec::new();
-        let mut first = 0usize;
-        for step in &self.plan.steps {
-            let Step::Dispatch { kernel, .. } = step else { continue };
-            let kernel = &self.plan.kernels[*kernel as usize];
-            first = first.next_multiple_of(UNIFORM_ALIGNMENT);
+        for (kernel, first) in self.plan.kernels.iter().zip(self.uniform_starts()) {
             let varying = kernel.sizes.iter().enumerate().filter(|(_, size)| size.known().is_none());
             descriptions.extend(varying.map(|(word, size)| describe(first + word, size)));
-            first += wgsl::uniform_bytes(kernel) as usize / 4;
         }
         let mut start = descriptions.len() as u32 + 1;
         let mut words = vec![descriptions.len() as u32];
@@ -239,32 +234,41 @@ impl InterpretedKernel {
 }
 
 impl CompiledPlan {
+    /// Where the uniform of each kernel begins in the buffer of all, in words.
+    fn uniform_starts(&self) -> Vec<usize> {
+        let mut end = 0;
+        let start = |kernel| {
+            let first = end;
+            end += (wgsl::uniform_bytes(kernel) as usize / 4).next_multiple_of(UNIFORM_ALIGNMENT);
+            first
+        };
+        self.plan.kernels.iter().map(start).collect()
+    }
+
     fn numbers(&self, dims: &[u32]) -> Result<Vec<u32>> {
-        let mut heads = Vec::with_capacity(5 * self.plan.steps.len());
+        let mut heads = Vec::with_capacity(self.plan.kernels.len());
         let mut uniforms: Vec<u32> = Vec::new();
+        for (position, (kernel, first)) in self.plan.kernels.iter().zip(self.uniform_starts()).enumerate() {
+            uniforms.resize(first, 0);
+            uniforms.extend(kernel.sizes.iter().map(|size| size.at(dims) as u32));
+            let [x, y, z] = match self.texts.get(position) {
+                _ if !kernel.runs(dims) => [0, 0, 0],
+                Some(text) => text.workgroups.count(&uniforms[first..])?,
+                None => [1, 1, 1],
+            };
+            let count = wgsl::uniform_bytes(kernel) as usize / 4;
+            uniforms.resize(first + count, 0);
+            heads.push([x, y, z, first as u32, count as u32]);
+        }
+        let mut words = Vec::with_capacity(5 * self.plan.steps.len() + uniforms.len());
         for step in &self.plan.steps {
             match step {
-                Step::Dispatch { kernel, .. } => {
-                    let position = *kernel as usize;
-                    let kernel = &self.plan.kernels[position];
-                    let mut words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
-                    let workgroups = match self.texts.get(position) {
-                        _ if !kernel.runs(dims) => [0, 0, 0],
-                        Some(text) => text.workgroups.count(&words)?,
-                        None => [1, 1, 1],
-                    };
-                    words.resize(wgsl::uniform_bytes(kernel) as usize / 4, 0);
-                    let first = uniforms.len().next_multiple_of(UNIFORM_ALIGNMENT);
-                    uniforms.resize(first, 0);
-                    heads.extend(workgroups);
-                    heads.extend([first as u32, words.len() as u32]);
-                    uniforms.extend(words);
-                }
-                Step::Copy { bytes, .. } => heads.extend([bytes.at(dims).max(0) as u32, 0, 0, 0, 0]),
+                Step::Dispatch { kernel, .. } => words.extend(heads[*kernel as usize]),
+                Step::Copy { bytes, .. } => words.extend([bytes.at(dims).max(0) as u32, 0, 0, 0, 0]),
             }
         }
-        heads.extend(uniforms);
-        Ok(heads)
+        words.extend(uniforms);
+        Ok(words)
     }
 }
 
