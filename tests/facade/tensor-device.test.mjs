@@ -432,3 +432,16 @@ test('work in steps gives the page a turn every 12 ms, and keeps its order', asy
   assert.deepEqual(log, ['steps, with turns', 'next']);
   assert.equal(queue.isIdle, true);
 });
+
+test('work that fails takes no later work with it', async () => {
+  const queue = new WorkQueue(new Turns(), (error) => assert.fail(error));
+  const { promise, resolve } = deferred();
+  const failing = () =>
+    queue.push(() => {
+      queue.push(resolve);
+      throw new Error('a failure');
+    });
+  assert.throws(failing, /a failure/);
+  await promise;
+  assert.equal(queue.isIdle, true);
+});

@@ -80,11 +80,7 @@ export class WorkQueue {
     try {
       for (let entry = this.entries[0]; entry?.isReady === true; entry = this.entries[0]) {
         if (!this.isDone(entry, start)) {
-          this.isTurnDue = true;
-          this.turns.next(() => {
-            this.isTurnDue = false;
-            this.resume();
-          });
+          this.resumeLater();
           return;
         }
         this.entries.shift();
@@ -92,10 +88,21 @@ export class WorkQueue {
     } catch (error) {
       this.entries.shift();
       this.steps = null;
+      // Work that was pushed meanwhile has no other call to start it.
+      if (this.entries.length > 0) this.resumeLater();
       throw error;
     } finally {
       this.isWorking = false;
     }
+  }
+
+  /** Continues in a later turn. */
+  private resumeLater(): void {
+    this.isTurnDue = true;
+    this.turns.next(() => {
+      this.isTurnDue = false;
+      this.resume();
+    });
   }
 
   /** Works on an entry until it is done or the turn is over. */
