@@ -5,6 +5,7 @@ import { checkName, checkObject } from '../../arguments/numeric-arguments.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
 import { checkSignal } from '../../module/cancellation.js';
 import { checkDType } from '../dtype.js';
+import { Abortion } from '../engine/pending.js';
 import { inputNode, type Node } from '../recipe/node.js';
 import { writeTape, type Tape } from '../recipe/tape.js';
 import { checkShape, termsOf, type Dim } from '../size.js';
@@ -55,11 +56,11 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   const tape = writeTape(resultNodes, assignments);
   checkSources(core, tape, inputs);
   checkAliases('compile', tape.inputs, assignments);
-  const aborted = abortion(signal);
+  const abortion = new Abortion('compile', signal);
   const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'));
   let made: ProgramCore | null = null;
   try {
-    const compiled = await Promise.race([work, aborted.promise]);
+    const compiled = await abortion.wait(work);
     core.check();
     made = new ProgramCore(core, name, tape, compiled, dimsOf(tape, inputs), resultNodes, assignments);
     // Stored tensors that were made just before may have been refused their memory, too.
@@ -71,7 +72,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
     else work.then(({ plan }) => core.freePlan(plan)).catch(() => {});
     throw error;
   } finally {
-    aborted.end();
+    abortion.end();
   }
   return { core: made, inputs, results: result, resultNodes };
 }
@@ -109,16 +110,4 @@ function dimsOf(tape: Tape, inputs: readonly ProgramInput[]): readonly Dim[] {
     }
   }
   return dims;
-}
-
-/** A promise that rejects when a signal fires. */
-function abortion(signal: AbortSignal | undefined): { promise: Promise<never>; end: () => void } {
-  let end = () => {};
-  const promise = new Promise<never>((_, reject) => {
-    const abort = () => reject(new ResiduaError('aborted', 'compiling was aborted by its signal'));
-    if (signal?.aborted === true) abort();
-    signal?.addEventListener('abort', abort);
-    end = () => signal?.removeEventListener('abort', abort);
-  });
-  return { promise, end };
 }

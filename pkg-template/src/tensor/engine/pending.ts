@@ -1,11 +1,11 @@
-/** Promises that wait for a device: all of them reject when it fails or is disposed. */
+/** Promises that wait for a device, and reject when it fails or is disposed; or that a call waits for, and reject when it is aborted. */
 
 import { ResiduaError } from '../../arguments/errors.js';
 
 /** Milliseconds in which a browser tells the loss of a device after it has rejected a promise for it. Firefox takes some turns of the event loop. */
 const LOSS_DELAY_MS = 100;
 
-/** The waits of one device. */
+/** The waits of one device, or of one call. */
 export class Pending {
   /** Why nothing can be done any more; null while it can. */
   failure: ResiduaError | null = null;
@@ -51,5 +51,25 @@ export class Pending {
     this.failure = failure;
     for (const reject of this.waiting) reject(failure);
     this.waiting.clear();
+  }
+}
+
+/** The waits of one call: they reject with 'aborted' when the caller's signal fires. */
+export class Abortion extends Pending {
+  private readonly abort: () => void;
+
+  constructor(
+    call: string,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    super();
+    this.abort = () => this.fail(new ResiduaError('aborted', `${call} was aborted by its signal`));
+    if (signal?.aborted === true) this.abort();
+    signal?.addEventListener('abort', this.abort);
+  }
+
+  /** Removes the listener of the signal. To be called when the call has ended. */
+  end(): void {
+    this.signal?.removeEventListener('abort', this.abort);
   }
 }

@@ -5,21 +5,21 @@
  * after some milliseconds of work the page has a turn.
  */
 
-import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
+import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
+import { checkSignal } from '../../module/cancellation.js';
 import { Cell } from '../device/cell.js';
 import type { DeviceCore } from '../device/core.js';
 import { Device } from '../device/device.js';
 import { QuantizedTensor } from '../device/quantized-tensor.js';
 import { StoredTensor } from '../device/stored-tensor.js';
-import { Pending } from '../engine/pending.js';
+import { Abortion, type Pending } from '../engine/pending.js';
 import { elementBytes, paddedBytes, wholeWords } from '../memory/numbers.js';
 import { Turns } from '../memory/turns.js';
 import type { DType } from '../dtype.js';
 import type { QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
 import { ByteReader, type ReaderHost } from './byte-reader.js';
-
 import { openSource, type ByteSource, type FileSource } from './source.js';
 
 /** Options of the functions that load files. */
@@ -207,10 +207,7 @@ export class Load implements ReaderHost {
 export async function load<T>(call: string, source: FileSource, options: LoadOptions, body: (load: Load) => Promise<T>): Promise<T> {
   checkLoadOptions(call, options);
   const { signal } = options;
-  const abortion = new Pending();
-  const abort = () => abortion.fail(new ResiduaError('aborted', `${call} was aborted by its signal`));
-  if (signal?.aborted === true) abort();
-  signal?.addEventListener('abort', abort);
+  const abortion = new Abortion(call, signal);
   try {
     const opening = openSource(call, source, signal);
     const [bytes, device] = await openBoth(opening, options.device, abortion);
@@ -231,7 +228,7 @@ export async function load<T>(call: string, source: FileSource, options: LoadOpt
     abortion.check();
     throw error;
   } finally {
-    signal?.removeEventListener('abort', abort);
+    abortion.end();
   }
 }
 
@@ -255,7 +252,7 @@ function checkLoadOptions(call: string, options: unknown): void {
   if (select !== undefined && typeof select !== 'function') throw invalidArgument(`${call}: select`, describe(select), 'a function of a name');
   if (dtype !== undefined && dtype !== 'f32' && dtype !== 'f16') throw invalidArgument(`${call}: dtype`, describe(dtype), "'f32' or 'f16'");
   if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument(`${call}: onProgress`, describe(onProgress), 'a function of two numbers');
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalidArgument(`${call}: signal`, describe(signal), 'an AbortSignal');
+  checkSignal(`${call}: signal`, signal);
 }
 
 /**
