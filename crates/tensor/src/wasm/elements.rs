@@ -30,11 +30,7 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let vectors = |values: &mut Values, count: Count| {
         values.innermost(last, |values| {
             values.vectors(count, copies, overruns, &mut |values, copies| {
-                for copy in 0..copies {
-                    values.copy = copy;
-                    values.store_all(&elements.stores);
-                }
-                values.copy = 0;
+                values.for_copies(copies, |values| values.store_all(&elements.stores));
             });
         });
     };

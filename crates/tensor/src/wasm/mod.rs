@@ -20,6 +20,7 @@ use self::module::Shared;
 use crate::kernel::{Body, Kernel};
 
 mod code;
+mod copies;
 mod count;
 mod elements;
 mod functions;

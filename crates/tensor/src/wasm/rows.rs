@@ -128,19 +128,12 @@ impl<'k> Row<'k> {
         }
         if !self.rows.elements.is_empty() {
             self.points(values, first, &counts, &mut |values, copies| {
-                for copy in 0..copies {
-                    values.copy = copy;
-                    values.store_all(&self.rows.elements);
-                }
-                values.copy = 0;
+                values.for_copies(copies, |values| values.store_all(&self.rows.elements));
             });
         }
         if !self.rows.results.is_empty() {
-            for copy in 0..if self.is_across { self.copies } else { 1 } {
-                values.copy = copy;
-                values.store_all(&self.rows.results);
-            }
-            values.copy = 0;
+            let copies = if self.is_across { self.copies } else { 1 };
+            values.for_copies(copies, |values| values.store_all(&self.rows.results));
         }
         values.stored.clear();
         Ok(())
@@ -193,19 +186,17 @@ impl<'k> Row<'k> {
                 Points::Some(count) if !self.is_across => Some(mask_of_points(&mut values.code, block, count)),
                 Points::Four | Points::Some(_) => None,
             };
-            for copy in 0..copies {
-                values.copy = copy;
+            values.for_copies(copies, |values| {
                 values.prepare(self.rows.folds[folds.clone()].iter().flat_map(|fold| fold.operands.iter().copied()));
                 for partial in &partials {
-                    let partial = &partial[copy as usize];
+                    let partial = &partial[values.copy as usize];
                     let operands: Vec<_> =
                         partial.accumulation.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
                     let block = values.code.innermost();
                     partial.add(&mut values.code, block, &operands, mask);
                 }
                 values.store_all(kept.as_slice());
-            }
-            values.copy = 0;
+            });
         });
         if let Some(store) = kept {
             values.stored.insert(store.value, (store.buffer, store.index));

@@ -29,13 +29,18 @@ pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], 
     score(across) > score(along)
 }
 
-/// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all.
+/// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all, and where there are
+/// elementary functions.
 pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
     if !loads_are_plain(values, roots, axis) {
         return 1;
     }
+    /// Beyond, a body is long enough, and four of them would be much code.
+    const LONG: u32 = 200;
+    let has_formulas = values.graph.needed(roots.iter().copied()).into_iter().any(|id| values.formula_of(id).is_some());
     match values.weight(roots, axis) {
         0..8 => 4,
+        0..LONG if has_formulas => 4,
         8..24 => 2,
         _ => 1,
     }

@@ -79,11 +79,13 @@ pub(super) struct Values<'k, 'm> {
     pub pointers_block: usize,
     /// Which vector of several in a body this is.
     pub copy: u32,
+    /// How many of them are computed together.
+    pub copies: u32,
     /// Which lanes hold points.
     pub points: Points,
     /// Values that memory holds already: buffer and index.
     pub stored: FxHashMap<Id, (u32, Id)>,
-    known: Vec<FxHashMap<(Id, Form, u32), Local>>,
+    pub(super) known: Vec<FxHashMap<(Id, Form, u32), Local>>,
     sizes: FxHashMap<u32, Local>,
     bases: FxHashMap<u32, Local>,
 }
@@ -124,6 +126,7 @@ impl<'k, 'm> Values<'k, 'm> {
             pointers: Vec::new(),
             pointers_block: 0,
             copy: 0,
+            copies: 1,
             points: Points::Four,
             stored: FxHashMap::default(),
             known: vec![FxHashMap::default()],
@@ -212,7 +215,7 @@ impl<'k, 'm> Values<'k, 'm> {
         }
         for id in self.graph.ids().filter(|id| is_needed[id.index()]) {
             if self.graph.ty(id) == Type::F32 {
-                self.lanes(id);
+                self.lanes_of_copies(id);
             }
         }
     }
@@ -244,7 +247,10 @@ impl<'k, 'm> Values<'k, 'm> {
                 self.folded[&(fold, result, copy)]
             }
             Node::Load { buffer, index } => self.load_lanes(id, buffer, index, block),
-            Node::Apply(op, operands) => self.apply_lanes(op, operands, block),
+            Node::Apply(op, operands) => match self.formula_of(id) {
+                Some(formula) => self.side_by_side(id, &formula, &operands[..op.arity()], block),
+                None => self.apply_lanes(op, operands, block),
+            },
             Node::Literal(..) | Node::Size(_) => unreachable!("literals and sizes are uniform integers"),
         }
     }

@@ -10,7 +10,7 @@ use residua_ir::graph::Op as Real;
 use super::code::{Code, Local};
 use super::module::Shared;
 use super::routine::Routine;
-use crate::scalar::{Id, Node, Op, Type};
+use crate::scalar::{Graph, Id, Node, Op, Type};
 
 mod angles;
 mod exponentials;
@@ -115,39 +115,57 @@ fn elementary(op: Real) -> Formula {
 impl Code<'_> {
     /// The value of a formula of vectors.
     pub fn formula(&mut self, block: usize, formula: &Formula, operands: &[Local]) -> Local {
+        self.formulas(block, formula, &[operands.to_vec()])[0]
+    }
+
+    /// The values of a formula for some lists of operands, operation by operation: a processor then has several independent chains at hand.
+    pub fn formulas(&mut self, block: usize, formula: &Formula, operands: &[Vec<Local>]) -> Vec<Local> {
         let graph = formula.graph();
-        let mut values: Vec<Option<Local>> = vec![None; graph.len()];
+        let mut values: Vec<Vec<Local>> = vec![Vec::new(); graph.len()];
         for id in graph.needed([formula.result()]) {
-            let value = match graph.node(id) {
-                Node::Folded { fold, .. } => operands[fold as usize],
-                Node::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),
-                Node::Literal(_, bits) => self.word(bits),
-                Node::Apply(op, arguments) => {
-                    let value_of = |id: Id| values[id.index()].expect("operands stand before their users");
-                    let literal = match graph.node(arguments[1]) {
-                        Node::Literal(_, bits) => Some(bits),
-                        _ => None,
-                    };
-                    match (op, literal) {
-                        (Op::Shl | Op::Shr, Some(bits)) => {
-                            self.shift(block, op, graph.ty(arguments[0]), value_of(arguments[0]), count(bits))
-                        }
-                        (Op::Real(real @ (Real::Min | Real::Max)), Some(bits)) => {
-                            self.bound(block, real, value_of(arguments[0]), f32::from_bits(bits))
-                        }
-                        _ => {
-                            let types = arguments.map(|argument| graph.ty(argument));
-                            self.operation(block, op, types, arguments.map(value_of))
-                        }
+            values[id.index()] =
+                (0..operands.len()).map(|copy| self.node(block, graph, id, &operands[copy], &values, copy)).collect();
+        }
+        std::mem::take(&mut values[formula.result().index()])
+    }
+
+    /// A node of a formula, of which the values of earlier nodes are known.
+    fn node(
+        &mut self,
+        block: usize,
+        graph: &Graph,
+        id: Id,
+        parameters: &[Local],
+        values: &[Vec<Local>],
+        copy: usize,
+    ) -> Local {
+        match graph.node(id) {
+            Node::Folded { fold, .. } => parameters[fold as usize],
+            Node::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),
+            Node::Literal(_, bits) => self.word(bits),
+            Node::Apply(op, arguments) => {
+                let value_of = |id: Id| values[id.index()][copy];
+                let literal = match graph.node(arguments[1]) {
+                    Node::Literal(_, bits) => Some(bits),
+                    _ => None,
+                };
+                match (op, literal) {
+                    (Op::Shl | Op::Shr, Some(bits)) => {
+                        self.shift(block, op, graph.ty(arguments[0]), value_of(arguments[0]), count(bits))
+                    }
+                    (Op::Real(real @ (Real::Min | Real::Max)), Some(bits)) => {
+                        self.bound(block, real, value_of(arguments[0]), f32::from_bits(bits))
+                    }
+                    _ => {
+                        let types = arguments.map(|argument| graph.ty(argument));
+                        self.operation(block, op, types, arguments.map(value_of))
                     }
                 }
-                Node::Coordinate(_) | Node::Size(_) | Node::Load { .. } => {
-                    unreachable!("formulas consist of operations on their parameters")
-                }
-            };
-            values[id.index()] = Some(value);
+            }
+            Node::Coordinate(_) | Node::Size(_) | Node::Load { .. } => {
+                unreachable!("formulas consist of operations on their parameters")
+            }
         }
-        values[formula.result().index()].expect("the result is used")
     }
 
     /// Quotients by way of f64, in which they are exact enough: no quotient of 32-bit integers is as near to the next integer as a rounding.
