@@ -4,9 +4,11 @@
 //! iterations to fill its units, so that several vectors are computed operation by operation.
 
 use super::code::Local;
-use super::functions::{Formula, inlined};
+use super::functions::{Formula, exponential_of_nonpositive, inlined};
+use super::signs::Sign;
 use super::values::{Form, Values};
 use crate::scalar::{Id, Node, Op};
+use residua_ir::graph::Op as Real;
 
 impl Values<'_, '_> {
     /// Does work for each of some vectors. Values that are needed for the first are computed for all.
@@ -22,6 +24,9 @@ impl Values<'_, '_> {
     /// The formula of a node, if it is an elementary function that is written where it is used.
     pub fn formula_of(&self, id: Id) -> Option<Formula> {
         match self.graph.node(id) {
+            Node::Apply(Op::Real(Real::Exp), [x, ..]) if self.sign(x) == Sign::NotPositive => {
+                Some(exponential_of_nonpositive())
+            }
             Node::Apply(Op::Real(op), _) => inlined(op),
             _ => None,
         }

@@ -37,6 +37,7 @@ mod rows;
 mod running_sum;
 mod scan;
 mod schedule;
+mod signs;
 mod states;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]

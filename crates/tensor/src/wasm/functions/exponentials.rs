@@ -3,31 +3,51 @@
 use super::formula::{Formula, Value};
 use crate::scalar::Type::F32;
 
-/// eˣ · 2ᵖ. The argument is reduced by Cody and Waite's method (1980), ln 2 in two pieces. The power of two is applied as two factors, so that
-/// results below the normal numbers are rounded once and larger ones than f32 has are infinite.
-pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
+/// The nearest integer k to x / ln 2, and what x leaves of it, by Cody and Waite's method (1980), with ln 2 in two pieces. Beside k and the rest stands
+/// a real whose low bits are those of k + offset.
+fn reduced<'g>(x: Value<'g>, offset: u32) -> (Value<'g>, Value<'g>) {
     // 3 · 2²²: the sum's last bits are the nearest integer.
-    const SHIFTER: f32 = 12_582_912.0;
-    let bounded = x.at_least(-106.0).at_most(91.0);
-    let shifted = bounded * std::f32::consts::LOG2_E + SHIFTER;
-    let k = shifted - SHIFTER;
-    let r = (bounded - k * 0.693_145_75) - k * 1.428_606_8e-6;
-    let p = r.polynomial(&[0.5, 0.166_665_18, 0.041_666_202, 0.008_369_025, 0.001_395_072]);
-    let value = (r + r * r * p) + 1.0;
+    let shifter = 12_582_912.0 + offset as f32;
+    let shifted = x * std::f32::consts::LOG2_E + shifter;
+    let k = shifted - shifter;
+    (shifted, (x - k * 0.693_145_75) - k * 1.428_606_8e-6)
+}
+
+/// Factors of r², r³ … in eʳ for |r| ≤ ln 2 / 2.
+const COEFFICIENTS: [f32; 5] = [0.5, 0.166_665_18, 0.041_666_202, 0.008_369_025, 0.001_395_072];
+
+/// eˣ · 2ᵖ. The power of two is applied as two factors, so that results below the normal numbers are rounded once and larger ones than f32 has are
+/// infinite.
+pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
+    // Twice the bias of exponents, so that both halves have it.
+    let (shifted, r) = reduced(x.at_least(-106.0).at_most(91.0), (254 + power) as u32);
+    let value = (r + r * r * r.polynomial(&COEFFICIENTS)) + 1.0;
     // The low bits of the shifter and of its half are 0, so that a shift to the exponent leaves those of k and its half alone.
     let k = shifted.bits().to_i32();
     let half = k >> 1;
-    let factor = |part: Value<'g>, bias: i32| ((part << 23) + part.integer((bias as u32) << 23)).as_real();
-    value * factor(half, 127) * factor(k - half, 127 + power)
+    value * (half << 23).as_real() * ((k - half) << 23).as_real()
+}
+
+/// eˣ for x ≤ 0. There are no overflows, so that one factor is enough: the polynomial has 2⁻¹⁰⁰ in it, and the power of two is as much larger.
+pub fn of_nonpositive(x: Value) -> Value {
+    const SCALE: f32 = f32::from_bits((127 - 100) << 23);
+    let (shifted, r) = reduced(x.at_least(-106.0), 127 + 100);
+    let mut coefficients = [SCALE; 7];
+    coefficients.iter_mut().skip(2).zip(COEFFICIENTS).for_each(|(scaled, plain)| *scaled = plain * SCALE);
+    r.polynomial(&coefficients) * (shifted.bits() << 23).as_real()
 }
 
 /// e^−|x|
 pub fn of_negative_size(x: Value) -> Value {
-    scaled(-x.abs(), 0)
+    of_nonpositive(-x.abs())
 }
 
 pub fn exp() -> Formula {
     Formula::unary(F32, |x| scaled(x, 0))
+}
+
+pub fn exp_of_nonpositive() -> Formula {
+    Formula::unary(F32, of_nonpositive)
 }
 
 /// Near 0, where exponentials cancel, a polynomial.
@@ -54,8 +74,8 @@ pub fn tanh() -> Formula {
         let z = x * x;
         let p = z.polynomial(&[-0.333_332_84, 0.133_314_91, -0.053_743_497, 0.020_650_586, -0.005_717_043_3]);
         let near = x + x * z * p;
-        let e = scaled(x.abs() + x.abs(), 0);
-        let far = (x.number(1.0) - x.number(2.0) / (e + 1.0)).with_sign_bit(x.sign_bit());
+        let e = of_nonpositive(x.abs() * -2.0);
+        let far = (x.number(1.0) - (e + e) / (e + 1.0)).with_sign_bit(x.sign_bit());
         x.abs().lt(x.number(0.625)).select(near, far)
     })
 }

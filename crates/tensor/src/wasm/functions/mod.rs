@@ -70,6 +70,11 @@ pub(super) fn inlined(op: Real) -> Option<Formula> {
     .then(|| elementary(op))
 }
 
+/// The exponential of a number that is at most 0.
+pub(super) fn exponential_of_nonpositive() -> Formula {
+    exponentials::exp_of_nonpositive()
+}
+
 /// The formula of an op without an instruction.
 fn elementary(op: Real) -> Formula {
     match op {

@@ -4,21 +4,27 @@ use residua_ir::graph::{Op as Real, evaluate};
 
 use crate::dtype::DType;
 use crate::kernel::{Body, Buffer, Elements, Extent, Kernel, Store};
-use crate::scalar::{Graph, Node, Op, Type};
+use crate::scalar::{Graph, Id, Node, Op, Type};
 use crate::wasm::tests::machine::{reals, run, to_reals};
 
 /// The values of an op at points.
 fn values(op: Real, points: &[Vec<f32>]) -> Vec<f32> {
+    values_by(op.name(), points, op.arity(), |graph, loads| {
+        let operands = [loads[0], *loads.get(1).unwrap_or(&loads[0]), loads[0]];
+        graph.intern(Node::Apply(Op::Real(op), operands), Type::F32)
+    })
+}
+
+/// The values of a node, which a closure makes of the numbers of a point.
+fn values_by(name: &str, points: &[Vec<f32>], arity: usize, node: impl FnOnce(&mut Graph, &[Id]) -> Id) -> Vec<f32> {
     let mut graph = Graph::default();
     let index = graph.intern(Node::Coordinate(0), Type::U32);
-    let arity = op.arity();
     let loads: Vec<_> = (0..arity as u32).map(|buffer| graph.intern(Node::Load { buffer, index }, Type::F32)).collect();
-    let operands = [loads[0], *loads.get(1).unwrap_or(&loads[0]), loads[0]];
-    let value = graph.intern(Node::Apply(Op::Real(op), operands), Type::F32);
+    let value = node(&mut graph, &loads);
     let mut buffers = vec![Buffer { dtype: DType::F32, written: false }; arity];
     buffers.push(Buffer { dtype: DType::F32, written: true });
     let kernel = Kernel {
-        name: op.name().into(),
+        name: name.into(),
         buffers,
         sizes: Vec::new(),
         graph,
@@ -155,4 +161,22 @@ fn elementary_functions_are_near_those_in_f64() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_exponential_of_what_is_not_positive_is_near_that_in_f64() {
+    // To where results are 0, so that those below the normal numbers are among them.
+    let mut points = points(Real::Exp, 20_000);
+    points.extend((0..20_000).map(|number| vec![number as f32 * -0.006]));
+    let found = values_by("exponential", &points, 1, |graph, loads| {
+        let size = graph.real(Real::Abs, loads);
+        let opposite = graph.real(Real::Neg, &[size]);
+        graph.real(Real::Exp, &[opposite])
+    });
+    let worst =
+        points.iter().zip(found).map(|(point, found)| (distance(found, (-f64::from(point[0]).abs()).exp()), point[0]));
+    let worst = worst.fold((0.0, 0.0), |worst, next| if next.0 > worst.0 { next } else { worst });
+    println!("{:.3} at {}", worst.0, worst.1);
+    // The bound of other exponentials.
+    assert!(worst.0 <= 2.0, "{worst:?}");
 }

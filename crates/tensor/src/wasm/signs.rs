@@ -1,0 +1,80 @@
+//! What is known of the sign of a value, from the operations that it is made of.
+
+use residua_ir::graph::Op as Real;
+
+use super::values::Values;
+use crate::kernel::{Body, Combine, Fold};
+use crate::scalar::{Id, Node, Op, Type};
+
+/// The sign of a value that may also be NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// It is at least 0.
+    NotNegative,
+    /// It is at most 0.
+    NotPositive,
+    /// It may be either.
+    Unknown,
+}
+
+impl Sign {
+    fn negated(self) -> Sign {
+        match self {
+            Sign::NotNegative => Sign::NotPositive,
+            Sign::NotPositive => Sign::NotNegative,
+            Sign::Unknown => Sign::Unknown,
+        }
+    }
+
+    fn times(self, other: Sign) -> Sign {
+        match other {
+            Sign::NotNegative => self,
+            Sign::NotPositive => self.negated(),
+            Sign::Unknown => Sign::Unknown,
+        }
+    }
+}
+
+/// How many operations are looked at, one below the other.
+const DEPTH: u32 = 6;
+
+impl Values<'_, '_> {
+    /// The sign of a real at each point.
+    pub fn sign(&self, id: Id) -> Sign {
+        self.sign_within(id, DEPTH)
+    }
+
+    fn sign_within(&self, id: Id, depth: u32) -> Sign {
+        let Some(depth) = depth.checked_sub(1) else { return Sign::Unknown };
+        let of = |operand: Id| self.sign_within(operand, depth);
+        match self.graph.node(id) {
+            Node::Literal(Type::F32, bits) if f32::from_bits(bits) >= 0.0 => Sign::NotNegative,
+            Node::Literal(Type::F32, bits) if f32::from_bits(bits) <= 0.0 => Sign::NotPositive,
+            Node::Apply(Op::Real(op), [a, b, _]) => match op {
+                Real::Abs | Real::Exp | Real::Sqrt | Real::Norm | Real::Sigmoid | Real::Cosh => Sign::NotNegative,
+                Real::Neg => of(a).negated(),
+                Real::Mul if a == b => Sign::NotNegative,
+                Real::Mul | Real::Div => of(a).times(of(b)),
+                Real::Add if of(a) == of(b) => of(a),
+                Real::Sub if self.largest_of(b) == Some(a) => Sign::NotPositive,
+                _ => Sign::Unknown,
+            },
+            _ => Sign::Unknown,
+        }
+    }
+
+    /// The reduction of whose results a node is the only one, if no part of it is left to another kernel.
+    fn whole_fold(&self, id: Id) -> Option<&Fold> {
+        match (self.graph.node(id), &self.kernel.body) {
+            (Node::Folded { fold, .. }, Body::Rows(rows)) => {
+                rows.folds.get(fold as usize).filter(|fold| !fold.merges_states && !fold.keeps_state)
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of whose row a node is the largest.
+    fn largest_of(&self, id: Id) -> Option<Id> {
+        self.whole_fold(id).filter(|fold| matches!(fold.combine, Combine::Max)).map(|fold| fold.operands[0])
+    }
+}
