@@ -8,16 +8,20 @@ use residua_base::error::{Error, Result};
 use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
+use super::code::Local;
 use super::count::Count;
 use super::module::Shared;
 use super::partial::Partial;
 use super::pointer::Distance;
-use super::schedule::{copies_of, lanes_are_rows};
+use super::schedule::{MANY, copies_of, lanes_are_rows};
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
 use crate::dtype::DType;
 use crate::kernel::{Combine, Fold, Kernel, Rows, Store};
 use crate::scalar::{Graph, Id, Node, Op, Type};
+
+/// How many terms of a softmax's sum are added in f32 before they are added in f64: a rounding of at most half a unit of the sum.
+const JOINED: usize = 2;
 
 /// A kernel of rows.
 pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
@@ -43,7 +47,9 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
         copies = 1;
     }
     if let Some(number) = rows.row.last().and_then(|extent| kernel.known(*extent)).filter(|_| !is_across) {
-        while copies > 1 && number < 8 * copies {
+        // A short body runs twice at least.
+        let least = if copies == MANY { 4 } else { 8 };
+        while copies > 1 && number < least * copies {
             copies /= 2;
         }
     }
@@ -171,13 +177,22 @@ impl<'k> Row<'k> {
         let is_operand =
             |store: &Store| self.rows.folds[folds.clone()].iter().any(|fold| fold.operands.contains(&store.value));
         let kept = kept.filter(is_operand);
+        let is_joined: Vec<bool> =
+            folds.clone().map(|fold| !self.is_across && values.is_sum_of_softmax(fold)).collect();
         let partials: Vec<Vec<Partial>> = folds
             .clone()
-            .map(|fold| {
+            .zip(&is_joined)
+            .map(|(fold, is_joined)| {
                 let fold = &self.rows.folds[fold];
                 let ty = fold.operands.first().map_or(Type::F32, |operand| graph.ty(*operand));
                 let accumulation = Accumulation { fold, ty };
-                (0..self.copies).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).collect()
+                let parts = match (is_joined, self.is_across, self.copies) {
+                    (true, _, _) => 1,
+                    // Merging more takes longer than they save.
+                    (_, false, MANY) => 2,
+                    (_, _, copies) => copies,
+                };
+                (0..parts).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).collect()
             })
             .collect();
         self.points(values, first, counts, &mut |values, copies| {
@@ -186,13 +201,23 @@ impl<'k> Row<'k> {
                 Points::Some(count) if !self.is_across => Some(mask_of_points(&mut values.code, block, count)),
                 Points::Four | Points::Some(_) => None,
             };
+            // Of a joined reduction, the operands that wait for others.
+            let mut waiting: Vec<Vec<Local>> = vec![Vec::new(); partials.len()];
             values.for_copies(copies, |values| {
                 values.prepare(self.rows.folds[folds.clone()].iter().flat_map(|fold| fold.operands.iter().copied()));
-                for partial in &partials {
-                    let partial = &partial[values.copy as usize];
-                    let operands: Vec<_> =
+                for ((partials, is_joined), waiting) in partials.iter().zip(&is_joined).zip(&mut waiting) {
+                    let partial = &partials[values.copy as usize % partials.len()];
+                    let mut operands: Vec<_> =
                         partial.accumulation.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
                     let block = values.code.innermost();
+                    if *is_joined {
+                        waiting.append(&mut operands);
+                        if values.copy + 1 < values.copies && waiting.len() < JOINED {
+                            continue;
+                        }
+                        let total = waiting.drain(..).reduce(|a, b| values.code.two(block, wasm::F32X4_ADD, a, b));
+                        operands.extend(total);
+                    }
                     partial.add(&mut values.code, block, &operands, mask);
                 }
                 values.store_all(kept.as_slice());

@@ -1,8 +1,10 @@
 //! The choices that a kernel's code is made by: what lanes are, and how many vectors a loop takes at a time.
 
+use residua_ir::graph::Op as Real;
+
 use super::values::Values;
 use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Access, Id, LoadAt};
+use crate::scalar::{Access, Id, LoadAt, Node, Op};
 
 /// Whether four rows, and not four points of one, stand side by side in memory.
 pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
@@ -29,19 +31,32 @@ pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], 
     score(across) > score(along)
 }
 
+/// Vectors that a loop takes at a time at most: as many exponentials as are faster together. Longer formulas have too many values for that.
+pub(super) const MANY: u32 = 8;
+
 /// How many vectors a loop takes at a time: several where the loop's own instructions would otherwise be a good part of all, and where there are
 /// elementary functions.
 pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
+    /// Operations of a body of which four would be too much code.
+    const LONG: u32 = 200;
     if !loads_are_plain(values, roots, axis) {
         return 1;
     }
-    /// Beyond, a body is long enough, and four of them would be much code.
-    const LONG: u32 = 200;
-    let has_formulas = values.graph.needed(roots.iter().copied()).into_iter().any(|id| values.formula_of(id).is_some());
-    match values.weight(roots, axis) {
-        0..8 => 4,
-        0..LONG if has_formulas => 4,
-        8..24 => 2,
+    let formulas: Vec<Real> = values
+        .graph
+        .needed(roots.iter().copied())
+        .into_iter()
+        .filter_map(|id| match values.graph.node(id) {
+            Node::Apply(Op::Real(op), _) if values.formula_of(id).is_some() => Some(op),
+            _ => None,
+        })
+        .collect();
+    let are_short = formulas.iter().all(|op| matches!(op, Real::Exp | Real::Sigmoid));
+    match (values.weight(roots, axis), formulas.len()) {
+        (0..8, _) => 4,
+        (0..48, 1) if are_short => MANY,
+        (0..LONG, 1..) => 4,
+        (8..24, _) => 2,
         _ => 1,
     }
 }

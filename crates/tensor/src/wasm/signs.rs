@@ -77,4 +77,18 @@ impl Values<'_, '_> {
     fn largest_of(&self, id: Id) -> Option<Id> {
         self.whole_fold(id).filter(|fold| matches!(fold.combine, Combine::Max)).map(|fold| fold.operands[0])
     }
+
+    /// Whether a reduction is a sum of e^(x − largest x) over a row: from 1 to the number of points, or NaN.
+    pub fn is_sum_of_softmax(&self, fold: usize) -> bool {
+        let Body::Rows(rows) = &self.kernel.body else { return false };
+        let sum = &rows.folds[fold];
+        if sum.merges_states || !matches!(sum.combine, Combine::Sum) {
+            return false;
+        }
+        let Node::Apply(Op::Real(Real::Exp), [x, ..]) = self.graph.node(sum.operands[0]) else { return false };
+        match self.graph.node(x) {
+            Node::Apply(Op::Real(Real::Sub), [x, largest, _]) => self.largest_of(largest) == Some(x),
+            _ => false,
+        }
+    }
 }

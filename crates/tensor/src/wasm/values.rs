@@ -25,6 +25,8 @@ pub(super) enum Form {
     First,
     /// The same at the start of the innermost loop.
     Start,
+    /// The reciprocals of the values of four points.
+    Reciprocal,
 }
 
 /// A loop over an axis.
@@ -311,12 +313,28 @@ impl<'k, 'm> Values<'k, 'm> {
                 _ => self.code.two(block, wasm::F32X4_MUL, square, a),
             };
         }
+        // Such a sum is neither so small nor so large that its reciprocal would lose digits.
+        if op == Op::Real(Real::Div)
+            && let Node::Folded { fold, result: 0 } = self.graph.node(operands[1])
+            && self.is_sum_of_softmax(fold as usize)
+        {
+            let value = self.lanes(operands[0]);
+            let reciprocal = self.reciprocal(operands[1]);
+            return self.code.two(block, wasm::F32X4_MUL, value, reciprocal);
+        }
         let mut locals = [Local(0); 3];
         for (local, operand) in locals.iter_mut().zip(&operands[..op.arity()]) {
             *local = self.lanes(*operand);
         }
         let types = operands.map(|operand| self.graph.ty(operand));
         self.code.operation(block, op, types, locals)
+    }
+
+    /// 1 / x, computed once for all points that divide by x.
+    fn reciprocal(&mut self, id: Id) -> Local {
+        let divisor = self.lanes(id);
+        let one = self.code.word(1f32.to_bits());
+        self.once(id, Form::Reciprocal, |values, block| values.code.two(block, wasm::F32X4_DIV, one, divisor))
     }
 
     /// The local of a coordinate of an open loop.

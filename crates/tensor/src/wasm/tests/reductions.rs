@@ -108,6 +108,30 @@ fn a_softmax_along_each_axis_is_that_of_the_interpreter() {
 }
 
 #[test]
+fn a_softmax_passes_what_is_no_number_and_forgets_what_is_far_below() {
+    // 40 points are a body of eight vectors and two single ones.
+    let row = |special: &[(usize, f32)]| {
+        let mut row: Vec<f32> = (0..40).map(|place| (place % 7) as f32 - 3.0).collect();
+        special.iter().for_each(|(place, value)| row[*place] = *value);
+        row
+    };
+    let rows = [
+        row(&[]),
+        row(&[(5, -1e9), (39, -1e9), (0, f32::NEG_INFINITY)]),
+        row(&[(17, f32::NAN)]),
+        row(&[(38, f32::INFINITY)]),
+        vec![f32::NEG_INFINITY; 40],
+        // Quotients below the normal numbers.
+        row(&[(3, 90.0)]),
+        row(&[(3, 100.0)]),
+    ];
+    let kernel = softmax([rows.len() as i64, 40], 1, DType::F32);
+    let buffers = [super::machine::reals(&rows.concat()), vec![0; 4 * 40 * rows.len()]];
+    // Roundings of an exponential, a sum, a reciprocal and a product; a unit of the smallest numbers.
+    check(&kernel, &buffers, &[], 5e-7, 3e-45, "softmax of special rows");
+}
+
+#[test]
 fn users_rules_keep_their_order() {
     let mut random = Random(7);
     for shape in SIZES {
