@@ -1,5 +1,7 @@
 //! What the kernels of all groups are built with: coordinates of an iteration space, values to be written, buffers, names.
 
+use residua_base::error::Result;
+
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
 use crate::kernel::{Body, Buffer, Extent, Kernel, Store};
@@ -84,6 +86,23 @@ pub fn writes(
         let value = as_type(lowering, value, Type::of(dtype));
         writes.push(Write { memory, dtype, index, value });
     }
+}
+
+/// Computes tensors at a point and writes them: `long` are the coordinates of the axes of their common shape that are longer than 1.
+pub fn computed(
+    lowering: &mut Lowering,
+    ids: &[TensorId],
+    long: &[Id],
+    destinations: Destinations,
+    all: &mut Vec<Write>,
+) -> Result<()> {
+    for id in ids {
+        let at = aligned(lowering, &lowering.expr.tensor(*id).shape, long);
+        let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
+        lowering.set(*id, Index::Coordinates(at.clone()), value);
+        writes(lowering, *id, &at, value, destinations, all);
+    }
+    Ok(())
 }
 
 /// A bool as a word where the memory has words.

@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 
 use super::build::{
-    Buffers, Built, Destinations, aligned, coordinates, extent, extents, long_axes, name, roots_of, writes,
+    Buffers, Built, Destinations, computed, coordinates, extent, extents, long_axes, name, roots_of, writes,
 };
 use crate::expr::{Expr, TensorId};
 use crate::kernel::{Body, Extent, Product, Tile};
@@ -51,18 +51,12 @@ pub fn product(
     lowering.set(product, Index::Coordinates(place.clone()), folded);
     let mut all = Vec::new();
     writes(&mut lowering, product, &place, folded, destinations, &mut all);
-    let zero = lowering.graph.u32(0);
     let shape = &tensor.shape;
-    let long: Vec<Id> = (0..rank).filter(|axis| !shape[*axis].is(1)).map(|axis| place[axis]).collect();
-    for id in elements {
-        let at = aligned(&mut lowering, &expr.tensor(*id).shape, &long);
-        // The product is asked for at 0 where an axis has extent 1: these are the same point.
-        let ones: Vec<Id> = (0..rank).map(|axis| if shape[axis].is(1) { zero } else { place[axis] }).collect();
-        lowering.set(product, Index::Coordinates(ones), folded);
-        let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowering.set(*id, Index::Coordinates(at.clone()), value);
-        writes(&mut lowering, *id, &at, value, destinations, &mut all);
-    }
+    // What follows asks for the product at 0 where an axis has extent 1: these are the same point.
+    let zero = lowering.graph.u32(0);
+    let ones = place.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).collect();
+    lowering.set(product, Index::Coordinates(ones), folded);
+    computed(&mut lowering, elements, &long_axes(shape, &place), destinations, &mut all)?;
     let mut roots = vec![left, right];
     roots.extend(roots_of(&all));
     let (rows, columns) = (shape[rank - 2].clone(), shape[rank - 1].clone());

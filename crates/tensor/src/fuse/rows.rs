@@ -5,7 +5,7 @@ use std::rc::Rc;
 use residua_base::error::{Error, Result};
 
 use super::build::{
-    Buffers, Built, Destinations, Write, aligned, as_type, coordinates, extents, long_axes, name, roots_of, writes,
+    Buffers, Built, Destinations, Write, as_type, computed, coordinates, extents, long_axes, name, roots_of, writes,
 };
 use super::group::RowGroup;
 use super::states::{Blocks, load_state, state_index, state_write};
@@ -92,128 +92,137 @@ pub fn lowered<'a>(
     part: Option<Part>,
 ) -> Result<Lowered<'a>> {
     let mut lowering = Lowering::of(expr, stored);
-    let (outer_shape, row_shape) = (group.outer(), group.row());
-    let blocks = match part {
-        Some(Part::Blocks(blocks, _) | Part::Merge(blocks, _)) => Some(blocks),
-        None => None,
-    };
-    // Blocks are the outermost axis, so that neighbouring rows stay neighbours.
+    let (points, groups) = Points::of(&mut lowering, group, part);
+    let (folds, elements, results) = (Vec::new(), Vec::new(), Vec::new());
+    let mut lowered = Lowered { lowering, groups, folds, valid: points.valid, elements, results };
+    let all = points.all(group)?;
     let is_of_blocks = matches!(part, Some(Part::Blocks(..)));
-    let shift = u32::from(is_of_blocks);
-    let (outer, mut outer_extents) = coordinates(&mut lowering, &outer_shape, shift);
-    let first = shift + outer_extents.len() as u32;
-    let (mut row, mut row_extents) = coordinates(&mut lowering, &row_shape, first);
-    let mut valid = None;
-    let mut block = None;
-    if let (Some(Part::Blocks(..)), Some(Blocks { count, length })) = (part, blocks) {
-        let (own, within) = (lowering.graph.coordinate(0), lowering.graph.coordinate(first));
-        let length_size = Size::constant(length.into());
-        let factor = lowering.size(&length_size);
-        let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
-        let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
-        let whole = Size::product(&row_shape);
-        if !whole.is(i64::from(count) * i64::from(length)) {
-            let end = lowering.size(&whole);
-            valid = Some(lowering.graph.apply(Scalar::Lt, &[place, end]));
-        }
-        row = lowering.coordinates_of(place, &row_shape);
-        outer_extents.insert(0, Size::constant(count.into()));
-        row_extents = vec![length_size];
-        block = Some(own);
-    }
-    if let Some(Part::Merge(Blocks { count, .. }, _)) = part {
-        row_extents = vec![Size::constant(count.into())];
-        block = Some(lowering.graph.coordinate(first));
-    }
-    let mut all = Vec::with_capacity(group.shape.len());
-    let (mut outer_axes, mut row_axes) = (outer.iter(), row.iter());
-    for axis in 0..group.shape.len() as u32 {
-        let next = if group.axes.contains(&axis) { row_axes.next() } else { outer_axes.next() };
-        all.push(*next.ok_or_else(|| Error::internal("an axis without a coordinate"))?);
-    }
-    let mut lowered = Lowered {
-        lowering,
-        groups: [outer_extents, row_extents],
-        folds: Vec::new(),
-        valid,
-        elements: Vec::new(),
-        results: Vec::new(),
-    };
     let mut scratch = match part {
         Some(Part::Blocks(_, first) | Part::Merge(_, first)) => first,
         None => 0,
     };
-    let mut known: Vec<(TensorId, u32)> = Vec::new();
+    let mut known: Vec<TensorId> = Vec::new();
     for id in &group.folds {
-        let tensor = expr.tensor(*id);
         // Numbers of one state are results of one reduction.
-        let same = known.iter().find(|(other, _)| is_same_rule(expr, *other, *id)).map(|(_, fold)| *fold);
-        let (fold, combine) = match same {
-            Some(fold) => (fold, None),
-            None => (known.len() as u32, Some(combine_of(expr, *id)?)),
-        };
-        if let Some(combine) = combine {
-            let operand_dtype = expr.tensor(tensor.operands[0]).dtype;
-            let types = combine.state_types(Type::of(operand_dtype));
-            let operands = match (part, block) {
-                (Some(Part::Merge(..)), Some(block)) => {
-                    let at = state_index(&mut lowered.lowering, block, &outer, &outer_shape);
-                    let loads = types
-                        .iter()
-                        .zip(scratch..)
-                        .map(|(ty, number)| load_state(&mut lowered.lowering, number, at, *ty));
-                    loads.collect()
-                }
-                _ => operands_of(&mut lowered.lowering, group, *id, &all, &row, &row_shape)?,
-            };
-            let keeps_state = matches!(part, Some(Part::Blocks(..)));
-            let merges_states = matches!(part, Some(Part::Merge(..)));
-            lowered.folds.push(Fold { combine, operands, merges_states, keeps_state });
-            if let (Some(Part::Blocks(..)), Some(block)) = (part, block) {
-                let index = state_index(&mut lowered.lowering, block, &outer, &outer_shape);
-                for ((result, ty), number) in (0..).zip(&types).zip(scratch..) {
-                    lowered.results.push(state_write(&mut lowered.lowering, [fold, result], number, index, *ty));
-                }
+        let fold = match known.iter().position(|other| is_same_rule(expr, *other, *id)) {
+            Some(fold) => fold as u32,
+            None => {
+                known.push(*id);
+                lowered.fold(group, *id, &points, &all, part, &mut scratch)?
             }
-            scratch += types.len() as u32;
-            known.push((*id, fold));
-        }
+        };
         if is_of_blocks {
             continue;
         }
         let value = result_of(&mut lowered.lowering, *id, fold);
-        lowered.lowering.set(*id, Index::Coordinates(outer.clone()), value);
-        writes(&mut lowered.lowering, *id, &outer, value, destinations, &mut lowered.results);
+        lowered.lowering.set(*id, Index::Coordinates(points.outer.clone()), value);
+        writes(&mut lowered.lowering, *id, &points.outer, value, destinations, &mut lowered.results);
     }
     if is_of_blocks {
         return Ok(lowered);
     }
-    let long = long_axes(&outer_shape, &outer);
-    for id in &group.results {
-        let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
-        let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowered.lowering.set(*id, Index::Coordinates(at.clone()), value);
-        writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.results);
-    }
-    let long = long_axes(&group.shape, &all);
-    for id in &group.elements {
-        let at = aligned(&mut lowered.lowering, &expr.tensor(*id).shape, &long);
-        let value = lowered.lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowered.lowering.set(*id, Index::Coordinates(at.clone()), value);
-        writes(&mut lowered.lowering, *id, &at, value, destinations, &mut lowered.elements);
-    }
+    let Lowered { lowering, results, elements, .. } = &mut lowered;
+    computed(lowering, &group.results, &long_axes(&group.outer(), &points.outer), destinations, results)?;
+    computed(lowering, &group.elements, &long_axes(&group.shape, &all), destinations, elements)?;
     Ok(lowered)
 }
 
+/// The points of a kernel of rows.
+struct Points {
+    /// Coordinates of the axes that stay.
+    outer: Vec<Id>,
+    /// Coordinates of the axes that are reduced; of no meaning where states are merged.
+    row: Vec<Id>,
+    /// The block, of rows in blocks.
+    block: Option<Id>,
+    /// Where points are within the row.
+    valid: Option<Id>,
+}
+
+impl Points {
+    /// Those of a part of a group, with the extents of the outer axes and of the row's. Blocks are the outermost axis, so that neighbouring rows
+    /// stay neighbours; to merge them they are the row.
+    fn of(lowering: &mut Lowering, group: &RowGroup, part: Option<Part>) -> (Points, [Vec<Size>; 2]) {
+        let row_shape = group.row();
+        let shift = u32::from(matches!(part, Some(Part::Blocks(..))));
+        let (outer, mut outer_extents) = coordinates(lowering, &group.outer(), shift);
+        let first = shift + outer_extents.len() as u32;
+        let (row, row_extents) = coordinates(lowering, &row_shape, first);
+        match part {
+            None => (Points { outer, row, block: None, valid: None }, [outer_extents, row_extents]),
+            Some(Part::Blocks(Blocks { count, length }, _)) => {
+                let (own, within) = (lowering.graph.coordinate(0), lowering.graph.coordinate(first));
+                let length_size = Size::constant(length.into());
+                let factor = lowering.size(&length_size);
+                let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
+                let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
+                let whole = Size::product(&row_shape);
+                let is_whole = whole.is(i64::from(count) * i64::from(length));
+                let valid = (!is_whole).then(|| {
+                    let end = lowering.size(&whole);
+                    lowering.graph.apply(Scalar::Lt, &[place, end])
+                });
+                let row = lowering.coordinates_of(place, &row_shape);
+                outer_extents.insert(0, Size::constant(count.into()));
+                (Points { outer, row, block: Some(own), valid }, [outer_extents, vec![length_size]])
+            }
+            Some(Part::Merge(Blocks { count, .. }, _)) => {
+                let block = Some(lowering.graph.coordinate(first));
+                (Points { outer, row, block, valid: None }, [outer_extents, vec![Size::constant(count.into())]])
+            }
+        }
+    }
+
+    /// Coordinates of all axes, in their order.
+    fn all(&self, group: &RowGroup) -> Result<Vec<Id>> {
+        let (mut outer, mut row) = (self.outer.iter(), self.row.iter());
+        let next = |axis: u32| if group.axes.contains(&axis) { row.next() } else { outer.next() };
+        let all: Option<Vec<Id>> = (0..group.shape.len() as u32).map(next).map(|id| id.copied()).collect();
+        all.ok_or_else(|| Error::internal("an axis without a coordinate"))
+    }
+}
+
+impl Lowered<'_> {
+    /// Adds the reduction of a tensor, with its state in scratch memory from a number on where a part writes or merges states. Gives its position.
+    fn fold(
+        &mut self,
+        group: &RowGroup,
+        id: TensorId,
+        points: &Points,
+        all: &[Id],
+        part: Option<Part>,
+        scratch: &mut u32,
+    ) -> Result<u32> {
+        let lowering = &mut self.lowering;
+        let expr = lowering.expr;
+        let combine = combine_of(expr, id)?;
+        let types = combine.state_types(Type::of(expr.tensor(expr.tensor(id).operands[0]).dtype));
+        let state = |lowering: &mut Lowering, block: Id| state_index(lowering, block, &points.outer, &group.outer());
+        let (keeps_state, merges_states) =
+            (matches!(part, Some(Part::Blocks(..))), matches!(part, Some(Part::Merge(..))));
+        let operands = match points.block.filter(|_| merges_states) {
+            Some(block) => {
+                let state = state(lowering, block);
+                let numbers = types.iter().zip(*scratch..);
+                numbers.map(|(ty, number)| load_state(lowering, number, state, *ty)).collect()
+            }
+            None => operands_of(lowering, group, id, all, &points.row)?,
+        };
+        let fold = self.folds.len() as u32;
+        if let Some(block) = points.block.filter(|_| keeps_state) {
+            let state = state(lowering, block);
+            for ((result, ty), number) in (0..).zip(&types).zip(*scratch..) {
+                self.results.push(state_write(lowering, [fold, result], number, state, *ty));
+            }
+        }
+        self.folds.push(Fold { combine, operands, merges_states, keeps_state });
+        *scratch += types.len() as u32;
+        Ok(fold)
+    }
+}
+
 /// What each point contributes to a reduction.
-fn operands_of(
-    lowering: &mut Lowering,
-    group: &RowGroup,
-    id: TensorId,
-    all: &[Id],
-    row: &[Id],
-    row_shape: &[Size],
-) -> Result<Vec<Id>> {
+fn operands_of(lowering: &mut Lowering, group: &RowGroup, id: TensorId, all: &[Id], row: &[Id]) -> Result<Vec<Id>> {
     let expr = lowering.expr;
     let tensor = expr.tensor(id);
     debug_assert_eq!(expr.tensor(tensor.operands[0]).shape, group.shape);
@@ -223,7 +232,7 @@ fn operands_of(
     }
     if matches!(tensor.op, Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _)) {
         operands[0] = as_type(lowering, operands[0], Type::U32);
-        operands.push(lowering.linear_of(row, row_shape));
+        operands.push(lowering.linear_of(row, &group.row()));
     }
     Ok(operands)
 }

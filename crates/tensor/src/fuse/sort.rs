@@ -3,7 +3,7 @@
 use residua_base::error::{Error, Result};
 
 use super::build::{
-    Buffers, Built, Destinations, Write, aligned, coordinates, extent, extents, long_axes, name, roots_of, writes,
+    Buffers, Built, Destinations, Write, computed, coordinates, extent, extents, long_axes, name, roots_of, writes,
 };
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId};
@@ -124,13 +124,7 @@ fn rank_writes(
     lowering.set(sort, Index::Coordinates(ones), place);
     let mut all = Vec::new();
     writes(lowering, sort, at, place, destinations, &mut all);
-    let long = long_axes(shape, at);
-    for id in elements {
-        let at = aligned(lowering, &expr.tensor(*id).shape, &long);
-        let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowering.set(*id, Index::Coordinates(at.clone()), value);
-        writes(lowering, *id, &at, value, destinations, &mut all);
-    }
+    computed(lowering, elements, &long_axes(shape, at), destinations, &mut all)?;
     Ok(all)
 }
 
