@@ -20,7 +20,7 @@ mod tile;
 mod vector;
 
 use elements::Element;
-pub use elements::Half;
+pub use elements::{Half, number_of_half};
 pub use integers::integer_product;
 pub use product::{Panels, Product};
 pub use quantised::Quantised;

@@ -1,5 +1,7 @@
 //! Conversion between single and half precision (IEEE 754 binary16), to nearest with ties to even.
 
+pub use residua_tensor_loops::number_of_half;
+
 /// The bits of the half that is nearest to a number; infinite from 65,520 on.
 pub fn bits_of_half(value: f32) -> u16 {
     let bits = value.to_bits();
@@ -16,20 +18,6 @@ pub fn bits_of_half(value: f32) -> u16 {
         (size + 0xfff + ((size >> 13) & 1) - (112 << 23)) >> 13
     };
     sign | half as u16
-}
-
-/// The number that the bits of a half denote.
-pub fn number_of_half(bits: u16) -> f32 {
-    let sign = u32::from(bits & 0x8000) << 16;
-    let size = u32::from(bits & 0x7fff);
-    let single = if size >= 0x7c00 {
-        0x7f80_0000 | ((size & 0x3ff) << 13)
-    } else if size < 0x400 {
-        (size as f32 * 2f32.powi(-24)).to_bits()
-    } else {
-        (size << 13) + (112 << 23)
-    };
-    f32::from_bits(sign | single)
 }
 
 #[cfg(test)]

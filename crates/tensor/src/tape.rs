@@ -340,13 +340,13 @@ impl Reader<'_> {
             19 => Op::MatMul,
             20 => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
             21 => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
-            24 => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
+            22 => Op::Gradient,
             23 => match self.index(33)? {
                 0 => return Err(self.error("counts no bits")),
                 bits => Op::Argsort { bits },
             },
+            24 => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             25 => Op::Attention(self.attention(sizes)?),
-            22 => Op::Gradient,
             27 => match self.index(9)? {
                 4 => Op::Dequantize(QuantBits::Four),
                 8 => Op::Dequantize(QuantBits::Eight),

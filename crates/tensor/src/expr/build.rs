@@ -94,6 +94,15 @@ impl Expr {
         self.add_op(Op::Permute(axes.to_vec()), &[x], self.dtype(x), shape)
     }
 
+    /// What becomes `x` where its axes are permuted so.
+    pub fn permute_back(&mut self, x: TensorId, axes: &[u32]) -> TensorId {
+        let mut back = vec![0; axes.len()];
+        for (place, axis) in (0..).zip(axes) {
+            back[*axis as usize] = place;
+        }
+        self.permute(x, &back)
+    }
+
     /// The last two axes exchanged.
     pub fn transpose(&mut self, x: TensorId) -> TensorId {
         let rank = self.shape(x).len() as u32;

@@ -4,10 +4,10 @@
 //! again costs more than writing and reading it, where a kernel would have too many buffers or become too long, and where no kernel can write
 //! it into another: reductions, scans, products, scatters.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use super::group::{is_packed, points};
-use crate::expr::{Elementwise, Expr, Op, TensorId, has_memory};
+use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, has_memory};
 use crate::size::Size;
 
 /// What kernels run on.
@@ -81,7 +81,7 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
 /// each element is read many times, on the host all but views with fixed strides and blocks along the depth.
 fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    let factors = |tensor: &crate::expr::Tensor| match tensor.op {
+    let factors = |tensor: &Tensor| match tensor.op {
         Op::MatMul => 2,
         Op::Attention(_) => 3,
         _ => 0,
@@ -331,7 +331,7 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_d
 
 /// The iteration space of a kernel that gives a tensor, by a number. That of a reduction is the space of what it reduces, so that a reduction
 /// and what is computed for each element of the same shape count as one kernel.
-fn space_of<'a>(expr: &'a Expr, tensor: &'a crate::expr::Tensor, spaces: &mut Vec<&'a [Size]>) -> u32 {
+fn space_of<'a>(expr: &'a Expr, tensor: &'a Tensor, spaces: &mut Vec<&'a [Size]>) -> u32 {
     let shape: &[Size] = match &tensor.op {
         Op::Reduce(..) | Op::Fold { .. } => &expr.tensor(tensor.operands[0]).shape,
         Op::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
@@ -345,7 +345,7 @@ fn space_of<'a>(expr: &'a Expr, tensor: &'a crate::expr::Tensor, spaces: &mut Ve
 }
 
 /// A use of an operand, from a use of what it is an operand of.
-fn through(expr: &Expr, place: usize, tensor: &crate::expr::Tensor, operand: TensorId, of: Use, counts: &[f64]) -> Use {
+fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Use, counts: &[f64]) -> Use {
     let shape = &expr.tensor(operand).shape;
     let mix = |number: u64| (of.path ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) | 1;
     match &tensor.op {
@@ -414,10 +414,10 @@ fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
 
 /// How many operations a kernel for a tensor holds.
 fn size(expr: &Expr, place: usize, stored: &[bool]) -> usize {
-    let mut seen: FxHashMap<usize, ()> = FxHashMap::default();
+    let mut seen: FxHashSet<usize> = FxHashSet::default();
     let mut pending = vec![place];
     while let Some(place) = pending.pop() {
-        if seen.insert(place, ()).is_none() {
+        if seen.insert(place) {
             let operands = expr.nodes[place].operands.iter().map(|operand| operand.0 as usize);
             pending.extend(operands.filter(|operand| !stored[*operand]));
         }

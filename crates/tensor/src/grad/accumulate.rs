@@ -83,11 +83,7 @@ impl PullBack<'_> {
     /// The inverse of [`PullBack::flattened`].
     pub(super) fn unflattened(&mut self, x: TensorId, line: &Line) -> TensorId {
         let permuted = self.expr().reshape(x, &line.permuted);
-        let mut inverse = vec![0; line.order.len()];
-        for (place, axis) in line.order.iter().enumerate() {
-            inverse[*axis as usize] = place as u32;
-        }
-        self.expr().permute(permuted, &inverse)
+        self.expr().permute_back(permuted, &line.order)
     }
 
     pub(super) fn scan(&mut self, reduction: Reduction, axis: u32, exclusive: bool, reverse: bool) -> Result<Shares> {

@@ -205,11 +205,7 @@ impl PullBack<'_> {
                 self.only(node)
             }
             Op::Permute(axes) => {
-                let mut inverse = vec![0; axes.len()];
-                for (place, axis) in axes.iter().enumerate() {
-                    inverse[*axis as usize] = place as u32;
-                }
-                let node = self.expr().permute(adjoint, &inverse);
+                let node = self.expr().permute_back(adjoint, &axes);
                 self.only(node)
             }
             Op::Slice { starts, steps } => self.slice(&starts, &steps),

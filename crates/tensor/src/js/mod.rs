@@ -170,11 +170,11 @@ impl CompiledPlan {
     }
 }
 
-/// A matrix product on the CPU.
+/// A kernel of the CPU that `hostModule` leaves out: a matrix product or a sort.
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,
-    /// Its number, of all products so far.
+    /// Its number, of all of them so far, by which products know the panels that they share.
     number: u32,
 }
 

@@ -73,10 +73,6 @@ pub fn by_sort(
     // The axis goes first.
     let rank = shape.len() as u32;
     let order: Vec<u32> = std::iter::once(axis).chain((0..rank).filter(|other| *other != axis)).collect();
-    let mut back = vec![0; rank as usize];
-    for (place, from) in (0..).zip(&order) {
-        back[*from as usize] = place;
-    }
     let first = |expr: &mut Expr, x: TensorId| {
         let moved = expr.permute(x, &order);
         let shape = expr.shape(moved).to_vec();
@@ -87,7 +83,7 @@ pub fn by_sort(
     let (base, source) = (first(expr, base), first(expr, source));
     let result = put(expr, base, keys, source, how, on);
     let result = expr.reshape(result, &moved);
-    expr.permute(result, &back)
+    expr.permute_back(result, &order)
 }
 
 /// The place that each index means, and the extent for one that is out of range; both u32.
