@@ -16,6 +16,7 @@
 //! | `points` | coordinates of a point from its number |
 //! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |
+//! | `held` | points that a thread holds in registers |
 //! | `elements`, `rows`, `scan`, `product`, `attention`, `sort`, `digits` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
@@ -34,6 +35,7 @@ mod code;
 mod combine;
 mod digits;
 mod elements;
+mod held;
 mod layout;
 mod module;
 mod operation;

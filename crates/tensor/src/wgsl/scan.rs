@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::combine::States;
+use super::held::Held;
 use super::module::Module;
 use super::operation::Text;
 use super::points::{self, Axes, goes_by_four, neighbours};
-use super::rows::Held;
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::kernel::Scan;
@@ -233,8 +233,7 @@ impl ScanWriter<'_, '_, '_> {
             let order = self.code.bind(&format!("y * share + {position}u"));
             let exists = (!is_exact).then(|| self.code.bind(&format!("{order} < chunks")));
             self.locate(order);
-            let coordinates = self.code.coordinates().to_vec();
-            self.held.push(Held { values: FxHashMap::default(), coordinates, exists });
+            self.held.push(Held::here(&mut self.code, &[], exists));
         }
     }
 
@@ -248,23 +247,20 @@ impl ScanWriter<'_, '_, '_> {
     fn each_point(&mut self, mut write: impl FnMut(&mut Self)) {
         let roots: Vec<Id> = self.scan.fold.operands.iter().copied().chain(self.scan.valid).collect();
         for position in 0..self.held.len() {
-            let held = std::mem::take(&mut self.held[position]);
-            self.code.set_coordinates(&held.coordinates);
-            self.code.push_values(held.values);
+            let exists = std::mem::take(&mut self.held[position]).enter(&mut self.code);
             self.code.require(&roots);
-            if let Some(exists) = &held.exists {
+            if let Some(exists) = &exists {
                 self.code.open(&format!("if {exists}"));
             } else {
                 self.code.push_values(FxHashMap::default());
             }
             write(self);
-            if held.exists.is_some() {
+            if exists.is_some() {
                 self.code.close();
             } else {
                 self.code.pop_values();
             }
-            let values = self.code.pop_values();
-            self.held[position] = Held { values, ..held };
+            self.held[position] = Held::leave(&mut self.code, exists);
         }
         if !self.held.is_empty() {
             return;
@@ -288,14 +284,10 @@ impl ScanWriter<'_, '_, '_> {
                     _ => self.code.bind(&format!("{step} + {position}u")),
                 };
                 self.locate(order);
-                let coordinates = self.code.coordinates().to_vec();
-                self.code.push_values(FxHashMap::default());
-                self.code.require(&roots);
-                points.push((coordinates, self.code.pop_values()));
+                points.push(Held::here(&mut self.code, &roots, None));
             }
-            for (coordinates, values) in points {
-                self.code.set_coordinates(&coordinates);
-                self.code.push_values(values);
+            for held in points {
+                held.enter(&mut self.code);
                 write(self);
                 self.code.pop_values();
             }

@@ -4,10 +4,10 @@
 //! After them come the elements, a pass of their own, and the results of the row.
 
 use residua_base::error::Result;
-use rustc_hash::FxHashMap;
 
 use super::code::Code;
 use super::combine::States;
+use super::held::Held;
 use super::module::{Module, bit};
 use super::operation::Text;
 use super::points::{self, Axes};
@@ -93,17 +93,6 @@ fn stages(module: &Module, rows: &Rows) -> Vec<Vec<usize>> {
     (0..count).map(|stage| (0..stage_of.len()).filter(|fold| stage_of[*fold] == stage).collect()).collect()
 }
 
-/// What a thread holds of one point, or of four: the values that are written, and the coordinates.
-#[derive(Default)]
-pub struct Held {
-    /// What is written.
-    pub values: FxHashMap<(Id, bool), Text>,
-    /// The coordinates.
-    pub coordinates: Vec<String>,
-    /// The name of a bool: whether there is such a point. None: there is.
-    pub exists: Option<String>,
-}
-
 struct RowsWriter<'w, 'm, 'a> {
     rows: &'w Rows,
     states: &'w [States],
@@ -175,8 +164,7 @@ impl RowsWriter<'_, '_, '_> {
             // All but the last are there for every thread.
             let exists = (position + 1 == held && !is_exact).then(|| self.code.bind(&format!("{chunk} < chunks")));
             self.row.locate(&chunk, &mut self.code);
-            let coordinates = self.code.coordinates().to_vec();
-            self.held.push(Held { values: FxHashMap::default(), coordinates, exists });
+            self.held.push(Held::here(&mut self.code, &[], exists));
         }
     }
 
@@ -184,19 +172,16 @@ impl RowsWriter<'_, '_, '_> {
     /// there is such a point.
     fn each_point(&mut self, roots: &[Id], mut write: impl FnMut(&mut Self)) {
         for position in 0..self.held.len() {
-            let held = std::mem::take(&mut self.held[position]);
-            self.code.set_coordinates(&held.coordinates);
-            self.code.push_values(held.values);
+            let exists = std::mem::take(&mut self.held[position]).enter(&mut self.code);
             self.code.require(roots);
-            if let Some(exists) = &held.exists {
+            if let Some(exists) = &exists {
                 self.code.open(&format!("if {exists}"));
             }
             write(self);
-            if held.exists.is_some() {
+            if exists.is_some() {
                 self.code.close();
             }
-            let values = self.code.pop_values();
-            self.held[position] = Held { values, ..held };
+            self.held[position] = Held::leave(&mut self.code, exists);
         }
         if !self.held.is_empty() {
             return;
@@ -225,14 +210,10 @@ impl RowsWriter<'_, '_, '_> {
                     _ => self.code.bind(&format!("{chunk} + {}u", step * position)),
                 };
                 self.row.locate(&place, &mut self.code);
-                let coordinates = self.code.coordinates().to_vec();
-                self.code.push_values(FxHashMap::default());
-                self.code.require(roots);
-                points.push((coordinates, self.code.pop_values()));
+                points.push(Held::here(&mut self.code, roots, None));
             }
-            for (coordinates, values) in points {
-                self.code.set_coordinates(&coordinates);
-                self.code.push_values(values);
+            for held in points {
+                held.enter(&mut self.code);
                 write(self);
                 self.code.pop_values();
             }
