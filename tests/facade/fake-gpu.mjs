@@ -7,6 +7,7 @@ Object.assign(globalThis, {
   GPUBufferUsage: { MAP_READ: 1, MAP_WRITE: 2, COPY_SRC: 4, COPY_DST: 8, INDEX: 16, VERTEX: 32, UNIFORM: 64, STORAGE: 128, INDIRECT: 256, QUERY_RESOLVE: 512 },
   GPUShaderStage: { VERTEX: 1, FRAGMENT: 2, COMPUTE: 4 },
   GPUMapMode: { READ: 1, WRITE: 2 },
+  GPUTextureUsage: { COPY_SRC: 1, COPY_DST: 2, TEXTURE_BINDING: 4, STORAGE_BINDING: 8, RENDER_ATTACHMENT: 16 },
 });
 
 /** Functions of kernels by text: each takes the bytes of its bindings. */
@@ -23,9 +24,20 @@ function patchWords([bytes, patches]) {
   for (const k of [0, 4]) words[list[k]] = ((words[list[k]] & ~list[k + 1]) | (list[k + 2] & list[k + 1])) >>> 0;
 }
 
+/** The parts of a copy between a buffer and a texture of four bytes a pixel: `[bytes of the buffer, bytes of the texture]`, a row each. */
+function rowsOf({ buffer, offset = 0, bytesPerRow }, { texture, origin = [0, 0] }, [width, height]) {
+  if (height > 1 ? !(bytesPerRow % 256 === 0 && bytesPerRow >= 4 * width) : bytesPerRow !== undefined && bytesPerRow % 256 !== 0) refuse(`rows of ${bytesPerRow} bytes`);
+  if (offset % 4 !== 0 || origin[0] + width > texture.width || origin[1] + height > texture.height) refuse('a copy of a texture');
+  return Array.from({ length: height }, (_, row) => {
+    const [start, from] = [offset + row * (bytesPerRow ?? 0), 4 * ((origin[1] + row) * texture.width + origin[0])];
+    if (start + 4 * width > buffer.size) refuse('a copy beyond the buffer');
+    return [buffer.bytes.subarray(start, start + 4 * width), texture.bytes.subarray(from, from + 4 * width)];
+  });
+}
+
 /** Makes a device. `made` counts objects since its creation. */
 export function fakeGpu({ limits = {}, features = [] } = {}) {
-  const made = { buffers: 0, bindGroups: 0, pipelines: 0, submits: 0 };
+  const made = { buffers: 0, bindGroups: 0, pipelines: 0, submits: 0, textures: 0 };
   const live = new Set();
   const scopes = [];
   let lose;
@@ -39,7 +51,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     features: new Set(features),
     limits: {
       maxBufferSize: 2 ** 28, maxStorageBufferBindingSize: 2 ** 27, maxStorageBuffersPerShaderStage: 8, maxComputeWorkgroupsPerDimension: 65535,
-      maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupStorageSize: 16384, minStorageBufferOffsetAlignment: 256, ...limits,
+      maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupStorageSize: 16384, maxTextureDimension2D: 8192, minStorageBufferOffsetAlignment: 256, ...limits,
     },
     lost: new Promise((resolve) => (lose = resolve)),
     lose(reason = 'unknown') {
@@ -66,6 +78,12 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
       };
       live.add(buffer);
       return buffer;
+    },
+    createTexture({ size: [width, height], format, usage }) {
+      if (format !== 'rgba8unorm') refuse(`a texture of ${format}`);
+      made.textures += 1;
+      const texture = { width, height, usage, bytes: new Uint8Array(4 * width * height), isDestroyed: false, destroy: () => void (texture.isDestroyed = true) };
+      return texture;
     },
     createBindGroupLayout: ({ entries }) => ({ entries }),
     createPipelineLayout: (layout) => layout,
@@ -115,6 +133,14 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
           if (from === to || (start | at | bytes) % 4 !== 0 || start + bytes > from.size || at + bytes > to.size) refuse('a copy');
           commands.push(() => check(to).bytes.set(check(from).bytes.subarray(start, start + bytes), at));
         },
+        copyTextureToBuffer(from, to, size) {
+          const rows = rowsOf(to, from, size);
+          commands.push(() => check(from.texture) && rows.forEach(([bytes, pixels]) => bytes.set(pixels)));
+        },
+        copyBufferToTexture(from, to, size) {
+          const rows = rowsOf(from, to, size);
+          commands.push(() => check(from.buffer) && rows.forEach(([bytes, pixels]) => pixels.set(bytes)));
+        },
         clearBuffer: (buffer) => commands.push(() => check(buffer).bytes.fill(0)),
         finish: () => commands,
       };
@@ -128,6 +154,12 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
         const unit = data.BYTES_PER_ELEMENT;
         if (at % 4 !== 0 || (length * unit) % 4 !== 0 || at + length * unit > buffer.size) refuse(`a write of ${length * unit} bytes at ${at}`);
         check(buffer).bytes.set(new Uint8Array(data.buffer, data.byteOffset + from * unit, length * unit), at);
+      },
+      /** Pictures of the tests have their pixels. */
+      copyExternalImageToTexture({ source }, { texture }, [width, height]) {
+        if ((texture.usage & 18) !== 18) refuse('a texture that pictures are not copied to');
+        if (source.isForeign) throw new DOMException('a picture of another origin', 'SecurityError');
+        check(texture).bytes.set(source.pixels.subarray(0, 4 * width * height));
       },
       onSubmittedWorkDone: async () => {},
     },

@@ -53,7 +53,7 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor-device', title: 'Memory, programs', words: 'The device of tensors, what has memory on it, and programs that are compiled once and run often.',
     exports: [
-      'Device', 'DeviceOptions', 'DeviceFeatures', 'DeviceStats', 'Loss', 'StoredTensor', 'SharedTensor', 'QuantizedTensor', 'Quantized', 'QuantizedType', 'TensorMemory', 'Numeric', 'Stored', 'Results', 'Group', 'Program', 'ProgramOptions', 'ProgramPlan', 'KernelComparison', 'Spec', 'Specs', 'spec', 'scalar', 'Feed', 'Feeds', 'Sizes',
+      'Device', 'DeviceOptions', 'DeviceFeatures', 'DeviceStats', 'Loss', 'StoredTensor', 'SharedTensor', 'QuantizedTensor', 'Quantized', 'QuantizedType', 'TensorMemory', 'ImageSource', 'Numeric', 'Stored', 'Results', 'Group', 'Program', 'ProgramOptions', 'ProgramPlan', 'KernelComparison', 'Spec', 'Specs', 'spec', 'scalar', 'Feed', 'Feeds', 'Sizes',
       'KvCache', 'KvCacheOptions', 'dispose', 'init',
     ],
   },

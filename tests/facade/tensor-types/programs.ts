@@ -66,6 +66,10 @@ export async function types(device: Device, f: Tensor<'f32'>, h: Tensor<'f16'>, 
   same<typeof again, StoredTensor<'f16'>>();
   const largest = segmentMax(h, i, 3);
   same<typeof largest, Tensor<'f16'>>();
+  const photo = device.image(document.createElement('video'));
+  same<typeof photo, StoredTensor<'u8'>>();
+  const filter = await device.compile({ frame: spec('u8', [720, 1280, 4]) }, ({ frame }) => frame.cast('f32').div(255));
+  filter.run({ frame: new OffscreenCanvas(1280, 720) }).draw(document.createElement('canvas'));
   const numbers = await i.data();
   same<typeof numbers, Int32Array>();
   const [reals, flags] = await device.read(h, b);

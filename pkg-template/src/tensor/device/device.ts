@@ -13,6 +13,7 @@ import type { ResidualBlock } from '../../problem/residual-block.js';
 import { checkDType, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
+import { checkPicture, type ImageSource } from '../engine/picture.js';
 import { checkNumeric, elementBytes, elementCount, encode, flatten, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
@@ -166,6 +167,21 @@ export class Device {
     checkFlag('zeros: vertex', options.vertex);
     const sizes = checkSizes('zeros: shape', shape);
     return this.stored(dtype, sizes, this.allocate('a tensor', dtype, sizes, { isZeroed: true, isVertex: options.vertex === true }));
+  }
+
+  /**
+   * Stores the pixels of a picture as it is at the call, [height, width, 4]: red, green, blue and opacity from 0 to 255, which do not contain the opacity. On a GPU they are not read by the page.
+   * Throws 'invalid-argument', also for a picture without pixels and for one of another origin; 'limit-exceeded', and on the CPU 'out-of-memory'.
+   */
+  image(source: ImageSource): StoredTensor<'u8'> {
+    this.core.check();
+    const picture = checkPicture('image', source);
+    const write = this.core.engine.capture('image', picture);
+    const sizes = Object.freeze([picture.height, picture.width, 4]);
+    const memory = this.allocate('a picture', 'u8', sizes, {});
+    // No earlier work uses memory that is allocated now.
+    write(memory);
+    return this.stored('u8', sizes, memory);
   }
 
   /** Computes tensors and keeps them: one, a list or a record in one go. Rejects with 'out-of-memory', 'limit-exceeded', 'disposed'. */

@@ -1,11 +1,12 @@
 /**
  * The memory of a program's inputs. Small inputs and the keys of random numbers lie in one piece, of which a run uploads what differs from the
- * run before; others have memory of their own for numbers of the caller. A stored tensor is read where it lies.
+ * run before; others have memory of their own for numbers and pictures of the caller. A stored tensor is read where it lies.
  */
 
 import { invalidArgument } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
+import { checkPicture, pictureOf, type ImageSource, type Picture } from '../engine/picture.js';
 import { checkNumeric, elementCount, encode, encodeInto, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';
@@ -13,8 +14,8 @@ import { Cell, ProgramInput } from './cell.js';
 import type { DeviceCore } from './core.js';
 import { isRandomSource, KEY_WORDS, writeKey, type RandomSource } from './random-key.js';
 
-/** What a run gives for an input: memory of a stored tensor, or numbers. */
-export type FeedValue = Cell | Numeric | number;
+/** What a run gives for an input: memory of a stored tensor, numbers, or a picture. */
+export type FeedValue = Cell | Numeric | number | ImageSource;
 
 /** Where a binding of a buffer may begin. */
 const ALIGNMENT = 256;
@@ -66,6 +67,7 @@ export class ProgramInputs {
   private readonly forNumbers: (Memory | null)[];
   private readonly draws: Draw[] = [];
   private uploads: Upload[] = [];
+  private pictures: { readonly memory: Memory; readonly write: (memory: Memory) => void }[] = [];
   private copies: { readonly from: Memory; readonly to: Memory }[] = [];
   /** The call, in messages. */
   private readonly call: string;
@@ -122,6 +124,7 @@ export class ProgramInputs {
   take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: (Memory | null)[]): void {
     this.uploads = [];
     this.copies = [];
+    this.pictures = [];
     for (const cell of this.cells) cell.check(this.call);
     for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(slot, input, feedOf(input), sizesOf(input), isWritten);
     for (const draw of this.draws) {
@@ -138,13 +141,14 @@ export class ProgramInputs {
 
   /** Returns the uploads and copies of what was taken, to be made when it is the run's turn. */
   transfer(isImmediate: boolean): () => void {
-    const { core, small, uploads, copies } = this;
+    const { core, small, uploads, copies, pictures } = this;
     const own = (bytes: Uint8Array<ArrayBuffer>) => (isImmediate ? bytes : bytes.slice());
     const changes = this.smallChanges().map(({ start, end }) => ({ start, bytes: own(this.smallBytes.subarray(start, end)) }));
     const now = uploads.map(({ memory, bytes }) => ({ memory, bytes: own(bytes) }));
     return () => {
       if (small !== null) for (const { start, bytes } of changes) core.engine.write(small, start, bytes);
       for (const { memory, bytes } of now) core.engine.write(memory, 0, bytes);
+      for (const { memory, write } of pictures) write(memory);
       for (const { from, to } of copies) core.engine.copy(from, to, Math.min(from.bytes, to.bytes));
     };
   }
@@ -176,7 +180,9 @@ export class ProgramInputs {
       if (this.ranges.has(slot)) this.overwritten.add(slot);
       return memory;
     }
-    const numbers = typeof feed === 'number' ? [feed] : feed;
+    const picture = pictureOf(feed);
+    if (picture !== null) return this.takePicture(slot, argument, input, checkPicture(argument, picture.source), sizes);
+    const numbers = typeof feed === 'number' ? [feed] : (feed as Numeric);
     checkNumeric(argument, numbers);
     const count = elementCount(sizes);
     if (numbers.length !== count) {
@@ -194,6 +200,17 @@ export class ProgramInputs {
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
     }
+    return memory;
+  }
+
+  private takePicture(slot: number, argument: string, input: ProgramInput, picture: Picture, sizes: readonly number[]): Memory {
+    const shape = [picture.height, picture.width, 4];
+    if (input.dtype !== 'u8' || sizes.length !== 3 || shape.some((size, axis) => size !== sizes[axis])) {
+      throw invalidArgument(argument, `a picture, u8 ${shapeText(shape)}`, `${input.dtype} ${shapeText(sizes)}`);
+    }
+    const memory = this.numbersAt(slot);
+    this.pictures.push({ memory, write: this.core.engine.capture(argument, picture) });
+    if (this.ranges.has(slot)) this.overwritten.add(slot);
     return memory;
   }
 

@@ -4,6 +4,7 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkObject } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import type { DType } from '../dtype.js';
+import type { ImageSource } from '../engine/picture.js';
 import type { Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { checkDType } from '../dtype.js';
@@ -43,8 +44,8 @@ export type Stored<R> = R extends Tensor | Group ? StoredPart<R> : R extends rea
 
 type StoredPart<P> = P extends Tensor<infer D> ? StoredTensor<D> : P extends Group ? { -readonly [K in keyof P]: P[K] extends Tensor<infer D> ? StoredTensor<D> : never } : never;
 
-/** What a run gives for an input: a stored tensor, which is read where it lies, or numbers, which are copied. */
-export type Feed<S> = S extends Spec<infer D> ? StoredTensor<D> | Numeric | number : never;
+/** What a run gives for an input: a stored tensor, which is read where it lies; numbers, which are copied; or for u8 [height, width, 4] a picture, as it is at the call. */
+export type Feed<S> = S extends Spec<infer D> ? StoredTensor<D> | Numeric | number | ImageSource : never;
 
 /** What a run gives for all inputs. */
 export type Feeds<I> = { readonly [K in keyof I]: Feed<I[K]> };
@@ -93,7 +94,8 @@ export class Program<I extends Specs, R extends Results> {
 
   /**
    * Submits a run, which allocates nothing on the GPU, except at the first use of a stored tensor as an input its bind groups, and at the first
-   * use of numbers for an input of more than 16 MiB memory for them. A stored tensor is read where it lies; numbers are copied at the call.
+   * use of numbers for an input of more than 16 MiB memory for them, and textures for pictures, of which two are kept. A stored tensor is read where
+   * it lies; numbers are copied at the call, and a picture is taken as it is then.
    * Each run draws new random numbers. The outputs belong to the program: the next run writes over them, after the reads that were asked for
    * before it. On the CPU a run is computed at once, or after earlier work where that is not done; the page has a turn every 12 ms.
    *
@@ -152,7 +154,7 @@ export class Program<I extends Specs, R extends Results> {
       }
     }
     for (const { name } of this.inputs) {
-      if (feeds[name] === undefined) throw invalidArgument(`${argument}.${name}`, describe(feeds[name]), 'a stored tensor or numbers');
+      if (feeds[name] === undefined) throw invalidArgument(`${argument}.${name}`, describe(feeds[name]), 'a stored tensor, numbers or a picture');
     }
     return ({ name }) => {
       const feed = feeds[name];

@@ -14,6 +14,7 @@ import type { Cell } from './cell.js';
 import type { DeviceCore } from './core.js';
 import type { Device } from './device.js';
 import type { Memory } from '../engine/engine.js';
+import { drawOn } from './drawing.js';
 import { evaluationsOf } from './evaluation.js';
 
 /** Where the numbers of a tensor lie on the GPU. */
@@ -117,6 +118,18 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
       encoder.copyBufferToBuffer(cell.memory.buffer as GPUBuffer, cell.memory.offset, buffer, byteOffset, bytes);
       gpu.queue.submit([encoder.finish()]);
     });
+  }
+
+  /**
+   * Draws it on a canvas: [height, width, 3 or 4], of bytes or of numbers from 0 to 1, red, green, blue and an opacity that does not count. The canvas
+   * gets the size of the picture, and a context: 'webgpu' of the device, on the CPU '2d'. What it holds after the calls so far is drawn, before the page
+   * presents its next frame where nothing is to be compiled. A failure afterwards is reported to the page's 'error' event. Throws 'invalid-argument' for
+   * another shape or type, and for a canvas with a context of another kind; 'disposed'.
+   */
+  draw(canvas: HTMLCanvasElement | OffscreenCanvas): void {
+    const { cell, node } = this;
+    cell.check('draw');
+    drawOn(cell, node, canvas);
   }
 
   /**

@@ -9,6 +9,7 @@ import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
 import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
+import { contextOf, pixelsOf, type Picture } from '../picture.js';
 import type { Plan } from '../plan.js';
 import { CpuRunner, type HostKernel } from './cpu-runner.js';
 
@@ -61,6 +62,23 @@ export class CpuEngine implements Engine {
     this.pending.check();
     this.accounts.readbacks += 1;
     return parts.map(({ memory, bytes }) => this.view(memory).slice(0, bytes));
+  }
+
+  capture(argument: string, picture: Picture): (memory: Memory) => void {
+    const bytes = pixelsOf(argument, picture);
+    return (memory) => this.write(memory, 0, bytes);
+  }
+
+  target(argument: string, canvas: HTMLCanvasElement | OffscreenCanvas, width: number, height: number): (memory: Memory) => void {
+    const context = contextOf<CanvasRenderingContext2D>(argument, canvas, '2d');
+    return (memory) => {
+      if (canvas.width !== width) canvas.width = width;
+      if (canvas.height !== height) canvas.height = height;
+      const pixels = new Uint8ClampedArray(this.view(memory).slice(0, width * height * 4));
+      // As on the GPU, whose canvas is opaque.
+      for (let opacity = 3; opacity < pixels.length; opacity += 4) pixels[opacity] = 255;
+      context.putImageData(new ImageData(pixels, width, height), 0, 0);
+    };
   }
 
   async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {

@@ -5,6 +5,7 @@ import type { Turns } from '../../memory/turns.js';
 import type { Accounts } from '../accounts.js';
 import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
+import type { Picture } from '../picture.js';
 import type { Plan } from '../plan.js';
 import { Buffers } from './buffers.js';
 import { Completion } from './completion.js';
@@ -12,6 +13,7 @@ import { GpuRunner } from './gpu-runner.js';
 import { Patcher, splitWords } from './patch.js';
 import { Pipelines, type Pipeline } from './pipelines.js';
 import { Staging, type Part } from './staging.js';
+import { Textures, type Canvas } from './textures.js';
 import { UniformPipeline } from './uniforms.js';
 
 /** Options of the engine. */
@@ -34,6 +36,7 @@ export class GpuEngine implements Engine {
   readonly uniformPipeline: UniformPipeline;
   private readonly buffers: Buffers;
   private readonly staging: Staging;
+  private readonly textures: Textures;
   private readonly pipelines: Pipelines;
   private readonly completion: Completion;
   private readonly patcher: Patcher;
@@ -57,6 +60,7 @@ export class GpuEngine implements Engine {
     this.uniformPipeline = new UniformPipeline(gpu);
     this.buffers = new Buffers(gpu, accounts);
     this.staging = new Staging(gpu, this.buffers);
+    this.textures = new Textures(gpu);
     this.pipelines = new Pipelines(gpu, accounts);
     this.completion = new Completion(gpu.queue, turns);
     this.patcher = new Patcher(gpu);
@@ -104,6 +108,14 @@ export class GpuEngine implements Engine {
     return this.staging.read(parts, (mapped) => this.pending.wait(this.completion.of(mapped)));
   }
 
+  capture(argument: string, picture: Picture): (memory: Memory) => void {
+    return this.textures.capture(argument, picture);
+  }
+
+  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {
+    return this.textures.target(argument, canvas, width, height);
+  }
+
   async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
     let done = 0;
     const list = await Promise.all(
@@ -129,11 +141,13 @@ export class GpuEngine implements Engine {
   trim(): void {
     this.buffers.trim();
     this.staging.trim();
+    this.textures.trim();
   }
 
   dispose(): void {
     for (const runner of this.runners) runner.dispose();
     this.staging.dispose();
+    this.textures.trim();
     this.buffers.dispose();
     this.pipelines.clear();
   }

@@ -1,0 +1,99 @@
+/** Pictures between the page and buffers: copies by way of textures, without a way through memory of the host. */
+
+import { ResiduaError } from '../../../arguments/errors.js';
+import type { Memory } from '../engine.js';
+import { contextOf, dataOf, pixelsOf, type Picture } from '../picture.js';
+
+/** Bytes of a pixel. */
+const PIXEL = 4;
+/** Rows of a copy of several begin at multiples of so many bytes. */
+const ROW_GRAIN = 256;
+/** Textures that are kept for later pictures. */
+const KEPT = 2;
+
+/** A canvas that pictures are drawn on. */
+export type Canvas = HTMLCanvasElement | OffscreenCanvas;
+
+/** For which device canvases were configured last. */
+const configured = /* @__PURE__ */ new WeakMap<Canvas, GPUDevice>();
+
+/** The pictures of a device. */
+export class Textures {
+  private idle: GPUTexture[] = [];
+
+  constructor(private readonly gpu: GPUDevice) {}
+
+  /** Takes a picture as it is now. Returns what writes it to memory, once. Throws 'invalid-argument' and 'limit-exceeded'. */
+  capture(argument: string, picture: Picture): (memory: Memory) => void {
+    const { queue, limits } = this.gpu;
+    const { width, height, source } = picture;
+    const most = limits.maxTextureDimension2D;
+    if (Math.max(width, height) > most) throw new ResiduaError('limit-exceeded', `${argument}: the picture has ${width} by ${height} pixels, and the device's maxTextureDimension2D is ${most}`);
+    const write = (bytes: Uint8Array<ArrayBuffer>) => (memory: Memory) => queue.writeBuffer(memory.buffer as GPUBuffer, memory.offset, bytes);
+    const bytes = dataOf(picture);
+    if (bytes !== null) return write(bytes);
+    const texture = this.take(width, height);
+    try {
+      queue.copyExternalImageToTexture({ source }, { texture }, [width, height]);
+    } catch {
+      this.keep(texture);
+      // Not every browser copies from every kind of source.
+      return write(pixelsOf(argument, picture));
+    }
+    return (memory) => {
+      const encoder = this.gpu.createCommandEncoder();
+      copies(width, height, (origin, size, layout) => encoder.copyTextureToBuffer({ texture, origin }, { buffer: memory.buffer as GPUBuffer, offset: memory.offset + layout.offset, ...layout.rows }, size));
+      queue.submit([encoder.finish()]);
+      this.keep(texture);
+    };
+  }
+
+  /** Returns what draws memory on a canvas, whose size becomes that of the picture. Throws 'invalid-argument' for a canvas with a context of another kind. */
+  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {
+    const { gpu } = this;
+    const context = contextOf<GPUCanvasContext>(argument, canvas, 'webgpu');
+    return (memory) => {
+      if (canvas.width !== width) canvas.width = width;
+      if (canvas.height !== height) canvas.height = height;
+      if (configured.get(canvas) !== gpu) {
+        context.configure({ device: gpu, format: 'rgba8unorm', usage: GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT, alphaMode: 'opaque' });
+        configured.set(canvas, gpu);
+      }
+      const texture = context.getCurrentTexture();
+      const encoder = gpu.createCommandEncoder();
+      copies(width, height, (origin, size, layout) => encoder.copyBufferToTexture({ buffer: memory.buffer as GPUBuffer, offset: memory.offset + layout.offset, ...layout.rows }, { texture, origin }, size));
+      gpu.queue.submit([encoder.finish()]);
+    };
+  }
+
+  /** Destroys the textures that are kept. */
+  trim(): void {
+    for (const texture of this.idle) texture.destroy();
+    this.idle = [];
+  }
+
+  private take(width: number, height: number): GPUTexture {
+    const place = this.idle.findIndex((texture) => texture.width === width && texture.height === height);
+    if (place >= 0) return this.idle.splice(place, 1)[0] as GPUTexture;
+    const usage = GPUTextureUsage.COPY_SRC | GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT;
+    return this.gpu.createTexture({ label: 'a picture', size: [width, height], format: 'rgba8unorm', usage });
+  }
+
+  private keep(texture: GPUTexture): void {
+    this.idle.push(texture);
+    if (this.idle.length > KEPT) this.idle.shift()?.destroy();
+  }
+}
+
+/** Where a copy begins in a buffer, and the distance of its rows where it has several. */
+interface Layout {
+  readonly offset: number;
+  readonly rows: { readonly bytesPerRow?: number };
+}
+
+/** Copies a picture at once where its rows, one after another in the buffer, have the distance that WebGPU takes, else row by row. */
+function copies(width: number, height: number, copy: (origin: [number, number], size: [number, number], layout: Layout) => void): void {
+  const bytesPerRow = width * PIXEL;
+  if (bytesPerRow % ROW_GRAIN === 0) copy([0, 0], [width, height], { offset: 0, rows: { bytesPerRow } });
+  else for (let row = 0; row < height; row++) copy([0, row], [width, 1], { offset: row * bytesPerRow, rows: {} });
+}
