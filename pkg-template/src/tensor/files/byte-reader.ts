@@ -171,11 +171,15 @@ export function countOf(place: string, value: bigint): number {
   return Number(value);
 }
 
+let decoder: TextDecoder | null = null;
+
 /** Text of UTF-8. Throws 'invalid-argument' where it is none. */
 export function textOf(place: string, bytes: Uint8Array): string {
+  // One for all: a vocabulary has some 100,000 texts.
+  decoder ??= new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   try {
     // A copy: a decoder takes no shared memory.
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.slice());
+    return decoder.decode(bytes.slice());
   } catch {
     throw invalidArgument(place, 'bytes that are no UTF-8', 'text in UTF-8');
   }

@@ -104,11 +104,20 @@ export class GgufHeader {
     if (type !== LIST) throw invalidArgument(`${reader.call}: ${place} before byte ${reader.position}`, `type ${type}`, 'types 0 to 12');
     if (depth === MOST_DEPTH) throw invalidArgument(`${reader.call}: ${place} at byte ${reader.position}`, 'lists in lists', `at most ${MOST_DEPTH} levels`);
     const of = await this.u32(`the type of the elements of ${place}`);
-    const least = SCALARS.get(of)?.bytes ?? 8;
-    const count = await this.count(`the length of ${place}`, least);
+    const element = SCALARS.get(of);
+    const count = await this.count(`the length of ${place}`, element?.bytes ?? 8);
     if (count > MOST_ELEMENTS) throw invalidArgument(`${reader.call}: ${place}`, `a list of ${count}`, `at most ${MOST_ELEMENTS}`);
+    if (element !== undefined) return this.scalars(place, element, count);
     const list: unknown[] = [];
     for (let k = 0; k < count; k++) list.push(await this.value(`${place}[${k}]`, of, depth + 1));
+    return list;
+  }
+
+  /** A list of values of one size, without a promise for each that has arrived. */
+  private async scalars(place: string, { bytes, value }: ScalarType, count: number): Promise<unknown[]> {
+    const { reader } = this;
+    const list: unknown[] = [];
+    for (let k = 0; k < count; k++) list.push(value(reader.ready(bytes) ?? (await reader.read(bytes, `${place}[${k}]`))));
     return list;
   }
 
