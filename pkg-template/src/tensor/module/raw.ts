@@ -30,7 +30,7 @@ export interface RawCompiledPlan {
   steps(): Uint32Array;
   /**
    * The numbers of a run. For each step in order: workgroups x, y, z, first word of its uniform, number of words of its uniform; a copy has
-   * its bytes and four zeros. The content of the uniform buffer follows.
+   * its bytes and four zeros. The content of the uniform buffer follows, with one part for each kernel.
    */
   words(dims: Uint32Array): Uint32Array;
   /**

@@ -1,6 +1,6 @@
 /**
  * The uniform buffer of a program. Where many of its words depend on dims, a run uploads the dims alone, and a kernel computes the words before
- * the others run: uniforms of a decoder are tens of kilobytes, its dims a few words.
+ * the others run: a uniform takes 256 bytes or more for each kernel, the dims a few words.
  */
 
 /** Buffers of at most this many bytes are uploaded as a whole: that takes less time than a dispatch. */
