@@ -1,4 +1,4 @@
-// The browsers with WebGPU, Chromium and Firefox, driven by puppeteer-core: the one place that knows their flags and preferences.
+// The browsers with WebGPU, Chromium and Firefox, driven by puppeteer-core: their flags and preferences are here alone.
 //
 // RESIDUA_BROWSER chooses `chromium` (the default) or `firefox`; CHROMIUM and FIREFOX name the programs. RESIDUA_ADAPTER
 // chooses the adapter: `software` (the default; the same everywhere: SwiftShader in Chromium, lavapipe in Firefox, whose
@@ -83,7 +83,7 @@ export async function launch() {
   return browser;
 }
 
-/** JSON knows neither these numbers nor typed arrays: in text they are `{ "$number": "NaN" }` and plain arrays. Both functions run in the page too. */
+/** JSON has neither these numbers nor typed arrays: in text they are `{ "$number": "NaN" }` and plain arrays. Both functions run in the page too. */
 function replace(key, value) {
   if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) return { $number: Object.is(value, -0) ? '-0' : String(value) };
   return ArrayBuffer.isView(value) ? [...value] : value;
@@ -166,7 +166,7 @@ export async function openBlankPage(browser, { policy, webgpu = true, load = tru
   return { page, complaints, close: () => context.close() };
 }
 
-/** Collects what a page complains about: errors that nobody caught, and those on its console. */
+/** Collects what a page complains about: errors that were not caught, and those on its console. */
 export function listen(page, complaints, name = () => '') {
   page.on('pageerror', (error) => complaints.push(name() + error.message));
   page.on('console', (message) => {

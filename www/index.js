@@ -29,7 +29,7 @@ function showFacts(place, { limits, features, otherLimits, otherFeatures }, isSo
     tableOf('Limits that matter to residua', ['limit', 'here', 'residua needs'], limits.map(({ name, here, needs, enough, purpose }) => ({ name, purpose, cells: [enough ? here : `${here}: too little`, needs], enough }))),
     tableOf('Features', ['feature', 'here'], [
       ...features.map(({ name, here, purpose }) => ({ name, purpose, cells: [yesNo(here)] })),
-      { name: 'software adapter', purpose: isSoftware ? 'the CPU plays a GPU: results are right, and slow' : 'this one is a GPU', cells: [yesNo(isSoftware)] },
+      { name: 'software adapter', purpose: isSoftware ? 'the CPU emulates a GPU: results are right, and slow' : 'this one is a GPU', cells: [yesNo(isSoftware)] },
     ]),
     make('details', {}, make('summary', { textContent: 'All other limits and features' }),
       tableOf('Other limits', ['limit', 'here'], otherLimits.map(({ name, here }) => ({ name, cells: [here] }))),

@@ -26,7 +26,7 @@ async function withCloth(query, use) {
 const take = (page, count) =>
   page.evaluate(async (count) => {
     const { demo, shell, state } = window.residuaDemos;
-    // The shell's loop rests, so that nobody else steps.
+    // The shell's loop rests, so that no other step runs.
     shell.paused = false;
     for (let k = 0; k < count; k++) await shell.step();
     shell.paused = true;

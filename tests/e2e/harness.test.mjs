@@ -298,7 +298,7 @@ describe('pages for everybody', () => {
 });
 
 test('both pages work from a sub-folder of any server', async () => {
-  // A server that knows of nothing but `/some/where/`, behind which the pages stand.
+  // A server that has nothing but `/some/where/`, behind which the pages stand.
   const server = createServer(async (request, response) => {
     const below = /^\/some\/where\/(.*)/.exec(request.url)?.[1];
     const found = below === undefined ? { status: 404 } : await fetch(new URL(below, url));

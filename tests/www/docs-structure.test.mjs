@@ -1,4 +1,4 @@
-// The project's own documents: their length, the form of decision records and of measurements, and that links lead to files.
+// The project's own documents: their length, the form of decision records and of measurements, and that links and paths lead to files.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
@@ -63,14 +63,26 @@ for (const name of measurements) {
   });
 }
 
+const documents = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'tests/README.md'];
+for (const folder of ['docs', 'docs/decisions', 'docs/measurements', 'docs/site']) documents.push(...(await readdir(join(root, folder))).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`));
+
+/** What a pattern with one group finds in the documents: `[document, text]`. */
+async function mentions(pattern) {
+  const found = [];
+  for (const file of documents) for (const [, text] of (await read(file)).matchAll(pattern)) found.push([file, text]);
+  return found;
+}
+
 test('links between documents lead to files', async () => {
-  const folders = ['docs', 'docs/decisions', 'docs/measurements'];
-  const files = ['README.md', 'ARCHITECTURE.md'];
-  for (const folder of folders) files.push(...(await readdir(join(root, folder))).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`));
-  const links = [];
-  for (const file of files) {
-    for (const [, href] of (await read(file)).matchAll(/\]\(([^)\s#]+)[^)]*\)/g)) if (!/^[a-z]+:/.test(href)) links.push([file, href]);
-  }
+  // Pages of the site link to pages that are generated: tests/e2e/docs-site.test.mjs follows those.
+  const links = (await mentions(/\]\(([^)\s#]+)[^)]*\)/g)).filter(([file, href]) => !/^[a-z]+:/.test(href) && !file.startsWith('docs/site/'));
   assert.ok(links.length > records.length, `${links.length} links were found`);
   assert.deepEqual(links.filter(([file, href]) => !existsSync(join(root, dirname(file), href))), []);
+});
+
+test('paths that documents name exist', async () => {
+  const paths = await mentions(/`((?:crates|docs|pkg-template|shaders|src|tests|www|xtask)\/[\w./-]+)`/g);
+  assert.ok(paths.length > 100, `${paths.length} paths were found`);
+  // A module may be named without the ending of its file.
+  assert.deepEqual(paths.filter(([, path]) => !['', '.rs', '.ts'].some((ending) => existsSync(join(root, path.replace(/\/$/, '') + ending)))), []);
 });

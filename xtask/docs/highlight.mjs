@@ -1,6 +1,6 @@
 // Colours for code, given when the site is built: no script of the page has to do it.
 //
-// Takes code and its language, gives HTML. It knows words, not grammar, which is enough for reading.
+// Takes code and its language, gives HTML. It distinguishes words and not grammar, which suffices for reading.
 
 const WORDS = {
   ts: 'abstract as async await break case catch class const continue declare default delete do else export extends false finally for from function get if import in instanceof interface is keyof let new null of private readonly return static switch this throw true try type typeof undefined using var void while yield',

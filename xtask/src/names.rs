@@ -1,4 +1,4 @@
-//! Short names for what the module imports from its glue: wasm-bindgen's own make up a fiftieth of the module, and nobody reads
+//! Short names for what the module imports from its glue: wasm-bindgen's own make up a fiftieth of the module, and no user reads
 //! them. Takes the module and the glue as wasm-bindgen writes them, and gives both with names that agree again.
 
 use crate::command::{Failure, Outcome};

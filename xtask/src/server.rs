@@ -112,7 +112,7 @@ fn answer(connection: &TcpStream, site: &Site, reports: Option<&Sender<Report>>)
             reader.take(length).read_to_end(&mut body)?;
             respond("204 No Content", plain, b"")?;
             if let Some(reports) = reports {
-                // Nobody listens once the first result has ended the run.
+                // The receiver is gone once the first result has ended the run.
                 let _ = reports.send(Report { kind, body: String::from_utf8_lossy(&body).into_owned() });
             }
             Ok(())

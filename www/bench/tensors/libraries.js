@@ -139,7 +139,7 @@ export const jax = {
         [last] = results;
       },
       async read() {
-        // Results that nobody waits for would not be computed.
+        // jax-js computes a result when it is awaited.
         const [[value]] = await Promise.all([jax.numpy.mean(last.ref).data(), jax.blockUntilReady(pending)]);
         clear();
         return value;
