@@ -30,8 +30,15 @@ pub fn small_decoder() -> PathBuf {
 }
 
 /// What stands beside the pages of `www/`, and below which path.
-pub fn mounts() -> [(&'static str, PathBuf); 4] {
-    [("residua/", package()), ("peers/", peers()), ("vendor/", vendor()), ("small-decoder/", small_decoder())]
+pub fn mounts() -> Vec<(&'static str, PathBuf)> {
+    let mut mounts =
+        vec![("residua/", package()), ("peers/", peers()), ("vendor/", vendor()), ("small-decoder/", small_decoder())];
+    // Where the documentation is not built, www/docs/ says how to.
+    let documentation = root().join("target/docs");
+    if documentation.join("index.html").is_file() {
+        mounts.push(("docs/", documentation));
+    }
+    mounts
 }
 
 /// A script that npm has put into `node_modules`; run with Node, so that it needs no executable bit and no shell.

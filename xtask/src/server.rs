@@ -52,17 +52,11 @@ impl Server {
         };
         let url = format!("http://{address}{base}");
         let pages = project::root().join("www");
-        let mut mounts: Vec<_> = project::mounts().into();
-        // Where the documentation is not built, www/docs/ says how to.
-        let documentation = project::root().join("target/docs");
-        if documentation.join("index.html").is_file() {
-            mounts.push(("docs/", documentation));
-        }
-        let site = Arc::new(Site { base, pages, mounts });
+        let site = Arc::new(Site { base, pages, mounts: project::mounts() });
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
                 let (site, reports) = (Arc::clone(&site), reports.clone());
-                // A browser that closes a connection half way is no concern of ours.
+                // A browser may close a connection half way.
                 thread::spawn(move || drop(answer(&connection, &site, reports.as_ref())));
             }
         });

@@ -18,9 +18,9 @@ const HELP: &str = "\
 cargo xtask site
 
 Builds the package and writes target/site/: the pages of www/, the package at residua/, the libraries that benchmarks compare with
-at peers/, those that pages draw and plot with and the handwritten digits at vendor/, a small language model at small-decoder/. Any
-static server serves it, also below a path of its own; from other places than localhost it takes https, without which browsers have
-no WebGPU.";
+at peers/, those that pages draw and plot with and the handwritten digits at vendor/, a small language model at small-decoder/, and
+the documentation at docs/ where `cargo xtask docs` has built it. Any static server serves it, also below a path of its own; from
+other places than localhost it takes https, without which browsers have no WebGPU.";
 
 pub fn run(mut arguments: lexopt::Parser) -> Outcome {
     use lexopt::Arg::{Long, Short};
