@@ -113,11 +113,14 @@ test('files and addresses that are no model are told, and the small model can be
   await page.evaluate(() => document.getElementById('own').click());
   await page.waitForFunction(() => window.residuaText.state().ready);
   assert.equal((await state(page)).failure, null);
+  // The same file again.
+  await input.uploadFile(broken);
+  await page.waitForFunction(() => window.residuaText.state().failure !== null);
   await page.evaluate(() => {
     document.getElementById('address').value = new URL('../nowhere/model.gguf', location.href).href;
     document.getElementById('by-address').requestSubmit();
   });
-  await page.waitForFunction(() => window.residuaText.state().failure !== null);
+  await page.waitForFunction(() => /nowhere/.test(window.residuaText.state().failure));
   assert.match((await state(page)).failure, /nowhere\/model\.gguf could not be fetched: the server answered 404/);
   await page.close();
 });

@@ -75,8 +75,14 @@ export function onEngine(changed) {
   for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => changed(input.value));
 }
 
-/** Calls `take` with the files that are dropped on the page. */
-export function onDrop(take) {
+/** Calls `take` with the files that are chosen, or dropped on the page. */
+export function onFiles(take) {
+  const give = (files) => files.length > 0 && take(files);
+  element('file').addEventListener('change', ({ target }) => {
+    give([...target.files]);
+    // The same file can be chosen again.
+    target.value = '';
+  });
   const carriesFiles = (event) => event.dataTransfer?.types.includes('Files');
   addEventListener('dragover', (event) => {
     if (!carriesFiles(event)) return;
@@ -90,7 +96,7 @@ export function onDrop(take) {
     document.body.classList.remove('dropping');
     if (!carriesFiles(event)) return;
     event.preventDefault();
-    take([...event.dataTransfer.files]);
+    give([...event.dataTransfer.files]);
   });
 }
 

@@ -5,7 +5,7 @@
  * found, milliseconds, failure }`, where `found` is a list of `{ sentence, score }`, the nearest first.
  */
 import { loadWeights, makeEncoder } from '../vendor/models/encoder.js';
-import { chosenEngine, element, engineOf, engineWords, fetched, onDrop, onEngine, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
+import { chosenEngine, element, engineOf, engineWords, fetched, onEngine, onFiles, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
 import { wordPieceTokenizer } from '../models/tokenizers.js';
 import { SAMPLE, sentencesOf } from './sentences.js';
 
@@ -108,8 +108,7 @@ element('by-address').addEventListener('submit', (event) => {
   Object.assign(source, { weights: (signal) => fetched(weights, signal), vocabulary: (signal) => fetched(vocabulary, signal) });
   load();
 });
-element('file').addEventListener('change', ({ target }) => takeFiles([...target.files]));
-onDrop(takeFiles);
+onFiles(takeFiles);
 element('cancel').addEventListener('click', () => work.cancelLoad());
 element('again').addEventListener('click', () => load());
 onEngine((backend) => source.weights !== null && load(backend));

@@ -5,7 +5,7 @@
  * `{ backend, model, ready, writing, ids, text, tokensASecond, firstMs, failure }`, where `ids` are the tokens that were written.
  */
 import { loadModel, makeDecoder } from '../vendor/models/decoder.js';
-import { chosenEngine, element, engineOf, engineWords, fetched, onDrop, onEngine, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
+import { chosenEngine, element, engineOf, engineWords, fetched, onEngine, onFiles, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
 import { ggufTokenizer } from '../models/tokenizers.js';
 
 const query = new URLSearchParams(location.search);
@@ -95,7 +95,6 @@ function change(backend, from = source) {
   source = from;
   return work.addLoad((signal) => begin(backend, signal));
 }
-const takeFile = (file) => change(chosenEngine(), { name: file.name, open: async () => file });
 
 element('writing').addEventListener('submit', (event) => {
   event.preventDefault();
@@ -115,8 +114,7 @@ element('stop').addEventListener('click', () => (isStopping = true));
 element('again').addEventListener('click', () => change(chosenEngine()));
 element('cancel').addEventListener('click', () => work.cancelLoad());
 element('own').addEventListener('click', () => change(chosenEngine(), SMALL));
-element('file').addEventListener('change', ({ target }) => target.files.length > 0 && takeFile(target.files[0]));
-onDrop(([file]) => file !== undefined && takeFile(file));
+onFiles(([file]) => change(chosenEngine(), { name: file.name, open: async () => file }));
 element('by-address').addEventListener('submit', (event) => {
   event.preventDefault();
   const address = element('address').value;
