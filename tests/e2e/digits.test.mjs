@@ -88,6 +88,20 @@ test('the engine is changed after a training, and weights are fresh', { timeout:
   await page.close();
 });
 
+longTest('after the GPU was lost the page says so, and starts over on a new device', { timeout: 300_000 }, async () => {
+  const { page } = await open('backend=gpu');
+  await isReady(page);
+  await page.evaluate(() => window.residuaDigits.device().gpu.destroy());
+  await page.waitForFunction(() => !document.getElementById('failure').hidden, { timeout: 60_000 });
+  assert.match(await page.$eval('#failure', (line) => line.textContent), /The GPU was lost \(destroyed\).*“Start over” takes a new device/);
+  await page.locator('#reset').click();
+  await page.waitForFunction(() => document.getElementById('failure').hidden && !document.getElementById('train').disabled, { timeout: 120_000 });
+  await page.locator('#train').click();
+  await page.waitForFunction(() => window.residuaDigits.state().steps > 0, { timeout: 60_000 });
+  assert.equal((await state(page)).backend, 'gpu');
+  await page.close();
+});
+
 test('after an engine that cannot start, the page trains on the one before', { timeout: 300_000 }, async () => {
   const { page } = await open('backend=cpu', (page) => page.evaluateOnNewDocument(() => {
     Object.defineProperty(navigator.gpu, 'requestAdapter', { value: async () => null });

@@ -2,7 +2,7 @@
  * The page of handwritten digits: trains while it is told to, in steps between which the page draws, and reads what is drawn.
  *
  * `?backend=gpu|cpu` chooses the engine, `?auto` trains at once, `?epochs=N` ends the training after N passes. `window.residuaDigits` has `state()`: `{ backend, steps, epochs, loss,
- * accuracy, reading, training }`, where `reading` is the digit that is read, or null.
+ * accuracy, reading, training }`, where `reading` is the digit that is read, or null, and `device()`.
  */
 import { element, engineOf, engineWords, onEngine, openDevice, showFailure, Work } from '../models/engine.js';
 import { load, PIXELS } from './data.js';
@@ -14,7 +14,7 @@ const query = new URLSearchParams(location.search);
 const STEPS_A_TURN = 8;
 
 const state = { backend: null, steps: 0, epochs: 0, loss: null, accuracy: null, reading: null, training: false };
-window.residuaDigits = { state: () => ({ ...state }) };
+window.residuaDigits = { state: () => ({ ...state }), device: () => device };
 
 /** Losses that are plotted: one of `stride` turns, so that a long training has no more than the plot can show. */
 const curve = { losses: [], stride: 1, turns: 0 };
