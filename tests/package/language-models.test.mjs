@@ -135,6 +135,11 @@ test('a GGUF file that the build writes is loaded with its metadata and tensors'
   tensor.dispose(Object.values(loaded.tensors));
 });
 
+test('a file of another architecture, or without its settings, is refused by what it lacks', async () => {
+  await assert.rejects(loadModel(writeGguf({ 'general.architecture': 'qwen2' }, []), { device }), /the architecture of the file is qwen2; this decoder takes llama/);
+  await assert.rejects(loadModel(writeGguf({ 'general.architecture': 'llama' }, []), { device }), /the file has no llama\.attention\.head_count/);
+});
+
 test('the encoder has the expected embeddings on the CPU', { timeout: 300_000 }, async (t) => {
   const data = minilm(t);
   if (data === null) return;

@@ -32,7 +32,11 @@ export async function loadModel(source: FileSource, options: LoadOptions & { con
   }
   const { tensors, metadata } = await loadGguf(source, loading);
   if (metadata['general.architecture'] !== 'llama') throw new Error(`the architecture of the file is ${metadata['general.architecture']}; this decoder takes llama`);
-  const read = (name: string, otherwise?: number) => Number(metadata[`llama.${name}`] ?? otherwise);
+  const read = (name: string, otherwise?: number) => {
+    const value = metadata[`llama.${name}`] ?? otherwise;
+    if (value === undefined) throw new Error(`the file has no llama.${name}`);
+    return Number(value);
+  };
   const heads = read('attention.head_count');
   const settings: Settings = {
     layers: read('block_count'), heads, kvHeads: read('attention.head_count_kv', heads), size: read('attention.key_length', read('embedding_length') / heads), context: read('context_length'),
