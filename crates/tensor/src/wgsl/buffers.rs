@@ -57,9 +57,7 @@ impl Place {
             Layout::Scalars => format!("{name}[{index}]"),
             Layout::Vectors => format!("{name}[{index} >> 2u][{index} & 3u]"),
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
-                let log = packing(self.dtype).trailing_zeros();
-                let word = self.word(&format!("{index} >> {log}u"));
-                let shifted = format!("{word} >> {}", shift_of(self.dtype, index));
+                let shifted = self.load_bits(index);
                 match self.dtype {
                     DType::F16 => format!("unpack2x16float({shifted}).x"),
                     DType::Bool => format!("(({shifted}) & 255u) != 0u"),
@@ -67,6 +65,13 @@ impl Place {
                 }
             }
         }
+    }
+
+    /// A word whose low bits are those of the element at an index, which is narrower than a word.
+    pub fn load_bits(self, index: &str) -> String {
+        let log = packing(self.dtype).trailing_zeros();
+        let word = self.word(&format!("{index} >> {log}u"));
+        format!("{word} >> {}", shift_of(self.dtype, index))
     }
 
     /// The elements at four indices: neighbours from `index`, a name, or at the components of that vector.

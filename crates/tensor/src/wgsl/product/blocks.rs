@@ -148,6 +148,26 @@ impl Blocks {
         };
     }
 
+    /// Whether words hold several numbers.
+    pub fn are_packed(&self) -> bool {
+        self.form != Form::Singles
+    }
+
+    /// Whether the numbers are quantised to four bits, and whether to eight.
+    pub fn are_quantised(&self) -> [bool; 2] {
+        [QuantBits::Four, QuantBits::Eight].map(|bits| self.form == Form::Quantised(bits))
+    }
+
+    /// The name of the buffer of words.
+    pub fn words(&self) -> String {
+        name_of_buffer(self.words.0)
+    }
+
+    /// Numbers of a vector of four words.
+    pub const fn a_vector(&self) -> u32 {
+        self.form.a_vector()
+    }
+
     /// The functions that say where the numbers of a column begin, and what their scale is; their names end with `suffix`.
     pub fn functions(
         &self,
@@ -157,20 +177,51 @@ impl Blocks {
         threads: u32,
         suffix: &str,
     ) -> String {
-        if self.scales.is_some() {
-            module.push_shader(QUANTISED);
-        }
-        let is_guarded = !module.kernel.is_multiple(roles.extents[1], self.columns(threads));
-        let last = is_guarded.then_some(roles.extents[1]);
-        let shift = self.form.elements().trailing_zeros();
-        let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
-        let parameters = batch::parameters(&product.batch);
-        let mut text = format!("\nfn right_index{suffix}({parameters}column: u32, depth: u32) -> u32 {{\n{index}}}\n");
+        let last = self.last(module, roles, self.columns(threads));
+        let mut text = self.index(module, product, roles, last, suffix);
         if let Some((buffer, index)) = self.scales {
             let scale = function(module, product, roles, last, index, |module, index| module.place(buffer).load(index));
+            let parameters = batch::parameters(&product.batch);
             text += &format!("\nfn right_scale{suffix}({parameters}column: u32, depth: u32) -> f32 {{\n{scale}}}\n");
         }
         text
+    }
+
+    /// The functions that say where the numbers of a column begin, in tiles of so many columns, and which word has their scale as its low half:
+    /// the scale is not computed where the word is loaded, which would wait for it.
+    pub fn functions_of_bits(&self, module: &mut Module, product: &Product, roles: Roles, columns: u32) -> String {
+        let last = self.last(module, roles, columns);
+        let mut text = self.index(module, product, roles, last, "");
+        if let Some((buffer, index)) = self.scales {
+            let bits = |module: &Module, index: &str| module.place(buffer).load_bits(index);
+            let bits = function(module, product, roles, last, index, bits);
+            let parameters = batch::parameters(&product.batch);
+            text += &format!("\nfn right_scale_bits({parameters}column: u32, depth: u32) -> u32 {{\n{bits}}}\n");
+        }
+        text
+    }
+
+    /// What limits columns, if those beyond the last are asked for.
+    fn last(&self, module: &Module, roles: Roles, columns: u32) -> Option<Extent> {
+        let extent = roles.extents[1];
+        (!module.kernel.is_multiple(extent, columns)).then_some(extent)
+    }
+
+    fn index(
+        &self,
+        module: &mut Module,
+        product: &Product,
+        roles: Roles,
+        last: Option<Extent>,
+        suffix: &str,
+    ) -> String {
+        if self.scales.is_some() {
+            module.push_shader(QUANTISED);
+        }
+        let shift = self.form.elements().trailing_zeros();
+        let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
+        let parameters = batch::parameters(&product.batch);
+        format!("\nfn right_index{suffix}({parameters}column: u32, depth: u32) -> u32 {{\n{index}}}\n")
     }
 
     /// The parameters of the template.

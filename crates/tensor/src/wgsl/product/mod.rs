@@ -10,6 +10,7 @@ use super::text::KernelText;
 use crate::kernel::{Product, Tile};
 
 mod blocks;
+mod depth;
 mod functions;
 mod roles;
 mod shape;
@@ -23,6 +24,7 @@ use shape::TileShape;
 /// Writes the kernel.
 pub fn write(module: Module, product: &Product) -> Result<KernelText> {
     match product.tile {
+        Tile::Large if depth::suits(&module, product) => depth::write(module, product),
         Tile::Large | Tile::Medium | Tile::Small => tiles::write(module, product, TileShape::of(product.tile)),
         Tile::Vector => {
             let is_row = |extent| module.kernel.bound(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);

@@ -26,6 +26,18 @@ pub struct TileShape {
 }
 
 impl TileShape {
+    /// A large tile whose factors both have their vectors along the depth; it is not unrolled.
+    pub const LARGE_ALONG_DEPTH: TileShape = TileShape {
+        x: 16,
+        y: 8,
+        lanes: 8,
+        row_blocks: 4,
+        column_blocks: 2,
+        step: 8,
+        unrolled: false,
+        loads_ahead: false,
+    };
+
     /// That of a tile: the fastest of some measured on an NVIDIA H200.
     pub const fn of(tile: Tile) -> TileShape {
         match tile {

@@ -12,7 +12,14 @@ use crate::wgsl::text::KernelText;
 use crate::wgsl::workgroups::{Factor, Workgroups};
 
 /// Files that the templates include.
-const FILES: &[Template<'static>] = &[shader!("product_load"), shader!("product_compute"), shader!("product_store")];
+const FILES: &[Template<'static>] = &[
+    shader!("product_load"),
+    shader!("product_compute"),
+    shader!("product_store"),
+    shader!("product_depth_load"),
+    shader!("product_depth_compute"),
+    shader!("product_depth_store"),
+];
 
 /// Declares buffers for what is done with them: results and what they are computed from go by four along the columns, factors along the axis
 /// of their vectors.

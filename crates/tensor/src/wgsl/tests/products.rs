@@ -145,9 +145,14 @@ fn quantised(bits: QuantBits, tile: Tile, [rows, columns, depth]: [u32; 3]) -> K
 
 /// Texts of products with quantised factors.
 pub fn of_quantised() -> Vec<Kernel> {
-    let extents = [[1, 256, 512], [8, 70, 96], [3, 33, 32], [200, 130, 96], [64, 64, 64]];
+    let extents =
+        [[1, 256, 512], [8, 70, 96], [3, 33, 32], [200, 130, 96], [64, 64, 64], [256, 128, 64], [257, 255, 160]];
     let all = |bits| {
-        let tile = |[rows, ..]: &[u32; 3]| if *rows <= Tile::MOST_ROWS { Tile::Vector } else { Tile::Medium };
+        let tile = |[rows, ..]: &[u32; 3]| match *rows {
+            0..=Tile::MOST_ROWS => Tile::Vector,
+            9..=255 => Tile::Medium,
+            256.. => Tile::Large,
+        };
         extents.iter().map(move |extents| quantised(bits, tile(extents), *extents))
     };
     all(QuantBits::Four).chain(all(QuantBits::Eight)).collect()
@@ -170,5 +175,6 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
         ("product_guarded", guarded.kernel()),
         ("product_vector", vector.kernel()),
         ("product_quantised", quantised(QuantBits::Four, Tile::Vector, [1, 256, 512])),
+        ("product_along_depth", quantised(QuantBits::Four, Tile::Large, [256, 128, 64])),
     ]
 }

@@ -1,0 +1,103 @@
+//! Large tiles of products whose factors both have their vectors along the depth.
+
+use residua_base::error::Result;
+use residua_codegen::template_parameters;
+
+use super::blocks::Blocks;
+use super::functions::{Side, store};
+use super::roles::{Roles, is_along_depth};
+use super::shape::TileShape;
+use super::text::{declare, finish, tiles};
+use crate::kernel::Product;
+use crate::scalar::Type;
+use crate::wgsl::batch;
+use crate::wgsl::module::{Module, shader};
+use crate::wgsl::text::KernelText;
+
+template_parameters! {
+    /// Parameters of `product_depth.wgsl`.
+    struct DepthTemplate {
+        x: u32,
+        y: u32,
+        lanes: u32,
+        row_blocks: u32,
+        column_blocks: u32,
+        vectors: u32,
+        rows: String,
+        columns: String,
+        depth: String,
+        batches: String,
+        batch_coordinates: String,
+        batch_arguments: String,
+        rows_guarded: bool,
+        columns_guarded: bool,
+        packed: bool,
+        quantised: bool,
+        four_bits: bool,
+        eight_bits: bool,
+        words: String,
+        vector: u32,
+    }
+}
+
+/// Whether both factors are real numbers with their vectors along the depth. Batches of numbers that are not packed take 9 % longer this way.
+pub fn suits(module: &Module, product: &Product) -> bool {
+    let roles = Roles::of(product);
+    let [row, column, depth] = roles.axes;
+    module.kernel.graph.ty(product.left) == Type::F32
+        && is_along_depth(module, product.left, row, depth)
+        && is_along_depth(module, product.right, column, depth)
+        && (product.batch.is_empty() || packed(module, roles).is_some())
+}
+
+/// How the right factor is read if its words hold several numbers.
+fn packed(module: &Module, roles: Roles) -> Option<Blocks> {
+    Blocks::of(module, roles).filter(Blocks::are_packed)
+}
+
+/// Writes the kernel. The tile has as many rows as columns, and a thread for each.
+pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
+    let shape = TileShape::LARGE_ALONG_DEPTH;
+    let roles = Roles::of(product);
+    let left = Side::left(&module, roles, true, [shape.rows(), shape.step]);
+    let right = Side::right(&module, roles, true, [shape.columns(), shape.step]);
+    let blocks = packed(&module, roles);
+    let right_function = match blocks {
+        Some(blocks) => {
+            declare(&mut module, product, roles, &[&left]);
+            blocks.declare(&mut module);
+            blocks.functions_of_bits(&mut module, product, roles, shape.columns())
+        }
+        None => {
+            declare(&mut module, product, roles, &[&left, &right]);
+            right.function(&mut module, product)
+        }
+    };
+    let functions =
+        [left.function(&mut module, product), right_function, store(&mut module, product, roles, "")].concat();
+    let [four_bits, eight_bits] = blocks.map_or([false; 2], |blocks| blocks.are_quantised());
+    let parameters = DepthTemplate {
+        x: shape.x,
+        y: shape.y,
+        lanes: shape.lanes,
+        row_blocks: shape.row_blocks,
+        column_blocks: shape.column_blocks,
+        vectors: shape.rows() / 4,
+        rows: module.extent(product.rows),
+        columns: module.extent(product.columns),
+        depth: module.extent(product.depth),
+        batches: batch::count(&module, &product.batch),
+        batch_coordinates: batch::coordinates(&module, &product.batch),
+        batch_arguments: batch::arguments(&product.batch),
+        rows_guarded: left.is_outer_guarded,
+        columns_guarded: right.is_outer_guarded,
+        packed: blocks.is_some(),
+        quantised: four_bits || eight_bits,
+        four_bits,
+        eight_bits,
+        words: blocks.map_or_else(String::new, |blocks| blocks.words()),
+        vector: blocks.map_or(8, |blocks| blocks.a_vector()),
+    };
+    let tiles = tiles(product, roles, [shape.rows(), shape.columns()]);
+    Ok(finish(module, &[(shader!("product_depth"), &parameters)], &functions, vec![tiles]))
+}
