@@ -372,6 +372,41 @@ fn a_wide_block_of_one_instance_has_fewer_locals_than_engines_take() {
     assert_eq!(compiled[3], Contents::Reals(expected));
 }
 
+#[test]
+fn a_long_kernel_checks_its_indices_without_branches() {
+    // Squares that go to places of their own, one after another in reverse.
+    const DIM: u32 = 2_500;
+    let mut graph = Graph::new();
+    let inputs: Vec<NodeId> = (0..DIM).map(|number| graph.input(InputId(number))).collect();
+    let squares: Vec<NodeId> = inputs.iter().map(|&x| graph.apply_raw(Op::Mul, &[x, x])).collect();
+    let stores = (0..).zip(&squares).map(|(column, node)| Output::store(*node, 2, Index::indexed(1, column, 0)));
+    let kernel = Kernel {
+        buffers: vec![real("data", false), indices("places"), real("values", true)],
+        loads: (0..DIM).map(|column| Load::read(0, Index::column(column))).collect(),
+        outputs: stores.collect(),
+        has_few_instances: true,
+        ..Kernel::new("scattered", graph.check(DIM).unwrap())
+    };
+    let kernel = kernel.check().unwrap();
+    // An `if` around an `unreachable`: compilers look at every local there, and some thousand numbers wait in locals.
+    let bytes = module(std::slice::from_ref(&kernel), 0).unwrap();
+    let branches = bytes.windows(4).filter(|code| *code == [0x04, 0x40, 0x00, 0x0b]).count();
+    assert!(branches < 10, "{branches}");
+    for (last, traps) in [(DIM - 1, false), (DIM, true), (u32::MAX, true)] {
+        let mut compiled = [
+            Contents::Reals((0..DIM).map(f64::from).collect()),
+            Contents::Indices((0..DIM).rev().map(|place| if place == DIM - 1 { last } else { place }).collect()),
+            Contents::Reals(vec![0.0; DIM as usize]),
+        ];
+        let range = InstanceRange { instances: 0..1, stride: 1, first: 0, origin: 0 };
+        assert_eq!(run_compiled(&kernel, &mut compiled, &range).is_err(), traps, "{last}");
+        if !traps {
+            let expected = (0..DIM).rev().map(|x| f64::from(x).powi(2)).collect();
+            assert_eq!(compiled[2], Contents::Reals(expected));
+        }
+    }
+}
+
 /// x₀ read by index, and stored.
 fn gather() -> CheckedKernel {
     let mut graph = Graph::new();
