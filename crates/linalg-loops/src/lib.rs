@@ -7,6 +7,7 @@
 //! Sums are kept in several parts, so that an addition need not wait for the previous one; their order is fixed, and a run repeats bit for
 //! bit. No function is inlined into another crate, where it would be optimised for size again.
 
+pub mod dense;
 mod pair;
 pub mod panels;
 #[cfg(all(test, not(target_arch = "wasm32")))]

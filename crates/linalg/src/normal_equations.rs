@@ -19,7 +19,7 @@
 
 use super::pcg::Normal;
 use super::system::{System, Trouble};
-use crate::loops::dot;
+use crate::loops::{dense, dot};
 
 /// For fewer rows there is no choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
 pub const LEAST_ROWS: usize = 512;
@@ -109,45 +109,26 @@ struct Factor {
 impl Factor {
     /// Scales and factorises; says whether there is a factor.
     fn factorise(&mut self) -> bool {
-        let Factor { n, entries: matrix, scales } = self;
-        let n = *n;
-        for i in 0..n {
-            let square = matrix[i * n + i];
+        let Factor { n, entries, scales } = self;
+        for i in 0..*n {
+            let square = entries[i * *n + i];
             if !SQUARES.contains(&square) {
                 return false;
             }
             scales.push(square.sqrt().recip());
-            for j in 0..=i {
-                let entry =
-                    matrix[i * n + j] * scales[i] * scales[j] - dot(&matrix[i * n..][..j], &matrix[j * n..][..j]);
-                matrix[i * n + j] = if j < i {
-                    entry * matrix[j * n + j]
-                } else if entry > LEAST_PIVOT {
-                    entry.sqrt().recip()
-                } else {
-                    return false;
-                };
-            }
         }
-        true
+        dense::factorise(entries, scales, LEAST_PIVOT)
     }
 
-    /// The trace of the scaled matrix's inverse: the squares of L⁻¹, column after column.
+    /// The trace of the scaled matrix's inverse: the squares of L⁻¹.
     fn inverse_trace(&self) -> f64 {
-        let mut trace = 0.0;
-        for column in 0..self.n {
-            let mut x = vec![0.0; self.n];
-            x[column] = 1.0;
-            self.forward(&mut x, column);
-            trace += x.iter().map(|x| x * x).sum::<f64>();
-        }
-        trace
+        dense::inverse_squares(&self.entries, self.n)
     }
 
-    /// L⁻¹x in place of x, which is zero before `first`.
-    fn forward(&self, x: &mut [f64], first: usize) {
-        for i in first..x.len() {
-            x[i] -= dot(&self.entries[i * self.n..][first..i], &x[first..i]);
+    /// L⁻¹x in place of x.
+    fn forward(&self, x: &mut [f64]) {
+        for i in 0..x.len() {
+            x[i] -= dot(&self.entries[i * self.n..][..i], &x[..i]);
             x[i] *= self.entries[i * self.n + i];
         }
     }
@@ -157,7 +138,7 @@ impl Factor {
         let n = self.n;
         let rescale = |x: &mut [f64]| x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
         rescale(x);
-        self.forward(x, 0);
+        self.forward(x);
         for i in (0..n).rev() {
             for k in i + 1..n {
                 x[i] -= self.entries[k * n + i] * x[k];
