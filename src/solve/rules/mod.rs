@@ -74,13 +74,17 @@ pub fn damped(lambda: f64, scale: f64) -> f64 {
 /// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both.
 ///
 /// Residuals of a high power fall together with all their derivatives by many orders. Kept as it was, D would then be a damping that λ, which
-/// falls by no more than a factor a step, cannot make up for. A column that nearly vanishes alone still keeps its damping.
-pub fn lower(diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) {
+/// falls by no more than a factor a step, cannot make up for. A column that nearly vanishes alone still keeps its damping, but at
+/// [`MIN_DAMPING`]: where λ has reached that in good steps, it is D alone that keeps them short, and falls as λ would.
+pub fn lower(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) {
     let mut common = 0.0_f64;
     for ((&diagonal, &frozen), &scale) in diagonal.iter().zip(frozen).zip(scale.iter()) {
         if !frozen && scale > 0.0 {
             common = common.max(diagonal / scale);
         }
+    }
+    if lambda <= MIN_DAMPING {
+        common = common.min(1.0 / 3.0);
     }
     if 0.0 < common && common < 1.0 {
         scale.iter_mut().for_each(|scale| *scale *= common);

@@ -100,7 +100,9 @@ impl Strategy {
     /// λD, or where a radius bounds steps, λ of the diagonal.
     pub(super) fn scale_damping(&mut self, diagonal: &[f64], frozen: &[bool], is_new_point: bool) {
         if is_new_point {
-            rules::lower(diagonal, frozen, &mut self.scale);
+            // A radius bounds steps in the scale D, and its λ is always the least.
+            let lambda = if self.dogleg.is_some() { f64::INFINITY } else { self.damping.lambda };
+            rules::lower(lambda, diagonal, frozen, &mut self.scale);
         }
         rules::rescale(self.damping.lambda, diagonal, frozen, &mut self.scale, &mut self.scaled_damping);
         if self.dogleg.is_some() {
