@@ -1,6 +1,7 @@
 //! Steps of all parameters at once on the CPU: the kernels of [`crate::model::manifolds`], an array after the other.
 
 use residua_base::list::Listed;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::model::ArrayInfo;
@@ -46,11 +47,7 @@ impl Retraction {
         }
         let program = match kept {
             Some(program) => program.clone(),
-            None => {
-                let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true, Width::Single);
-                let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
-                kept.insert(Rc::new(Program::compile(kernels).await?)).clone()
-            }
+            None => kept.insert(program_of(shapes).await?).clone(),
         };
         Ok(Retraction { program, arrays: places, lower, upper, sizes: sizes(arrays) })
     }
@@ -82,6 +79,26 @@ impl Retraction {
         }
         Ok(())
     }
+}
+
+thread_local! {
+    /// The kernel of numbers that move by themselves, which most problems have alone.
+    static OF_NUMBERS: RefCell<Option<Rc<Program>>> = const { RefCell::new(None) };
+}
+
+/// The kernels of some shapes. To write and compile them takes longer than a small solve, so that those of most problems are kept.
+async fn program_of(shapes: Vec<(Manifold, u32)>) -> Result<Rc<Program>> {
+    let are_numbers = shapes == [(Manifold::Euclidean, 1)];
+    if let Some(known) = OF_NUMBERS.with_borrow(Option::clone).filter(|_| are_numbers) {
+        return Ok(known);
+    }
+    let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true, Width::Single);
+    let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
+    let program = Rc::new(Program::compile(kernels).await?);
+    if are_numbers {
+        OF_NUMBERS.set(Some(program.clone()));
+    }
+    Ok(program)
 }
 
 fn sizes(arrays: &[ArrayInfo]) -> Vec<(u32, CoordinateSize)> {
