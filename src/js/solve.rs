@@ -98,7 +98,7 @@ fn rows_of(history: &[IterationSummary]) -> Vec<f64> {
 }
 
 /// `check_is_due`: `checkDigits` is to be called when the result has been given.
-fn solution_to_js(solution: &Solution, report: String, check_is_due: bool) -> JsValue {
+fn solution_to_js(solution: &Solution, report: [String; 2], check_is_due: bool) -> JsValue {
     let summary = &solution.summary;
     let object = Object::new();
     set(&object, "success", summary.success());
@@ -113,7 +113,9 @@ fn solution_to_js(solution: &Solution, report: String, check_is_due: bool) -> Js
     set(&object, "computationTime", summary.elapsed_ms);
     set(&object, "x", Float64Array::from(solution.x.as_slice()));
     set(&object, "history", Float64Array::from(rows_of(&summary.history).as_slice()));
-    set(&object, "reportText", report);
+    let [before, after] = report;
+    set(&object, "reportBefore", before);
+    set(&object, "reportAfter", after);
     set(&object, "checkIsDue", check_is_due);
     object.into()
 }
@@ -192,7 +194,8 @@ impl RawFunctions {
     }
 
     /// Minimises by L-BFGS. `options`: numbers by their public names, and `leastSquares`, 0 or 1. `onIteration(summary)`
-    /// answers true to stop, `aborted()` whether the caller has aborted. Resolves with the result, whose report is `reportText`.
+    /// answers true to stop, `aborted()` whether the caller has aborted. Resolves with the result, whose report
+    /// is `reportBefore`, the iterations and `reportAfter`.
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         let times = self.times().to_vec();
         self.call_for(Job::Descent, async move |mut session: Box<Session>| {

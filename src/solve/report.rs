@@ -1,7 +1,8 @@
-//! The report of a solve, in the layout of Ceres Solver: solver and problem, one line per iteration, times, and the termination.
+//! The report of a solve, in the layout of Ceres Solver: solver and problem, one line per iteration, times, and the termination. The lines of
+//! iterations are written by the facade, when the report is read: they take longer to write than a small solve.
 
 use residua_base::list::Listed;
-use std::fmt::{Display, Formatter, Result};
+use std::fmt::{Result, Write};
 
 use crate::eval::texts::kernel_numbers;
 use crate::eval::{Functions, Sizes};
@@ -9,10 +10,10 @@ use residua_base::decimal::{fixed, scientific};
 
 use super::options::SolveOptions;
 use super::solution::Solution;
-use super::summary::{IterationSummary, SolveSummary};
+use super::summary::SolveSummary;
 use super::untouched::Untouched;
 
-/// The content of a report. Its [`Display`] writes the text.
+/// The content of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The solver with its main options: "L-BFGS, history 10".
@@ -37,7 +38,7 @@ pub struct Report<'a> {
     pub summary: &'a SolveSummary,
 }
 
-/// The report of a solve of compiled functions. `solver`: its name with its main options; `compile_times`: the stages of compiling with their
+/// The report of a solve of compiled functions, before and after the iterations. `solver`: its name with its main options; `compile_times`: the stages of compiling with their
 /// duration in milliseconds.
 pub fn report(
     functions: &mut Functions,
@@ -45,7 +46,7 @@ pub fn report(
     options: &SolveOptions,
     compile_times: &[(&'static str, f64)],
     solution: &Solution,
-) -> String {
+) -> [String; 2] {
     let engine = functions.engine().description();
     let backend = match functions.choice() {
         None => engine,
@@ -65,22 +66,20 @@ pub fn report(
         times: &times,
         summary: &solution.summary,
     }
-    .to_string()
+    .parts()
 }
 
-/// A column that some solvers have. It is shown if any iteration has a value for it.
-type Column = (&'static str, fn(&IterationSummary) -> Option<String>);
+impl Report<'_> {
+    /// The text before and after the iterations.
+    fn parts(&self) -> [String; 2] {
+        let [mut before, mut after] = [const { String::new() }; 2];
+        // A string takes whatever is written.
+        _ = self.before_iterations(&mut before);
+        _ = self.after_iterations(&mut after);
+        [before, after]
+    }
 
-const OPTIONAL_COLUMNS: [Column; 4] = [
-    ("step size", |iteration| iteration.step_size.map(short)),
-    ("damping", |iteration| iteration.damping.map(short)),
-    ("gain ratio", |iteration| iteration.gain_ratio.map(short)),
-    ("linear its", |iteration| iteration.linear_iterations.map(|count| count.to_string())),
-];
-
-impl Display for Report<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let SolveSummary { history, .. } = self.summary;
+    fn before_iterations(&self, f: &mut String) -> Result {
         writeln!(f, "residua solver report\n")?;
         line(f, "Solver", self.solver)?;
         line(f, "Backend", self.backend)?;
@@ -88,21 +87,21 @@ impl Display for Report<'_> {
             line(f, "Linear solver", self.linear_solver)?;
         }
         self.tolerances(f)?;
-        self.problem(f)?;
-        iterations(f, history)?;
+        self.problem(f)
+    }
+
+    fn after_iterations(&self, f: &mut String) -> Result {
         self.costs(f)?;
         self.timing(f)?;
         line(f, "Termination", &format!("{} ({})", self.verdict(), self.summary.termination.as_str()))?;
         writeln!(f, "{}", self.summary.message)
     }
-}
 
-impl Report<'_> {
     fn verdict(&self) -> &'static str {
         if self.summary.success() { "CONVERGENCE" } else { "NO CONVERGENCE" }
     }
 
-    fn problem(&self, f: &mut Formatter<'_>) -> Result {
+    fn problem(&self, f: &mut String) -> Result {
         writeln!(f, "\n  {:<20} {:>11} {:>11}", "", "Original", "Reduced")?;
         let [whole, reduced] = self.sizes;
         let on_manifolds = whole.effective_parameters != whole.parameters;
@@ -127,7 +126,7 @@ impl Report<'_> {
         writeln!(f, "  {:<20} {:>11}\n", "Blocks a kernel", fixed(shared, 1))
     }
 
-    fn tolerances(&self, f: &mut Formatter<'_>) -> Result {
+    fn tolerances(&self, f: &mut String) -> Result {
         let shown = |tolerance: f64| if tolerance == 0.0 { "off".to_owned() } else { scientific(tolerance, None) };
         let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = *self.options;
         let (cost, gradient) = (shown(cost_tolerance), shown(gradient_tolerance));
@@ -135,7 +134,7 @@ impl Report<'_> {
         line(f, "Tolerances", &format!("cost {cost}, gradient {gradient}, parameter {parameter}"))
     }
 
-    fn costs(&self, f: &mut Formatter<'_>) -> Result {
+    fn costs(&self, f: &mut String) -> Result {
         let SolveSummary { initial_cost, final_cost, iterations, function_evaluations, .. } = *self.summary;
         line(f, "Initial cost", &scientific(initial_cost, Some(6)))?;
         line(f, "Final cost", &scientific(final_cost, Some(6)))?;
@@ -145,7 +144,7 @@ impl Report<'_> {
         writeln!(f)
     }
 
-    fn timing(&self, f: &mut Formatter<'_>) -> Result {
+    fn timing(&self, f: &mut String) -> Result {
         writeln!(f, "Time in milliseconds")?;
         for (stage, milliseconds) in self.times {
             line(f, stage, &fixed(*milliseconds, 3))?;
@@ -159,35 +158,8 @@ impl Report<'_> {
     }
 }
 
-fn short(value: f64) -> String {
-    scientific(value, Some(2))
-}
-
-fn line(f: &mut Formatter<'_>, title: &str, words: &str) -> Result {
+fn line(f: &mut String, title: &str, words: &str) -> Result {
     writeln!(f, "  {title:<16} {words}")
-}
-
-fn iterations(f: &mut Formatter<'_>, history: &[IterationSummary]) -> Result {
-    let columns: Vec<&Column> =
-        OPTIONAL_COLUMNS.iter().filter(|(_, value)| history.iter().any(|iteration| value(iteration).is_some())).list();
-    write!(f, "{:>5} {:>14} {:>11} {:>11} {:>11}", "iter", "cost", "change", "|gradient|", "|step|")?;
-    for (title, _) in &columns {
-        write!(f, " {title:>11}")?;
-    }
-    writeln!(f, " {:>10}", "ms")?;
-    for iteration in history {
-        let IterationSummary { iteration: number, cost, cost_change, gradient_max_norm, step_norm, .. } = iteration;
-        write!(f, "{number:>5} {:>14}", scientific(*cost, Some(6)))?;
-        for value in [cost_change, gradient_max_norm, step_norm] {
-            write!(f, " {:>11}", short(*value))?;
-        }
-        for (_, value) in &columns {
-            write!(f, " {:>11}", value(iteration).unwrap_or_default())?;
-        }
-        let rejected = if iteration.accepted { "" } else { "  rejected" };
-        writeln!(f, " {:>10}{rejected}", fixed(iteration.elapsed_ms, 2))?;
-    }
-    writeln!(f)
 }
 
 #[cfg(test)]
@@ -195,24 +167,8 @@ mod tests {
     use super::*;
     use crate::solve::summary::Termination;
 
-    fn iteration(iteration: u32, cost: f64, step_size: Option<f64>) -> IterationSummary {
-        IterationSummary {
-            iteration,
-            cost,
-            cost_change: 0.0,
-            gradient_max_norm: 0.5,
-            step_norm: 0.0,
-            accepted: true,
-            damping: None,
-            gain_ratio: None,
-            linear_iterations: None,
-            step_size,
-            elapsed_ms: 1.0,
-        }
-    }
-
     #[test]
-    fn a_report_has_solver_sizes_iterations_times_and_termination() {
+    fn a_report_has_solver_sizes_times_and_termination() {
         let summary = SolveSummary {
             termination: Termination::MaxIterations,
             message: "Stopped after maxIterations, 1.".to_owned(),
@@ -221,7 +177,7 @@ mod tests {
             initial_cost: 3.0,
             final_cost: 2.0,
             elapsed_ms: 5.0,
-            history: vec![iteration(0, 3.0, None), iteration(1, 2.0, Some(0.25))],
+            history: Vec::new(),
         };
         let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults() };
         let whole =
@@ -258,10 +214,6 @@ residua solver report
   Kernels                        2
   Blocks a kernel              3.0
 
- iter           cost      change  |gradient|      |step|   step size         ms
-    0     3.000000e0      0.00e0     5.00e-1      0.00e0                   1.00
-    1     2.000000e0      0.00e0     5.00e-1      0.00e0     2.50e-1       1.00
-
   Initial cost     3.000000e0
   Final cost       2.000000e0
   Change           1.000000e0
@@ -276,7 +228,7 @@ Time in milliseconds
   Termination      NO CONVERGENCE (max-iterations)
 Stopped after maxIterations, 1.
 ";
-        let text = report.to_string();
+        let text = report.parts().concat();
         assert_eq!(text, expected);
     }
 }

@@ -203,7 +203,7 @@ export function install({ gpu = true } = {}) {
         this.x = this.x.map((value) => value + 100);
         return {
           success: !stopped, termination: stopped ? 'aborted' : 'cost-tolerance', message: 'done', iterations: 3, functionEvaluations: 4, arithmetic: 'f64', precisionLoss: 0, checkIsDue: fake.checkIsDue ?? false,
-          initialCost: 1, finalCost: 0, computationTime: 1, x: this.x.slice(), history: [], reportText: 'a table',
+          initialCost: 1, finalCost: 0, computationTime: 1, x: this.x.slice(), history: [], reportBefore: 'a ', reportAfter: 'table',
         };
       });
     }

@@ -93,7 +93,7 @@ test('true from onIteration ends a solve at the next iteration that follows a tu
       await turns();
       answers.push(aborted(), onIteration({ iteration: 1 }));
       gate.resolve(answers);
-      return { success: false, termination: 'aborted', message: '', x: new Float64Array(4), history: [], reportText: '' };
+      return { success: false, termination: 'aborted', message: '', x: new Float64Array(4), history: [], reportBefore: '', reportAfter: '' };
     });
   const heard = [];
   await lbfgs(functions, { onIteration: ({ iteration }) => (heard.push(iteration), true) });

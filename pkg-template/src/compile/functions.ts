@@ -286,7 +286,7 @@ export class GpuCompiledFunctions {
       const result = await this.instance.wait(() => solver(this.handle));
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
       if (additions === '') return result;
-      return { ...result, message: `${result.message} ${additions}`, reportText: `${result.reportText}${additions}\n` };
+      return { ...result, message: `${result.message} ${additions}`, reportAfter: `${result.reportAfter}${additions}\n` };
     });
     // The caller has the result before the check ends. A failure of the check is that of the next call, or concerns nobody.
     if (result.checkIsDue && !this.queue.isDisposed) this.queue.run(() => this.instance.wait(() => this.handle.checkDigits())).catch(() => {});

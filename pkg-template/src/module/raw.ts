@@ -149,7 +149,9 @@ export interface RawSolveResult {
    * whether the step was accepted and which of the optional entries are there.
    */
   history: ArrayLike<number>;
-  reportText: string;
+  /** The report before and after its lines of iterations. */
+  reportBefore: string;
+  reportAfter: string;
   /** Whether `checkDigits` is to be called when the result has been given. */
   checkIsDue: boolean;
 }

@@ -7,6 +7,7 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from '../module/raw.js';
+import { iterationLines } from './iteration-lines.js';
 
 /** Why a solver ended. An abort, or true from onIteration, gives 'aborted'. */
 export type Termination =
@@ -206,14 +207,17 @@ export async function runSolver(
     });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
-  const { reportText, history, checkIsDue: _, ...result } = raw;
+  const { reportBefore, reportAfter, history: rows, checkIsDue: _, ...result } = raw;
+  const history = iterationsOf(rows);
+  // The caller may change the history.
+  const iterations = (): string => iterationLines(iterationsOf(rows));
   if (verbose) console.log(result.message);
   return {
     ...result,
     termination: result.termination as Termination,
     x: readBack ? result.x : new Float64Array(0),
-    history: iterationsOf(history),
-    report: () => reportText,
+    history,
+    report: () => `${reportBefore}${iterations()}${reportAfter}`,
   };
 }
 

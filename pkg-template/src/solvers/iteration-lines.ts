@@ -1,0 +1,32 @@
+/** The lines of iterations in a report. */
+
+import type { RawIteration } from '../module/raw.js';
+
+/** The titles of columns that some solvers have. A column is shown if any iteration has a value for it. */
+const OPTIONAL = [
+  ['step size', ({ stepSize }: RawIteration) => short(stepSize)],
+  ['damping', ({ damping }: RawIteration) => short(damping)],
+  ['gain ratio', ({ gainRatio }: RawIteration) => short(gainRatio)],
+  ['linear its', ({ linearIterations }: RawIteration) => linearIterations?.toString()],
+] as const;
+
+/** With an exponent, as reports write numbers. */
+const scientific = (value: number, digits: number): string => value.toExponential(digits).replace('+', '');
+
+const short = (value: number | undefined): string | undefined => (value === undefined ? undefined : scientific(value, 2));
+
+/** A heading, a line for each iteration, and an empty line; nothing for no iterations. */
+export function iterationLines(history: readonly RawIteration[]): string {
+  if (history.length === 0) return '';
+  const columns = OPTIONAL.filter(([, textOf]) => history.some((iteration) => textOf(iteration) !== undefined));
+  const line = (number: string, cost: string, others: readonly string[], ms: string): string =>
+    [number.padStart(5), cost.padStart(14), ...others.map((text) => text.padStart(11)), ms.padStart(10)].join(' ');
+  const titles = ['change', '|gradient|', '|step|', ...columns.map(([title]) => title)];
+  const lines = history.map((iteration) => {
+    const figures = [iteration.costChange, iteration.gradientMaxNorm, iteration.stepNorm].map((value) => scientific(value, 2));
+    const others = [...figures, ...columns.map(([, textOf]) => textOf(iteration) ?? '')];
+    const numbers = line(String(iteration.iteration), scientific(iteration.cost, 6), others, iteration.elapsedMs.toFixed(2));
+    return iteration.accepted ? numbers : `${numbers}  rejected`;
+  });
+  return `${[line('iter', 'cost', titles, 'ms'), ...lines].join('\n')}\n\n`;
+}
