@@ -230,7 +230,9 @@ export class ProgramCore {
 
   /** Whether runs write memory, or bytes of a buffer that it lies in. */
   private writes(memory: Memory): boolean {
-    return this.written.has(memory) || Array.from(this.written).some((written) => haveCommonBytes(written, memory));
+    if (this.written.has(memory)) return true;
+    for (const written of this.written) if (haveCommonBytes(written, memory)) return true;
+    return false;
   }
 
   /** Takes the sizes of a run. Returns whether they differ from those of the latest run. */
