@@ -310,7 +310,7 @@ test('a tensor beyond the limits is refused with both figures, and one without m
   assert.deepEqual([...(await small.data())], [1, 2]);
   assert.equal(device.stats().programBytes, 0);
   await assert.rejects(device.store(expand(device.tensor(1), [200])), residuaError('out-of-memory'));
-  assert.equal(device.stats().pooledBytes, 0, 'a buffer without memory does not serve again');
+  assert.equal(device.stats().pooledBytes, 4096, 'that of reads: a buffer without memory does not serve again');
   await assert.rejects(device.compile({ x: spec('f32', [200]), y: spec('f32', [300]) }, ({ x, y }) => [op('neg', x), op('neg', y)]), residuaError('limit-exceeded', /the inputs of program/));
   assert.deepEqual([device.stats().programBytes, fake.plans - fake.freedPlans], [0, 0]);
 });
@@ -444,4 +444,17 @@ test('work that fails takes no later work with it', async () => {
   assert.throws(failing, /a failure/);
   await promise;
   assert.equal(queue.isIdle, true);
+});
+
+test('buffers of reads are counted, at most 64 MiB of them are kept, and trim() frees them', async () => {
+  const { gpu, device } = await open();
+  const mebibytes = (count) => device.zeros([count * 2 ** 18]);
+  const tensors = [1, 2, 4, 8, 16, 32].map(mebibytes);
+  const before = gpu.live.size;
+  for (const tensor of tensors) await tensor.data();
+  assert.deepEqual([device.stats().pooledBytes, gpu.live.size - before], [63 * 2 ** 20, 6]);
+  await device.read(tensors[5], tensors[0]);
+  assert.deepEqual([device.stats().pooledBytes, gpu.live.size - before], [64 * 2 ** 20, 1], 'the read of 33 MiB takes a buffer of 64');
+  device.trim();
+  assert.deepEqual([device.stats().pooledBytes, gpu.live.size - before], [0, 0]);
 });

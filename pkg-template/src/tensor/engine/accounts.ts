@@ -10,7 +10,7 @@ export interface DeviceStats {
   programs: number;
   /** Their memory, outputs included. */
   programBytes: number;
-  /** Memory kept for later allocations. */
+  /** Memory kept for later allocations and reads. */
   pooledBytes: number;
   /** The largest sum of all memory so far. */
   peakBytes: number;

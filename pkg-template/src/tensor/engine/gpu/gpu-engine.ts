@@ -59,7 +59,7 @@ export class GpuEngine implements Engine {
     if (this.isTimed) accounts.kernels = new Map();
     this.uniformPipeline = new UniformPipeline(gpu);
     this.buffers = new Buffers(gpu, accounts);
-    this.staging = new Staging(gpu, this.buffers);
+    this.staging = new Staging(gpu, this.buffers, accounts);
     this.textures = new Textures(gpu);
     this.pipelines = new Pipelines(gpu, accounts);
     this.completion = new Completion(gpu.queue, turns);

@@ -1,6 +1,7 @@
 /** Reads of buffers through buffers that can be mapped, which are kept for later reads. */
 
 import type { ResiduaError } from '../../../arguments/errors.js';
+import type { Accounts } from '../accounts.js';
 import type { Memory } from '../engine.js';
 import type { Buffers } from './buffers.js';
 
@@ -10,26 +11,25 @@ export interface Part {
   readonly bytes: number;
 }
 
-/** Staging buffers that are kept. */
-const KEPT = 8;
-
 /** The least size of a staging buffer. Sizes are powers of two, so that a read finds one of an earlier read. */
 const LEAST_BYTES = 4096;
 
-/** Larger buffers have the size of their read, and are not kept. */
-const LARGEST_KEPT_BYTES = 64 * 2 ** 20;
+/** Bytes of the buffers that are kept at most. A larger buffer has the size of its read, and is not kept. */
+const KEPT_BYTES = 64 * 2 ** 20;
 
 /** Where a mapped range may begin. */
 const GRAIN = 8;
 
 /** The staging buffers of a device. */
 export class Staging {
+  /** Buffers for later reads, the latest used last. */
   private idle: GPUBuffer[] = [];
   private readonly live = new Set<GPUBuffer>();
 
   constructor(
     private readonly device: GPUDevice,
     private readonly buffers: Buffers,
+    private readonly accounts: Accounts,
   ) {}
 
   /** Submits the copies of parts, and resolves with their bytes in fresh memory. */
@@ -65,21 +65,23 @@ export class Staging {
 
   /** Destroys what is kept. */
   trim(): void {
-    for (const buffer of this.idle) this.drop(buffer);
-    this.idle = [];
+    this.dropIdle(0);
   }
 
   /** Destroys all buffers, of pending reads too. */
   dispose(): void {
+    this.trim();
     for (const buffer of this.live) buffer.destroy();
     this.live.clear();
-    this.idle = [];
   }
 
   private take(bytes: number, fail: (error: ResiduaError) => void): GPUBuffer {
-    const size = bytes > LARGEST_KEPT_BYTES ? bytes : Math.max(LEAST_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
+    const size = bytes > KEPT_BYTES ? bytes : Math.max(LEAST_BYTES, 2 ** Math.ceil(Math.log2(bytes)));
     const place = this.idle.findIndex((buffer) => buffer.size === size);
-    if (place >= 0) return this.idle.splice(place, 1)[0] as GPUBuffer;
+    if (place >= 0) {
+      this.accounts.count('pool', -size);
+      return this.idle.splice(place, 1)[0] as GPUBuffer;
+    }
     const buffer = this.buffers.create({ label: 'read', size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST }, fail);
     this.live.add(buffer);
     return buffer;
@@ -87,9 +89,24 @@ export class Staging {
 
   private keep(buffer: GPUBuffer): void {
     if (!this.live.has(buffer)) return;
+    if (buffer.size > KEPT_BYTES) {
+      this.drop(buffer);
+      return;
+    }
     this.idle.push(buffer);
-    if (buffer.size > LARGEST_KEPT_BYTES) this.drop(this.idle.pop() as GPUBuffer);
-    else if (this.idle.length > KEPT) this.drop(this.idle.shift() as GPUBuffer);
+    this.accounts.count('pool', buffer.size);
+    this.dropIdle(KEPT_BYTES);
+  }
+
+  /** Destroys kept buffers, the earliest used first, until so many bytes are left. */
+  private dropIdle(most: number): void {
+    let bytes = this.idle.reduce((sum, { size }) => sum + size, 0);
+    while (bytes > most) {
+      const buffer = this.idle.shift() as GPUBuffer;
+      bytes -= buffer.size;
+      this.accounts.count('pool', -buffer.size);
+      this.drop(buffer);
+    }
   }
 
   private drop(buffer: GPUBuffer): void {
