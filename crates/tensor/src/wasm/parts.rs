@@ -5,11 +5,12 @@ use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
 use super::code::Local;
 use super::count::{Count, Part};
+use super::schedule::MANY;
 use super::values::Values;
 use crate::kernel::Extent;
 
 /// Points of a kernel that one call does, about: at most some milliseconds of work. Tests have kernels of several parts too.
-const PART_POINTS: u32 = if cfg!(test) { 48 } else { 1 << 18 };
+const PART_POINTS: u32 = if cfg!(test) { 40 } else { 1 << 18 };
 
 /// The parameter that says which part is to be done.
 const PART: Local = Local(1);
@@ -30,9 +31,9 @@ impl Values<'_, '_> {
                 Count::Local(local, _) => inner.extend([local.get(), wasm::I32_MUL]),
             }
         }
-        // What coordinates of the outermost axis make up a part: a whole number of vectors where it is the axis of the lanes, else at least one.
+        // What coordinates of the outermost axis make up a part: a whole number of bodies of the longest loop where it is the axis of the lanes, else at least one.
         let points = Instruction::I32Const((PART_POINTS / known.max(1)) as i32);
-        let more = if space.len() == 1 { 15 } else { 0 };
+        let more = if space.len() == 1 { 4 * MANY as i32 - 1 } else { 0 };
         let mut code = vec![points];
         code.extend(inner);
         // A product of extents that wraps to 0 does not divide.

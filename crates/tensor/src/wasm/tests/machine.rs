@@ -91,6 +91,9 @@ pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usiz
             break;
         }
     }
+    let mut beyond = [0; 256];
+    memory.read(&runtime, next, &mut beyond).unwrap();
+    assert_eq!(beyond, [0; 256], "{}: written beyond the last buffer", kernel.name);
     for (buffer, address) in buffers.iter_mut().zip(&frame) {
         memory.read(&runtime, *address as usize, buffer).unwrap();
     }

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::size::Size;
 use crate::tape::Recipe;
 
-/// The result of a recipe of one kernel that reads `x`, and in how many parts it was done. Tests cut kernels from 96 points on.
+/// The result of a recipe of one kernel that reads `x`, and in how many parts it was done. Tests cut kernels from 80 points on.
 fn run(extents: &[i64], dims: &[u32], x: &[f32], build: impl Fn(&mut Expr, TensorId) -> TensorId) -> (Vec<f32>, usize) {
     let mut expr = Expr::default();
     let mut shape: Vec<Size> = extents.iter().map(|extent| Size::constant(*extent)).collect();
@@ -36,7 +36,7 @@ fn parts_do_all_points_once() {
     for dims in [&[][..], &[1003]] {
         let (found, parts) = run(&[1003], dims, &numbers, twice);
         assert!(found.iter().zip(&numbers).all(|(found, number)| *found == 2.0 * number));
-        // Parts are of 64 points: 48 rounded up to whole vectors.
+        // Parts are of 64 points: 40 rounded up to bodies of eight vectors.
         assert_eq!(parts, 1003_usize.div_ceil(64));
     }
     let sums = |expr: &mut Expr, x: TensorId| expr.reduce(Reduction::Sum, x, &[1]);
@@ -44,7 +44,7 @@ fn parts_do_all_points_once() {
         let (found, parts) = run(&[59, 17], dims, &numbers, sums);
         let expected: Vec<f32> = (0..59).map(|row| numbers[17 * row..17 * row + 17].iter().sum()).collect();
         assert_eq!(found, expected);
-        // 48 points are two rows and a part of one.
+        // 40 points are two rows and a part of one.
         assert_eq!(parts, 59_usize.div_ceil(3));
     }
     let turned = |expr: &mut Expr, x: TensorId| expr.transpose(x);
@@ -54,9 +54,21 @@ fn parts_do_all_points_once() {
 }
 
 #[test]
+fn bodies_of_many_vectors_end_where_their_part_ends() {
+    // The last part has a body of eight vectors, and eight points are left.
+    let numbers: Vec<f32> = (0..1032).map(|number| number as f32 / 1032.0).collect();
+    let exponentials = |expr: &mut Expr, x: TensorId| expr.elementwise(Elementwise::Exp, &[x]);
+    for dims in [&[][..], &[1032]] {
+        let (found, parts) = run(&[1032], dims, &numbers, exponentials);
+        assert!(found.iter().zip(&numbers).all(|(found, number)| (found / number.exp() - 1.0).abs() < 3e-7));
+        assert_eq!(parts, 1032_usize.div_ceil(64));
+    }
+}
+
+#[test]
 fn kernels_of_few_points_and_none_are_one_part() {
     let twice = |expr: &mut Expr, x: TensorId| expr.elementwise(Elementwise::Add, &[x, x]);
-    assert_eq!(run(&[95], &[], &[1.0; 95], twice), (vec![2.0; 95], 1));
+    assert_eq!(run(&[79], &[], &[1.0; 79], twice), (vec![2.0; 79], 1));
     assert_eq!(run(&[3], &[0], &[], twice), (vec![], 1));
     assert_eq!(run(&[3], &[48], &[1.0; 48], twice), (vec![2.0; 48], 1));
 }
