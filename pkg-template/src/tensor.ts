@@ -47,6 +47,7 @@ export type { Range } from './tensor/recipe/slices.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export type { Quantized } from './tensor/quantized.js';
 export { bincount, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from './tensor/segments.js';
+export { SparseMatrix } from './tensor/sparse.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
 export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection } from './tensor/tensor.js';
 

@@ -9,6 +9,7 @@ const a = given([[1, 2, 3], [4, 5, 6]]);
 const v = given([1, 2, 3]);
 const i = given([0, 1], 'i32');
 const b = given([1, 0, 1], 'bool');
+const u = given([0, 1], 'u32');
 const n = T.dim('n', 8);
 const state = { identity: [0], lift: (x) => [x], merge: ([p], [q]) => [p.add(q)] };
 
@@ -104,6 +105,13 @@ const ROWS = [
   [() => T.histogram(v, 0, 0, 1), /^histogram: bins: got 0/],
   [() => T.histogram(v, 2, 1, 1), /^histogram: high: got 1; takes a number above 1 in single precision/],
   [() => T.histogram(v, 2, -Infinity, 1), /^histogram: low: got -Infinity/],
+  [() => T.SparseMatrix.fromCsr(2, 3, u, u, v), /^fromCsr: colIndices: got a tensor of u32 of shape \[2\]; takes a vector with an index for each of the values/],
+  [() => T.SparseMatrix.fromCsr(2, 3, u, u, T.ones([2])), /^fromCsr: rowOffsets: got a tensor of u32 of shape \[2\]; takes a vector of 3 numbers, one more than rows/],
+  [() => T.SparseMatrix.fromCsr(1, 3, u, i, T.ones([2])), /^fromCsr: colIndices: got a tensor of i32.*takes a tensor of u32/],
+  [() => T.SparseMatrix.fromCoo(-1, 3, u, u, v), /^fromCoo: rows: got -1/],
+  [() => T.SparseMatrix.fromCoo(1, 3, u, u, a), /^fromCoo: values: got a tensor of f32 of shape \[2, 3\]; takes a vector/],
+  [() => T.SparseMatrix.fromCoo(1, 3, u, u, T.ones([2])).matmul(T.ones([2])), /^matmul: got a tensor of f32 of shape \[2\]; takes a vector or a matrix whose first size is 3/],
+  [() => T.SparseMatrix.fromCoo(1, 3, u, u, T.ones([2])).withValues(v), /^withValues: colIndices: got/],
   [() => a.matmul(a), /^matmul: got a tensor of f32 of shape \[2, 3\] and a tensor of f32 of shape \[2, 3\]; takes tensors where the last size/],
   [() => a.matmul(given([[1]], 'i32')), /^matmul: got tensors of f32 and i32/],
   [() => a.matmul(T.zeros([])), /^matmul: .*takes vectors, matrices/],

@@ -209,6 +209,24 @@ table('segments', [
   ['histogram of a matrix', () => T.histogram(a, 2, 2, 5), [2, 2], 'u32'],
 ]);
 
+// [[1, 0, 7], [0, 0, 0], [0, 3, 0], [0, 0, 9]], whose 7 and 9 are of two entries.
+const u32 = (...list) => given(list, 'u32');
+const coo = () => T.SparseMatrix.fromCoo(4, 3, u32(3, 0, 2, 0, 3, 0), u32(2, 2, 1, 0, 2, 2), given([4, 2, 3, 1, 5, 5]));
+const csr = () => T.SparseMatrix.fromCsr(4, 3, u32(0, 3, 3, 4, 6), u32(2, 0, 2, 1, 2, 2), given([2, 1, 5, 3, 4, 5]));
+table('sparse matrices', [
+  ['entries in any order are sorted by row and column', () => coo().colIndices, [0, 2, 2, 1, 2, 2], 'u32'],
+  ['where rows begin, an empty one among them', () => coo().rowOffsets, [0, 3, 3, 4, 6], 'u32'],
+  ['values in the order of rows, those at one place in their order', () => coo().values, [1, 2, 5, 3, 4, 5]],
+  ['rows of entries', () => csr().toCoo().rowIndices, [0, 0, 0, 2, 3, 3], 'u32'],
+  ['a dense matrix', () => csr().toDense(), [[1, 0, 7], [0, 0, 0], [0, 3, 0], [0, 0, 9]]],
+  ['a sparse matrix times a vector', () => csr().matmul(v), [17, 0, -3, 18]],
+  ['a sparse matrix times a matrix', () => coo().matmul(a.T), [[22, 46], [0, 0], [6, 15], [27, 54]]],
+  ['a transposed one', () => csr().transpose().toDense(), [[1, 0, 0, 0], [0, 0, 3, 0], [7, 0, 0, 9]]],
+  ['a transposed one times a vector', () => coo().transpose().matmul(given([1, 2, 3, 4])), [1, 9, 43]],
+  ['other values', () => csr().withValues(T.ones([6])).matmul(v), [7, 0, -1, 4]],
+  ['a sparse matrix without entries', () => T.SparseMatrix.fromCoo(2, 3, given([], 'u32', [0]), given([], 'u32', [0]), given([], 'f32', [0])).matmul(v), [0, 0]],
+]);
+
 table('products', [
   ['matmul', () => a.matmul(a.T), [[14, 32], [32, 77]]],
   ['matmul with vectors', () => a.matmul(v).matmul(a), [35, 49, 63].map((_, k) => [1, 2, 3][k] * 7 + [4, 5, 6][k] * 19)],

@@ -1,5 +1,5 @@
 /** Elements that masks select, segments and counts, against plain loops. */
-import { bincount, grad, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from 'residua/tensor';
+import { bincount, dispose, grad, histogram, SparseMatrix, segmentMax, segmentMean, segmentMin, segmentSum } from 'residua/tensor';
 import { build, get } from '../tensors/arrays.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { fill } from '../tensors/numbers.js';
@@ -49,7 +49,7 @@ async function combine(check, device, dtype) {
 
 export const group = {
   id: 'tensor-selection',
-  title: 'Tensors: selections and segments',
+  title: 'Tensors: selections, segments, sparse matrices',
   about: 'What a mask selects stands in order at the front; slices are combined by segments, whatever the order of their ids.',
   checks: [
     ...onEach('elements that a mask selects stand in order at the front, and so do their places', async (check) => {
@@ -116,6 +116,39 @@ export const group = {
         { name: 'bincount', tensor: bincount(device.tensor(ids, [size], 'i32'), bins), array: { shape: [bins], values: occurrences } },
         { name: 'histogram', tensor: histogram(x, bins, 0, 1), array: { shape: [bins], values: counts } },
       ]);
+    }),
+
+    ...onEach('sparse matrices of entries in any order have products, a transpose and gradients', async (check) => {
+      const device = await tensorDevice(check);
+      const [rows, columns, count] = [40, 30, 200];
+      // Whole numbers, whose sums are exact; some entries are at one place.
+      const [at, to, values] = [fill([0, rows - 2, 1], count, 'u32', 1), fill([0, columns - 1, 1], count, 'u32', 2), fill([-9, 9, 1], count, 'f32', 3)];
+      const dense = { shape: [rows, columns], values: Array.from({ length: rows * columns }, () => 0) };
+      at.forEach((row, k) => (dense.values[row * columns + to[k]] += values[k]));
+      const vector = device.tensor(values);
+      const matrix = SparseMatrix.fromCoo(rows, columns, device.tensor(at, [count], 'u32'), device.tensor(to, [count], 'u32'), vector);
+      const x = { shape: [columns, 3], values: fill([-4, 4, 1], columns * 3, 'f32') };
+      const y = { shape: [rows], values: fill([-4, 4, 1], rows, 'f32') };
+      const [tx, ty] = [x, y].map((array) => device.tensor(array.values, array.shape));
+      const product = build([rows, 3], ([i, j]) => Array.from({ length: columns }, (_, k) => get(dense, [i, k]) * get(x, [k, j])).reduce((a, b) => a + b, 0));
+      const column = tx.pick(1, 0);
+      const [byValues, byVector] = grad(matrix.matmul(column).mul(ty).sum(), [vector, tx]);
+      await compare(check, device, 'f32', [
+        { name: 'the dense matrix', tensor: matrix.toDense(), array: dense },
+        { name: 'the product with a matrix', tensor: matrix.matmul(tx), array: product },
+        { name: 'the product with a vector', tensor: matrix.matmul(column), array: { shape: [rows], values: product.values.filter((_, i) => i % 3 === 0) } },
+        { name: 'the transposed matrix', tensor: matrix.transpose().toDense(), array: build([columns, rows], ([i, j]) => get(dense, [j, i])) },
+        { name: 'the gradient by values', tensor: byValues, array: { shape: [count], values: at.map((row, k) => y.values[row] * get(x, [to[k], 0])) } },
+        { name: 'the gradient by the matrix', tensor: byVector, array: build([columns, 3], ([k, j]) => (j > 0 ? 0 : y.values.reduce((sum, each, i) => sum + each * get(dense, [i, k]), 0))) },
+      ]);
+    }, { long: true }),
+
+    ...onEach('a sparse matrix of a solver has products', async (check) => {
+      const device = await tensorDevice(check);
+      const matrix = device.sparse({ rows: 3, cols: 3, rowOffsets: Uint32Array.of(0, 1, 1, 3), colIndices: Uint32Array.of(2, 0, 1), values: Float64Array.of(1, 2, 3) });
+      const [dense, product] = await device.read(matrix.toDense(), matrix.matmul(device.tensor([1, 10, 100])));
+      check.same([[...dense], [...product]], [[0, 0, 1, 0, 0, 0, 2, 3, 0], [100, 0, 32]]);
+      dispose(matrix.rowOffsets, matrix.colIndices, matrix.values);
     }),
 
     ...onEach('gradients of selections and segments go back to where the numbers stood', async (check) => {

@@ -4,6 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions, type OptionNames } from '../../arguments/options.js';
 import type { GpuContext } from '../../compile/context.js';
+import type { CsrMatrix } from '../../compile/csr-matrix.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import type { GpuCompiledFunctions } from '../../compile/functions.js';
 import { isOn } from '../../module/buffer-owners.js';
@@ -22,6 +23,7 @@ import type { Node } from '../recipe/node.js';
 import { checkType, nodeOf, REALS } from '../recipe/operands.js';
 import { checkQuantizedType, planeSizes, type QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
+import { SparseMatrix } from '../sparse.js';
 import { Tensor, type Selection } from '../tensor.js';
 import { Cell } from './cell.js';
 import { compacted } from './compact.js';
@@ -330,6 +332,15 @@ export class Device {
     if (gradient === null || this.gpu === null) throw invalidArgument('gradient', 'functions or a device on the CPU', 'both on one GPUDevice; on the CPU, evaluateCostWithGradient gives numbers');
     if (!isOn(gradient, this.gpu)) throw invalidArgument('gradient', 'a gradient on another GPUDevice', "one on this device's");
     return this.borrow(gradient, [functions.numParams], 'f32');
+  }
+
+  /**
+   * Stores a sparse matrix of the solvers, such as a Jacobian, in single precision. Its tensors are stored ones: `dispose(matrix.rowOffsets,
+   * matrix.colIndices, matrix.values)` frees them. Throws as tensor() does.
+   */
+  sparse({ rows, cols, rowOffsets, colIndices, values }: CsrMatrix): SparseMatrix {
+    const [offsets, columns] = [rowOffsets, colIndices].map((indices) => this.tensor(indices, undefined, 'u32')) as [StoredTensor<'u32'>, StoredTensor<'u32'>];
+    return SparseMatrix.fromCsr(rows, cols, offsets, columns, this.tensor(values));
   }
 
   /**
