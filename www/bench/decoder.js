@@ -55,10 +55,12 @@ export async function run(parameters, report, progress, { reps }) {
   const device = await Device.create({ backend });
   try {
     const model = await madeModel(device, shape, progress);
+    // Before the memory of keys and values.
+    const weightBytes = device.stats().tensorBytes;
     progress('compiling', true);
     const began = performance.now();
     const decoder = await makeDecoder(device, model, { seed: 1 });
-    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.write.dispatches, 'weights, MB': device.stats().tensorBytes / 1e6 };
+    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.write.dispatches, 'weights, MB': weightBytes / 1e6 };
     const prompt = Array.from({ length: shape.prompt }, (_, k) => (k * 7919) % shape.vocabulary);
 
     if (jobs.includes('prompt')) {

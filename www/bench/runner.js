@@ -32,7 +32,7 @@ const MOST_PREPARED_RUNS = 40;
 const TRIALS = [1_000, 10_000, 100_000];
 
 /** Yields to the event loop, so that the page draws and handles input. */
-const breathe = () => new Promise((resolve) => setTimeout(resolve));
+const yieldToEvents = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Prepares one contender at one size and runs it once. */
 async function begin(contender, input, now) {
@@ -118,7 +118,7 @@ export async function runJob(job, { now = () => performance.now(), ...others }, 
   for (const size of settings.sizes) {
     if (settings.stopped?.()) return;
     progress(`${job.title}: ${size.toLocaleString('en-US')} ${job.unit}`, true);
-    await breathe();
+    await yieldToEvents();
     await runSize({ job, settings, known, absent, tell, progress, contenders: job.contenders.filter(takesPart) }, size);
   }
 }
@@ -133,7 +133,7 @@ async function runSize({ job, settings, known, absent, tell, progress, contender
     for (const contender of contenders) {
       if (settings.stopped?.()) return;
       progress(`${job.title}: ${input.size.toLocaleString('en-US')} ${job.unit}, ${contender.name}`);
-      await breathe();
+      await yieldToEvents();
       if (absent.has(contender)) {
         row(contender, { status: 'unable', reason: absent.get(contender) });
         continue;
@@ -210,7 +210,7 @@ async function tryOut(job, contender, input, known, settings) {
     if (last === undefined ? (contender.known ?? false) : !tooLong()) return;
     if (predicted(last, contender, trial) > settings.budgetMs) return;
     if (!(await tryAt(job, contender, trial, known, settings))) return;
-    await breathe();
+    await yieldToEvents();
   }
 }
 
@@ -240,7 +240,7 @@ async function interleave(begun, settings, progress) {
       if (round > 0 && (one.spent ?? 0) + 1.2 * one.samples[0] > settings.budgetMs) continue;
       if (round === 0 || one.samples[0] > 100) {
         progress(one);
-        await breathe();
+        await yieldToEvents();
       }
       try {
         const began = settings.now();
