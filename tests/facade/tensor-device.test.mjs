@@ -153,6 +153,7 @@ for (const backend of ['gpu', 'cpu']) {
     assert.throws(() => program.run({ x: [] }, {}), residuaError('invalid-argument', /sizes.n: got undefined/));
     assert.throws(() => program.run({ x: [] }), residuaError('invalid-argument', /sizes: got undefined/));
     assert.throws(() => program.run({ x: [1] }, { n: 2 }), residuaError('invalid-argument', /1 numbers; takes 2/));
+    if (gpu !== null) await assert.rejects(program.verify({ x: [] }, {}), residuaError('invalid-argument', /^program\.verify: sizes\.n: got undefined/));
   });
 
   test(`${backend}: sizes that would become negative are refused, before any run too`, async () => {

@@ -72,7 +72,7 @@ export class ProgramCore {
   ) {
     const { plan, kernels, words } = compiled;
     try {
-      this.inputs = new ProgramInputs(core, name, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
+      this.inputs = new ProgramInputs(core, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
       const places = ownedPlaces(plan, (bytes) => this.allocate('the memory', bytes));
       this.slots = this.inputs.slots();
       const used = new Set<Memory>();
@@ -139,9 +139,11 @@ export class ProgramCore {
   run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): void {
     this.check();
     const { core, inputs, runner, slots } = this;
+    const call = `${this.name}.run`;
     // Inputs may be refused: the words of these sizes then stay to be written.
-    if (this.takeSizes(sizes)) this.areWordsWritten = false;
+    if (this.takeSizes(call, sizes)) this.areWordsWritten = false;
     inputs.take(
+      call,
       feedOf,
       ({ shape }) => this.sizesOf(shape),
       (memory) => this.writes(memory),
@@ -175,12 +177,14 @@ export class ProgramCore {
   trial(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Trial {
     this.check();
     const { inputs, present, words: before } = this;
-    const bound = this.inputs.slots();
+    const call = `${this.name}.verify`;
+    const bound = inputs.slots();
     try {
-      if (this.takeSizes(sizes)) this.areWordsWritten = false;
+      if (this.takeSizes(call, sizes)) this.areWordsWritten = false;
       const { words } = this;
       const dims = this.present.slice(0, this.tapeDims);
       inputs.take(
+        call,
         feedOf,
         ({ shape }) => this.sizesOf(shape),
         (memory) => this.writes(memory),
@@ -236,10 +240,10 @@ export class ProgramCore {
   }
 
   /** Takes the sizes of a run. Returns whether they differ from those of the latest run. */
-  private takeSizes(sizes: unknown): boolean {
+  private takeSizes(call: string, sizes: unknown): boolean {
     const { dims, present } = this;
     if (dims.length === 0 && sizes === undefined) return false;
-    const argument = `${this.name}.run: sizes`;
+    const argument = `${call}: sizes`;
     checkObject(argument, sizes);
     const given = sizes as Readonly<Record<string, unknown>>;
     for (const name of Object.keys(given)) {

@@ -69,18 +69,14 @@ export class ProgramInputs {
   private uploads: Upload[] = [];
   private pictures: { readonly memory: Memory; readonly write: (memory: Memory) => void }[] = [];
   private copies: { readonly from: Memory; readonly to: Memory }[] = [];
-  /** The call, in messages. */
-  private readonly call: string;
 
   constructor(
     private readonly core: DeviceCore,
-    name: string,
     /** Inputs of the tape, by slot. */
     private readonly inputs: readonly Node[],
     /** Allocates memory that the program owns, zeroed. */
     private readonly allocate: (bytes: number) => Memory,
   ) {
-    this.call = `${name}.run`;
     this.cells = inputs.flatMap(({ source }) => (source instanceof Cell ? [source] : []));
     this.fed = inputs.flatMap(({ source }, slot) => (source instanceof ProgramInput ? [{ slot, input: source }] : []));
     let end = 0;
@@ -117,16 +113,17 @@ export class ProgramInputs {
    * Takes what a run gives, and writes its memory to `slots`, which have that of the other inputs. Throws 'invalid-argument' for a wrong type, shape
    * or length, and 'disposed'.
    *
+   * @param call the call, in messages
    * @param feedOf the feed of an input
    * @param sizesOf the present sizes of an input
    * @param isWritten whether the program writes memory, so that an input there has to be copied first
    */
-  take(feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: (Memory | null)[]): void {
+  take(call: string, feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: (Memory | null)[]): void {
     this.uploads = [];
     this.copies = [];
     this.pictures = [];
-    for (const cell of this.cells) cell.check(this.call);
-    for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(slot, input, feedOf(input), sizesOf(input), isWritten);
+    for (const cell of this.cells) cell.check(call);
+    for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(`${call}: ${input.name}`, slot, input, feedOf(input), sizesOf(input), isWritten);
     for (const draw of this.draws) {
       if (draw.epoch !== draw.source.epoch) [draw.epoch, draw.runs] = [draw.source.epoch, 0];
       writeKey(draw.words, draw.source, draw.runs);
@@ -170,8 +167,7 @@ export class ProgramInputs {
     return changes;
   }
 
-  private takeFeed(slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
-    const argument = `${this.call}: ${input.name}`;
+  private takeFeed(argument: string, slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
     if (feed instanceof Cell) {
       this.checkCell(argument, input, feed, sizes);
       if (!isWritten(feed.memory)) return feed.memory;
