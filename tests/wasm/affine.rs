@@ -31,11 +31,6 @@ fn affine(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: 
     PipelineRequest { wgsl, entry: "affine".into(), layout: MAP.to_vec() }
 }
 
-/// A context of its own.
-pub async fn context() -> Context {
-    Context::create(None, None).await.expect("these tests need WebGPU")
-}
-
 /// The pipeline of a request.
 pub async fn pipeline(context: &Context, request: PipelineRequest) -> Pipeline {
     context.pipelines(&[request], &mut |_, _| Ok(())).await.unwrap().remove(0)

@@ -1,6 +1,7 @@
 //! Functions with an engine on either side, in a browser on a real WebGPU device: which calls run where, and that nobody notices but by
 //! their digits.
 
+use crate::shared_context::{own_context, shared_context};
 use std::pin::pin;
 
 use crate::recorder::{Recorder, model as model_of};
@@ -11,7 +12,7 @@ use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
 use residua::model::Model;
 use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
 use residua_codegen::Width;
-use residua_gpu::{Context, Speed};
+use residua_gpu::Speed;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::wasm_bindgen_test;
 
@@ -33,12 +34,8 @@ fn start() -> Vec<f64> {
     (0..COUNT).map(|i| 1.0 + f64::from(i % 5) / 8.0).collect()
 }
 
-async fn context() -> Context {
-    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
-}
-
 async fn on_gpu(model: &Model) -> Functions {
-    let engine = GpuEngine::new(context().await, model, Width::Single, None).await.unwrap();
+    let engine = GpuEngine::new(shared_context().await, model, Width::Single, None).await.unwrap();
     Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), start()).unwrap()
 }
 
@@ -122,7 +119,7 @@ async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_e
 
 #[wasm_bindgen_test]
 async fn a_devices_speed_is_measured_once_and_a_models_on_either_engine() {
-    let context = context().await;
+    let context = own_context().await;
     let mut done = false;
     let speed = context.speed(pin!(async { done = true })).await.unwrap();
     assert!(done, "what is to be done meanwhile is done");

@@ -1,6 +1,7 @@
 //! L-BFGS on both engines, one body for either, in a browser on a real WebGPU device.
 
 use crate::recorder::{Recorder, model};
+use crate::shared_context::{own_context, shared_context};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
@@ -62,10 +63,6 @@ impl Random {
     }
 }
 
-async fn context() -> Context {
-    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
-}
-
 async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
     let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
     Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
@@ -73,7 +70,7 @@ async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
 
 /// The same functions on either engine.
 async fn both(model: Model, x: &[f64]) -> [Functions; 2] {
-    let gpu = on_gpu(&context().await, model.clone(), x).await;
+    let gpu = on_gpu(&shared_context().await, model.clone(), x).await;
     [gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap()]
 }
 
@@ -183,7 +180,7 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
     let cases = [(springs(100), chain.as_slice(), 0.02, 2.0), (logarithms(2), far.as_slice(), 0.9, 1.5)];
     for (model, start, c2, trials) in cases {
         let mut found = Vec::new();
-        let context = context().await;
+        let context = shared_context().await;
         let cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start.to_vec()).unwrap();
         for mut functions in [on_gpu(&context, model, start).await, cpu] {
             let mut options = options(6, 0.0);
@@ -203,7 +200,7 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
 
 #[wasm_bindgen_test]
 async fn a_second_solve_finds_what_the_first_has_made() {
-    let context = context().await;
+    let context = own_context().await;
     let start = Random::many(5, 300, 0.0, 10.0);
     let mut functions = on_gpu(&context, springs(100), &start).await;
     let options = options(12, 0.0);
@@ -330,7 +327,7 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
 
 #[wasm_bindgen_test]
 async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_the_device() {
-    let context = context().await;
+    let context = shared_context().await;
     let start = Random::many(5, 3000, 0.0, 10.0);
     let mut functions = on_gpu(&context, springs(1000), &start).await;
     let options = options(20, 0.0);
@@ -352,7 +349,7 @@ async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_t
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn a_run_repeats_bit_for_bit_on_a_device() {
-    let context = context().await;
+    let context = shared_context().await;
     let start = Random::many(5, 3000, 0.0, 10.0);
     let mut histories = Vec::new();
     for _ in 0..2 {
@@ -389,7 +386,7 @@ async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
 #[ignore = "long"]
 async fn in_pairs_a_valley_is_followed_to_the_digits_of_the_cpu() {
     const COUNT: u32 = 200;
-    let context = context().await;
+    let context = shared_context().await;
     let model = rosenbrock(COUNT);
     let x: Vec<f64> = (0..COUNT).map(|i| if i % 2 == 0 { -1.2 } else { 1.0 }).collect();
     let mut options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };

@@ -1,6 +1,7 @@
 //! Gradients by the device, over lists and gathered, against the CPU's in f64, in a browser on a real WebGPU device.
 
 use crate::recorder::{Recorder, compiled, problem};
+use crate::shared_context::shared_context;
 use js_sys::{Float32Array, Float64Array};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
@@ -8,7 +9,6 @@ use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
 use residua::model::{Model, Tape};
 use residua_codegen::Width;
-use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
@@ -82,7 +82,7 @@ fn point(shift: f64) -> Vec<f64> {
 }
 
 async fn both(batch_size: Option<u32>) -> [Functions; 2] {
-    let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
+    let context = shared_context().await;
     let engine = GpuEngine::new(context, &model(), Width::Single, batch_size).await.unwrap();
     let gpu = Functions::new(model(), Engine::Gpu(Box::new(engine)), point(0.0)).unwrap();
     [gpu, Functions::new(model(), Engine::Cpu(CpuEngine::new()), point(0.0)).unwrap()]

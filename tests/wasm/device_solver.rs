@@ -3,6 +3,7 @@
 use crate::least_squares::{
     Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers,
 };
+use crate::shared_context::shared_context;
 use crate::{landmarks, mixture};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
@@ -16,10 +17,6 @@ use residua::solve::{
 use residua_codegen::Width;
 use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
-
-async fn context() -> Context {
-    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
-}
 
 async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
     let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
@@ -83,7 +80,7 @@ async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMa
 
 #[wasm_bindgen_test]
 async fn rosenbrock_is_solved() {
-    let mut functions = on_gpu(&context().await, rosenbrock(), &[-1.2, 1.0]).await;
+    let mut functions = on_gpu(&shared_context().await, rosenbrock(), &[-1.2, 1.0]).await;
     let solution = solve(&mut functions, &mut None, &options()).await;
     // The minimum is 0 at (1, 1): f32 residuals of 1e-7 are what is left.
     assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-5), "{:?}", solution.x);
@@ -106,7 +103,7 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     };
     let mut steps = steps;
     steps.solve.max_iterations = 6;
-    let device = solve(&mut on_gpu(&context().await, model.clone(), &x).await, &mut None, &steps).await;
+    let device = solve(&mut on_gpu(&shared_context().await, model.clone(), &x).await, &mut None, &steps).await;
     let mut heard = Heard::default();
     let host = minimise_least_squares(&mut on_cpu(model, &x), &mut SolverResources::default(), &steps, &mut heard)
         .await
@@ -124,7 +121,7 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
-    let context = context().await;
+    let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
         max_linear_iterations: 5,
@@ -165,7 +162,7 @@ async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
-    let context = context().await;
+    let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 1e-6,
         linear_solver: Some(residua_linalg::Kind::IterativeSchur),
@@ -204,7 +201,7 @@ async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
 async fn a_curve_is_fitted_as_on_the_cpu() {
     let model = curve(90);
     let start = [1.0, 1.0, 0.0];
-    let device = solve(&mut on_gpu(&context().await, model.clone(), &start).await, &mut None, &options()).await;
+    let device = solve(&mut on_gpu(&shared_context().await, model.clone(), &start).await, &mut None, &options()).await;
     let mut heard = Heard::default();
     let tight = LevenbergMarquardtOptions::defaults();
     let host = minimise_least_squares(&mut on_cpu(model, &start), &mut SolverResources::default(), &tight, &mut heard)
@@ -221,7 +218,7 @@ async fn a_curve_is_fitted_as_on_the_cpu() {
 
 #[wasm_bindgen_test]
 async fn quaternions_stay_on_their_sphere_and_arrive() {
-    let context = context().await;
+    let context = shared_context().await;
     // Few blocks are solved for in pairs, many in f32.
     for count in [3, 1500] {
         let (model, x) = quaternions(count);
@@ -241,7 +238,7 @@ async fn quaternions_stay_on_their_sphere_and_arrive() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn blocks_of_more_than_ten_numbers_are_solved_for() {
-    let context = context().await;
+    let context = shared_context().await;
     // Few blocks are solved for in pairs, many in f32; each number is a block of its own for the preconditioner.
     for (count, steps) in [(3, 20), (1100, 2)] {
         let mut random = Random(11);
@@ -275,7 +272,7 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
     upper[0] = 1.0;
     (4..numbers).step_by(3).for_each(|i| lower[i] = 0.5);
     (4..numbers).step_by(5).for_each(|i| upper[i] = 1.0);
-    let mut functions = on_gpu(&context().await, model.clone(), &x).await;
+    let mut functions = on_gpu(&shared_context().await, model.clone(), &x).await;
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
     let device = solve(&mut functions, &mut None, &options()).await;
     let mut functions = on_cpu(model, &x);
@@ -296,7 +293,7 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
 
 #[wasm_bindgen_test]
 async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_whatever_is_held() {
-    let context = context().await;
+    let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
         max_linear_iterations: 10,
@@ -347,7 +344,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
 
 #[wasm_bindgen_test]
 async fn bounds_hold_and_constants_stay() {
-    let context = context().await;
+    let context = shared_context().await;
     let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
     functions.set_bounds(vec![f64::NEG_INFINITY, f64::NEG_INFINITY], vec![0.5, f64::INFINITY]).unwrap();
     let solution = solve(&mut functions, &mut None, &options()).await;
@@ -371,7 +368,7 @@ async fn bounds_hold_and_constants_stay() {
 
 #[wasm_bindgen_test]
 async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
-    let context = context().await;
+    let context = shared_context().await;
     let model = springs(12);
     let x = scattered(model.num_params);
     let mut options = options();
@@ -404,7 +401,7 @@ async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
 
 #[wasm_bindgen_test]
 async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_that_is_nan_is_an_error() {
-    let context = context().await;
+    let context = shared_context().await;
     let model = springs(12);
     let x = scattered(model.num_params);
     let mut options = options();

@@ -5,13 +5,13 @@
 //! package's promise; what was measured is printed.
 
 use crate::recorder::{Recorder, compiled, params_model, problem, with_any_loss};
+use crate::shared_context::shared_context;
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::losses::LossParameters;
 use residua::model::{Leaf, Model, Tape};
 use residua_codegen::Width;
-use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
@@ -50,17 +50,13 @@ pub fn op_tape(op: Op, instances: u32) -> Tape {
     Tape::new(ops, operands, Vec::new(), outputs, instances * arity, 0).unwrap()
 }
 
-async fn context() -> Context {
-    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
-}
-
 async fn both(model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
     both_in(Width::Single, model, x, batch_size).await
 }
 
 /// Functions on the GPU in numbers of a width, and on the CPU.
 pub async fn both_in(width: Width, model: Model, x: &[f64], batch_size: Option<u32>) -> (Functions, Functions) {
-    let gpu = GpuEngine::new(context().await, &model, width, batch_size).await.unwrap();
+    let gpu = GpuEngine::new(shared_context().await, &model, width, batch_size).await.unwrap();
     let gpu = Functions::new(model.clone(), Engine::Gpu(Box::new(gpu)), x.to_vec()).unwrap();
     (gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap())
 }
@@ -109,7 +105,7 @@ pub async fn compare(gpu: &mut Functions, cpu: &mut Functions, objective: Object
 
 #[wasm_bindgen_test]
 async fn every_op_agrees_over_its_domain() {
-    let context = context().await;
+    let context = shared_context().await;
     let mut worst: Vec<String> = Vec::new();
     for &op in Op::ALL {
         let mut random = Random(12_345 + op as u64);
@@ -203,7 +199,7 @@ async fn more_than_four_million_instances_take_a_second_dimension_of_workgroups(
     let model =
         crate::recorder::model(1, parameters, "euclidean", vec![0], indices, Vec::new(), r.tape(vec![negative], 1, 0));
     let x: Vec<f64> = (0..parameters).map(f64::from).collect();
-    let gpu = GpuEngine::new(context().await, &model, Width::Single, None).await.unwrap();
+    let gpu = GpuEngine::new(shared_context().await, &model, Width::Single, None).await.unwrap();
     let mut gpu = Functions::new(model, Engine::Gpu(Box::new(gpu)), x).unwrap();
     let residuals = gpu.evaluate(None).await.unwrap();
     assert_eq!(residuals.len(), count as usize);

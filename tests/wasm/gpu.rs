@@ -1,9 +1,10 @@
 //! The device layer on a real WebGPU device: recorded work, buffers and pipelines. Without one these tests fail.
 
+use crate::shared_context::own_context;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::affine::{MAP, affine, allocate, bytes, call, check_affine, context, pipeline, prepare};
+use crate::affine::{MAP, affine, allocate, bytes, call, check_affine, pipeline, prepare};
 use js_sys::{Function, Object, Promise, Reflect};
 use residua_base::ErrorCode;
 use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest};
@@ -13,7 +14,7 @@ use wasm_bindgen_test::wasm_bindgen_test;
 
 #[wasm_bindgen_test]
 async fn a_recorded_kernel_computes_what_was_uploaded_and_runs_again_without_new_bind_groups() {
-    let context = context().await;
+    let context = own_context().await;
     let (prepared, x, y) = prepare(&context, 1000, 3.0).await;
     assert_eq!((x.index(), y.index()), (0, 0));
     let before = context.stats();
@@ -34,7 +35,7 @@ async fn a_recorded_kernel_computes_what_was_uploaded_and_runs_again_without_new
 
 #[wasm_bindgen_test]
 async fn more_than_65535_workgroups_use_the_second_dimension() {
-    let context = context().await;
+    let context = own_context().await;
     let count = 64 * 65_536 + 5;
     let (prepared, _, y) = prepare(&context, count, 0.0).await;
     let x = vec![0_f32; count as usize];
@@ -47,7 +48,7 @@ async fn more_than_65535_workgroups_use_the_second_dimension() {
 
 #[wasm_bindgen_test]
 async fn commands_of_every_kind_take_effect_in_order() {
-    let context = context().await;
+    let context = own_context().await;
     let buffers = context.allocate(&[BufferRequest::storage("a", 64), BufferRequest::storage("b", 64)]).await.unwrap();
     let mut list = CommandList::new();
     let (a, b) = (list.buffer("a", 16), list.buffer("b", 16));
@@ -71,7 +72,7 @@ async fn commands_of_every_kind_take_effect_in_order() {
 
 #[wasm_bindgen_test]
 async fn submissions_finish_in_order_and_may_be_read_late_or_not_at_all() {
-    let context = context().await;
+    let context = own_context().await;
     let (prepared, _, y) = prepare(&context, 4, 1.0).await;
     let submissions: Vec<_> = (0..4).map(|round| prepared.submit(&[bytes(&[round as f32; 4])]).unwrap()).collect();
     for (round, submission) in submissions.into_iter().enumerate() {
@@ -87,7 +88,7 @@ async fn submissions_finish_in_order_and_may_be_read_late_or_not_at_all() {
 
 #[wasm_bindgen_test]
 async fn empty_submissions_are_made_during_a_read_back_and_not_after_it() {
-    let context = context().await;
+    let context = own_context().await;
     // Work of some milliseconds, so that there is something to wait for.
     let count = 1 << 22;
     let (prepared, _, y) = prepare(&context, count, 1.0).await;
@@ -118,7 +119,7 @@ async fn empty_submissions_are_made_during_a_read_back_and_not_after_it() {
 
 #[wasm_bindgen_test]
 async fn buffers_are_where_they_began_after_a_thousand_rounds() {
-    let context = context().await;
+    let context = own_context().await;
     let start = (context.stats().buffers, context.stats().buffer_bytes);
     assert_eq!(start, (0, 0));
     for round in 0..1000_u32 {
@@ -142,7 +143,7 @@ async fn buffers_are_where_they_began_after_a_thousand_rounds() {
 
 #[wasm_bindgen_test]
 async fn destroyed_buffers_are_really_destroyed() {
-    let context = context().await;
+    let context = own_context().await;
     let kept = allocate(&context, BufferRequest::storage("kept", 256)).await;
     let trimmed = allocate(&context, BufferRequest::storage("trimmed", 1024)).await.raw_buffer();
     let exported = allocate(&context, BufferRequest::storage("exported", 12).exported()).await;
@@ -169,7 +170,7 @@ async fn destroyed_buffers_are_really_destroyed() {
 
 #[wasm_bindgen_test]
 async fn a_pooled_buffer_asked_for_zeroed_is_zero() {
-    let context = context().await;
+    let context = own_context().await;
     let read = async |buffer: &Buffer| {
         let mut list = CommandList::new();
         let id = list.buffer("buffer", 256);
@@ -191,7 +192,7 @@ async fn a_pooled_buffer_asked_for_zeroed_is_zero() {
 
 #[wasm_bindgen_test]
 async fn a_pipeline_is_compiled_once_a_context() {
-    let context = context().await;
+    let context = own_context().await;
     let requests = [affine(1.0), affine(2.0), affine(1.0)];
     let mut heard = Vec::new();
     let pipelines = context
@@ -215,7 +216,7 @@ async fn a_pipeline_is_compiled_once_a_context() {
 
 #[wasm_bindgen_test]
 async fn wgsl_that_does_not_compile_is_a_shader_compilation_error_with_the_text() {
-    let context = context().await;
+    let context = own_context().await;
     let valid = affine(1.0);
     let broken = [
         (
@@ -240,7 +241,7 @@ async fn wgsl_that_does_not_compile_is_a_shader_compilation_error_with_the_text(
 
 #[wasm_bindgen_test]
 async fn work_beyond_the_limits_is_refused_before_anything_is_allocated() {
-    let context = context().await;
+    let context = own_context().await;
     let limit = context.limits().max_buffer_size;
     let requests = [BufferRequest::storage("small", 4), BufferRequest::storage("residuals", limit + 4)];
     let error = context.allocate(&requests).await.err().unwrap();
@@ -255,7 +256,7 @@ async fn work_beyond_the_limits_is_refused_before_anything_is_allocated() {
 
 #[wasm_bindgen_test]
 async fn a_refused_allocation_leaves_nothing_behind() {
-    let context = context().await;
+    let context = own_context().await;
     let idle = allocate(&context, BufferRequest::storage("idle", 4096)).await;
     drop(idle);
     // SwiftShader would give nearly anything, so the device's answer is written for it: out of memory, always.

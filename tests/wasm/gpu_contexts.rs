@@ -1,7 +1,8 @@
 //! Contexts on a real WebGPU device: whose device it is, how they are lost, disposed of and refused, and that they keep out of one
 //! another's way. Without a device these tests fail.
 
-use crate::affine::{affine, allocate, bytes, call, check_affine, context, prepare};
+use crate::affine::{affine, allocate, bytes, call, check_affine, prepare};
+use crate::shared_context::own_context;
 use js_sys::{Object, Promise, Reflect};
 use residua_base::ErrorCode;
 use residua_gpu::{BufferRequest, Context};
@@ -11,7 +12,7 @@ use wasm_bindgen_test::wasm_bindgen_test;
 
 #[wasm_bindgen_test]
 async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context_works() {
-    let context = context().await;
+    let context = own_context().await;
     let (prepared, _, _) = prepare(&context, 1 << 20, 1.0).await;
     let x = vec![0_u8; 4 << 20];
     let submission = prepared.submit(&[&x]).unwrap();
@@ -34,7 +35,7 @@ async fn a_device_lost_in_mid_flight_fails_everything_promptly_and_a_new_context
     drop(prepared);
     assert_eq!(context.stats().buffers, 0);
 
-    let next = crate::affine::context().await;
+    let next = own_context().await;
     check_affine(&next).await;
     next.dispose();
 }
@@ -67,7 +68,7 @@ async fn an_application_s_device_is_adopted_and_stays_its_own() {
 
 #[wasm_bindgen_test]
 async fn two_contexts_work_at_once_and_keep_their_buffers_apart() {
-    let (first, second) = (context().await, context().await);
+    let (first, second) = (own_context().await, own_context().await);
     assert_ne!(first.raw_device(), second.raw_device());
     let (a, _, y) = prepare(&first, 8, 1.0).await;
     let (b, _, _) = prepare(&second, 8, 10.0).await;
@@ -85,7 +86,7 @@ async fn two_contexts_work_at_once_and_keep_their_buffers_apart() {
 
 #[wasm_bindgen_test]
 async fn disposing_fails_what_waits_and_whatever_comes_later() {
-    let context = context().await;
+    let context = own_context().await;
     let (prepared, _, _) = prepare(&context, 64, 1.0).await;
     let submission = prepared.submit(&[&[0; 256]]).unwrap();
     let raw = context.raw_device();
@@ -138,7 +139,7 @@ async fn without_an_adapter_or_without_navigator_gpu_the_message_says_which() {
 
 #[wasm_bindgen_test]
 async fn a_software_adapter_is_known_for_one() {
-    let context = context().await;
+    let context = own_context().await;
     let adapter = context.adapter();
     let words = format!("{} {}", adapter.architecture, adapter.description).to_lowercase();
     let is_known = ["swiftshader", "llvmpipe"].iter().any(|name| words.contains(name));

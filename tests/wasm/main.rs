@@ -27,5 +27,6 @@ mod pair_evaluations;
 mod pair_solver;
 mod pairs;
 mod profile;
+mod shared_context;
 
 wasm_bindgen_test::wasm_bindgen_test_configure!(run_in_browser);

@@ -1,6 +1,7 @@
 //! The normal equations on the device against the Gauss-Newton model on the CPU, in a browser on a real WebGPU device.
 
 use crate::mixture::{PARAMETERS, model, point};
+use crate::shared_context::shared_context;
 use residua::eval::cpu::CpuEngine;
 use residua::eval::declare::{Declare, Sums};
 use residua::eval::gpu::GpuEngine;
@@ -12,7 +13,7 @@ use residua::gauss_newton::device::shaders::ModelShader;
 use residua::gauss_newton::device::{DeclareModel, DeviceModel, ModelBuffer};
 use residua::gauss_newton::host::HostModel;
 use residua_codegen::Width;
-use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, DownloadId, PipelineId, PipelineRequest, Slice};
+use residua_gpu::{BindingKind, BufferRequest, CommandList, DownloadId, PipelineId, PipelineRequest, Slice};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
 /// Relative to the largest number: f32 residuals and partials, some tens of roundings deep.
@@ -142,7 +143,7 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         }
     }
 
-    let context = Context::create(None, None).await.expect("a WebGPU device: these tests need one");
+    let context = shared_context().await;
     let mut engine = GpuEngine::new(context.clone(), &model, Width::Single, batch_size).await.unwrap();
     let mut gauss_newton = DeviceModel::new(&engine, &model);
     gauss_newton.refresh(&mut engine, &model).await.unwrap();
@@ -240,7 +241,6 @@ async fn compare(losses: [(&str, f64); 3], batch_size: Option<u32>, disabled: Op
         }
         close(&format!("block diagonal of {}", array.name), &got, &expected);
     }
-    context.dispose();
 }
 
 /// Numbers of the block diagonal for each parameter.

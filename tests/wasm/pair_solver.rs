@@ -1,6 +1,7 @@
 //! Levenberg-Marquardt on the device in double-single arithmetic against the same in f64 on the CPU. Each test has a control: f32 does not pass it.
 
 use crate::least_squares::{curve, quaternions, rosenbrock};
+use crate::shared_context::shared_context;
 use crate::{landmarks, mixture};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
@@ -12,10 +13,6 @@ use residua::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solu
 use residua_codegen::Width;
 use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
-
-async fn context() -> Context {
-    Context::create(None, None).await.expect("a WebGPU device: these tests need one")
-}
 
 async fn on_gpu(context: &Context, width: Width, model: &Model, x: &[f64]) -> Functions {
     let engine = GpuEngine::new(context.clone(), model, width, None).await.unwrap();
@@ -78,7 +75,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 
 #[wasm_bindgen_test]
 async fn a_curve_has_the_digits_of_the_cpu() {
-    let (context, model, start) = (context().await, curve(90), [1.0, 1.0, 0.0]);
+    let (context, model, start) = (shared_context().await, curve(90), [1.0, 1.0, 0.0]);
     let expected = on_host(&mut on_cpu(&model, &start)).await;
     let pairs = on_device(&mut on_gpu(&context, Width::Pair, &model, &start).await).await;
     assert_eq!(pairs.arithmetic, Arithmetic::F32x2);
@@ -97,7 +94,7 @@ async fn a_curve_has_the_digits_of_the_cpu() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn quaternions_arrive_and_stay_on_their_sphere_to_48_bits() {
-    let context = context().await;
+    let context = shared_context().await;
     // Few blocks are solved for in pairs, many in f32.
     for count in [3, 1500] {
         let (model, x) = quaternions(count);
@@ -127,7 +124,7 @@ async fn quaternions_arrive_and_stay_on_their_sphere_to_48_bits() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn a_bound_that_is_no_f32_is_met_to_48_bits() {
-    let context = context().await;
+    let context = shared_context().await;
     for (width, far) in [(Width::Pair, false), (Width::Single, true)] {
         let mut functions = on_gpu(&context, width, &rosenbrock(), &[-1.2, 1.0]).await;
         functions.set_bounds(vec![f64::NEG_INFINITY, f64::NEG_INFINITY], vec![0.3, f64::INFINITY]).unwrap();
@@ -145,7 +142,7 @@ async fn a_bound_that_is_no_f32_is_met_to_48_bits() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn landmarks_that_are_eliminated_have_the_digits_of_the_cpu() {
-    let context = context().await;
+    let context = shared_context().await;
     // Linear, so that what is compared is where steps end, and not which way they take.
     let model = landmarks::model(12, 300, 4, false);
     let x = landmarks::start(&model);
@@ -182,7 +179,7 @@ async fn landmarks_that_are_eliminated_have_the_digits_of_the_cpu() {
 #[wasm_bindgen_test]
 #[ignore = "long"]
 async fn losses_and_chunks_cost_what_they_do_on_the_cpu() {
-    let context = context().await;
+    let context = shared_context().await;
     let losses = [("cauchy", 0.8), ("tolerant", 0.5), ("huber", 0.3)];
     let x = mixture::point();
     let mut steps = options();

@@ -1,8 +1,9 @@
 //! Operations on pairs on a real WebGPU device, compared with the reference evaluation in f64.
 
-use crate::affine::{allocate, bytes, context, pipeline};
+use crate::affine::{allocate, bytes, pipeline};
 use crate::pair_operations::{Measure, agrees, bound, joined, kernel, operands, rounded, singular, words, worst};
 use crate::recorder::{Recorder, params_model};
+use crate::shared_context::own_context;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::pair_arithmetic::{pair_form, test};
 use residua_base::ErrorCode;
@@ -50,7 +51,7 @@ async fn error_of(context: &Context, op: Op, (form, guard): (PairForm, &str), op
 
 #[wasm_bindgen_test]
 async fn every_op_on_pairs_is_within_its_bound() {
-    let context = context().await;
+    let context = own_context().await;
     for op in Op::ALL {
         let operands = operands(*op, 4096);
         let (measure, bound) = bound(*op);
@@ -78,7 +79,7 @@ async fn every_op_on_pairs_is_within_its_bound() {
 
 #[wasm_bindgen_test]
 async fn singular_operands_on_pairs_give_what_the_reference_gives() {
-    let context = context().await;
+    let context = own_context().await;
     let mut wrong = Vec::new();
     for op in Op::ALL {
         let operands = singular(*op);
@@ -102,7 +103,7 @@ async fn singular_operands_on_pairs_give_what_the_reference_gives() {
 
 #[wasm_bindgen_test]
 async fn the_test_of_arithmetic_finds_a_form_and_is_made_once() {
-    let context = context().await;
+    let context = own_context().await;
     let began = js_sys::Date::now();
     let form = pair_form(&context).await.unwrap();
     console_log!("{form:?}, tested in {:.0} ms", js_sys::Date::now() - began);
@@ -119,7 +120,7 @@ async fn the_test_of_arithmetic_finds_a_form_and_is_made_once() {
 
 #[wasm_bindgen_test]
 async fn a_form_that_does_not_hold_is_refused_in_words() {
-    let context = context().await;
+    let context = own_context().await;
     // The form that was not chosen: fma on software adapters, which round it twice. Where it rounds once, nothing is refused.
     match test(&context, &[PairForm::Fused]).await.unwrap() {
         Rounding::Unfit(_) => {
