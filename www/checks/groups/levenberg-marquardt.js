@@ -1,5 +1,5 @@
 /** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
-import { levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
+import { GpuContext, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
 import { anywhere, gpuAgainstCpu, onCpu, onEach, onGpu } from '../define.js';
 import { decay, reached, within } from './decay.js';
 
@@ -113,9 +113,9 @@ export const group = {
     }),
 
     ...onGpu('blocks that are set while the others are on the device alone are uploaded: the next solve continues from there, and reads back only its state', async (check) => {
-      const context = await check.context();
+      const context = await GpuContext.default();
       const { problem, points, turns } = heldChain();
-      const functions = await check.compile(problem, { context });
+      const functions = await check.compile(problem);
       await levenbergMarquardt(functions, { readBack: false });
       // The check of the first solve's digits reads back after its result; a later solve waits for it.
       await levenbergMarquardt(functions, { readBack: false, maxIterations: 0 });
