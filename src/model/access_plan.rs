@@ -61,6 +61,13 @@ impl AccessPlan {
         make(class, rows, entry, Target::Cpu, Width::Single, title, Some(scatter))
     }
 
+    /// What [`AccessPlan::partials`] of [`Entry::Linearise`] are on the host, without a kernel.
+    pub fn tangent_partials(class: &Class, rows: Rows) -> Vec<(u32, u32)> {
+        let mut entries = Entries::default();
+        Planner::new(class, rows, Width::Single).linearise(Target::Cpu, false, &mut entries);
+        entries.places
+    }
+
     /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
     pub fn for_batch(self, batch: &Batch) -> Result<AccessPlan> {
         let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);

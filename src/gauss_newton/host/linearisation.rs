@@ -2,7 +2,7 @@
 
 use crate::eval::cpu::{CpuEngine, Memory, Partials};
 use crate::eval::{Differentiated, Functions, OnHost, mask};
-use crate::model::access_plan::{AccessPlan, Entry, Target};
+use crate::model::access_plan::{AccessPlan, Entry};
 use crate::model::least_squares::LocalTable;
 use crate::model::losses;
 use crate::model::pattern::{Pattern, pattern};
@@ -40,7 +40,7 @@ impl Rows {
         let tangents = match self.tangents.take() {
             Some(tangents) => tangents,
             None => {
-                let partials = tangent_partials(model)?;
+                let partials = tangent_partials(model);
                 let pattern = pattern(model, &partials)?;
                 Differentiated { partials, pattern }
             }
@@ -127,12 +127,12 @@ fn fill(
 }
 
 /// For each batch what the entries of J̃ are derivatives of.
-fn tangent_partials(model: &Model) -> Result<Partials> {
+fn tangent_partials(model: &Model) -> Partials {
     let of_batch = |batch: &Batch| {
-        let places = AccessPlan::new(&batch.class, batch.rows, Entry::Linearise, Target::Cpu, "")?.partials;
-        Ok(places.into_iter().map(|(output, place)| (output, local(batch, place))).list())
+        let places = AccessPlan::tangent_partials(&batch.class, batch.rows);
+        places.into_iter().map(|(output, place)| (output, local(batch, place))).list()
     };
-    model.batches.iter().map(of_batch).list_or_error()
+    model.batches.iter().map(of_batch).list()
 }
 
 fn local(batch: &Batch, place: u32) -> Local {
