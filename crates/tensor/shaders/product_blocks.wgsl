@@ -28,7 +28,11 @@ fn product{SUFFIX}(lane: u32, tile: u32) {
 #for c in 0..4
         let index_{c} = right_index{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
 #for v in 0..VECTORS
+#if IN_WINDOWS
+        let words_{c}_{v} = load_{WORDS}(index_{c} + {v}u);
+#else
         let words_{c}_{v} = {WORDS}[index_{c} + {v}u];
+#endif
 #endfor
 #if QUANTISED
         let scale_{c} = right_scale{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);

@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::plan::{Place, Plan, Step};
 use crate::size::Size;
 use crate::tape::Recipe;
-use crate::wgsl::{self, KernelText, Limits};
+use crate::wgsl::{self, KernelText, Limits, Windows};
 use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
@@ -28,6 +28,8 @@ pub struct CompiledPlan {
     plan: Plan,
     /// For each kernel, on the GPU.
     texts: Vec<KernelText>,
+    /// For each kernel how its buffers are bound, on the GPU.
+    windows: Vec<Windows>,
 }
 
 #[wasm_bindgen]
@@ -64,6 +66,17 @@ impl CompiledPlan {
             Access::Uniform => 2,
         };
         self.texts.get(kernel as usize).map(|text| text.bindings.iter().map(kind).collect()).unwrap_or_default()
+    }
+
+    /// How the buffers of a kernel are bound: bytes of a window, and for each buffer how many windows it has; nothing if each has one.
+    #[wasm_bindgen(js_name = kernelWindows)]
+    pub fn kernel_windows(&self, kernel: u32) -> Vec<f64> {
+        match self.windows.get(kernel as usize) {
+            Some(Windows { bytes, counts }) if !counts.is_empty() => {
+                std::iter::once(*bytes as f64).chain(counts.iter().map(|count| f64::from(*count))).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes.
@@ -281,13 +294,13 @@ fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
     let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
     let mut recipe = Recipe::decode(tape)?;
     grad::differentiate(&mut recipe)?;
-    let plan = Plan::new(&recipe, &target)?;
-    let limits = Limits { storage_buffers: target.most_buffers };
-    let mut texts = Vec::new();
-    if !is_host {
-        for kernel in &plan.kernels {
-            texts.push(wgsl::write(kernel, &limits)?);
-        }
+    if is_host {
+        return Ok(CompiledPlan { plan: Plan::new(&recipe, &target)?, texts: Vec::new(), windows: Vec::new() });
     }
-    Ok(CompiledPlan { plan, texts })
+    let limits = Limits { storage_buffers: target.most_buffers, binding_bytes: number("maxBindingBytes")? as u64 };
+    let (plan, windows) = Plan::in_windows(&recipe, &target, &limits)?;
+    let texts =
+        plan.kernels.iter().zip(&windows).map(|(kernel, windows)| wgsl::write_in_windows(kernel, &limits, windows));
+    let texts = texts.collect::<Result<Vec<KernelText>>>()?;
+    Ok(CompiledPlan { plan, texts, windows })
 }

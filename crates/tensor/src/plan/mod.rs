@@ -26,6 +26,7 @@ mod prepare;
 mod scatter;
 mod sort;
 mod steps;
+mod windows;
 
 use dispatches::Ordered;
 pub use steps::{GRAIN, Place, Plan, Step, padded};

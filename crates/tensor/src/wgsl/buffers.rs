@@ -30,13 +30,16 @@ pub struct Place {
     buffer: u32,
     dtype: DType,
     layout: Layout,
+    /// Whether it is bound in several windows.
+    in_windows: bool,
 }
 
 impl Module<'_> {
     /// A buffer to read or write.
     pub fn place(&self, buffer: u32) -> Place {
         let position = buffer as usize;
-        Place { buffer, dtype: self.kernel.buffers[position].dtype, layout: self.layouts[position] }
+        let in_windows = self.windows.of(position) > 1;
+        Place { buffer, dtype: self.kernel.buffers[position].dtype, layout: self.layouts[position], in_windows }
     }
 
     /// Declares a buffer that is read alone as vectors if an address gives neighbours along an axis.
@@ -52,10 +55,9 @@ impl Module<'_> {
 impl Place {
     /// The element at an index.
     pub fn load(self, index: &str) -> String {
-        let name = name_of_buffer(self.buffer);
         match self.layout {
-            Layout::Scalars => format!("{name}[{index}]"),
-            Layout::Vectors => format!("{name}[{index} >> 2u][{index} & 3u]"),
+            Layout::Scalars => self.read(index),
+            Layout::Vectors => format!("{}[{index} & 3u]", self.read(&format!("{index} >> 2u"))),
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let shifted = self.load_bits(index);
                 match self.dtype {
@@ -76,9 +78,8 @@ impl Place {
 
     /// The elements at four indices: neighbours from `index`, a name, or at the components of that vector.
     pub fn load_vector(self, index: &str, access: Access) -> String {
-        let name = name_of_buffer(self.buffer);
         match (self.layout, access) {
-            (Layout::Vectors, Access::Vector) => format!("{name}[{index} >> 2u]"),
+            (Layout::Vectors, Access::Vector) => self.read(&format!("{index} >> 2u")),
             (Layout::Packed | Layout::PackedVectors | Layout::Atomic, Access::Vector) => match self.dtype {
                 DType::F16 => {
                     let words =
@@ -101,17 +102,17 @@ impl Place {
 
     /// Lines that write an element.
     pub fn store(self, index: &str, value: &str, module: &mut Module) -> Vec<String> {
-        let name = name_of_buffer(self.buffer);
         match self.layout {
-            Layout::Scalars => vec![format!("{name}[{index}] = {value};")],
-            Layout::Vectors => vec![format!("{name}[{index} >> 2u][{index} & 3u] = {value};")],
+            Layout::Scalars => vec![self.write(index, value)],
+            Layout::Vectors => vec![self.write_lane(index, value)],
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let (shift, log) = (shift_of(self.dtype, index), packing(self.dtype).trailing_zeros());
                 let mask = if self.dtype == DType::F16 { 0xffff } else { 0xff };
                 let bits = self.bits(value, module);
+                let word = format!("{index} >> {log}u");
                 vec![
-                    format!("atomicAnd(&{name}[{index} >> {log}u], ~({mask}u << {shift}));"),
-                    format!("atomicOr(&{name}[{index} >> {log}u], ({bits}) << {shift});"),
+                    self.change("And", &word, &format!("~({mask}u << {shift})")),
+                    self.change("Or", &word, &format!("({bits}) << {shift}")),
                 ]
             }
         }
@@ -119,9 +120,8 @@ impl Place {
 
     /// Lines that write the elements at four indices, as [`Place::load_vector`] reads them.
     pub fn store_vector(self, index: &str, access: Access, value: &Text, module: &mut Module) -> Vec<String> {
-        let name = name_of_buffer(self.buffer);
         match (self.layout, access) {
-            (Layout::Vectors, Access::Vector) => vec![format!("{name}[{index} >> 2u] = {};", value.vector())],
+            (Layout::Vectors, Access::Vector) => vec![self.write(&format!("{index} >> 2u"), &value.vector())],
             (Layout::Packed | Layout::PackedVectors | Layout::Atomic, Access::Vector) => match self.dtype {
                 DType::F16 => {
                     let word = |lane, module: &mut Module| {
@@ -130,7 +130,7 @@ impl Place {
                     };
                     let words = [word(0, module), word(2, module)];
                     let places = [format!("{index} >> 1u"), format!("({index} >> 1u) + 1u")];
-                    places.iter().zip(&words).map(|(place, word)| self.store_word(place, word)).collect()
+                    places.iter().zip(&words).map(|(place, word)| self.write(place, word)).collect()
                 }
                 dtype => {
                     let bytes = match dtype {
@@ -138,7 +138,7 @@ impl Place {
                         _ => format!("{} & vec4<u32>(255u)", value.vector()),
                     };
                     let word = format!("dot({bytes}, vec4<u32>(1u, 256u, 65536u, 16777216u))");
-                    vec![self.store_word(&format!("{index} >> 2u"), &word)]
+                    vec![self.write(&format!("{index} >> 2u"), &word)]
                 }
             },
             _ => (0..4)
@@ -160,20 +160,49 @@ impl Place {
     }
 
     fn word(self, index: &str) -> String {
-        let name = name_of_buffer(self.buffer);
         match self.layout {
-            Layout::Atomic => format!("atomicLoad(&{name}[{index}])"),
-            Layout::PackedVectors => format!("{name}[({index}) >> 2u][({index}) & 3u]"),
-            Layout::Scalars | Layout::Vectors | Layout::Packed => format!("{name}[{index}]"),
+            Layout::PackedVectors => format!("{}[({index}) & 3u]", self.read(&format!("({index}) >> 2u"))),
+            Layout::Scalars | Layout::Vectors | Layout::Packed | Layout::Atomic => self.read(index),
         }
     }
 
-    fn store_word(self, index: &str, word: &str) -> String {
+    /// What the array has at an index.
+    fn read(self, index: &str) -> String {
         let name = name_of_buffer(self.buffer);
-        if self.layout == Layout::Atomic {
-            format!("atomicStore(&{name}[{index}], {word});")
+        match self.layout {
+            _ if self.in_windows => format!("load_{name}({index})"),
+            Layout::Atomic => format!("atomicLoad(&{name}[{index}])"),
+            _ => format!("{name}[{index}]"),
+        }
+    }
+
+    /// A line that writes what the array has at an index.
+    fn write(self, index: &str, value: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        match self.layout {
+            _ if self.in_windows => format!("store_{name}({index}, {value});"),
+            Layout::Atomic => format!("atomicStore(&{name}[{index}], {value});"),
+            _ => format!("{name}[{index}] = {value};"),
+        }
+    }
+
+    /// A line that writes an element of an array of vectors.
+    fn write_lane(self, index: &str, value: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        if self.in_windows {
+            format!("store_lane_{name}({index} >> 2u, {index} & 3u, {value});")
         } else {
-            format!("{name}[{index}] = {word};")
+            format!("{name}[{index} >> 2u][{index} & 3u] = {value};")
+        }
+    }
+
+    /// A line that changes a word atomically.
+    fn change(self, operation: &str, index: &str, value: &str) -> String {
+        let name = name_of_buffer(self.buffer);
+        if self.in_windows {
+            format!("change{operation}_{name}({index}, {value});")
+        } else {
+            format!("atomic{operation}(&{name}[{index}], {value});")
         }
     }
 }

@@ -26,14 +26,25 @@ impl Layout {
 
     /// The element of the array.
     pub fn element(self, dtype: DType) -> String {
-        let name = type_name(Type::of(dtype));
+        let scalar = self.scalar(dtype);
         match self {
-            Layout::Scalars => name.to_owned(),
-            Layout::Vectors => format!("vec4<{name}>"),
-            Layout::Packed => "u32".to_owned(),
-            Layout::PackedVectors => "vec4<u32>".to_owned(),
-            Layout::Atomic => "atomic<u32>".to_owned(),
+            Layout::Scalars | Layout::Packed => scalar.to_owned(),
+            Layout::Vectors | Layout::PackedVectors => format!("vec4<{scalar}>"),
+            Layout::Atomic => format!("atomic<{scalar}>"),
         }
+    }
+
+    /// The type of the numbers that the array consists of.
+    pub fn scalar(self, dtype: DType) -> &'static str {
+        match self {
+            Layout::Scalars | Layout::Vectors => type_name(Type::of(dtype)),
+            Layout::Packed | Layout::PackedVectors | Layout::Atomic => type_name(Type::U32),
+        }
+    }
+
+    /// Whether the array has vectors of four numbers.
+    pub fn is_vector(self) -> bool {
+        matches!(self, Layout::Vectors | Layout::PackedVectors)
     }
 }
 

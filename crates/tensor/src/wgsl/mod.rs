@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `module` | the text under construction, its declarations and helpers |
 //! | `buffers` | how buffers are declared, and elements read and written |
+//! | `windows` | buffers that are longer than a binding |
 //! | `code` | straight-line code of a graph, for one point or four |
 //! | `operation` | each operation as an expression |
 //! | `points` | coordinates of a point from its number |
@@ -45,9 +46,11 @@ mod rows;
 mod scan;
 mod sort;
 mod text;
+mod windows;
 mod workgroups;
 
 pub use text::{KernelText, uniform_bytes};
+pub use windows::Windows;
 pub use workgroups::{Factor, Workgroups};
 
 use module::Module;
@@ -57,38 +60,49 @@ use module::Module;
 pub struct Limits {
     /// Storage buffers of a kernel.
     pub storage_buffers: u32,
+    /// Bytes of a binding of a storage buffer.
+    pub binding_bytes: u64,
 }
 
 impl Default for Limits {
     /// What every device has.
     fn default() -> Limits {
-        Limits { storage_buffers: 8 }
+        Limits { storage_buffers: 8, binding_bytes: 128 << 20 }
     }
 }
 
-/// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it has more buffers than the device allows, or rows that no workgroup takes.
+/// Writes a kernel whose buffers each fit a binding. See [`write_in_windows`].
 pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
-    if kernel.buffers.len() > limits.storage_buffers as usize {
-        let message = format!(
-            "kernel '{}' has {} buffers; the device allows {}",
-            kernel.name,
-            kernel.buffers.len(),
-            limits.storage_buffers
-        );
+    write_in_windows(kernel, limits, &Windows::default())
+}
+
+/// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it binds more than the device allows, or has rows that no workgroup takes.
+pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> Result<KernelText> {
+    let count: u32 = (0..kernel.buffers.len()).map(|position| windows.of(position)).sum();
+    if count > limits.storage_buffers {
+        let most = limits.storage_buffers;
+        let message = match windows.counts.is_empty() {
+            true => format!("kernel '{}' has {count} buffers; the device allows {most}", kernel.name),
+            false => format!(
+                "kernel '{}' has tensors that are bound in {count} parts of at most {} bytes; the device binds {most}",
+                kernel.name, windows.bytes
+            ),
+        };
         return Err(Error::new(ErrorCode::LimitExceeded, message));
     }
+    let module = Module::new(kernel, windows);
     match &kernel.body {
-        Body::Elements(elements) => elements::write(Module::new(kernel), elements),
-        Body::Rows(rows) => rows::write(Module::new(kernel), rows),
-        Body::Scan(scan) => scan::write(Module::new(kernel), scan),
-        Body::Product(product) => product::write(Module::new(kernel), product),
-        Body::Maps(maps) => elements::write_several(Module::new(kernel), maps),
-        Body::Products(products) => product::write_siblings(Module::new(kernel), products, false),
-        Body::Sequence(products) => product::write_siblings(Module::new(kernel), products, true),
-        Body::Sort(sort) => sort::write(Module::new(kernel), sort),
-        Body::DigitCounts(counts) => digits::write_counts(Module::new(kernel), counts),
-        Body::DigitSort(sort) => digits::write_sort(Module::new(kernel), sort),
-        Body::Attention(attention) => attention::write(Module::new(kernel), attention),
+        Body::Elements(elements) => elements::write(module, elements),
+        Body::Rows(rows) => rows::write(module, rows),
+        Body::Scan(scan) => scan::write(module, scan),
+        Body::Product(product) => product::write(module, product),
+        Body::Maps(maps) => elements::write_several(module, maps),
+        Body::Products(products) => product::write_siblings(module, products, false),
+        Body::Sequence(products) => product::write_siblings(module, products, true),
+        Body::Sort(sort) => sort::write(module, sort),
+        Body::DigitCounts(counts) => digits::write_counts(module, counts),
+        Body::DigitSort(sort) => digits::write_sort(module, sort),
+        Body::Attention(attention) => attention::write(module, attention),
     }
 }
 

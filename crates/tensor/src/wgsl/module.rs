@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::layout::Layout;
 use super::text::{KernelText, uniform_bytes};
+use super::windows::Windows;
 use super::workgroups::Workgroups;
 use crate::kernel::{Extent, Kernel};
 use crate::scalar::{self, Id, Node};
@@ -75,6 +76,8 @@ pub struct Module<'a> {
     pub program: ProgramText,
     /// How each buffer is declared.
     pub layouts: Vec<Layout>,
+    /// How each buffer is bound.
+    pub windows: &'a Windows,
     /// Of each node.
     dependences: Vec<Dependence>,
     /// Files that are part of the text.
@@ -83,12 +86,12 @@ pub struct Module<'a> {
 
 impl<'a> Module<'a> {
     /// No text yet; buffers are declared as scalars.
-    pub fn new(kernel: &'a Kernel) -> Module<'a> {
+    pub fn new(kernel: &'a Kernel, windows: &'a Windows) -> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
         program.read_guard_from("guard");
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).collect();
-        Module { kernel, program, layouts, dependences: dependences(kernel), pushed: FxHashSet::default() }
+        Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: FxHashSet::default() }
     }
 
     /// What a node depends on.
@@ -135,25 +138,17 @@ impl<'a> Module<'a> {
         self.kernel.is_multiple(extent, 4)
     }
 
-    /// The kernel's name and the declarations of what it binds, with how each is accessed.
+    /// The kernel's name, the declarations of what it binds and the functions that choose windows, with how each binding is accessed.
     pub fn head(&self) -> (String, Vec<Access>) {
-        let mut resources: Vec<Resource> = self
-            .kernel
-            .buffers
-            .iter()
-            .enumerate()
-            .map(|(position, buffer)| {
-                let element = self.layouts[position].element(buffer.dtype);
-                Resource::array(&name_of_buffer(position as u32), &element, buffer.written)
-            })
-            .collect();
+        let mut resources: Vec<Resource> =
+            (0..self.kernel.buffers.len()).flat_map(|position| self.resources_of(position)).collect();
         let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).collect();
         resources
             .push(Resource::uniform_of("sizes", &format!("array<vec4<u32>, {}>", uniform_bytes(self.kernel) / 16)));
         let mut text = ProgramText::new();
         text.push(&format!("{}\n", comment(&self.kernel.name)));
         text.declare(&[], &resources);
-        (text.finish(), bindings)
+        (text.finish() + &self.window_functions(), bindings)
     }
 
     /// The whole text, of an entry point of so many threads a workgroup and of declarations before it.

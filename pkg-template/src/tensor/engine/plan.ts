@@ -9,6 +9,16 @@ export interface Kernel {
   readonly text: string;
   /** One for each binding, in order: 0 read-only storage, 1 storage, 2 uniform. */
   readonly bindings: Uint8Array;
+  /** Which buffers are bound in windows, because a binding is shorter; null: none. */
+  readonly windows: Windows | null;
+}
+
+/** How the buffers of a kernel are bound: a longer one in several windows, one after the other. */
+export interface Windows {
+  /** Bytes of a window; the last one of a buffer may be shorter. */
+  readonly bytes: number;
+  /** For each buffer how many windows it has. */
+  readonly counts: readonly number[];
 }
 
 /** A piece of memory: a slot that a run binds, memory within a run, which steps share that do not overlap in time, or a result. */
@@ -64,6 +74,7 @@ export function readPlan(raw: RawCompiledPlan): Plan {
     name: raw.kernelName(k),
     text: raw.kernelText(k),
     bindings: raw.kernelBindings(k),
+    windows: readWindows(raw.kernelWindows(k)),
   }));
   const triples = raw.places();
   const places = Array.from({ length: triples.length / 3 }, (_, k) => ({
@@ -72,6 +83,10 @@ export function readPlan(raw: RawCompiledPlan): Plan {
     bytes: triples[3 * k + 2] as number,
   }));
   return { kernels, places, results: [...raw.results()], steps: readSteps(raw.steps()), varying: raw.varyingWords() as Uint32Array<ArrayBuffer>, raw };
+}
+
+function readWindows([bytes, ...counts]: Float64Array): Windows | null {
+  return bytes === undefined ? null : { bytes, counts };
 }
 
 function readSteps(words: Uint32Array): Step[] {

@@ -12,6 +12,8 @@ export interface RawPlanOptions {
   readonly host: boolean;
   /** Storage buffers that a kernel may bind. */
   readonly maxStorageBuffers: number;
+  /** Bytes of a binding of a storage buffer; tensors that are longer are bound in windows. Not read on the CPU. */
+  readonly maxBindingBytes: number;
 }
 
 /** A compiled tape. */
@@ -22,6 +24,8 @@ export interface RawCompiledPlan {
   kernelText(kernel: number): string;
   /** One for each binding, in order: 0 read-only storage, 1 storage, 2 uniform, which is the last. */
   kernelBindings(kernel: number): Uint8Array;
+  /** How the buffers of a kernel are bound: bytes of a window, and for each buffer how many windows it has; nothing if each has one. */
+  kernelWindows(kernel: number): Float64Array;
   /** Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes for the largest dims (0 for a slot). */
   places(): Float64Array;
   /** The place of each result. */

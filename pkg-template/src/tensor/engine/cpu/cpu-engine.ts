@@ -19,7 +19,7 @@ const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
 /** Computes in the WebAssembly module of tensors. */
 export class CpuEngine implements Engine {
   readonly backend = 'cpu';
-  readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64 };
+  readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64, maxBindingBytes: 0 };
   private readonly live = new Set<Memory>();
 
   constructor(

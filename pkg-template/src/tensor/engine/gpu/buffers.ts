@@ -109,8 +109,7 @@ export class Buffers {
   }
 
   private checkSize(what: string, bytes: number): void {
-    const { maxBufferSize, maxStorageBufferBindingSize } = this.device.limits;
-    const [limit, name] = maxBufferSize < maxStorageBufferBindingSize ? [maxBufferSize, 'maxBufferSize'] : [maxStorageBufferBindingSize, 'maxStorageBufferBindingSize'];
-    if (bytes > limit) throw new ResiduaError('limit-exceeded', `${what}: ${bytes} bytes are needed, and the device's ${name} is ${limit}`);
+    const { maxBufferSize } = this.device.limits;
+    if (bytes > maxBufferSize) throw new ResiduaError('limit-exceeded', `${what}: ${bytes} bytes are needed, and the device's maxBufferSize is ${maxBufferSize}`);
   }
 }

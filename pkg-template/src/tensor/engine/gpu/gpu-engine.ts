@@ -53,7 +53,7 @@ export class GpuEngine implements Engine {
     options: GpuEngineOptions,
   ) {
     const { limits, features } = gpu;
-    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage };
+    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage, maxBindingBytes: limits.maxStorageBufferBindingSize };
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;
     if (this.isTimed) accounts.kernels = new Map();
@@ -94,7 +94,7 @@ export class GpuEngine implements Engine {
     }
     const { head, middle, patches } = splitWords(offset, bytes);
     if (middle > 0) queue.writeBuffer(buffer, at + head, bytes, head, middle);
-    this.patcher.apply({ buffer, offset: memory.offset, size: memory.bytes }, patches);
+    this.patcher.apply(buffer, memory.offset, patches);
   }
 
   copy(from: Memory, to: Memory, bytes: number): void {

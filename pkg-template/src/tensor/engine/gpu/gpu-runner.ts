@@ -188,16 +188,19 @@ export class GpuRunner implements Runner {
   }
 
   private group(step: number, kernel: number, places: readonly number[], slots: readonly Memory[]): GPUBindGroup {
-    const entries: GPUBindGroupEntry[] = places.map((place, binding) => {
-      const { buffer, offset, bytes } = this.memoryOf(place, slots);
-      return { binding, resource: { buffer: buffer as GPUBuffer, offset, size: bytes } };
-    });
-    if (this.uniforms !== null && this.plan.kernels[kernel]?.bindings.at(-1) === 2) {
+    const { windows = null, bindings } = this.plan.kernels[kernel] ?? {};
+    const resources: GPUBufferBinding[] = places.flatMap((place, position) => windowsOf(this.memoryOf(place, slots), windows?.bytes, windows?.counts[position]));
+    if (this.uniforms !== null && bindings?.at(-1) === 2) {
       const at = step * STEP_WORDS;
       const [start, count] = [this.first[at + 3] as number, this.first[at + 4] as number];
-      entries.push({ binding: places.length, resource: { buffer: this.uniforms.buffer, offset: 4 * start, size: Math.max(1, Math.ceil(count / 4)) * 16 } });
+      resources.push({ buffer: this.uniforms.buffer, offset: 4 * start, size: Math.max(1, Math.ceil(count / 4)) * 16 });
     }
     const { layout } = this.pipelines[kernel] as Pipeline;
-    return this.on.gpu.createBindGroup({ layout, entries });
+    return this.on.gpu.createBindGroup({ layout, entries: resources.map((resource, binding) => ({ binding, resource })) });
   }
+}
+
+/** The bindings of memory in so many windows of so many bytes. */
+function windowsOf({ buffer, offset, bytes }: Memory, length = bytes, count = 1): GPUBufferBinding[] {
+  return Array.from({ length: count }, (_, k) => ({ buffer: buffer as GPUBuffer, offset: offset + k * length, size: count === 1 ? bytes : Math.min(length, bytes - k * length) }));
 }

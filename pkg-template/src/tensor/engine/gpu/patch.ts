@@ -9,16 +9,18 @@ export interface Patch {
 
 const TEXT = `
 @group(0) @binding(0) var<storage, read_write> words: array<u32>;
-@group(0) @binding(1) var<uniform> patches: array<vec4<u32>, 2>;
+// Which word, the bits that are replaced, and by what.
+@group(0) @binding(1) var<uniform> patch_of_word: vec4<u32>;
 
 @compute @workgroup_size(1)
 fn main() {
-    for (var k = 0u; k < 2u; k++) {
-        let patch_k = patches[k];
-        words[patch_k.x] = (words[patch_k.x] & ~patch_k.y) | (patch_k.z & patch_k.y);
-    }
+    let place = patch_of_word.x;
+    words[place] = (words[place] & ~patch_of_word.y) | (patch_of_word.z & patch_of_word.y);
 }
 `;
+
+/** What offsets of bindings are multiples of, on every device. */
+const ALIGNMENT = 256;
 
 /** Bytes at an address as whole words in the middle, and parts of a word before and after them. */
 export function splitWords(offset: number, bytes: Uint8Array): { head: number; middle: number; patches: Patch[] } {
@@ -49,21 +51,26 @@ export class Patcher {
 
   constructor(private readonly device: GPUDevice) {}
 
-  /** Replaces one or two words of a binding. */
-  apply(binding: GPUBufferBinding, [a, b = { word: 0, mask: 0, value: 0 }]: readonly Patch[]): void {
+  /** Replaces parts of words of memory that begins at an offset of a buffer. */
+  apply(buffer: GPUBuffer, offset: number, patches: readonly Patch[]): void {
+    for (const patch of patches) this.replace(buffer, offset + 4 * patch.word, patch);
+  }
+
+  private replace(buffer: GPUBuffer, address: number, { mask, value }: Patch): void {
     const { device } = this;
-    if (a === undefined) return;
     this.pipeline ??= device.createComputePipeline({
       label: 'patch',
       layout: 'auto',
       compute: { module: device.createShaderModule({ label: 'patch', code: TEXT }), entryPoint: 'main' },
     });
-    const uniform = device.createBuffer({ label: 'patch', size: 32, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST });
-    device.queue.writeBuffer(uniform, 0, Uint32Array.of(a.word, a.mask, a.value, 0, b.word, b.mask, b.value, 0));
+    const uniform = device.createBuffer({ label: 'patch', size: 16, usage: GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST });
+    // A few words alone are bound: the buffer may be longer than a binding.
+    const start = Math.floor(address / ALIGNMENT) * ALIGNMENT;
+    device.queue.writeBuffer(uniform, 0, Uint32Array.of((address - start) / 4, mask, value, 0));
     const group = device.createBindGroup({
       layout: this.pipeline.getBindGroupLayout(0),
       entries: [
-        { binding: 0, resource: binding },
+        { binding: 0, resource: { buffer, offset: start, size: Math.min(ALIGNMENT, buffer.size - start) } },
         { binding: 1, resource: { buffer: uniform } },
       ],
     });
