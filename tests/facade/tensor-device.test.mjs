@@ -301,8 +301,8 @@ test('a lost device rejects all calls with device-lost, and tells why', async ()
 });
 
 test('a tensor beyond the limits is refused with both figures, and one without memory by the next read', async () => {
-  const { fake, gpu, device } = await open('gpu', { limits: { maxStorageBufferBindingSize: 1024 } });
-  assert.throws(() => device.zeros([257]), residuaError('limit-exceeded', /f32 \[257\]: 1040 bytes are needed, and the device's maxStorageBufferBindingSize is 1024/));
+  const { fake, gpu, device } = await open('gpu', { limits: { maxBufferSize: 1024 } });
+  assert.throws(() => device.zeros([257]), residuaError('limit-exceeded', /f32 \[257\]: 1040 bytes are needed, and the device's maxBufferSize is 1024/));
   gpu.memoryLimit = 512;
   const large = device.zeros([200]);
   await assert.rejects(large.data(), residuaError('out-of-memory', /800 bytes/));

@@ -41,10 +41,11 @@ import { group as tensorSpecialValues } from './groups/tensor-special-values.js'
 import { group as tensorTraining } from './groups/tensor-training.js';
 import { group as tensorVerification } from './groups/tensor-verification.js';
 import { group as tensorViews } from './groups/tensor-views.js';
+import { group as tensorWindows } from './groups/tensor-windows.js';
 import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -15,6 +15,7 @@ mod parts;
 mod products;
 mod sorting;
 mod verified;
+mod windows;
 
 const GPU: Target = Target { is_host: false, most_buffers: 8 };
 

@@ -17,6 +17,33 @@ fn every_text_is_portable() {
 }
 
 #[test]
+fn every_text_is_portable_with_any_buffer_in_windows() {
+    let limits = Limits::default();
+    let mut texts = std::collections::BTreeSet::new();
+    for kernel in cases::all().into_iter().chain(products::of_quantised()) {
+        let count = kernel.buffers.len();
+        for position in (0..count).filter(|_| count + 1 <= limits.storage_buffers as usize) {
+            let counts = (0..count).map(|other| if other == position { 2 } else { 1 }).collect();
+            let text = write_in_windows(&kernel, &limits, &Windows { bytes: 256, counts }).unwrap();
+            assert_eq!(text.bindings.len(), count + 2);
+            texts.insert(text.text);
+        }
+    }
+    for text in texts {
+        residua_portable::validated(&text);
+    }
+}
+
+#[test]
+fn more_windows_than_bindings_are_refused() {
+    let kernel = cases::all().into_iter().find(|kernel| kernel.buffers.len() == 3).unwrap();
+    let windows = Windows { bytes: 256, counts: vec![3, 3, 3] };
+    let error = write_in_windows(&kernel, &Limits::default(), &windows).unwrap_err();
+    assert_eq!(error.code, ErrorCode::LimitExceeded);
+    assert!(error.message.contains("bound in 9 parts of at most 256 bytes; the device binds 8"), "{}", error.message);
+}
+
+#[test]
 fn texts_are_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wgsl/tests/golden");
     for (name, kernel) in cases::golden().into_iter().chain(products::golden()).chain(sorts::golden()) {

@@ -1,0 +1,92 @@
+/** Tensors that are longer than a binding: what kernels of each kind compute on a device with short bindings, against one with long ones. */
+import { Device, attention, concat, grad, linear, where } from 'residua/tensor';
+import { onGpu } from '../define.js';
+
+/** Bytes of a binding. Matrices below have 40,000 bytes, which take two. */
+const BINDING = 20480;
+/** Rows and columns. */
+const SIDE = 100;
+const COUNT = SIDE * SIDE;
+
+/** A GPUDevice that allows so long bindings, and refuses longer ones. */
+async function shortDevice(check) {
+  const gpu = await check.ownDevice();
+  const limits = {};
+  for (const name in gpu.limits) limits[name] = gpu.limits[name];
+  Object.defineProperty(gpu, 'limits', { value: { ...limits, maxStorageBufferBindingSize: BINDING } });
+  const make = gpu.createBindGroup.bind(gpu);
+  gpu.createBindGroup = (descriptor) => {
+    for (const { resource } of descriptor.entries) check.ok(resource.size <= BINDING, `a binding of ${resource.size} bytes`);
+    return make(descriptor);
+  };
+  return gpu;
+}
+
+/** Numbers between −1 and 1 that repeat nothing. */
+const numbers = (count, seed) => Float32Array.from({ length: count }, (_, i) => Math.sin(0.37 * (i + 1) * seed) * Math.cos(1.7 * i));
+
+const flat = (x) => x.reshape([COUNT]);
+
+/** Recipes of two matrices, bytes and places, by the kernels that they become. */
+const RECIPES = {
+  maps: ({ a, b }) => [a.mul(b).add(1).tanh(), a.T.sub(b), concat([a.flip(0), b], 0), a.pad([[1, 3], [0, 5]])],
+  'numbers of few bits': ({ a, bytes }) => [a.gt(0), bytes.add(bytes), a.cast('f16').T, where(a.gt(0.5), a.cast('f16'), 0)],
+  reductions: ({ a, bytes }) => [a.sum(0), a.variance(1), a.sum(), bytes.cast('f32').sum(0), a.softmax()],
+  'running sums and sorts': ({ a }) => [flat(a).cumsum(0), flat(a).sort(), a.argsort()],
+  products: ({ a, b }) => [a.matmul(b), a.T.matmul(b), a.slice([0, 2]).matmul(b.T)],
+  'places from a table': ({ a, b, places }) => [flat(a).indexSelect(places), flat(b).indexAdd(places, flat(a))],
+  attention: ({ a, b }) => {
+    const [q, k] = [a, b].map((x) => x.reshape([2, 250, 20]));
+    return [attention(q, k, k, { causal: true })];
+  },
+  derivatives: ({ a, b }) => grad(a.matmul(b).tanh().sum(), [a, b]),
+};
+
+async function computed(device, recipe) {
+  const [a, b] = [1, 2].map((seed) => device.tensor(numbers(COUNT, seed), [SIDE, SIDE]));
+  const bytes = device.tensor(Uint8Array.from({ length: 4 * COUNT }, (_, i) => (i * 7) % 251), [2 * SIDE, 2 * SIDE], 'u8');
+  const places = device.tensor(Int32Array.from({ length: COUNT }, (_, i) => (i * 7919) % COUNT), [COUNT], 'i32');
+  return device.read(...recipe({ a, b, bytes, places }));
+}
+
+async function devices(check) {
+  const long = await Device.create({ backend: 'gpu', share: await check.ownDevice() });
+  const short = await Device.create({ backend: 'gpu', share: await shortDevice(check) });
+  check.defer(() => [long, short].forEach((device) => device.dispose()));
+  return [long, short];
+}
+
+export const group = {
+  id: 'tensor-windows',
+  title: 'Tensors: longer than a binding',
+  about: `A device whose bindings have ${BINDING} bytes computes the bits that a device with longer ones computes, by kernels that bind a tensor in parts.`,
+  checks: [
+    ...Object.entries(RECIPES).flatMap(([name, recipe]) =>
+      onGpu(`${name} of tensors in parts have the same bits`, async (check) => {
+        const [expected, got] = await Promise.all((await devices(check)).map((device) => computed(device, recipe)));
+        expected.forEach((each, k) => check.same([...got[k]], [...each], `result ${k}`));
+      }),
+    ),
+
+    ...onGpu('quantised weights in parts, and bytes that are written to a part of a word', async (check) => {
+      const [expected, got] = await Promise.all(
+        (await devices(check)).map(async (device) => {
+          const weights = await device.quantize(device.tensor(numbers(192 * 112, 3), [112, 192]), 'q8_0');
+          const rows = device.tensor(numbers(20 * 192, 4), [20, 192]);
+          const bytes = device.zeros([40001], 'u8');
+          bytes.set(new Uint8Array(3).fill(9), 39997);
+          return [...(await device.read(linear(rows, weights), linear(rows.slice([0, 1]), weights))), await bytes.data()];
+        }),
+      );
+      expected.forEach((each, k) => check.same([...got[k]], [...each], `result ${k}`));
+      check.same([...got[2].slice(-5)], [0, 9, 9, 9, 0]);
+    }),
+
+    ...onGpu('a tensor in more parts than a kernel can bind is refused, with both figures', async (check) => {
+      const [, device] = await devices(check);
+      const refusal = await check.failure(() => device.zeros([30 * BINDING]).add(1).data());
+      check.equal(refusal?.code, 'limit-exceeded');
+      check.match(refusal.message, /bound in \d+ parts of at most 20480 bytes; the device binds \d+/);
+    }),
+  ],
+};
