@@ -17,11 +17,11 @@ const refuse = (message) => {
   throw new Error(`WebGPU refuses: ${message}`);
 };
 
-/** Replaces the bits of a mask in two words. */
-function patchWords([bytes, patches]) {
+/** Replaces the bits of a mask in a word. */
+function patchWord([bytes, patch]) {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-  const list = new Uint32Array(patches.buffer, patches.byteOffset, 8);
-  for (const k of [0, 4]) words[list[k]] = ((words[list[k]] & ~list[k + 1]) | (list[k + 2] & list[k + 1])) >>> 0;
+  const [place, mask, value] = new Uint32Array(patch.buffer, patch.byteOffset, 4);
+  words[place] = ((words[place] & ~mask) | (value & mask)) >>> 0;
 }
 
 /** The parts of a copy between a buffer and a texture of four bytes a pixel: `[bytes of the buffer, bytes of the texture]`, a row each. */
@@ -98,7 +98,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     createComputePipeline({ label }) {
       if (label !== 'patch') refuse('a pipeline that blocks');
       const layout = { entries: [{ buffer: { type: 'storage' } }, { buffer: { type: 'uniform' } }] };
-      return { run: patchWords, getBindGroupLayout: () => layout };
+      return { run: patchWord, getBindGroupLayout: () => layout };
     },
     createBindGroup({ layout, entries }) {
       made.bindGroups += 1;

@@ -69,6 +69,7 @@ export function installTensors() {
     kernelName = (k) => this.kernels[k].name;
     kernelText = (k) => (this.host ? '' : this.kernels[k].text);
     kernelBindings = (k) => Uint8Array.from([...this.kernels[k].dtypes.map((_, at, all) => Number(at === all.length - 1)), 2]);
+    kernelWindows = () => new Float64Array(0);
     places = () => Float64Array.from(this.placeList.flat());
     results = () => Uint32Array.from(this.resultPlaces);
     steps = () => Uint32Array.from(this.stepList.flatMap(({ copy, kernel, places }) => (copy ? [1, ...copy] : [0, kernel, places.length, ...places])));

@@ -301,8 +301,8 @@ test('a lost device rejects all calls with device-lost, and tells why', async ()
 });
 
 test('a tensor beyond the limits is refused with both figures, and one without memory by the next read', async () => {
-  const { fake, gpu, device } = await open('gpu', { limits: { maxBufferSize: 1024 } });
-  assert.throws(() => device.zeros([257]), residuaError('limit-exceeded', /f32 \[257\]: 1040 bytes are needed, and the device's maxBufferSize is 1024/));
+  const { fake, gpu, device } = await open('gpu', { limits: { maxBufferSize: 4096 } });
+  assert.throws(() => device.zeros([1025]), residuaError('limit-exceeded', /f32 \[1025\]: 4112 bytes are needed, and the device's maxBufferSize is 4096/));
   gpu.memoryLimit = 512;
   const large = device.zeros([200]);
   await assert.rejects(large.data(), residuaError('out-of-memory', /800 bytes/));
@@ -312,7 +312,7 @@ test('a tensor beyond the limits is refused with both figures, and one without m
   assert.equal(device.stats().programBytes, 0);
   await assert.rejects(device.store(expand(device.tensor(1), [200])), residuaError('out-of-memory'));
   assert.equal(device.stats().pooledBytes, 4096, 'that of reads: a buffer without memory does not serve again');
-  await assert.rejects(device.compile({ x: spec('f32', [200]), y: spec('f32', [300]) }, ({ x, y }) => [op('neg', x), op('neg', y)]), residuaError('limit-exceeded', /the inputs of program/));
+  await assert.rejects(device.compile({ x: spec('f32', [200]), y: spec('f32', [1200]) }, ({ x, y }) => [op('neg', x), op('neg', y)]), residuaError('limit-exceeded', /the inputs of program/));
   assert.deepEqual([device.stats().programBytes, fake.plans - fake.freedPlans], [0, 0]);
 });
 

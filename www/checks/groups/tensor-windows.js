@@ -16,7 +16,7 @@ async function shortDevice(check) {
   Object.defineProperty(gpu, 'limits', { value: { ...limits, maxStorageBufferBindingSize: BINDING } });
   const make = gpu.createBindGroup.bind(gpu);
   gpu.createBindGroup = (descriptor) => {
-    for (const { resource } of descriptor.entries) check.ok(resource.size <= BINDING, `a binding of ${resource.size} bytes`);
+    for (const { resource: { buffer, size = buffer.size } } of descriptor.entries) check.ok(size <= BINDING, `a binding of ${size} bytes`);
     return make(descriptor);
   };
   return gpu;

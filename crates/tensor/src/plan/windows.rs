@@ -2,8 +2,10 @@
 
 use residua_base::error::Result;
 
-use super::steps::{Place, Plan, Step, padded};
+use super::steps::{Plan, padded};
 use crate::fuse::Target;
+use crate::kernel::{Buffer, Kernel};
+use crate::size::Size;
 use crate::tape::Recipe;
 use crate::wgsl::{Limits, Windows};
 
@@ -29,25 +31,14 @@ impl Plan {
     /// How the buffers of each kernel are bound.
     fn windows(&self, limits: &Limits, most_dims: &[u32]) -> Vec<Windows> {
         let bytes = limits.binding_bytes / ALIGNMENT * ALIGNMENT;
-        let mut all = vec![Windows::default(); self.kernels.len()];
-        for step in &self.steps {
-            let Step::Dispatch { kernel, places } = step else { continue };
-            let position = *kernel as usize;
-            let of_buffer = |(buffer, place): (usize, &u32)| {
-                let bound = match self.places[*place as usize] {
-                    Place::Temporary { bytes } | Place::Result { bytes } => bytes,
-                    Place::Slot(_) => {
-                        let count = self.counts[position][buffer].as_ref().map_or(0, |count| count.at(most_dims));
-                        padded(count.max(0) as u64, self.kernels[position].buffers[buffer].dtype.bytes())
-                    }
-                };
-                if bound <= limits.binding_bytes { 1 } else { bound.div_ceil(bytes) as u32 }
-            };
-            let counts: Vec<u32> = places.iter().enumerate().map(of_buffer).collect();
-            if counts.iter().any(|count| *count > 1) {
-                all[position] = Windows { bytes, counts };
-            }
-        }
-        all
+        let of_buffer = |(buffer, count): (&Buffer, &Size)| {
+            let bound = padded(count.at(most_dims).max(0) as u64, buffer.dtype.bytes());
+            if bound <= limits.binding_bytes { 1 } else { bound.div_ceil(bytes) as u32 }
+        };
+        let of_kernel = |(kernel, counts): (&Kernel, &Vec<Size>)| {
+            let counts: Vec<u32> = kernel.buffers.iter().zip(counts).map(of_buffer).collect();
+            if counts.iter().all(|count| *count == 1) { Windows::default() } else { Windows { bytes, counts } }
+        };
+        self.kernels.iter().zip(&self.counts).map(of_kernel).collect()
     }
 }

@@ -20,21 +20,21 @@ fn in_windows(recipe: &Recipe, storage_buffers: u32, binding_bytes: u64) -> (Pla
 #[test]
 fn what_fits_a_binding_has_one() {
     let (plan, windows) = in_windows(&six(), 8, 4000);
-    assert_eq!((plan.kernels.len(), windows), (1, vec![Windows::default()]));
+    assert_eq!((plan.steps.len(), windows), (1, vec![Windows::default()]));
 }
 
 #[test]
 fn what_is_longer_has_windows_of_whole_offsets() {
     let (plan, windows) = in_windows(&six(), 64, 1500);
     // 1,500 bytes hold 5 × 256; 4,000 bytes take four windows of that.
-    assert_eq!((plan.kernels.len(), windows), (1, vec![Windows { bytes: 1280, counts: vec![4; 7] }]));
+    assert_eq!((plan.steps.len(), windows), (1, vec![Windows { bytes: 1280, counts: vec![4; 7] }]));
 }
 
 #[test]
 fn a_kernel_with_too_many_windows_is_split() {
     let recipe = six();
     let (plan, windows) = in_windows(&recipe, 8, 2048);
-    assert!(plan.kernels.len() > 1, "{plan}");
+    assert!(plan.steps.len() > 1, "{plan}");
     for windows in &windows {
         assert!(windows.counts.iter().sum::<u32>() <= 8, "{plan}");
     }

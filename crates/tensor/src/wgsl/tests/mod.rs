@@ -17,17 +17,19 @@ fn every_text_is_portable() {
 }
 
 #[test]
-fn every_text_is_portable_with_any_buffer_in_windows() {
+fn every_text_is_portable_with_a_buffer_in_windows() {
     let limits = Limits::default();
     let mut texts = std::collections::BTreeSet::new();
-    for kernel in cases::all().into_iter().chain(products::of_quantised()) {
+    for (number, kernel) in cases::all().into_iter().chain(products::of_quantised()).enumerate() {
         let count = kernel.buffers.len();
-        for position in (0..count).filter(|_| count + 1 <= limits.storage_buffers as usize) {
-            let counts = (0..count).map(|other| if other == position { 2 } else { 1 }).collect();
-            let text = write_in_windows(&kernel, &limits, &Windows { bytes: 256, counts }).unwrap();
-            assert_eq!(text.bindings.len(), count + 2);
-            texts.insert(text.text);
+        if count == limits.storage_buffers as usize {
+            continue;
         }
+        // Each kernel has one in turn.
+        let counts = (0..count).map(|position| if position == number % count { 2 } else { 1 }).collect();
+        let text = write_in_windows(&kernel, &limits, &Windows { bytes: 256, counts }).unwrap();
+        assert_eq!(text.bindings.len(), count + 2);
+        texts.insert(text.text);
     }
     for text in texts {
         residua_portable::validated(&text);

@@ -188,8 +188,9 @@ export class GpuRunner implements Runner {
   }
 
   private group(step: number, kernel: number, places: readonly number[], slots: readonly Memory[]): GPUBindGroup {
+    const most = this.on.gpu.limits.maxStorageBufferBindingSize;
     const { windows = null, bindings } = this.plan.kernels[kernel] ?? {};
-    const resources: GPUBufferBinding[] = places.flatMap((place, position) => windowsOf(this.memoryOf(place, slots), windows?.bytes, windows?.counts[position]));
+    const resources: GPUBufferBinding[] = places.flatMap((place, position) => windowsOf(this.memoryOf(place, slots), windows?.bytes ?? most, windows?.counts[position]));
     if (this.uniforms !== null && bindings?.at(-1) === 2) {
       const at = step * STEP_WORDS;
       const [start, count] = [this.first[at + 3] as number, this.first[at + 4] as number];
@@ -200,7 +201,7 @@ export class GpuRunner implements Runner {
   }
 }
 
-/** The bindings of memory in so many windows of so many bytes. */
-function windowsOf({ buffer, offset, bytes }: Memory, length = bytes, count = 1): GPUBufferBinding[] {
-  return Array.from({ length: count }, (_, k) => ({ buffer: buffer as GPUBuffer, offset: offset + k * length, size: count === 1 ? bytes : Math.min(length, bytes - k * length) }));
+/** The bindings of memory in so many windows of so many bytes. What lies beyond them serves others that have the memory at other times. */
+function windowsOf({ buffer, offset, bytes }: Memory, length: number, count = 1): GPUBufferBinding[] {
+  return Array.from({ length: count }, (_, k) => ({ buffer: buffer as GPUBuffer, offset: offset + k * length, size: Math.min(length, bytes - k * length) }));
 }
