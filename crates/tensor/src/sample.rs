@@ -129,8 +129,6 @@ pub fn softmax(shape: [i64; 2], axis: usize, result: DType) -> Kernel {
     let Lines { outer, row, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let largest = sample.folded(0, 0, Type::F32);
-    // As recipes have it.
-    let largest = sample.real(Real::StopGradient, &[largest]);
     let difference = sample.real(Real::Sub, &[x, largest]);
     let e = sample.real(Real::Exp, &[difference]);
     let sum = sample.folded(1, 0, Type::F32);
