@@ -21,7 +21,7 @@ pub fn factorise(matrix: &mut [f64], scales: &[f64], least: f64) -> bool {
         }
         let pivot = row[i] * scales[i] * scales[i] - sum(&row[..i], &row[..i], |a, b| a * b);
         // False of a NaN too.
-        if !(pivot > least) {
+        if pivot.is_nan() || pivot <= least {
             return false;
         }
         row[i] = pivot.sqrt().recip();

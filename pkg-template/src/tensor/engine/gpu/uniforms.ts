@@ -4,7 +4,7 @@
  */
 
 /** Buffers of at most this many bytes are uploaded as a whole: that takes less time than a dispatch. */
-const SHORT_BYTES = 4096;
+const SHORT_BYTES = 1024;
 
 /** Threads a workgroup. */
 const THREADS = 64;
