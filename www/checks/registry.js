@@ -30,6 +30,7 @@ import { group as tensorElementwise } from './groups/tensor-elementwise.js';
 import { group as tensorFiles } from './groups/tensor-files.js';
 import { group as tensorIndexing } from './groups/tensor-indexing.js';
 import { group as tensorLarge } from './groups/tensor-large.js';
+import { group as tensorPictures } from './groups/tensor-pictures.js';
 import { group as tensorProducts } from './groups/tensor-products.js';
 import { group as tensorPrograms } from './groups/tensor-programs.js';
 import { group as tensorQuantised } from './groups/tensor-quantised.js';
@@ -47,5 +48,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows,
 ].map((group) => ({ ...group, checks: numbered(group) }));
