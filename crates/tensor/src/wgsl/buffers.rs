@@ -3,9 +3,8 @@
 //! Elements narrower than a word are packed into words. A thread that has all elements of a word writes it whole; an element by itself is
 //! written by two atomic operations, one that clears its bits and one that sets them, so that threads may write elements of one word.
 
-use super::layout::Layout;
-use super::layout::type_name;
-use super::module::{COMPONENTS, HALF, Module, name_of_buffer};
+use super::layout::{Layout, name_of_buffer, type_name};
+use super::module::{COMPONENTS, HALF, Module};
 use super::operation::Text;
 use crate::dtype::DType;
 use crate::kernel::Buffer;

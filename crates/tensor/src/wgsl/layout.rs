@@ -1,4 +1,4 @@
-//! How buffers are declared, and the names of types.
+//! How buffers are declared, and the names of buffers and types.
 
 use crate::dtype::DType;
 use crate::scalar::Type;
@@ -56,4 +56,9 @@ pub fn type_name(ty: Type) -> &'static str {
         Type::U32 => "u32",
         Type::Bool => "bool",
     }
+}
+
+/// The variable of a buffer.
+pub fn name_of_buffer(buffer: u32) -> String {
+    format!("b{buffer}")
 }

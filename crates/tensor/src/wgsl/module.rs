@@ -140,15 +140,21 @@ impl<'a> Module<'a> {
 
     /// The kernel's name, the declarations of what it binds and the functions that choose windows, with how each binding is accessed.
     pub fn head(&self) -> (String, Vec<Access>) {
-        let mut resources: Vec<Resource> =
-            (0..self.kernel.buffers.len()).flat_map(|position| self.resources_of(position)).collect();
+        let buffers = || self.kernel.buffers.iter().zip(&self.layouts).enumerate();
+        let mut resources: Vec<Resource> = buffers()
+            .flat_map(|(position, (buffer, layout))| self.windows.resources(position, *buffer, *layout))
+            .collect();
         let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).collect();
         resources
             .push(Resource::uniform_of("sizes", &format!("array<vec4<u32>, {}>", uniform_bytes(self.kernel) / 16)));
         let mut text = ProgramText::new();
         text.push(&format!("{}\n", comment(&self.kernel.name)));
         text.declare(&[], &resources);
-        (text.finish() + &self.window_functions(), bindings)
+        let mut text = text.finish();
+        for (position, (buffer, layout)) in buffers() {
+            text += &self.windows.functions(position, *buffer, *layout);
+        }
+        (text, bindings)
     }
 
     /// The whole text, of an entry point of so many threads a workgroup and of declarations before it.
@@ -195,11 +201,6 @@ pub fn size(word: u32) -> String {
 
 /// The components of a vector.
 pub const COMPONENTS: [char; 4] = ['x', 'y', 'z', 'w'];
-
-/// The variable of a buffer.
-pub fn name_of_buffer(buffer: u32) -> String {
-    format!("b{buffer}")
-}
 
 /// The bit of a coordinate or a reduction. Those from 31 on share one, which is safe: what depends on one depends on all.
 pub fn bit(position: u32) -> u32 {

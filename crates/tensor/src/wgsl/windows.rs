@@ -3,8 +3,8 @@
 
 use residua_codegen::wgsl::Resource;
 
-use super::layout::Layout;
-use super::module::{Module, name_of_buffer};
+use super::layout::{Layout, name_of_buffer};
+use crate::kernel::Buffer;
 
 /// Which buffers of a kernel are bound in windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,29 +20,19 @@ impl Windows {
     pub fn of(&self, position: usize) -> u32 {
         self.counts.get(position).copied().unwrap_or(1)
     }
-}
 
-impl Module<'_> {
     /// What is bound for a buffer: its windows in order.
-    pub fn resources_of(&self, position: usize) -> Vec<Resource> {
-        let buffer = self.kernel.buffers[position];
-        let element = self.layouts[position].element(buffer.dtype);
+    pub fn resources(&self, position: usize, buffer: Buffer, layout: Layout) -> Vec<Resource> {
+        let element = layout.element(buffer.dtype);
         let array = |window| Resource::array(&name_of_window(position, window), &element, buffer.written);
-        (0..self.windows.of(position)).map(array).collect()
+        (0..self.of(position)).map(array).collect()
     }
 
-    /// The functions that read and write buffers with several windows.
-    pub fn window_functions(&self) -> String {
-        let positions = 0..self.kernel.buffers.len();
-        positions
-            .filter(|position| self.windows.of(*position) > 1)
-            .map(|position| self.functions_of(position))
-            .collect()
-    }
-
-    fn functions_of(&self, position: usize) -> String {
-        let buffer = self.kernel.buffers[position];
-        let layout = self.layouts[position];
+    /// The functions that read and write a buffer with several windows.
+    pub fn functions(&self, position: usize, buffer: Buffer, layout: Layout) -> String {
+        if self.of(position) == 1 {
+            return String::new();
+        }
         let (name, scalar) = (name_of_buffer(position as u32), layout.scalar(buffer.dtype));
         let value = if layout.is_vector() { format!("vec4<{scalar}>") } else { scalar.to_owned() };
         let function = |head: String, line: &dyn Fn(&str) -> String| {
@@ -74,8 +64,8 @@ impl Module<'_> {
 
     /// Lines that do something with the array's part at `index` in whichever window it is.
     fn chosen(&self, position: usize, layout: Layout, line: &dyn Fn(&str) -> String) -> String {
-        let length = self.windows.bytes / if layout.is_vector() { 16 } else { 4 };
-        let last = self.windows.of(position) - 1;
+        let length = self.bytes / if layout.is_vector() { 16 } else { 4 };
+        let last = self.of(position) - 1;
         let part = |window: u32| {
             let start = length * u64::from(window);
             let index = if window == 0 { "index".to_owned() } else { format!("index - {start}u") };

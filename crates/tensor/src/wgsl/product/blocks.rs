@@ -10,8 +10,8 @@ use crate::quantised::QuantBits;
 use crate::scalar::{Id, LoadAt, Node};
 use crate::wgsl::batch;
 use crate::wgsl::code::Code;
-use crate::wgsl::layout::Layout;
-use crate::wgsl::module::{Module, QUANTISED, name_of_buffer};
+use crate::wgsl::layout::{Layout, name_of_buffer};
+use crate::wgsl::module::{Module, QUANTISED};
 
 template_parameters! {
     /// Parameters of `product_blocks.wgsl`.
