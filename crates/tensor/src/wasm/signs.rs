@@ -65,12 +65,7 @@ impl Values<'_, '_> {
 
     /// The reduction of whose results a node is the only one, if no part of it is left to another kernel.
     fn whole_fold(&self, id: Id) -> Option<&Fold> {
-        // Recipes stop the derivative of the largest value.
-        let node = match self.graph.node(id) {
-            Node::Apply(Op::Real(Real::StopGradient), [value, ..]) => self.graph.node(value),
-            node => node,
-        };
-        match (node, &self.kernel.body) {
+        match (self.graph.node(id), &self.kernel.body) {
             (Node::Folded { fold, .. }, Body::Rows(rows)) => {
                 rows.folds.get(fold as usize).filter(|fold| !fold.merges_states && !fold.keeps_state)
             }
