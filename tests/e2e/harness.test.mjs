@@ -292,7 +292,7 @@ describe('pages for everybody', () => {
         reached.push(next);
       }
       const names = reached.map(({ name }) => name);
-      assert.deepEqual(names, ['Demos', 'Digits', 'Text generation', 'Search by meaning', 'Checks', 'Benchmarks', 'Documentation', 'Source', 'PRE', 'run-fit', 'SUMMARY']);
+      assert.deepEqual(names, ['Demos', 'Handwritten digits', 'Text generation', 'Search by meaning', 'Checks', 'Benchmarks', 'Documentation', 'Source', 'PRE', 'run-fit', 'SUMMARY']);
       for (const { name, ring } of reached) assert.ok(ring, `a ring around ${name}`);
     }));
 });
