@@ -69,7 +69,12 @@ const take = async (page, file) => {
 test('the small model writes on the GPU; after the device was lost it writes the same text on the CPU', { timeout: 400_000 }, async () => {
   const { page, complaints } = await open('backend=gpu');
   assert.equal((await state(page)).model, 'the small model of this page');
-  const first = await write(page, { temperature: 0, tokens: 6 });
+  // The model learns the documentation, which changes: what it ends after a word for one prompt goes on for another.
+  let prompt, first;
+  for (prompt of ['The solver', 'A residual function is', 'On the GPU', 'The CPU engine', 'Memory of a tensor']) {
+    first = await write(page, { prompt, temperature: 0, tokens: 6 });
+    if (first.ids.length === 6) break;
+  }
   assert.deepEqual([first.failure, first.backend, first.ids.length], [null, 'gpu', 6]);
   assert.ok(first.tokensASecond > 0 && first.firstMs > 0 && first.text.length > 3, JSON.stringify(first));
   assert.equal(await page.$eval('#written', ({ textContent }) => textContent), first.text);
@@ -77,7 +82,7 @@ test('the small model writes on the GPU; after the device was lost it writes the
   await lose(page);
   await page.locator('input[name=engine][value=cpu]').click();
   await page.waitForFunction(() => window.residuaText.state().ready && window.residuaText.state().backend === 'cpu', { timeout: 240_000 });
-  const second = await write(page, { temperature: 0, tokens: 6 });
+  const second = await write(page, { prompt, temperature: 0, tokens: 6 });
   assert.equal(second.failure, null);
   // Logits of the engines differ by rounding: a tie of the first tokens within that is possible and has not come up.
   assert.deepEqual(second.ids, first.ids);
