@@ -3,7 +3,11 @@ left_0 = left_along_depth({BATCH_ARGUMENTS}row, next * 8u);
 left_1 = left_along_depth({BATCH_ARGUMENTS}row, next * 8u + 4u);
 #if PACKED
 if (next % {VECTOR / 8}u == 0u) {
+#if IN_WINDOWS
+    words = load_{WORDS}(right_index({BATCH_ARGUMENTS}column, next * 8u));
+#else
     words = {WORDS}[right_index({BATCH_ARGUMENTS}column, next * 8u)];
+#endif
 #if QUANTISED
     scale = right_scale_bits({BATCH_ARGUMENTS}column, next * 8u);
 #endif

@@ -45,6 +45,17 @@ export const group = {
       if (check.backend === 'gpu') check.ok(p.kernels().every(({ name, wgsl }) => name !== '' && wgsl.includes('@compute')), 'kernels have names and texts');
     }),
 
+    ...onEach('after a run that was refused an input has what the next run gives', async (check) => {
+      const device = await tensorDevice(check);
+      const p = await program(check, device, { n: spec('i32', [1]), y: spec('f32', [2]) }, ({ n, y }) => ({ next: n.add(1), y: y.mul(2) }));
+      const { next } = p.run({ n: [5], y: [1, 2] });
+      check.same(await list(p.run({ n: next, y: [1, 2] }).next), [7]);
+      const refused = await check.failure(async () => p.run({ n: [0], y: [1] }));
+      check.equal(refused?.code, 'invalid-argument');
+      // All bits differ from those of the run that was refused.
+      check.same(await list(p.run({ n: [-1], y: [1, 2] }).next), [0]);
+    }),
+
     ...onEach('a read that is asked for before the next run has the numbers of the run before it', async (check) => {
       const device = await tensorDevice(check);
       const p = await program(check, device, { x: scalar }, ({ x }) => x.mul(x));

@@ -1,5 +1,5 @@
 /** Tensors that are longer than a binding: what kernels of each kind compute on a device with short bindings, against one with long ones. */
-import { Device, attention, concat, grad, linear, where } from 'residua/tensor';
+import { Device, attention, concat, dim, grad, linear, spec, where } from 'residua/tensor';
 import { onGpu } from '../define.js';
 
 /** Bytes of a binding. Matrices below have 40,000 bytes, which take two. */
@@ -80,6 +80,20 @@ export const group = {
       );
       expected.forEach((each, k) => check.same([...got[k]], [...each], `result ${k}`));
       check.same([...got[2]].slice(-5), [0, 9, 9, 9, 0]);
+    }),
+
+    ...onGpu('an input with a Dim takes a tensor of fewer parts than the largest, and verify() compares what lies in parts', async (check) => {
+      const [, device] = await devices(check);
+      const program = await device.compile({ x: spec('f32', [dim('n', COUNT)]) }, ({ x }) => x.mul(2));
+      for (const count of [COUNT, 10, BINDING / 4]) {
+        const x = numbers(count, 5);
+        check.same([...(await program.run({ x: device.tensor(x, [count]) }).data())], Array.from(x, (number) => 2 * number), `${count} numbers`);
+      }
+      const table = device.tensor(numbers(COUNT, 6), [SIDE, SIDE]);
+      const sums = await device.compile({}, () => table.add(1).sum(0));
+      const kernels = await sums.verify();
+      // Sums of 100 numbers of about 1, in single precision.
+      check.ok(kernels.length > 0 && kernels.every(({ maxError }) => maxError < 1e-4), JSON.stringify(kernels));
     }),
 
     ...onGpu('a tensor in more parts than a kernel can bind is refused, with both figures', async (check) => {

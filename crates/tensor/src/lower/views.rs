@@ -153,8 +153,8 @@ impl Lowering<'_> {
             coordinates.push(place);
         }
         let value = self.value(operand, Index::Coordinates(coordinates))?;
-        // Known where no axis has a border, or one that repeats elements: what stands beyond is not read.
-        if self.graph.literal_bits(is_within).is_some() {
+        // True where no axis has a border, or one that repeats elements: what stands beyond is not read.
+        if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(value);
         }
         let beyond = self.value(tensor.operands[1], Index::Coordinates(Vec::new()))?;
@@ -186,8 +186,8 @@ impl Lowering<'_> {
             places[axis] = graph.apply(Scalar::Select, &[within, place, zero]);
         }
         let inside = self.value(part, Index::Coordinates(places))?;
-        // Known where the part is all of it: the rest is not read.
-        if self.graph.literal_bits(is_within).is_some() {
+        // True where the part is all of it: the rest is not read.
+        if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(inside);
         }
         let outside = self.value(base, Index::Coordinates(at))?;

@@ -54,7 +54,9 @@ impl Values<'_, '_> {
                 Real::Abs | Real::Exp | Real::Sqrt | Real::Norm | Real::Sigmoid | Real::Cosh => Sign::NotNegative,
                 Real::Neg => of(a).negated(),
                 Real::Mul if a == b => Sign::NotNegative,
-                Real::Mul | Real::Div => of(a).times(of(b)),
+                Real::Mul => of(a).times(of(b)),
+                // A zero of either sign divides to an infinity of either sign.
+                Real::Div if self.graph.literal_bits(b).is_some_and(|bits| bits << 1 != 0) => of(a).times(of(b)),
                 Real::Add if of(a) == of(b) => of(a),
                 Real::Sub if self.largest_of(b) == Some(a) => Sign::NotPositive,
                 _ => Sign::Unknown,

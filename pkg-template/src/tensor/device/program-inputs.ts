@@ -32,6 +32,13 @@ interface Upload {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
+/** A picture that a run gives. */
+interface Taken {
+  readonly argument: string;
+  readonly picture: Picture;
+  readonly memory: Memory;
+}
+
 /** Bytes of the small inputs, from one to before another. */
 interface Range {
   readonly start: number;
@@ -57,6 +64,8 @@ export class ProgramInputs {
   private readonly uploadedBytes: Uint8Array<ArrayBuffer>;
   /** Slots of small inputs to which stored tensors were copied since. */
   private readonly overwritten = new Set<number>();
+  /** Slots of small inputs that the present run gives as numbers. */
+  private readonly numbered = new Set<number>();
   /** Where the bytes of small inputs lie, by slot. */
   private readonly ranges = new Map<number, Range>();
   /** Stored tensors among the inputs. */
@@ -122,8 +131,12 @@ export class ProgramInputs {
     this.uploads = [];
     this.copies = [];
     this.pictures = [];
+    this.numbered.clear();
     for (const cell of this.cells) cell.check(call);
-    for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(`${call}: ${input.name}`, slot, input, feedOf(input), sizesOf(input), isWritten);
+    const taken: Taken[] = [];
+    for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(`${call}: ${input.name}`, slot, input, feedOf(input), sizesOf(input), isWritten, taken);
+    // Once all inputs are accepted: a picture holds a texture until it is written.
+    for (const { argument, picture, memory } of taken) this.pictures.push({ memory, write: this.core.engine.capture(argument, picture) });
     for (const draw of this.draws) {
       if (draw.epoch !== draw.source.epoch) [draw.epoch, draw.runs] = [draw.source.epoch, 0];
       writeKey(draw.words, draw.source, draw.runs);
@@ -154,7 +167,13 @@ export class ProgramInputs {
   private smallChanges(): Range[] {
     const { smallBytes, uploadedBytes } = this;
     const changes: Range[] = [];
-    for (const { start, end } of this.ranges.values()) {
+    for (const [slot, { start, end }] of this.ranges) {
+      if (this.numbered.has(slot) && this.overwritten.delete(slot)) {
+        // All of them, those beyond the present sizes too: later runs may have larger ones.
+        uploadedBytes.set(smallBytes.subarray(start, end), start);
+        changes.push({ start: start - (start % 4), end: Math.ceil(end / 4) * 4 });
+        continue;
+      }
       for (let place = start; place < end; place++) {
         if (smallBytes[place] === uploadedBytes[place]) continue;
         uploadedBytes[place] = smallBytes[place] as number;
@@ -167,7 +186,7 @@ export class ProgramInputs {
     return changes;
   }
 
-  private takeFeed(argument: string, slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean): Memory {
+  private takeFeed(argument: string, slot: number, input: ProgramInput, feed: FeedValue, sizes: readonly number[], isWritten: (memory: Memory) => boolean, taken: Taken[]): Memory {
     if (feed instanceof Cell) {
       this.checkCell(argument, input, feed, sizes);
       if (!isWritten(feed.memory)) return feed.memory;
@@ -177,7 +196,7 @@ export class ProgramInputs {
       return memory;
     }
     const picture = pictureOf(feed);
-    if (picture !== null) return this.takePicture(slot, argument, input, checkPicture(argument, picture.source), sizes);
+    if (picture !== null) return this.takePicture(slot, argument, input, checkPicture(argument, picture.source), sizes, taken);
     const numbers = typeof feed === 'number' ? [feed] : (feed as Numeric);
     checkNumeric(argument, numbers);
     const count = elementCount(sizes);
@@ -189,23 +208,20 @@ export class ProgramInputs {
     if (range !== undefined) {
       const { start } = range;
       encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
-      if (this.overwritten.delete(slot)) {
-        // All of them differ from what is there, those beyond the present sizes too: later runs may have larger ones.
-        for (let place = start; place < range.end; place++) this.uploadedBytes[place] = ~(this.smallBytes[place] as number);
-      }
+      this.numbered.add(slot);
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });
     }
     return memory;
   }
 
-  private takePicture(slot: number, argument: string, input: ProgramInput, picture: Picture, sizes: readonly number[]): Memory {
+  private takePicture(slot: number, argument: string, input: ProgramInput, picture: Picture, sizes: readonly number[], taken: Taken[]): Memory {
     const shape = [picture.height, picture.width, 4];
     if (input.dtype !== 'u8' || sizes.length !== 3 || shape.some((size, axis) => size !== sizes[axis])) {
       throw invalidArgument(argument, `a picture, u8 ${shapeText(shape)}`, `${input.dtype} ${shapeText(sizes)}`);
     }
     const memory = this.numbersAt(slot);
-    this.pictures.push({ memory, write: this.core.engine.capture(argument, picture) });
+    taken.push({ argument, picture, memory });
     if (this.ranges.has(slot)) this.overwritten.add(slot);
     return memory;
   }

@@ -124,7 +124,7 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
    * Draws it on a canvas: [height, width, 3 or 4], of bytes or of numbers from 0 to 1, red, green, blue and an opacity that does not count. The canvas
    * gets the size of the picture, and a context: 'webgpu' of the device, on the CPU '2d'. What it holds after the calls so far is drawn, before the page
    * presents its next frame where nothing is to be compiled. A failure afterwards is reported to the page's 'error' event. Throws 'invalid-argument' for
-   * another shape or type, and for a canvas with a context of another kind; 'disposed'.
+   * another shape or type, and for a canvas with a context of another kind; 'limit-exceeded', with the sides and the device's limit; 'disposed'.
    */
   draw(canvas: HTMLCanvasElement | OffscreenCanvas): void {
     const { cell, node } = this;

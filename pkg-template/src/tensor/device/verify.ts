@@ -117,11 +117,13 @@ function wordsOf(words: Uint32Array, { steps }: Plan, step: number): Uint32Array
 
 /** The largest differences over all buffers that a dispatch writes. */
 function largest(plan: Plan, { kernel, places }: Dispatch, used: readonly number[], elements: readonly Elements[], found: readonly Uint8Array<ArrayBuffer>[], expected: readonly Uint8Array<ArrayBuffer>[]): Difference {
-  const { bindings } = plan.kernels[kernel] as Plan['kernels'][number];
-  let [maxError, maxUlps] = [0, 0];
-  places.forEach((place, binding) => {
-    if (bindings[binding] !== 1) return;
-    const { dtype, count } = elements[binding] as Elements;
+  const { bindings, windows } = plan.kernels[kernel] as Plan['kernels'][number];
+  let [maxError, maxUlps, binding] = [0, 0, 0];
+  places.forEach((place, position) => {
+    const access = bindings[binding];
+    binding += windows?.counts[position] ?? 1;
+    if (access !== 1) return;
+    const { dtype, count } = elements[position] as Elements;
     const at = used.indexOf(place);
     const [a, b] = [found, expected].map((of) => (of[at] as Uint8Array<ArrayBuffer>).subarray(0, count * DTYPE_BYTES[dtype])) as [Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>];
     const apart = difference(dtype, a, b);

@@ -16,6 +16,9 @@ export interface Picture {
 const WIDTHS = ['naturalWidth', 'videoWidth', 'displayWidth', 'width'] as const;
 const HEIGHTS = ['naturalHeight', 'videoHeight', 'displayHeight', 'height'] as const;
 
+/** HTMLMediaElement.HAVE_CURRENT_DATA: a video has a frame. */
+const HAVE_CURRENT_DATA = 2;
+
 /** Returns a picture with its size; null for anything else. Pictures of other windows are none of this window's classes, so that their members tell. */
 export function pictureOf(value: unknown): Picture | null {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return null;
@@ -28,7 +31,10 @@ export function pictureOf(value: unknown): Picture | null {
 export function checkPicture(argument: string, value: unknown): Picture {
   const picture = pictureOf(value);
   if (picture === null) throw invalidArgument(argument, describe(value), 'an ImageBitmap, ImageData, VideoFrame, or an image, video or canvas of the page');
-  if (!(picture.width > 0 && picture.height > 0)) throw invalidArgument(argument, `a picture of ${picture.width} by ${picture.height} pixels`, 'one that has pixels: an image that is loaded, a video with a frame');
+  const { complete, readyState } = picture.source as { complete?: unknown; readyState?: unknown };
+  if (!(picture.width > 0 && picture.height > 0) || complete === false || (typeof readyState === 'number' && readyState < HAVE_CURRENT_DATA)) {
+    throw invalidArgument(argument, `a picture of ${picture.width} by ${picture.height} pixels that is not loaded, or has none`, 'one that has pixels: an image that is loaded, a video with a frame');
+  }
   return picture;
 }
 

@@ -141,6 +141,11 @@ impl Blocks {
         self.rows
     }
 
+    /// Whether the words are bound in windows.
+    pub fn in_windows(&self, module: &Module) -> bool {
+        module.windows.of(self.words.0 as usize) > 1
+    }
+
     /// Declares what it reads.
     pub fn declare(&self, module: &mut Module) {
         module.layouts[self.words.0 as usize] = match self.form {
@@ -255,7 +260,7 @@ impl Blocks {
             word_steps,
             half_steps,
             words: name_of_buffer(words.0),
-            in_windows: module.windows.of(words.0 as usize) > 1,
+            in_windows: self.in_windows(module),
             quantised: scales.is_some(),
             four_bits: form == Form::Quantised(QuantBits::Four),
             eight_bits: form == Form::Quantised(QuantBits::Eight),

@@ -36,6 +36,7 @@ template_parameters! {
         four_bits: bool,
         eight_bits: bool,
         words: String,
+        in_windows: bool,
         vector: u32,
     }
 }
@@ -96,6 +97,7 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
         four_bits,
         eight_bits,
         words: blocks.map_or_else(String::new, |blocks| blocks.words()),
+        in_windows: blocks.is_some_and(|blocks| blocks.in_windows(&module)),
         vector: blocks.map_or(8, |blocks| blocks.a_vector()),
     };
     let tiles = tiles(product, roles, [shape.rows(), shape.columns()]);

@@ -190,7 +190,10 @@ export class GpuRunner implements Runner {
   private group(step: number, kernel: number, places: readonly number[], slots: readonly Memory[]): GPUBindGroup {
     const most = this.on.gpu.limits.maxStorageBufferBindingSize;
     const { windows = null, bindings } = this.plan.kernels[kernel] ?? {};
-    const resources: GPUBufferBinding[] = places.flatMap((place, position) => windowsOf(this.memoryOf(place, slots), windows?.bytes ?? most, windows?.counts[position]));
+    const resources: GPUBufferBinding[] = places.flatMap((place, position) => {
+      const count = windows?.counts[position] ?? 1;
+      return windowsOf(this.memoryOf(place, slots), count > 1 && windows !== null ? windows.bytes : most, count);
+    });
     if (this.uniforms !== null && bindings?.at(-1) === 2) {
       const at = step * STEP_WORDS;
       const [start, count] = [this.first[at + 3] as number, this.first[at + 4] as number];
@@ -201,7 +204,13 @@ export class GpuRunner implements Runner {
   }
 }
 
-/** The bindings of memory in so many windows of so many bytes. What lies beyond them serves others that have the memory at other times. */
-function windowsOf({ buffer, offset, bytes }: Memory, length: number, count = 1): GPUBufferBinding[] {
-  return Array.from({ length: count }, (_, k) => ({ buffer: buffer as GPUBuffer, offset: offset + k * length, size: Math.min(length, bytes - k * length) }));
+/**
+ * The bindings of memory in so many windows of so many bytes. What lies beyond them serves others that have the memory at other times. Memory of
+ * sizes below the largest may have fewer windows: no index is in the others, which bind the first one again.
+ */
+function windowsOf({ buffer, offset, bytes }: Memory, length: number, count: number): GPUBufferBinding[] {
+  return Array.from({ length: count }, (_, k) => {
+    const start = k * length < bytes ? k * length : 0;
+    return { buffer: buffer as GPUBuffer, offset: offset + start, size: Math.min(length, bytes - start) };
+  });
 }

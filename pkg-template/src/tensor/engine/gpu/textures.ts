@@ -25,10 +25,9 @@ export class Textures {
 
   /** Takes a picture as it is now. Returns what writes it to memory, once. Throws 'invalid-argument' and 'limit-exceeded'. */
   capture(argument: string, picture: Picture): (memory: Memory) => void {
-    const { queue, limits } = this.gpu;
+    const { queue } = this.gpu;
     const { width, height, source } = picture;
-    const most = limits.maxTextureDimension2D;
-    if (Math.max(width, height) > most) throw new ResiduaError('limit-exceeded', `${argument}: the picture has ${width} by ${height} pixels, and the device's maxTextureDimension2D is ${most}`);
+    this.checkSides(argument, width, height);
     const write = (bytes: Uint8Array<ArrayBuffer>) => (memory: Memory) => queue.writeBuffer(memory.buffer as GPUBuffer, memory.offset, bytes);
     const bytes = dataOf(picture);
     if (bytes !== null) return write(bytes);
@@ -48,9 +47,10 @@ export class Textures {
     };
   }
 
-  /** Returns what draws memory on a canvas, whose size becomes that of the picture. Throws 'invalid-argument' for a canvas with a context of another kind. */
+  /** Returns what draws memory on a canvas, whose size becomes that of the picture. Throws 'limit-exceeded', and 'invalid-argument' for a canvas with a context of another kind. */
   target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {
     const { gpu } = this;
+    this.checkSides(argument, width, height);
     const context = contextOf<GPUCanvasContext>(argument, canvas, 'webgpu');
     return (memory) => {
       if (canvas.width !== width) canvas.width = width;
@@ -70,6 +70,11 @@ export class Textures {
   trim(): void {
     for (const texture of this.idle) texture.destroy();
     this.idle = [];
+  }
+
+  private checkSides(argument: string, width: number, height: number): void {
+    const most = this.gpu.limits.maxTextureDimension2D;
+    if (Math.max(width, height) > most) throw new ResiduaError('limit-exceeded', `${argument}: the picture has ${width} by ${height} pixels, and the device's maxTextureDimension2D is ${most}`);
   }
 
   private take(width: number, height: number): GPUTexture {
