@@ -87,7 +87,7 @@ export const group = {
       const program = await device.compile({ x: spec('f32', [dim('n', COUNT)]) }, ({ x }) => x.mul(2));
       for (const count of [COUNT, 10, BINDING / 4]) {
         const x = numbers(count, 5);
-        check.same([...(await program.run({ x: device.tensor(x, [count]) }).data())], Array.from(x, (number) => 2 * number), `${count} numbers`);
+        check.same([...(await program.run({ x: device.tensor(x, [count]) }, { n: count }).data())], Array.from(x, (number) => 2 * number), `${count} numbers`);
       }
       const table = device.tensor(numbers(COUNT, 6), [SIDE, SIDE]);
       const sums = await device.compile({}, () => table.add(1).sum(0));
