@@ -299,10 +299,17 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_d
             let once = operations / OPERATIONS_A_NUMBER + read;
             // Written once and read at each use, or computed at each.
             let saved = (evaluations * once - (once + 1.0 + evaluations)) * count;
-            // A view is cheap by itself: what it views may be worth storing. Quantised numbers are more bytes than what they are made of.
+            // A view is cheap by itself: what it views may be worth storing, as is what stops a derivative. Quantised numbers are more bytes than what
+            // they are made of.
             let is_view = matches!(
                 tensor.op,
-                Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } | Op::Dequantize(_)
+                Op::Elementwise(Elementwise::StopGradient)
+                    | Op::Reshape
+                    | Op::Expand
+                    | Op::Permute(_)
+                    | Op::Slice { .. }
+                    | Op::Windows { .. }
+                    | Op::Dequantize(_)
             );
             stored[place] = !is_view && operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
         }
