@@ -1,6 +1,15 @@
-//! A softmax as recipes record it.
+//! A softmax is one kernel, also as recipes record it.
 
 use super::*;
+
+#[test]
+fn a_softmax_is_one_kernel() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[3, 4, 37]));
+    let y = softmax(&mut expr, x);
+    let plan = check(expr, &[y], &[numbers(3 * 4 * 37, 1)], &[]);
+    assert_eq!(plan.kernels.len(), 1, "{:?}", names(&plan));
+}
 
 #[test]
 fn a_softmax_whose_largest_stops_derivatives_is_one_kernel() {

@@ -16,6 +16,7 @@ const FILES: &[Template<'static>] = &[
     shader!("product_load"),
     shader!("product_compute"),
     shader!("product_store"),
+    shader!("product_results"),
     shader!("product_depth_load"),
     shader!("product_depth_compute"),
     shader!("product_depth_store"),
