@@ -38,6 +38,11 @@ const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [low: number, high:
   bool: [0, 1],
 };
 
+/** The smallest and the largest number of a type. */
+export function extremes(dtype: DType): readonly [low: number, high: number] {
+  return INTEGER_RANGE[dtype] ?? [-Infinity, Infinity];
+}
+
 /** Whether a type holds real numbers. */
 export function isReal(dtype: DType): boolean {
   return dtype === 'f32' || dtype === 'f16';

@@ -1,5 +1,6 @@
 /** Stored tensors on canvases. */
 
+import type { Canvas } from '../engine/picture.js';
 import { ResiduaError } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
 import type { Node } from '../recipe/node.js';
@@ -8,7 +9,7 @@ import type { Cell } from './cell.js';
 import { evaluationsOf } from './evaluation.js';
 
 /** Draws what a cell holds after all earlier work. Throws 'invalid-argument'. */
-export function drawOn(cell: Cell, node: Node, canvas: HTMLCanvasElement | OffscreenCanvas): void {
+export function drawOn(cell: Cell, node: Node, canvas: Canvas): void {
   const { core } = cell;
   const bytes = pixels('draw', node);
   const [height, width] = node.shape as readonly [number, number];

@@ -94,9 +94,9 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
     }
     const used = new Set<Memory>();
     const results = plan.results.map((place) => {
-      const memory = memoryOf(plan, places, slots, place);
-      // Two results of one place, or a result that is an input, have memory of their own.
-      if (owned.has(memory) && !used.has(memory)) {
+      // No result is a slot. Two results of one place have memory of their own.
+      const memory = memoryOf(plan, places, [], place);
+      if (!used.has(memory)) {
         used.add(memory);
         return memory;
       }

@@ -14,10 +14,10 @@ import type { Compiled } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramInputs, type FeedValue } from './program-inputs.js';
 
-/** A result of a program: its memory, and where it comes from if that is not where the plan writes it. */
+/** A result of a program: its memory, and that of an earlier result which it is a copy of. */
 interface Output {
   readonly memory: Memory;
-  readonly copiedFrom: number | null;
+  readonly copiedFrom: Memory | null;
 }
 
 /** What a run would use. */
@@ -44,8 +44,6 @@ export class ProgramCore {
   private readonly inputs: ProgramInputs;
   private readonly runner: Runner;
   private readonly results: readonly Output[];
-  /** Memory of each place but slots. */
-  private readonly places: readonly (Memory | null)[];
   /** Memory of each slot in the latest run; null for a large input that was not given yet. */
   private readonly slots: (Memory | null)[];
   private readonly written = new Set<Memory>();
@@ -77,19 +75,17 @@ export class ProgramCore {
       this.slots = this.inputs.slots();
       const used = new Set<Memory>();
       this.results = plan.results.map((place) => {
-        const memory = places[place] ?? null;
-        if (memory !== null && !used.has(memory)) {
-          used.add(memory);
-          return { memory, copiedFrom: null };
-        }
-        return { memory: this.allocate('the results', memoryOf(plan, places, this.slots, place).bytes), copiedFrom: place };
+        // No result is a slot.
+        const memory = memoryOf(plan, places, [], place);
+        if (used.has(memory)) return { memory: this.allocate('the results', memory.bytes), copiedFrom: memory };
+        used.add(memory);
+        return { memory, copiedFrom: null };
       });
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
       this.runner = core.engine.runner(plan, kernels, places, words);
       if (this.slots.every((memory) => memory !== null)) this.runner.bind(this.slots as Memory[]);
       for (const memory of places) if (memory !== null) this.written.add(memory);
       for (const { input } of assignments) if (input.source instanceof Cell) this.written.add(input.source.memory);
-      this.places = places;
     } catch (error) {
       for (const memory of this.owned) core.engine.free(memory, true);
       throw error;
@@ -156,17 +152,13 @@ export class ProgramCore {
     const { words, present, tapeDims } = this;
     const isWritten = this.areWordsWritten;
     this.areWordsWritten = true;
-    const { results, places } = this;
-    const { plan } = this.compiled;
+    const { results } = this;
     core.queue.push(function* () {
       transfer();
       if (!isWritten) runner.setWords(words, present.slice(0, tapeDims));
       const steps = runner.run(bound);
       if (steps !== undefined) yield* steps;
-      for (const { memory, copiedFrom } of results) {
-        if (copiedFrom === null) continue;
-        core.engine.copy(memoryOf(plan, places, bound, copiedFrom), memory, memory.bytes);
-      }
+      for (const { memory, copiedFrom } of results) if (copiedFrom !== null) core.engine.copy(copiedFrom, memory, memory.bytes);
     });
   }
 

@@ -3,7 +3,7 @@
 import type { ResiduaError } from '../../arguments/errors.js';
 import type { RawPlanOptions } from '../module/raw.js';
 import type { Purpose } from './accounts.js';
-import type { Picture } from './picture.js';
+import type { Canvas, Picture } from './picture.js';
 import type { Plan } from './plan.js';
 
 /** A piece of memory. Its size is a multiple of 16 bytes. */
@@ -79,7 +79,7 @@ export interface Engine {
   /** Takes a picture as it is now. Returns what writes its pixels to memory, once. Throws 'invalid-argument', 'limit-exceeded'. */
   capture(argument: string, picture: Picture): (memory: Memory) => void;
   /** Returns what draws pixels on a canvas, whose size becomes theirs. Throws 'invalid-argument' for a canvas with a context of another kind. */
-  target(argument: string, canvas: HTMLCanvasElement | OffscreenCanvas, width: number, height: number): (memory: Memory) => void;
+  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void;
   /** Compiles the kernels of a plan. */
   compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels>;
   /** Makes a runner. `places` has the memory of each place but slots, `first` the numbers of a run for the largest dims. */

@@ -5,6 +5,9 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 /** A picture that the page has. */
 export type ImageSource = ImageBitmap | ImageData | HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | OffscreenCanvas | VideoFrame;
 
+/** A canvas that pictures are drawn on. */
+export type Canvas = HTMLCanvasElement | OffscreenCanvas;
+
 /** A picture with its size in pixels. */
 export interface Picture {
   readonly source: ImageSource;
@@ -52,10 +55,16 @@ export function pixelsOf(argument: string, picture: Picture): Uint8Array<ArrayBu
   try {
     const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
     context.drawImage(source as CanvasImageSource, 0, 0, width, height);
-    return new Uint8Array(context.getImageData(0, 0, width, height).data);
+    return new Uint8Array(context.getImageData(0, 0, width, height).data.buffer as ArrayBuffer);
   } catch (error) {
     throw invalidArgument(argument, `a picture that cannot be read (${String(error)})`, 'one of the page’s own origin, or loaded with CORS');
   }
+}
+
+/** Gives a canvas a size. A size that is set clears it, also one that it has. */
+export function resize(canvas: Canvas, width: number, height: number): void {
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
 }
 
 /** Returns the context of a canvas. Throws 'invalid-argument' for anything else, and where the canvas has another context. */

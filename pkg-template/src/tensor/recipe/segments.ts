@@ -2,7 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments.js';
-import type { DType } from '../dtype.js';
+import { extremes } from '../dtype.js';
 import { product, sameSize, type Size } from '../size.js';
 import { apply, cast, inSingle, where } from './elementwise.js';
 import { indexAdd } from './indexing.js';
@@ -15,16 +15,6 @@ import { reshaped } from './views.js';
 
 /** Indices are i32. */
 const MOST_SEGMENTS = 2 ** 31 - 1;
-
-/** The smallest and the largest number of each type. */
-const EXTREMES: Readonly<Record<DType, readonly [smallest: number, largest: number]>> = {
-  f32: [-Infinity, Infinity],
-  f16: [-Infinity, Infinity],
-  i32: [-(2 ** 31), 2 ** 31 - 1],
-  u32: [0, 2 ** 32 - 1],
-  u8: [0, 255],
-  bool: [0, 1],
-};
 
 /** Throws 'invalid-argument' unless there is an id for each slice. */
 function checkSegments(operation: string, x: Node, ids: Node, count: unknown): asserts count is number {
@@ -62,7 +52,7 @@ export function segmentMean(x: Node, ids: Node, count: unknown): Node {
 /** Extremes by segment. */
 export function segmentExtreme(operation: 'segmentMin' | 'segmentMax', x: Node, ids: Node, count: unknown): Node {
   checkSegments(operation, x, ids, count);
-  const [smallest, largest] = EXTREMES[x.dtype];
+  const [smallest, largest] = extremes(x.dtype);
   return operation === 'segmentMax' ? combined('max', x, ids, count, smallest) : combined('min', x, ids, count, largest);
 }
 

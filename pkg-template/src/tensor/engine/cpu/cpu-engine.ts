@@ -9,7 +9,7 @@ import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
 import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
-import { contextOf, pixelsOf, type Picture } from '../picture.js';
+import { contextOf, pixelsOf, resize, type Canvas, type Picture } from '../picture.js';
 import type { Plan } from '../plan.js';
 import { CpuRunner, type HostKernel } from './cpu-runner.js';
 
@@ -69,12 +69,11 @@ export class CpuEngine implements Engine {
     return (memory) => this.write(memory, 0, bytes);
   }
 
-  target(argument: string, canvas: HTMLCanvasElement | OffscreenCanvas, width: number, height: number): (memory: Memory) => void {
+  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {
     const context = contextOf<CanvasRenderingContext2D>(argument, canvas, '2d');
     return (memory) => {
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
-      const pixels = new Uint8ClampedArray(this.view(memory).slice(0, width * height * 4));
+      resize(canvas, width, height);
+      const pixels = new Uint8ClampedArray(this.view(memory).subarray(0, width * height * 4));
       // As on the GPU, whose canvas is opaque.
       for (let opacity = 3; opacity < pixels.length; opacity += 4) pixels[opacity] = 255;
       context.putImageData(new ImageData(pixels, width, height), 0, 0);

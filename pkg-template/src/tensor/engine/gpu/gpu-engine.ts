@@ -5,7 +5,7 @@ import type { Turns } from '../../memory/turns.js';
 import type { Accounts } from '../accounts.js';
 import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
-import type { Picture } from '../picture.js';
+import type { Canvas, Picture } from '../picture.js';
 import type { Plan } from '../plan.js';
 import { Buffers } from './buffers.js';
 import { Completion } from './completion.js';
@@ -13,7 +13,7 @@ import { GpuRunner } from './gpu-runner.js';
 import { Patcher, splitWords } from './patch.js';
 import { Pipelines, type Pipeline } from './pipelines.js';
 import { Staging, type Part } from './staging.js';
-import { Textures, type Canvas } from './textures.js';
+import { Textures } from './textures.js';
 import { UniformPipeline } from './uniforms.js';
 
 /** Options of the engine. */

@@ -2,7 +2,7 @@
 
 import { ResiduaError } from '../../../arguments/errors.js';
 import type { Memory } from '../engine.js';
-import { contextOf, dataOf, pixelsOf, type Picture } from '../picture.js';
+import { contextOf, dataOf, pixelsOf, resize, type Canvas, type Picture } from '../picture.js';
 
 /** Bytes of a pixel. */
 const PIXEL = 4;
@@ -10,9 +10,6 @@ const PIXEL = 4;
 const ROW_GRAIN = 256;
 /** Textures that are kept for later pictures. */
 const KEPT = 2;
-
-/** A canvas that pictures are drawn on. */
-export type Canvas = HTMLCanvasElement | OffscreenCanvas;
 
 /** For which device canvases were configured last. */
 const configured = /* @__PURE__ */ new WeakMap<Canvas, GPUDevice>();
@@ -53,8 +50,7 @@ export class Textures {
     this.checkSides(argument, width, height);
     const context = contextOf<GPUCanvasContext>(argument, canvas, 'webgpu');
     return (memory) => {
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
+      resize(canvas, width, height);
       if (configured.get(canvas) !== gpu) {
         context.configure({ device: gpu, format: 'rgba8unorm', usage: GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT, alphaMode: 'opaque' });
         configured.set(canvas, gpu);
