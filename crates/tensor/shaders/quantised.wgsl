@@ -1,5 +1,5 @@
 // Numbers of few bits as f32, without shifts: their bits become low bits of the significand of 2^23 + n 16^k, from which 2^23 and what the number
-// zero is are taken away. Numbers k = 0 … 3 are larger by 16^k, or bytes by 256^(k mod 2); the other factor has the inverse.
+// zero is are taken away. Numbers k = 0 … 3 are larger by 16^k, or bytes by 256^(k mod 2); the other factor, or the scale, has the inverse.
 
 // Of the low half of a word, 0 … 15 for -8 … 7.
 fn four_nibbles(word: u32) -> vec4<f32> {

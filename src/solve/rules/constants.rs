@@ -2,6 +2,8 @@
 
 /// Lower bound of λ: below it λ changes no digit of J̃ᵀJ̃ + λD.
 pub const MIN_DAMPING: f64 = 1e-16;
+/// The least factor of λ after a step (H. B. Nielsen, "Damping Parameter in Marquardt's Method", 1999).
+pub const LEAST_SHRINK: f64 = 1.0 / 3.0;
 /// λ above this is the end: Ceres' min_trust_region_radius, inverted.
 pub const MAX_DAMPING: f64 = 1e32;
 /// ν at the start and after each accepted step: the factor by which the next rejected step raises λ.

@@ -1,8 +1,8 @@
 //! The graphs of the rules.
 
 use super::constants::{
-    GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES, ROUNDINGS,
-    SETTLED, STEEP,
+    GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_SHRINK, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES,
+    ROUNDINGS, SETTLED, STEEP,
 };
 use crate::solve::scalar;
 use crate::solve::summary::Termination;
@@ -170,7 +170,7 @@ pub(super) fn gain() -> Function {
 /// without one.
 pub(super) fn damping() -> Function {
     rule("lm_damping", &["lambda", "growth", "ratio", "verdict"], |g, [lambda, growth, ratio, verdict]| {
-        let (one, two, third) = (g.literal(1.0), g.literal(2.0), g.literal(1.0 / 3.0));
+        let (one, two, third) = (g.literal(1.0), g.literal(2.0), g.literal(LEAST_SHRINK));
         let doubled = g.mul(two, ratio);
         let centred = g.sub(doubled, one);
         let square = g.mul(centred, centred);

@@ -44,6 +44,7 @@
 mod constants;
 mod graphs;
 
+use constants::LEAST_SHRINK;
 pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, NO_FLOOR, ROUNDINGS};
 
 use std::rc::Rc;
@@ -71,7 +72,8 @@ pub fn damped(lambda: f64, scale: f64) -> f64 {
     if scale > 0.0 { lambda * scale } else { lambda }
 }
 
-/// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both.
+/// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both, and at
+/// λ = [`MIN_DAMPING`] to a third at most, as λ falls after a good step.
 ///
 /// Residuals of a high power fall together with all their derivatives by many orders. Kept as it was, D would then be a damping that λ, which
 /// falls by no more than a factor a step, cannot make up for. A column that nearly vanishes alone still keeps its damping, but at
@@ -84,7 +86,7 @@ pub fn lower(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) 
         }
     }
     if lambda <= MIN_DAMPING {
-        common = common.min(1.0 / 3.0);
+        common = common.min(LEAST_SHRINK);
     }
     if 0.0 < common && common < 1.0 {
         scale.iter_mut().for_each(|scale| *scale *= common);

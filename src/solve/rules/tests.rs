@@ -375,7 +375,7 @@ fn the_scale_is_lowered_by_what_all_coordinates_have_fallen() {
         lower(1e-4, &diagonal, &frozen, &mut scale);
         assert_eq!(scale, expected, "{diagonal:?} {frozen:?}");
     }
-    // At the least λ by a third at least.
+    // At the least λ to a third at most.
     for (diagonal, expected) in [([3.0, 1.0, 1.0], [1.0, 0.5, 0.0]), ([0.75, 0.0, 0.0], [0.75, 0.375, 0.0])] {
         let mut scale = [3.0, 1.5, 0.0];
         lower(MIN_DAMPING, &diagonal, &[false; 3], &mut scale);

@@ -56,9 +56,13 @@ fn packed(module: &Module, roles: Roles) -> Option<Blocks> {
     Blocks::of(module, roles).filter(Blocks::are_packed)
 }
 
-/// Writes the kernel. The tile has as many rows as columns, and a thread for each.
+/// As the templates take it: steps of eight places, as many rows as columns, and a thread for each.
+const SHAPE: TileShape = TileShape::LARGE_ALONG_DEPTH;
+const _: () = assert!(SHAPE.step == 8 && SHAPE.rows() == SHAPE.columns() && SHAPE.rows() == SHAPE.x * SHAPE.y);
+
+/// Writes the kernel.
 pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
-    let shape = TileShape::LARGE_ALONG_DEPTH;
+    let shape = SHAPE;
     let roles = Roles::of(product);
     let left = Side::left(&module, roles, true, [shape.rows(), shape.step]);
     let right = Side::right(&module, roles, true, [shape.columns(), shape.step]);
