@@ -92,8 +92,18 @@ export const group = {
       const table = device.tensor(numbers(COUNT, 6), [SIDE, SIDE]);
       const sums = await device.compile({}, () => table.add(1).sum(0));
       const kernels = await sums.verify();
-      // Sums of 100 numbers of about 1, in single precision.
+      // Sums of 100 numbers of about 1, in single precision; the kernels of the next program get another number than they were written for.
       check.ok(kernels.length > 0 && kernels.every(({ maxError }) => maxError < 1e-4), JSON.stringify(kernels));
+      const { gpu } = device;
+      const { createShaderModule } = Object.getPrototypeOf(gpu);
+      let changed = 0;
+      gpu.createShaderModule = ({ code, ...rest }) => createShaderModule.call(gpu, { ...rest, code: code.replaceAll('1.40625', () => ((changed += 1), '1.5')) });
+      const wrong = await device.compile({}, () => table.add(1.40625).sum(0));
+      delete gpu.createShaderModule;
+      check.ok(changed > 0, 'a text has the number');
+      // 100 times 0.09375 in one kernel, less in partial sums.
+      const found = await wrong.verify();
+      check.ok(found.some(({ maxError }) => maxError > 0.05), JSON.stringify(found));
     }),
 
     ...onGpu('a tensor in more parts than a kernel can bind is refused, with both figures', async (check) => {
