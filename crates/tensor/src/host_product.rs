@@ -4,6 +4,7 @@
 //! addresses, found by evaluating them one step along each axis. A product is run in parts, so that the page has turns during a long one.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Target, integer_product};
 
 use crate::dtype::DType;
@@ -61,7 +62,7 @@ impl Layout {
             _ => Err(Error::internal("a factor that is not read as it is")),
         };
         let mut layout = Layout {
-            batch: batch.iter().map(extent).collect(),
+            batch: batch.iter().map(extent).list(),
             extents: Extents {
                 rows: extent(rows) as usize,
                 columns: extent(columns) as usize,
@@ -301,5 +302,5 @@ pub unsafe fn read_frame<'a>(kernel: &Kernel, frame: *const u32) -> (Vec<*mut u8
     // SAFETY: by the caller.
     let frame = unsafe { std::slice::from_raw_parts(frame, buffers + kernel.sizes.len()) };
     let (addresses, words) = frame.split_at(buffers);
-    (addresses.iter().map(|address| *address as usize as *mut u8).collect(), words)
+    (addresses.iter().map(|address| *address as usize as *mut u8).list(), words)
 }

@@ -1,6 +1,7 @@
 //! Sorts on the host: a row of keys is copied with its places and sorted by a loop of Rust.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_tensor_loops::smallest;
 
 use crate::host_strides::strides;
@@ -16,7 +17,7 @@ const CALL_KEYS: usize = 1 << 17;
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
 pub unsafe fn run(kernel: &Kernel, sort: &Sort, words: &[u32], buffers: &[*mut u8], part: usize) -> Result<usize> {
     let extent = |extent: &Extent| extent.of(words) as usize;
-    let outer: Vec<usize> = sort.outer.iter().map(extent).collect();
+    let outer: Vec<usize> = sort.outer.iter().map(extent).list();
     let (length, kept) = (extent(&sort.length), extent(&sort.kept));
     let Node::Load { buffer: from, index } = kernel.graph.node(sort.key) else {
         return Err(Error::internal("keys that are not read as they are"));

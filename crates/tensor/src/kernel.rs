@@ -4,6 +4,7 @@
 //! from its coordinates. Extents and strides are words of a uniform, so that a kernel serves other shapes; `1` and `0` are literals, so that
 //! contiguous and repeated operands show in the text.
 
+use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::dtype::DType;
@@ -409,7 +410,7 @@ impl Combine {
             Combine::ArgMin => vec![largest, Combine::NOWHERE],
             Combine::ArgMax => vec![smallest, Combine::NOWHERE],
             Combine::Variance => vec![0; 3],
-            Combine::By(rule) => rule.identity.iter().map(|number| (*number as f32).to_bits()).collect(),
+            Combine::By(rule) => rule.identity.iter().map(|number| (*number as f32).to_bits()).list(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Sizes: numbers that may depend on the dims of a program, which are told at each run.
 
+use residua_base::list::Listed;
 use std::ops::{Add, Mul, Sub};
 
 /// A polynomial in the dims with integer coefficients: Σ coefficient · Π dims. Its terms are sorted by their dims and none is 0, so equal
@@ -34,7 +35,7 @@ impl Size {
             dims.sort_unstable();
             Term { dims, coefficient }
         };
-        Size::of(terms.into_iter().map(term).collect())
+        Size::of(terms.into_iter().map(term).list())
     }
 
     /// Its terms: coefficients, and the positions of the dims that these multiply.
@@ -101,7 +102,7 @@ impl Add for &Size {
     type Output = Size;
 
     fn add(self, other: &Size) -> Size {
-        Size::of(self.terms.iter().chain(&other.terms).cloned().collect())
+        Size::of(self.terms.iter().chain(&other.terms).cloned().list())
     }
 }
 

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows};
@@ -15,21 +16,21 @@ use crate::wasm;
 
 /// For each kernel of a plan how many functions compute it; none for one that is interpreted.
 pub fn functions(kernels: &[Kernel]) -> Vec<u32> {
-    kernels.iter().map(|kernel| generated(kernel).map_or(0, |parts| parts.len() as u32)).collect()
+    kernels.iter().map(|kernel| generated(kernel).map_or(0, |parts| parts.len() as u32)).list()
 }
 
 /// The bytes of a module with the functions of all kernels in order, as [`wasm::module`] describes them.
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
-    let parts: Vec<Kernel> = kernels.iter().filter_map(generated).flat_map(Cow::into_owned).collect();
+    let parts: Vec<Kernel> = kernels.iter().filter_map(generated).flat_map(Cow::into_owned).list();
     wasm::module(&parts)
 }
 
 /// Kernels with the same buffers and words that compute, one after the other, what a kernel computes. None if the WebAssembly back end does
 /// not take them, so that the kernel is to be interpreted: it has no rows whose valid points are not the first ones.
 pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
-    let rows = |products: &[Product]| products.iter().map(|product| rows_of(kernel, product)).collect();
+    let rows = |products: &[Product]| Cow::Owned(products.iter().map(|product| rows_of(kernel, product)).list());
     let parts = match &kernel.body {
         Body::Elements(_) | Body::Rows(_) | Body::Scan(_) => Cow::Borrowed(std::slice::from_ref(kernel)),
         Body::Maps(maps) => {
@@ -52,7 +53,7 @@ fn rows_of(kernel: &Kernel, product: &Product) -> Kernel {
     };
     let sum = Fold { combine, operands: vec![term], merges_states: false, keeps_state: false };
     let body = Body::Rows(Rows {
-        outer: batch.iter().chain([rows, columns]).copied().collect(),
+        outer: batch.iter().chain([rows, columns]).copied().list(),
         row: vec![*depth],
         valid: None,
         folds: vec![sum],

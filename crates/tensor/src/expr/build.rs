@@ -8,6 +8,7 @@ use super::{Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
 use crate::dtype::DType;
 use crate::quantised::QuantBits;
 use crate::size::Size;
+use residua_base::list::Listed;
 
 impl Expr {
     /// The shape of a node.
@@ -90,7 +91,7 @@ impl Expr {
         if axes.is_sorted() {
             return x;
         }
-        let shape = axes.iter().map(|axis| self.shape(x)[*axis as usize].clone()).collect();
+        let shape = axes.iter().map(|axis| self.shape(x)[*axis as usize].clone()).list();
         self.add_op(Op::Permute(axes.to_vec()), &[x], self.dtype(x), shape)
     }
 
@@ -106,7 +107,7 @@ impl Expr {
     /// The last two axes exchanged.
     pub fn transpose(&mut self, x: TensorId) -> TensorId {
         let rank = self.shape(x).len() as u32;
-        let mut axes: Vec<u32> = (0..rank).collect();
+        let mut axes: Vec<u32> = (0..rank).list();
         axes.swap(rank as usize - 2, rank as usize - 1);
         self.permute(x, &axes)
     }
@@ -235,5 +236,5 @@ fn with_ones(shape: &[Size], axes: &[u32]) -> Vec<Size> {
     let extent = |(axis, size): (usize, &Size)| {
         if axes.contains(&(axis as u32)) { Size::constant(1) } else { size.clone() }
     };
-    shape.iter().enumerate().map(extent).collect()
+    shape.iter().enumerate().map(extent).list()
 }

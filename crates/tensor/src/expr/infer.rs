@@ -1,6 +1,7 @@
 //! Shape and type of every operation, from its operands: the checker of what arrives on a tape, and the shapes of what [`super::build`] adds.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
@@ -36,7 +37,7 @@ pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> Opt
 /// A shape without some of its axes.
 pub(super) fn without(shape: &[Size], axes: &[u32]) -> Vec<Size> {
     let kept = |(axis, _): &(usize, &Size)| !axes.contains(&(*axis as u32));
-    shape.iter().enumerate().filter(kept).map(|(_, size)| size.clone()).collect()
+    shape.iter().enumerate().filter(kept).map(|(_, size)| size.clone()).list()
 }
 
 /// A shape with an axis replaced by others.
@@ -166,7 +167,7 @@ impl Expr {
         let expected = tensor.op.arity().unwrap_or(tensor.operands.len().max(1));
         ensure(tensor.operands.len() == expected, "the number of operands")?;
         check_count(&tensor.shape)?;
-        let operands: Vec<&Tensor> = tensor.operands.iter().map(|id| self.tensor(*id)).collect();
+        let operands: Vec<&Tensor> = tensor.operands.iter().map(|id| self.tensor(*id)).list();
         check_type(tensor, &operands)?;
         check_shape(tensor, &operands)
     }

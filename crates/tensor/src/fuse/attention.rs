@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
 use crate::dtype::DType;
 use crate::expr::{Attention as Of, Expr, Op, Rule, TensorId};
-use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Extent, Fold, Guard, Limits, Rows};
+use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, Guard, Limits, Rows};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
 use crate::scalar::{Id, Op as Scalar, Type};
@@ -200,7 +201,7 @@ impl Parts<'_> {
             let all = [heads, &[query, key]].concat();
             let zero = lowering.graph.u32(0);
             let own = all[all.len() - shape.len()..].iter().zip(&shape);
-            let at = own.map(|(at, extent)| if extent.is(1) { zero } else { *at }).collect();
+            let at = own.map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
             let term = lowering.value(*mask, Index::Coordinates(at))?;
             score = match lowering.graph.ty(term) {
                 Type::Bool => lowering.graph.apply(Scalar::Select, &[term, score, nothing]),
@@ -250,7 +251,7 @@ impl Parts<'_> {
             Fold { combine: Combine::By(rule), operands: roots[..3].to_vec(), merges_states: true, keeps_state: true };
         let body = Rows {
             outer: extents(&groups[0], &mut sizes),
-            row: groups[1].iter().map(|size| extent(size, &mut sizes)).collect::<Vec<Extent>>(),
+            row: groups[1].iter().map(|size| extent(size, &mut sizes)).list(),
             valid: Some(roots[3]),
             folds: vec![fold],
             elements: Vec::new(),
@@ -267,7 +268,7 @@ impl Parts<'_> {
 /// How states of two blocks merge: sums are scaled by the exponential of how much less the largest score of their block is than that of both.
 fn merge_of_states() -> Result<Rule> {
     let mut graph = RuleGraph::new();
-    let inputs: Vec<_> = (0..6).map(|input| graph.input(InputId(input))).collect();
+    let inputs: Vec<_> = (0..6).map(|input| graph.input(InputId(input))).list();
     let most = graph.apply(Real::Max, &[inputs[1], inputs[4]]);
     let mut sums: Option<[_; 2]> = None;
     for state in inputs.chunks_exact(3) {

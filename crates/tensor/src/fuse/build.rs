@@ -1,6 +1,7 @@
 //! What the kernels of all groups are built with: coordinates of an iteration space, values to be written, buffers, names.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
@@ -59,13 +60,13 @@ pub fn coordinates(lowering: &mut Lowering, shape: &[Size], first: u32) -> (Vec<
 pub fn aligned(lowering: &mut Lowering, shape: &[Size], long: &[Id]) -> Vec<Id> {
     let zero = lowering.graph.u32(0);
     let mut long = long.iter();
-    shape.iter().map(|extent| if extent.is(1) { zero } else { long.next().copied().unwrap_or(zero) }).collect()
+    shape.iter().map(|extent| if extent.is(1) { zero } else { long.next().copied().unwrap_or(zero) }).list()
 }
 
 /// The coordinates of the axes of a shape that are longer than 1.
 pub fn long_axes(shape: &[Size], coordinates: &[Id]) -> Vec<Id> {
     let long = shape.iter().zip(coordinates).filter(|(extent, _)| !extent.is(1));
-    long.map(|(_, coordinate)| *coordinate).collect()
+    long.map(|(_, coordinate)| *coordinate).list()
 }
 
 /// What writes a value of a tensor at a point to all its destinations.
@@ -115,7 +116,7 @@ pub fn as_type(lowering: &mut Lowering, value: Id, ty: Type) -> Id {
 
 /// Extents as a kernel has them.
 pub fn extents(extents: &[Size], sizes: &mut Vec<Size>) -> Vec<Extent> {
-    extents.iter().map(|extent| self::extent(extent, sizes)).collect()
+    extents.iter().map(|extent| self::extent(extent, sizes)).list()
 }
 
 /// An extent as a kernel has it.
@@ -157,7 +158,7 @@ impl Buffers {
                 index: root[0],
                 value: root[1],
             })
-            .collect()
+            .list()
     }
 
     /// The kernel with these buffers.
@@ -169,13 +170,13 @@ impl Buffers {
 
 /// The nodes of writes, to be kept when axes are merged.
 pub fn roots_of(writes: &[Write]) -> Vec<Id> {
-    writes.iter().flat_map(|write| [write.index, write.value]).collect()
+    writes.iter().flat_map(|write| [write.index, write.value]).list()
 }
 
 /// A name that says what a kernel computes: a prefix and the names of a few operations.
 pub fn name(expr: &Expr, stored: &[bool], prefix: &str, roots: &[TensorId]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    let mut pending: Vec<TensorId> = roots.iter().rev().copied().collect();
+    let mut pending: Vec<TensorId> = roots.iter().rev().copied().list();
     let mut budget = 40;
     while let Some(id) = pending.pop() {
         budget -= 1;

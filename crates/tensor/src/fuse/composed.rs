@@ -5,6 +5,7 @@ use crate::kernel::{Body, Buffer, Extent, Store};
 use crate::lower::{Memory, word_of};
 use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
+use residua_base::list::Listed;
 
 /// A kernel under construction, which computes what others do.
 pub struct Composed {
@@ -80,13 +81,13 @@ impl Composed {
                     self.graph.load(buffer, of(index), from.ty(id))
                 }
                 Node::Apply(op, _) => {
-                    let operands: Vec<Id> = from.operands(id).into_iter().map(of).collect();
+                    let operands: Vec<Id> = from.operands(id).into_iter().map(of).list();
                     self.graph.apply(op, &operands)
                 }
             };
             copies.push(copy);
         }
-        roots.iter().map(|root| copies[root.index()]).collect()
+        roots.iter().map(|root| copies[root.index()]).list()
     }
 
     /// The kernel.

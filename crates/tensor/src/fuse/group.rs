@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
+use residua_base::list::Listed;
 
 /// Operations that one kernel computes.
 #[derive(Clone, Debug)]
@@ -78,7 +79,7 @@ impl RowGroup {
 
     fn extents(&self, reduced: bool) -> Vec<Size> {
         let of_axis = (0..).zip(&self.shape).filter(|(axis, _)| self.axes.contains(axis) == reduced);
-        of_axis.map(|(_, extent)| extent.clone()).collect()
+        of_axis.map(|(_, extent)| extent.clone()).list()
     }
 
     /// Every tensor that it writes.
@@ -129,7 +130,7 @@ pub fn slot_of(expr: &Expr, id: TensorId) -> Option<u32> {
 
 /// A shape without axes of extent 1.
 pub fn without_ones(shape: &[Size]) -> Vec<&Size> {
-    shape.iter().filter(|extent| !extent.is(1)).collect()
+    shape.iter().filter(|extent| !extent.is(1)).list()
 }
 
 /// Whether elements of a type share words.

@@ -4,6 +4,7 @@
 //! write it in the same pass over the same numbers, and if nothing that it reads waits for that group.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
@@ -107,7 +108,7 @@ impl Groups<'_> {
         reads.extend(new);
         reads.sort_unstable();
         reads.dedup();
-        self.before[group] = reads.iter().filter_map(|read| self.of[read.0 as usize]).collect();
+        self.before[group] = reads.iter().filter_map(|read| self.of[read.0 as usize]).list();
     }
 
     /// Whether a group and a tensor read something in common.
@@ -167,7 +168,7 @@ impl Groups<'_> {
     /// Whether no slot of which either writes a part is read or written by the other too: what is there before and what is there afterwards are
     /// one memory, of which a kernel can read one state alone.
     fn is_apart(&self, group: usize, id: TensorId) -> bool {
-        let slots_of = |ids: &[TensorId]| ids.iter().filter_map(|id| slot_of(self.expr, *id)).collect::<Vec<u32>>();
+        let slots_of = |ids: &[TensorId]| ids.iter().filter_map(|id| slot_of(self.expr, *id)).list();
         let members = slots_of(&self.groups[group].members());
         let own = slot_of(self.expr, id);
         let all_of_group = [members.as_slice(), &slots_of(&self.reads[group])].concat();
@@ -178,7 +179,7 @@ impl Groups<'_> {
     /// The groups that write something which a tensor reads, the last first.
     fn sources(&self, id: TensorId) -> Vec<usize> {
         let mut sources: Vec<usize> =
-            self.leaves[id.0 as usize].iter().filter_map(|leaf| self.of[leaf.0 as usize]).collect();
+            self.leaves[id.0 as usize].iter().filter_map(|leaf| self.of[leaf.0 as usize]).list();
         sources.sort_unstable();
         sources.dedup();
         sources.reverse();

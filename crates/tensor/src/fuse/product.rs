@@ -1,6 +1,7 @@
 //! Kernels of matrix products, with what is computed from each element.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::build::{
     Buffers, Built, Destinations, computed, coordinates, extent, extents, long_axes, name, roots_of, writes,
@@ -37,7 +38,7 @@ pub fn product(
         let zero = lowering.graph.u32(0);
         let skipped = batch.len() - own;
         let mut coordinates: Vec<Id> =
-            (0..own).map(|axis| if shape[axis].is(1) { zero } else { batch[skipped + axis] }).collect();
+            (0..own).map(|axis| if shape[axis].is(1) { zero } else { batch[skipped + axis] }).list();
         coordinates.extend(last);
         lowering.value(id, Index::Coordinates(coordinates))
     };
@@ -54,7 +55,7 @@ pub fn product(
     let shape = &tensor.shape;
     // What follows asks for the product at 0 where an axis has extent 1: these are the same point.
     let zero = lowering.graph.u32(0);
-    let ones = place.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).collect();
+    let ones = place.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
     lowering.set(product, Index::Coordinates(ones), folded);
     computed(&mut lowering, elements, &long_axes(shape, &place), destinations, &mut all)?;
     let mut roots = vec![left, right];

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::build::{
     Buffers, Built, Destinations, Write, as_type, computed, coordinates, extents, long_axes, name, roots_of, writes,
@@ -51,7 +52,7 @@ pub fn rows(
 ) -> Result<Built> {
     let lowered = lowered(expr, stored, group, destinations, part)?;
     let Lowered { lowering, groups, folds, valid, elements, results } = lowered;
-    let mut roots: Vec<Id> = folds.iter().flat_map(|fold| fold.operands.iter().copied()).collect();
+    let mut roots: Vec<Id> = folds.iter().flat_map(|fold| fold.operands.iter().copied()).list();
     let operands = roots.len();
     roots.extend(valid);
     roots.extend(roots_of(&elements));
@@ -59,8 +60,8 @@ pub fn rows(
     let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
     let mut nodes = roots[..operands].iter().copied();
     let folds =
-        folds.into_iter().map(|fold| Fold { operands: nodes.by_ref().take(fold.operands.len()).collect(), ..fold });
-    let folds = folds.collect();
+        folds.into_iter().map(|fold| Fold { operands: nodes.by_ref().take(fold.operands.len()).list(), ..fold });
+    let folds = folds.list();
     let mut rest = &roots[operands..];
     let valid = valid.map(|_| rest[0]);
     rest = &rest[usize::from(valid.is_some())..];
@@ -204,7 +205,7 @@ impl Lowered<'_> {
             Some(block) => {
                 let state = state(lowering, block);
                 let numbers = types.iter().zip(*scratch..);
-                numbers.map(|(ty, number)| load_state(lowering, number, state, *ty)).collect()
+                numbers.map(|(ty, number)| load_state(lowering, number, state, *ty)).list()
             }
             None => operands_of(lowering, group, id, all, &points.row)?,
         };

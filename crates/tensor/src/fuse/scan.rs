@@ -1,6 +1,7 @@
 //! Kernels of accumulations along an axis.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::build::{Buffers, Built, Destinations, coordinates, extent, extents, name, roots_of, writes};
 use super::rows::{combine_of, result_of};
@@ -106,7 +107,7 @@ impl Parts {
                 }
             } else {
                 let load = |(ty, number): (&Type, u32)| load_state(&mut lowering, number, index, *ty);
-                initial = Some(self.types.iter().zip(scratch..).map(load).collect::<Vec<Id>>());
+                initial = Some(self.types.iter().zip(scratch..).map(load).list());
             }
         }
         if !keeps_state {
@@ -122,10 +123,10 @@ impl Parts {
         let groups = [outer, vec![row]];
         let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
         let mut roots = roots.into_iter();
-        let operands: Vec<Id> = roots.by_ref().take(operands.len()).collect();
+        let operands: Vec<Id> = roots.by_ref().take(operands.len()).list();
         let valid = valid.and_then(|_| roots.next());
-        let initial = initial.map(|states| roots.by_ref().take(states.len()).collect::<Vec<Id>>());
-        let rest: Vec<Id> = roots.collect();
+        let initial = initial.map(|states| roots.by_ref().take(states.len()).list());
+        let rest: Vec<Id> = roots.list();
         let mut buffers = Buffers::of(&lowering);
         let stores = buffers.stores(&all, &rest);
         let outer = extents(&groups[0], &mut sizes);

@@ -11,6 +11,7 @@ use super::build::Built;
 use super::composed::Composed;
 use crate::kernel::{Body, Elements, Extent, Kernel, Product, Tile};
 use crate::scalar::{Id, Node};
+use residua_base::list::Listed;
 
 /// Most products of a dispatch: each has workgroup memory of its own.
 const MOST_PRODUCTS: usize = 4;
@@ -85,7 +86,7 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
     let mut composed = Composed::new(&a.kernel.sizes);
     let mut all: Vec<Product> = Vec::new();
     for (built, products) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).collect();
+        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).list();
         for product in products {
             all.push(copied(&mut composed, built, &words, product));
         }
@@ -116,15 +117,15 @@ fn maps(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let mut composed = Composed::new(&a.kernel.sizes);
     let mut all = Vec::new();
     for (built, maps) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).collect();
+        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).list();
         for elements in maps {
             let coordinates: Vec<Id> =
-                (0..elements.space.len() as u32).map(|axis| composed.graph.coordinate(axis)).collect();
-            let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
+                (0..elements.space.len() as u32).map(|axis| composed.graph.coordinate(axis)).list();
+            let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
             let copies = composed.copy(built, Some(&words), &roots, &coordinates);
             let copies = elements.stores.iter().zip(copies.chunks_exact(2));
-            let stores = copies.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).collect();
-            let space = elements.space.iter().map(|extent| with_words(*extent, &words)).collect();
+            let stores = copies.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
+            let space = elements.space.iter().map(|extent| with_words(*extent, &words)).list();
             all.push(Elements { space, stores, fills: elements.fills });
         }
     }
@@ -168,12 +169,10 @@ fn sequence(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let is_alike = one.columns == two.columns && are_alike(&both.kernel, one.right, two.right);
     // What the first writes is read by the second at the same element alone, and never as a factor, and nothing else is written twice or read
     // before it is written.
-    let stores =
-        |product: &Product| product.elements.iter().map(|store| (store.buffer, store.index)).collect::<Vec<_>>();
+    let stores = |product: &Product| product.elements.iter().map(|store| (store.buffer, store.index)).list();
     let (of_one, of_two) = (stores(one), stores(two));
     let reads = |roots: &[Id]| graph.loads(roots.iter().copied());
-    let results =
-        |product: &Product| product.elements.iter().flat_map(|store| [store.index, store.value]).collect::<Vec<_>>();
+    let results = |product: &Product| product.elements.iter().flat_map(|store| [store.index, store.value]).list();
     let is_written = |stores: &[(u32, Id)], buffer: u32| stores.iter().any(|(other, _)| *other == buffer);
     let factors = reads(&[one.left, one.right, two.right]);
     let fits = of_two.iter().all(|(buffer, _)| !is_written(&of_one, *buffer))
@@ -218,20 +217,16 @@ fn products(built: &Built) -> Option<&[Product]> {
 /// A product in another kernel.
 fn copied(composed: &mut Composed, built: &Built, words: &[u32], product: &Product) -> Product {
     let extent = |extent: Extent| with_words(extent, words);
-    let coordinates: Vec<Id> =
-        (0..product.batch.len() as u32 + 3).map(|axis| composed.graph.coordinate(axis)).collect();
+    let coordinates: Vec<Id> = (0..product.batch.len() as u32 + 3).map(|axis| composed.graph.coordinate(axis)).list();
     let mut roots = vec![product.left, product.right];
     roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));
     let mut copies = composed.copy(built, Some(words), &roots, &coordinates).into_iter();
     let mut next = |old: Id| copies.next().unwrap_or(old);
     let (left, right) = (next(product.left), next(product.right));
-    let elements = product
-        .elements
-        .iter()
-        .map(|store| composed.store(built, store, next(store.index), next(store.value)))
-        .collect();
+    let elements =
+        product.elements.iter().map(|store| composed.store(built, store, next(store.index), next(store.value))).list();
     Product {
-        batch: product.batch.iter().copied().map(extent).collect(),
+        batch: product.batch.iter().copied().map(extent).list(),
         rows: extent(product.rows),
         columns: extent(product.columns),
         depth: extent(product.depth),

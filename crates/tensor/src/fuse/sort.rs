@@ -1,6 +1,7 @@
 //! Kernels of sorts, with what is computed from the place of each rank, and kernels that count digits.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::build::{
     Buffers, Built, Destinations, Write, computed, coordinates, extent, extents, long_axes, name, roots_of, writes,
@@ -120,7 +121,7 @@ fn rank_writes(
     lowering.set(sort, Index::Coordinates(at.to_vec()), place);
     // A single rank is asked for at 0.
     let zero = lowering.graph.u32(0);
-    let ones = at.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).collect();
+    let ones = at.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
     lowering.set(sort, Index::Coordinates(ones), place);
     let mut all = Vec::new();
     writes(lowering, sort, at, place, destinations, &mut all);

@@ -6,6 +6,7 @@ use super::states::state_dtype;
 use crate::kernel::{Body, Buffer, Combine, Extent, Fold, Product, Rows, Store, Tile};
 use crate::lower::Memory;
 use crate::scalar::{Id, Op, Type};
+use residua_base::list::Listed;
 
 /// The two kernels of a product whose depth is `slices` slices of `length` places. The first writes the products of slices to a piece of scratch
 /// memory, with the slice as the first axis of its batch.
@@ -18,7 +19,7 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
 
     let mut composed = Composed::new(&built.kernel.sizes);
     let slice = composed.graph.coordinate(0);
-    let mut coordinates: Vec<Id> = (0..axes + 2).map(|axis| composed.graph.coordinate(axis + 1)).collect();
+    let mut coordinates: Vec<Id> = (0..axes + 2).map(|axis| composed.graph.coordinate(axis + 1)).list();
     let index = composed.address(slice, &coordinates, &matrices);
     let place = composed.graph.coordinate(axes + 3);
     let first = composed.of_literal(slice, length);
@@ -38,15 +39,15 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
     let products = composed.built(format!("{}_of_slices", built.kernel.name), Body::Product(body));
 
     let mut composed = Composed::new(&built.kernel.sizes);
-    let coordinates: Vec<Id> = (0..axes + 2).map(|axis| composed.graph.coordinate(axis)).collect();
+    let coordinates: Vec<Id> = (0..axes + 2).map(|axis| composed.graph.coordinate(axis)).list();
     let slice = composed.graph.coordinate(axes + 2);
     let index = composed.address(slice, &coordinates, &matrices);
-    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).collect();
+    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).list();
     let copied = composed.copy(built, None, &roots, &coordinates);
     let buffer = composed.buffer(Memory::Scratch(scratch), Buffer { dtype, written: false });
     let operand = composed.graph.load(buffer, index, ty);
     let copied = product.elements.iter().zip(copied.chunks_exact(2));
-    let results = copied.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).collect();
+    let results = copied.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
     let body = Rows {
         outer: matrices,
         row: vec![Extent::Known(slices)],

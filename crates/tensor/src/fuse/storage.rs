@@ -4,6 +4,7 @@
 //! again costs more than writing and reading it, where a kernel would have too many buffers or become too long, and where no kernel can write
 //! it into another: reductions, scans, products, scatters.
 
+use residua_base::list::Listed;
 use rustc_hash::FxHashSet;
 
 use super::group::{is_packed, points};
@@ -39,8 +40,8 @@ struct Use {
 /// Which tensors have memory. `roots` do.
 pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32]) -> Vec<bool> {
     let counts: Vec<f64> =
-        expr.nodes.iter().map(|tensor| Size::product(&tensor.shape).at(most_dims).max(0) as f64).collect();
-    let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).collect();
+        expr.nodes.iter().map(|tensor| Size::product(&tensor.shape).at(most_dims).max(0) as f64).list();
+    let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).list();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
     store_factors(expr, target, &mut stored);
     store_epilogues(expr, &mut stored);
@@ -380,7 +381,7 @@ fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
     let mut leaves: Vec<Vec<u32>> = vec![Vec::new(); expr.nodes.len()];
     for (place, tensor) in expr.nodes.iter().enumerate() {
         let inlined = |stored: &[bool]| -> Vec<usize> {
-            tensor.operands.iter().map(|operand| operand.0 as usize).filter(|operand| !stored[*operand]).collect()
+            tensor.operands.iter().map(|operand| operand.0 as usize).filter(|operand| !stored[*operand]).list()
         };
         for operand in inlined(stored) {
             if depth[operand] >= MOST_DEPTH {

@@ -1,5 +1,6 @@
 //! Equal operations on equal operands are one: derivatives and formulas compute many things twice.
 
+use residua_base::list::Listed;
 use std::mem::{Discriminant, discriminant};
 
 use rustc_hash::FxHashMap;
@@ -21,7 +22,7 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
     let mut places: Vec<TensorId> = vec![TensorId(0); expr.nodes.len()];
     let mut known: FxHashMap<(Discriminant<Op>, Vec<TensorId>), Vec<TensorId>> = FxHashMap::default();
     for (place, tensor) in expr.nodes.iter().enumerate().filter(|(place, _)| used[*place]) {
-        let operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).collect();
+        let operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
         let candidates = known.entry((discriminant(&tensor.op), operands.clone())).or_default();
         let is_same = |id: &&TensorId| {
             let other = result.tensor(**id);
@@ -36,7 +37,7 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
             }
         };
     }
-    let roots = roots.iter().map(|root| places[root.0 as usize]).collect();
+    let roots = roots.iter().map(|root| places[root.0 as usize]).list();
     (result, roots)
 }
 

@@ -1,6 +1,7 @@
 //! Rules of reductions and scans.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::{Places, PullBack, Shares};
 use crate::dtype::DType;
@@ -147,8 +148,8 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn of(shape: &[Size], axes: &[u32]) -> Line {
         let others = (0..shape.len() as u32).filter(|axis| !axes.contains(axis));
-        let order: Vec<u32> = others.chain(axes.iter().copied()).collect();
-        let permuted: Vec<Size> = order.iter().map(|axis| shape[*axis as usize].clone()).collect();
+        let order: Vec<u32> = others.chain(axes.iter().copied()).list();
+        let permuted: Vec<Size> = order.iter().map(|axis| shape[*axis as usize].clone()).list();
         let (outer, inner) = permuted.split_at(shape.len() - axes.len());
         let flat = [outer, &[Size::product(inner)]].concat();
         Line { order, permuted, flat }

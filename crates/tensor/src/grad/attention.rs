@@ -4,6 +4,7 @@
 use super::{Adjoint, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Attention, Elementwise, Reduction, TensorId, Weights};
+use residua_base::list::Listed;
 
 impl PullBack<'_> {
     pub(super) fn attention(&mut self, attention: &Attention) -> Shares {
@@ -55,7 +56,7 @@ impl PullBack<'_> {
             }
         }
         let guarded = self.adjoint.guarded;
-        shares.into_iter().map(|share| share.map(|node| Adjoint { node, guarded })).collect()
+        shares.into_iter().map(|share| share.map(|node| Adjoint { node, guarded })).list()
     }
 
     /// Summed over the heads of a group, in the type of an operand.

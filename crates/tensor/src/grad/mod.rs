@@ -11,6 +11,7 @@
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
@@ -49,7 +50,7 @@ pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
         if tensor.op == Op::Gradient {
             sweep.replace(&recorded, tensor.operands[0], &mut places)?;
         } else {
-            let operands = tensor.operands.iter().map(|id| moved(&places, *id)).collect();
+            let operands = tensor.operands.iter().map(|id| moved(&places, *id)).list();
             places[position] = Some(sweep.expr.push(Tensor { operands, ..tensor.clone() }));
         }
     }
@@ -95,10 +96,9 @@ impl Sweep {
             .enumerate()
             .filter(|(_, tensor)| is_of_scalar(tensor))
             .map(|(position, tensor)| (position, tensor.operands[1]))
-            .collect();
+            .list();
         // A scalar does not depend on what stands after it.
-        let by: Vec<TensorId> =
-            asked.iter().filter(|(_, by)| *by <= scalar).map(|(_, by)| moved(places, *by)).collect();
+        let by: Vec<TensorId> = asked.iter().filter(|(_, by)| *by <= scalar).map(|(_, by)| moved(places, *by)).list();
         let adjoints = self.run(moved(places, scalar), &by)?;
         for (position, by) in asked {
             let known = if by <= scalar { adjoints[moved(places, by).0 as usize] } else { None };
@@ -121,7 +121,7 @@ impl Sweep {
             let operands = self.expr.tensor(result).operands.clone();
             let wanted: Vec<bool> = (0..operands.len())
                 .map(|place| active[operands[place].0 as usize] && passes(&self.expr, result, place))
-                .collect();
+                .list();
             if !wanted.contains(&true) {
                 continue;
             }
@@ -298,7 +298,7 @@ impl PullBack<'_> {
         let (from, to) = (self.sweep.expr.shape(x).to_vec(), self.shape(place));
         let added = from.len() - to.len();
         let is_repeated = |axis: &usize| *axis < added || (to[axis - added].is(1) && !from[*axis].is(1));
-        let axes: Vec<u32> = (0..from.len()).filter(is_repeated).map(|axis| axis as u32).collect();
+        let axes: Vec<u32> = (0..from.len()).filter(is_repeated).map(|axis| axis as u32).list();
         let sum = if axes.is_empty() { x } else { self.expr().reduce(Reduction::Sum, x, &axes) };
         self.expr().reshape(sum, &to)
     }

@@ -3,6 +3,7 @@
 use super::{Adjoint, PullBack, Shares};
 use crate::expr::TensorId;
 use crate::size::Size;
+use residua_base::list::Listed;
 
 impl PullBack<'_> {
     /// Of A·B: the adjoint times Bᵀ, and Aᵀ times the adjoint, summed over the axes of the batch along which a factor was repeated.
@@ -24,7 +25,7 @@ impl PullBack<'_> {
             shares[1] = Some(self.sum_to(share, 1));
         }
         let guarded = self.adjoint.guarded;
-        shares.into_iter().map(|share| share.map(|node| Adjoint { node, guarded })).collect()
+        shares.into_iter().map(|share| share.map(|node| Adjoint { node, guarded })).list()
     }
 
     /// All rows of a batch of matrices as one matrix.

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_ir::autodiff::{gradient, jacobian};
 use residua_ir::graph::{Graph, InputId, NodeId};
 
@@ -21,14 +22,14 @@ const MAX_STATE: usize = 7;
 
 /// The inputs of a graph from one number up to another.
 fn inputs(from: usize, to: usize) -> Vec<InputId> {
-    (from..to).map(|input| InputId(input as u32)).collect()
+    (from..to).map(|input| InputId(input as u32)).list()
 }
 
 /// The rule that composes affine maps of so many numbers: states are a matrix by rows and a vector, the earlier map is applied first.
 fn composition(count: usize) -> Result<Rule> {
     let state = count * count + count;
     let mut graph = Graph::new();
-    let nodes: Vec<NodeId> = inputs(0, 2 * state).into_iter().map(|input| graph.input(input)).collect();
+    let nodes: Vec<NodeId> = inputs(0, 2 * state).into_iter().map(|input| graph.input(input)).list();
     let (earlier, later) = nodes.split_at(state);
     let mut dot = |row: usize, column: &dyn Fn(usize) -> NodeId, first: Option<NodeId>| {
         let mut sum = first;
@@ -48,14 +49,14 @@ fn composition(count: usize) -> Result<Rule> {
         results.push(dot(row, &|k| earlier[count * count + k], Some(later[count * count + row])));
     }
     let one = |place: usize| f64::from(u8::from(place < count * count && place.is_multiple_of(count + 1)));
-    Ok(Rule { identity: (0..state).map(one).collect(), merge: graph.check(2 * state as u32)?, results })
+    Ok(Rule { identity: (0..state).map(one).list(), merge: graph.check(2 * state as u32)?, results })
 }
 
 /// The rule with the operands of its merge exchanged, for a scan from the end that merges in the order of the elements.
 fn exchanged(rule: &Rule) -> Result<Rule> {
     let count = rule.identity.len();
     let mut graph = Graph::new();
-    let mut exchanged: Vec<NodeId> = inputs(0, 2 * count).into_iter().map(|input| graph.input(input)).collect();
+    let mut exchanged: Vec<NodeId> = inputs(0, 2 * count).into_iter().map(|input| graph.input(input)).list();
     exchanged.rotate_left(count);
     let results = graph.substitute(rule.merge.graph(), &exchanged, &rule.results);
     Ok(Rule { identity: rule.identity.clone(), merge: graph.check(2 * count as u32)?, results })
@@ -81,13 +82,12 @@ impl PullBack<'_> {
             }
         };
         let dtype = self.sweep.expr.dtype(vectors[0]);
-        let states: Vec<TensorId> =
-            matrices.iter().chain(vectors).map(|id| self.expr().cast(*id, DType::F32)).collect();
+        let states: Vec<TensorId> = matrices.iter().chain(vectors).map(|id| self.expr().cast(*id, DType::F32)).list();
         let vectors = (count * count..states.len()).map(|result| {
             let vector = self.scan_of(&rule, &states, axis, [false, reverse], result);
             self.expr().cast(vector, dtype)
         });
-        Ok(vectors.collect())
+        Ok(vectors.list())
     }
 
     fn scan_of(
@@ -108,7 +108,7 @@ impl PullBack<'_> {
         let (count, shape) = (self.operands.len(), self.shape(0));
         let line = Line::of(&shape, axes);
         let operands = self.operands;
-        let states: Vec<TensorId> = operands.iter().map(|state| self.flattened(*state, &line)).collect();
+        let states: Vec<TensorId> = operands.iter().map(|state| self.flattened(*state, &line)).list();
         let turned = Rc::new(exchanged(rule)?);
         let mut numbers: Vec<TensorId> = Vec::new();
         numbers.extend((0..count).map(|k| self.scan_of(rule, &states, line.axis(), [true, false], k)));
@@ -120,7 +120,7 @@ impl PullBack<'_> {
         numbers.push(adjoint);
 
         let mut graph = Graph::new();
-        let nodes: Vec<NodeId> = inputs(0, numbers.len()).into_iter().map(|input| graph.input(input)).collect();
+        let nodes: Vec<NodeId> = inputs(0, numbers.len()).into_iter().map(|input| graph.input(input)).list();
         let merged = graph.substitute(rule.merge.graph(), &nodes[..2 * count], &rule.results);
         let with_rest = [merged.as_slice(), &nodes[2 * count..3 * count]].concat();
         let last = graph.substitute(rule.merge.graph(), &with_rest, &rule.results[result as usize..][..1]);
@@ -136,7 +136,7 @@ impl PullBack<'_> {
         numbers: &[TensorId],
         line: Option<&Line>,
     ) -> Shares {
-        let there: Vec<NodeId> = partials.iter().flatten().copied().collect();
+        let there: Vec<NodeId> = partials.iter().flatten().copied().list();
         let mut nodes = tensors_of(&mut self.sweep.expr, graph, numbers, &there).into_iter();
         let guarded = self.adjoint.guarded;
         let mut share = |partial: &Option<NodeId>| {
@@ -145,7 +145,7 @@ impl PullBack<'_> {
             let node = line.map_or(node, |line| self.unflattened(node, line));
             Some(Adjoint { node, guarded })
         };
-        partials.iter().map(&mut share).collect()
+        partials.iter().map(&mut share).list()
     }
 
     pub(super) fn scan_by(
@@ -174,7 +174,7 @@ impl PullBack<'_> {
         // The partials of each state by the one before, which the recurrence takes from the next element, transposed.
         let mut graph = rule.merge.graph().clone();
         let rows = jacobian(&mut graph, &rule.results, &inputs(0, count));
-        let there: Vec<NodeId> = rows.iter().flatten().flatten().copied().collect();
+        let there: Vec<NodeId> = rows.iter().flatten().flatten().copied().list();
         let mut partials = tensors_of(&mut self.sweep.expr, &graph, &numbers, &there).into_iter();
         let zeros = self.expr().full(0.0, DType::F32, &shape);
         let mut matrices = vec![zeros; count * count];
@@ -193,8 +193,8 @@ impl PullBack<'_> {
         numbers.extend(self.recurrence(&matrices, &seeds, axis, !reverse)?);
 
         let mut graph = rule.merge.graph().clone();
-        let nodes: Vec<NodeId> = inputs(2 * count, 3 * count).into_iter().map(|input| graph.input(input)).collect();
-        let seeds: Vec<(NodeId, NodeId)> = rule.results.iter().copied().zip(nodes).collect();
+        let nodes: Vec<NodeId> = inputs(2 * count, 3 * count).into_iter().map(|input| graph.input(input)).list();
+        let seeds: Vec<(NodeId, NodeId)> = rule.results.iter().copied().zip(nodes).list();
         let partials = gradient(&mut graph, &seeds, &inputs(count, 2 * count));
         Ok(self.shares_of(&graph, &partials, &numbers, None))
     }

@@ -1,5 +1,6 @@
 //! Graphs of scalar operations as elementwise operations on tensors.
 
+use residua_base::list::Listed;
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op as Scalar};
 
 use crate::dtype::DType;
@@ -15,13 +16,13 @@ pub(super) fn tensors_of(expr: &mut Expr, graph: &Graph, inputs: &[TensorId], ou
             Node::Literal(bits) => expr.constant(f64::from_bits(*bits), DType::F32),
             Node::Input(InputId(input)) => inputs[*input as usize],
             Node::Apply(op, _) => {
-                let operands: Vec<TensorId> = node.operands().iter().map(|operand| tensors[operand.index()]).collect();
+                let operands: Vec<TensorId> = node.operands().iter().map(|operand| tensors[operand.index()]).list();
                 apply(expr, *op, &operands)
             }
         };
         tensors.push(tensor);
     }
-    outputs.iter().map(|output| expr.expand(tensors[output.index()], &shape)).collect()
+    outputs.iter().map(|output| expr.expand(tensors[output.index()], &shape)).list()
 }
 
 /// A scalar operation, whose truth values are 1 and 0, on tensors.

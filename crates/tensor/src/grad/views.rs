@@ -4,6 +4,7 @@ use super::{Adjoint, Places, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Border, Elementwise, Reduction, TensorId};
 use crate::size::Size;
+use residua_base::list::Listed;
 
 /// An index that is beyond every axis, so that a gather reads 0.
 const BEYOND: f64 = i32::MAX as f64;
@@ -33,7 +34,7 @@ impl PullBack<'_> {
             -1 => &starts[axis] - &last(axis),
             _ => zero.clone(),
         };
-        let before = (0..shape.len()).map(before).collect();
+        let before = (0..shape.len()).map(before).list();
         let node = self.expr().pad_with_zeros(node, before, &shape);
         self.only_guarded(node)
     }
@@ -82,7 +83,7 @@ impl PullBack<'_> {
         let shape = self.shape(0);
         let mut node = self.adjoint.node;
         if border == Border::Constant {
-            let back = before.iter().map(|before| &Size::constant(0) - before).collect();
+            let back = before.iter().map(|before| &Size::constant(0) - before).list();
             let share = |node: TensorId| Some(Adjoint { node, guarded: true });
             let inner = if self.wanted[0] { share(self.expr().pad_with_zeros(node, back, &shape)) } else { None };
             let beyond = if self.wanted[1] { share(self.beyond_border(before)) } else { None };
@@ -109,7 +110,7 @@ impl PullBack<'_> {
         let zero = self.number(0.0);
         let is_beyond = self.apply(Elementwise::Eq, &[inner, zero]);
         let adjoints = self.where_holds(is_beyond, self.adjoint.node);
-        let axes: Vec<u32> = (0..whole.len() as u32).collect();
+        let axes: Vec<u32> = (0..whole.len() as u32).list();
         self.expr().reduce(Reduction::Sum, adjoints, &axes)
     }
 
@@ -164,7 +165,7 @@ impl PullBack<'_> {
         let (count, size) = (&of[axis as usize], &of[shape.len()]);
         // The place within a window beside the window, and both as one axis.
         let last = shape.len() as u32;
-        let order: Vec<u32> = (0..=axis).chain([last]).chain(axis + 1..last).collect();
+        let order: Vec<u32> = (0..=axis).chain([last]).chain(axis + 1..last).list();
         let beside = self.expr().permute(adjoint, &order);
         let mut merged = shape.clone();
         merged[axis as usize] = count * size;

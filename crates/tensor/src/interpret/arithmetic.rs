@@ -1,5 +1,6 @@
 //! The value of each operation, in f32 and in 32-bit integers that wrap. A value is its 32 bits; a bool is 0 or 1.
 
+use residua_base::list::Listed;
 use residua_ir::graph::{self, CheckedGraph, Node as ScalarNode, NodeId};
 
 use crate::scalar::{Op, Type, fold};
@@ -33,7 +34,7 @@ pub fn evaluate(graph: &CheckedGraph, inputs: &[f32], results: &[NodeId]) -> Vec
         };
         values.push(value);
     }
-    results.iter().map(|result| values[result.index()]).collect()
+    results.iter().map(|result| values[result.index()]).list()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Attention, query by query, with all scores of a block or of all keys at once.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::Machine;
 use crate::kernel::{Attention, AttentionSchedule};
@@ -44,7 +45,7 @@ impl Machine<'_> {
                 }
                 let most = scores.iter().copied().fold(Attention::LEAST_SCORE, f32::max);
                 let weight = |score: f32| if score <= Attention::LEAST_SCORE { 0.0 } else { (score - most).exp() };
-                let weights: Vec<f32> = scores.into_iter().map(weight).collect();
+                let weights: Vec<f32> = scores.into_iter().map(weight).list();
                 let total: f32 = weights.iter().sum();
                 for place in 0..attention.width {
                     let mut sum = 0.0f32;

@@ -2,6 +2,7 @@
 
 use crate::kernel::Combine;
 use crate::scalar::Type;
+use residua_base::list::Listed;
 
 use super::arithmetic;
 
@@ -55,8 +56,8 @@ pub fn merge(combine: &Combine, ty: Type, a: &[u32], b: &[u32]) -> Vec<u32> {
             [total, mean + difference * part, squares].map(f32::to_bits).to_vec()
         }
         Combine::By(rule) => {
-            let inputs: Vec<f32> = a.iter().chain(b).map(real).collect();
-            arithmetic::evaluate(&rule.merge, &inputs, &rule.results).into_iter().map(f32::to_bits).collect()
+            let inputs: Vec<f32> = a.iter().chain(b).map(real).list();
+            arithmetic::evaluate(&rule.merge, &inputs, &rule.results).into_iter().map(f32::to_bits).list()
         }
     }
 }

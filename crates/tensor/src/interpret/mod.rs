@@ -4,6 +4,7 @@
 //! back ends by roundings. Every index is checked.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use crate::kernel::{Body, Elements, Extent, Fold, Kernel, Product, Rows, Scan, Store};
 use crate::scalar::{Id, Node, Type};
@@ -167,7 +168,7 @@ impl Machine<'_> {
     }
 
     fn extents(&self, extents: &[Extent]) -> Vec<u32> {
-        extents.iter().map(|extent| self.extent(*extent)).collect()
+        extents.iter().map(|extent| self.extent(*extent)).list()
     }
 
     fn extent(&self, extent: Extent) -> u32 {
@@ -208,7 +209,7 @@ impl Machine<'_> {
     }
 
     fn values_of(&self, ids: &[Id]) -> Vec<u32> {
-        ids.iter().map(|id| self.values[id.index()]).collect()
+        ids.iter().map(|id| self.values[id.index()]).list()
     }
 
     /// Whether a bool holds at the present point.

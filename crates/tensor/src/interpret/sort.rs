@@ -1,6 +1,7 @@
 //! Sorts, and counts of digits.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::Machine;
 use crate::expr::Digit;
@@ -16,7 +17,7 @@ impl Machine<'_> {
         let outer = self.extents(&sort.outer);
         self.each_point(&outer, |machine| {
             let keys = machine.keys(sort.key, length)?;
-            let mut places: Vec<u32> = (0..length).collect();
+            let mut places: Vec<u32> = (0..length).list();
             places.sort_by_key(|place| keys[*place as usize]);
             let ranks = places[..kept as usize].iter().copied().enumerate().map(|(rank, place)| (rank as u32, place));
             machine.write_ranks(ranks, &sort.elements)

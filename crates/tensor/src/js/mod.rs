@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use js_sys::{Reflect, Uint8Array};
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_codegen::wgsl::Access;
 use residua_tensor_loops::Panels;
 use wasm_bindgen::prelude::*;
@@ -65,7 +66,7 @@ impl CompiledPlan {
             Access::ReadWrite => 1,
             Access::Uniform => 2,
         };
-        self.texts.get(kernel as usize).map(|text| text.bindings.iter().map(kind).collect()).unwrap_or_default()
+        self.texts.get(kernel as usize).map(|text| text.bindings.iter().map(kind).list()).unwrap_or_default()
     }
 
     /// How the buffers of a kernel are bound: bytes of a window, and for each buffer how many windows it has; nothing if each has one.
@@ -73,7 +74,7 @@ impl CompiledPlan {
     pub fn kernel_windows(&self, kernel: u32) -> Vec<f64> {
         match self.windows.get(kernel as usize) {
             Some(Windows { bytes, counts }) if !counts.is_empty() => {
-                std::iter::once(*bytes as f64).chain(counts.iter().map(|count| f64::from(*count))).collect()
+                std::iter::once(*bytes as f64).chain(counts.iter().map(|count| f64::from(*count))).list()
             }
             _ => Vec::new(),
         }
@@ -86,7 +87,7 @@ impl CompiledPlan {
             Place::Temporary { bytes } => [1.0, 0.0, bytes as f64],
             Place::Result { bytes } => [2.0, 0.0, bytes as f64],
         };
-        self.plan.places.iter().flat_map(place).collect()
+        self.plan.places.iter().flat_map(place).list()
     }
 
     /// The place of each result.
@@ -155,7 +156,7 @@ impl CompiledPlan {
             .iter()
             .zip(counts)
             .flat_map(|(buffer, count)| [f64::from(buffer.dtype as u8), count as f64])
-            .collect()
+            .list()
     }
 
     /// For each kernel of a plan for the GPU how many functions of `verifyModule` compute it; 0 for one of `verifyKernel`.
@@ -239,10 +240,10 @@ pub struct InterpretedKernel {
 impl InterpretedKernel {
     /// What a run with the words of its uniform leaves in its buffers, from what was there before.
     pub fn run(&self, words: &[u32], buffers: Vec<Uint8Array>) -> std::result::Result<Vec<Uint8Array>, JsValue> {
-        let mut memories: Vec<Vec<u8>> = buffers.iter().map(Uint8Array::to_vec).collect();
+        let mut memories: Vec<Vec<u8>> = buffers.iter().map(Uint8Array::to_vec).list();
         let words = words.get(..self.kernel.sizes.len()).unwrap_or_default();
         interpret::run(&self.kernel, words, &mut memories).map_err(residua_module::to_js)?;
-        Ok(memories.iter().map(|memory| Uint8Array::from(&memory[..])).collect())
+        Ok(memories.iter().map(|memory| Uint8Array::from(&memory[..])).list())
     }
 }
 
@@ -255,7 +256,7 @@ impl CompiledPlan {
             end += (wgsl::uniform_bytes(kernel) as usize / 4).next_multiple_of(UNIFORM_ALIGNMENT);
             first
         };
-        self.plan.kernels.iter().map(start).collect()
+        self.plan.kernels.iter().map(start).list()
     }
 
     fn numbers(&self, dims: &[u32]) -> Result<Vec<u32>> {
@@ -301,6 +302,6 @@ fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
     let (plan, windows) = Plan::in_windows(&recipe, &target, &limits)?;
     let texts =
         plan.kernels.iter().zip(&windows).map(|(kernel, windows)| wgsl::write_in_windows(kernel, &limits, windows));
-    let texts = texts.collect::<Result<Vec<KernelText>>>()?;
+    let texts = texts.list_or_error()?;
     Ok(CompiledPlan { plan, texts, windows })
 }

@@ -4,6 +4,7 @@
 //! the inner extent as its outer stride: then it is the inner stride times the merged coordinate. The graph is written anew with the merged
 //! coordinates, and every sum in one form: strides times coordinates, then what else there is.
 
+use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use super::size_node;
@@ -69,7 +70,7 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
     let sums = sums(graph, sizes, &used);
     let atoms = atoms(graph, &used, &sums, roots);
     // For each axis whether it continues the one before.
-    let extents: Vec<&Size> = groups.iter().flatten().collect();
+    let extents: Vec<&Size> = groups.iter().flatten().list();
     let mut continues = vec![false; extents.len()];
     let mut first = 0;
     for group in groups {
@@ -115,7 +116,7 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
     for id in graph.ids().filter(|id| used[id.index()]) {
         rebuilt.node(id, &atoms);
     }
-    let roots = roots.iter().map(|root| rebuilt.nodes[root]).collect();
+    let roots = roots.iter().map(|root| rebuilt.nodes[root]).list();
     Merged { graph: rebuilt.graph, sizes: rebuilt.sizes, groups: merged_groups, roots }
 }
 
@@ -173,7 +174,7 @@ fn atoms(graph: &Graph, used: &[bool], sums: &[Option<Sum>], roots: &[Id]) -> Ve
             }
         }
     }
-    graph.ids().filter(|id| is_atom[id.index()]).collect()
+    graph.ids().filter(|id| is_atom[id.index()]).list()
 }
 
 struct Rebuilt<'a> {
@@ -221,7 +222,7 @@ impl Rebuilt<'_> {
             }
             Node::Folded { fold, result } => self.graph.folded(fold, result, ty),
             Node::Apply(op, operands) => {
-                let operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).collect();
+                let operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).list();
                 self.graph.apply(op, &operands)
             }
         }

@@ -5,6 +5,7 @@
 //! arithmetic on coordinates, which construction simplifies and [`merge`] reduces to strides.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
@@ -273,7 +274,7 @@ impl<'a> Lowering<'a> {
         let added = to.len() - from.len();
         let zero = self.graph.u32(0);
         let of = |(axis, extent): (usize, &Size)| if extent.is(1) { zero } else { coordinates[added + axis] };
-        let coordinates = from.iter().enumerate().map(of).collect();
+        let coordinates = from.iter().enumerate().map(of).list();
         self.value(operand, Index::Coordinates(coordinates))
     }
 

@@ -4,6 +4,7 @@
 //! is written. Otherwise it is written to memory of its own and copied at the end of the run.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::prepare::Prepared;
 use crate::expr::{Op, TensorId};
@@ -54,7 +55,7 @@ const SHORT_BLOCK: i64 = 256;
 /// Fuses a recipe and puts its kernels in order.
 pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Ordered> {
     let Prepared { expr, results, assignments } = prepared;
-    let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).collect();
+    let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).list();
     let stored = stored(expr, &roots, target, most_dims);
     let groups = groups(expr, &stored, *target, most_dims)?;
     let read_elsewhere = groups.read_elsewhere();
@@ -83,7 +84,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
             expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot)).map(|place| TensorId(place as u32));
         let readers: Vec<usize> = match input {
             None => Vec::new(),
-            Some(input) => groups.readers(input).collect(),
+            Some(input) => groups.readers(input).list(),
         };
         let Some(writer) = writer else {
             copies.push((*value, *slot));
@@ -162,7 +163,7 @@ impl Work<'_> {
             return vec![Memory::Slot(slot)];
         }
         let slots = self.in_place.iter().filter(|(_, value)| *value == id).map(|(slot, _)| Memory::Slot(*slot));
-        let mut destinations: Vec<Memory> = slots.collect();
+        let mut destinations: Vec<Memory> = slots.list();
         let has_own = self.prepared.results.contains(&id)
             || copies.iter().any(|(value, _)| *value == id)
             || self.read_elsewhere[id.0 as usize];
@@ -180,7 +181,7 @@ impl Work<'_> {
         while let Op::SetSlice { slot: Some(_), .. } = expr.tensor(part).op {
             let held = expr.tensor(part).operands[0];
             if let Some(writer) = self.groups.of[part.0 as usize] {
-                let readers: Vec<usize> = self.groups.readers(held).filter(|group| *group != writer).collect();
+                let readers: Vec<usize> = self.groups.readers(held).filter(|group| *group != writer).list();
                 if readers.iter().any(|reader| waits_for(before, *reader, writer))
                     || !self.reads_where_it_writes(writer, slot)?
                 {
@@ -271,7 +272,7 @@ impl Work<'_> {
     fn has_dependent_folds(&self, rows: &RowGroup) -> bool {
         let expr = &self.prepared.expr;
         let mut pending: Vec<TensorId> =
-            rows.folds.iter().flat_map(|fold| expr.tensor(*fold).operands.iter().copied()).collect();
+            rows.folds.iter().flat_map(|fold| expr.tensor(*fold).operands.iter().copied()).list();
         let mut seen = vec![false; expr.nodes.len()];
         while let Some(id) = pending.pop() {
             if rows.folds.contains(&id) {

@@ -1,6 +1,7 @@
 //! Runs plans natively, kernel by kernel through the interpreter: for tests.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::{Place, Plan, Step};
 use crate::dtype::DType;
@@ -23,7 +24,7 @@ pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKer
         // Not 0, so that a kernel which reads what nothing wrote shows.
         Place::Temporary { bytes } | Place::Result { bytes } => vec![0xa5; *bytes as usize],
     };
-    let mut memories: Vec<Vec<u8>> = plan.places.iter().map(memory).collect();
+    let mut memories: Vec<Vec<u8>> = plan.places.iter().map(memory).list();
     for step in &plan.steps {
         match step {
             Step::Dispatch { kernel, places } => {
@@ -31,9 +32,9 @@ pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKer
                 if !kernel.runs(dims) {
                     continue;
                 }
-                let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+                let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).list();
                 let mut buffers: Vec<Vec<u8>> =
-                    places.iter().map(|place| std::mem::take(&mut memories[*place as usize])).collect();
+                    places.iter().map(|place| std::mem::take(&mut memories[*place as usize])).list();
                 run(kernel, &words, &mut buffers)?;
                 for (place, bytes) in places.iter().zip(buffers) {
                     memories[*place as usize] = bytes;
@@ -51,17 +52,17 @@ pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKer
             slots[*slot as usize].clone_from(bytes);
         }
     }
-    Ok(plan.results.iter().map(|place| memories[*place as usize].clone()).collect())
+    Ok(plan.results.iter().map(|place| memories[*place as usize].clone()).list())
 }
 
 /// The bytes of elements of a type, padded as tensors are.
 pub fn bytes_of(dtype: DType, elements: &[f64]) -> Vec<u8> {
     let mut bytes: Vec<u8> = match dtype {
-        DType::F32 => elements.iter().flat_map(|x| (*x as f32).to_le_bytes()).collect(),
-        DType::F16 => elements.iter().flat_map(|x| half::bits_of_half(*x as f32).to_le_bytes()).collect(),
-        DType::I32 => elements.iter().flat_map(|x| (*x as i32).to_le_bytes()).collect(),
-        DType::U32 => elements.iter().flat_map(|x| (*x as u32).to_le_bytes()).collect(),
-        DType::U8 | DType::Bool => elements.iter().map(|x| *x as u8).collect(),
+        DType::F32 => elements.iter().flat_map(|x| (*x as f32).to_le_bytes()).list(),
+        DType::F16 => elements.iter().flat_map(|x| half::bits_of_half(*x as f32).to_le_bytes()).list(),
+        DType::I32 => elements.iter().flat_map(|x| (*x as i32).to_le_bytes()).list(),
+        DType::U32 => elements.iter().flat_map(|x| (*x as u32).to_le_bytes()).list(),
+        DType::U8 | DType::Bool => elements.iter().map(|x| *x as u8).list(),
     };
     bytes.resize(super::padded(elements.len() as u64, dtype.bytes()) as usize, 0);
     bytes
@@ -72,11 +73,11 @@ pub fn elements_of(dtype: DType, bytes: &[u8], count: usize) -> Vec<f64> {
     let word = |chunk: &[u8]| <[u8; 4]>::try_from(chunk).expect("chunks have four bytes");
     let half = |chunk: &[u8]| u16::from_le_bytes([chunk[0], chunk[1]]);
     let mut elements: Vec<f64> = match dtype {
-        DType::F32 => bytes.chunks_exact(4).map(|chunk| f64::from(f32::from_le_bytes(word(chunk)))).collect(),
-        DType::F16 => bytes.chunks_exact(2).map(|chunk| f64::from(half::number_of_half(half(chunk)))).collect(),
-        DType::I32 => bytes.chunks_exact(4).map(|chunk| f64::from(i32::from_le_bytes(word(chunk)))).collect(),
-        DType::U32 => bytes.chunks_exact(4).map(|chunk| f64::from(u32::from_le_bytes(word(chunk)))).collect(),
-        DType::U8 | DType::Bool => bytes.iter().map(|byte| f64::from(*byte)).collect(),
+        DType::F32 => bytes.chunks_exact(4).map(|chunk| f64::from(f32::from_le_bytes(word(chunk)))).list(),
+        DType::F16 => bytes.chunks_exact(2).map(|chunk| f64::from(half::number_of_half(half(chunk)))).list(),
+        DType::I32 => bytes.chunks_exact(4).map(|chunk| f64::from(i32::from_le_bytes(word(chunk)))).list(),
+        DType::U32 => bytes.chunks_exact(4).map(|chunk| f64::from(u32::from_le_bytes(word(chunk)))).list(),
+        DType::U8 | DType::Bool => bytes.iter().map(|byte| f64::from(*byte)).list(),
     };
     elements.truncate(count);
     elements

@@ -1,5 +1,6 @@
 //! Memory of a run: each tensor that kernels leave for others has a place from its first write to its last use, and then another has it.
 
+use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use super::dispatches::Dispatches;
@@ -70,7 +71,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
             Memory::Slot(slot) => slots.get(slot).map(|id| expr.count(*id)).unwrap_or_default(),
             Memory::Scratch(number) => Size::constant(scratch.get(number).copied().unwrap_or_default() as i64),
         };
-        let counts = built.memories.iter().map(count).collect();
+        let counts = built.memories.iter().map(count).list();
         let kernel = plan.add_kernel(built.kernel, counts);
         plan.steps.push(Step::Dispatch { kernel, places: of_step });
     }
@@ -116,15 +117,15 @@ impl Plan {
             true => 0,
             false => count.at(dims).max(0) as u64,
         };
-        self.counts[kernel].iter().enumerate().map(of_buffer).collect()
+        self.counts[kernel].iter().enumerate().map(of_buffer).list()
     }
 }
 
 /// Whether a kernel writes to a buffer what the rounding of sums left.
 fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
     let (stores, folds): (Vec<&Store>, &[Fold]) = match &kernel.body {
-        Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).collect(), &rows.folds),
-        Body::Scan(scan) => (scan.elements.iter().collect(), std::slice::from_ref(&scan.fold)),
+        Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).list(), &rows.folds),
+        Body::Scan(scan) => (scan.elements.iter().list(), std::slice::from_ref(&scan.fold)),
         Body::Elements(_) | Body::Maps(_) | Body::Product(_) | Body::Products(_) | Body::Sequence(_) => return false,
         Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) => return false,
     };

@@ -7,6 +7,7 @@ use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
 use crate::size::Size;
 use crate::tape::Recipe;
+use residua_base::list::Listed;
 
 /// A recipe ready to be fused.
 pub struct Prepared {
@@ -21,9 +22,9 @@ pub struct Prepared {
 /// Makes a recipe without derivatives ready. Parts of all slots but some are written where they are.
 pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     let roots: Vec<TensorId> =
-        recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).collect();
+        recipe.results.iter().copied().chain(recipe.assignments.iter().map(|(_, value)| *value)).list();
     let (expr, places) = rewritten(&recipe.expr, target, &recipe.dims);
-    let roots: Vec<TensorId> = roots.iter().map(|root| places[root.0 as usize]).collect();
+    let roots: Vec<TensorId> = roots.iter().map(|root| places[root.0 as usize]).list();
     let (mut expr, mut roots) = unique(&expr, &roots);
     let assigned = recipe.assignments.iter().map(|(slot, _)| *slot);
     for (slot, root) in assigned.clone().zip(roots[recipe.results.len()..].iter().copied()) {
@@ -31,7 +32,7 @@ pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
             write_parts(&mut expr, slot, root);
         }
     }
-    let slots: Vec<Option<u32>> = recipe.results.iter().map(|_| None).chain(assigned.map(Some)).collect();
+    let slots: Vec<Option<u32>> = recipe.results.iter().map(|_| None).chain(assigned.map(Some)).list();
     // A root is written by a kernel as what it is: inputs and what stands in another slot are copied, and numbers that stand as words in memory are packed.
     for place in 0..roots.len() {
         let root = roots[place];
@@ -54,7 +55,7 @@ pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
         }
     }
     let assigned = roots.split_off(recipe.results.len());
-    let assignments = recipe.assignments.iter().map(|(slot, _)| *slot).zip(assigned).collect();
+    let assignments = recipe.assignments.iter().map(|(slot, _)| *slot).zip(assigned).list();
     Prepared { expr, results: roots, assignments }
 }
 
@@ -84,7 +85,7 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
     let mut result = Expr::default();
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
     for tensor in &expr.nodes {
-        let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).collect();
+        let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
         if let Op::Concat(axis) = tensor.op {
             // A kernel reads the first element of each part, which an empty one lacks.
             operands.retain(|part| !result.tensor(*part).shape[axis as usize].is(0));
@@ -154,7 +155,7 @@ fn in_words(expr: &mut Expr, id: TensorId) -> TensorId {
 }
 
 fn concatenation(expr: &mut Expr, parts: &[TensorId], axis: u32, whole: &Tensor) -> TensorId {
-    let extents: Vec<Size> = parts.iter().map(|part| expr.tensor(*part).shape[axis as usize].clone()).collect();
+    let extents: Vec<Size> = parts.iter().map(|part| expr.tensor(*part).shape[axis as usize].clone()).list();
     let mut shape = whole.shape.clone();
     shape[axis as usize] = extents.iter().fold(Size::constant(0), |sum, extent| &sum + extent);
     expr.push(Tensor { op: Op::Concat(axis), operands: parts.to_vec(), dtype: whole.dtype, shape })

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use residua_base::list::Listed;
 use residua_ir::graph::{Graph, InputId, Op as Real};
 
 use super::sort::{Where, sorted};
@@ -72,13 +73,13 @@ pub fn by_sort(
     }
     // The axis goes first.
     let rank = shape.len() as u32;
-    let order: Vec<u32> = std::iter::once(axis).chain((0..rank).filter(|other| *other != axis)).collect();
+    let order: Vec<u32> = std::iter::once(axis).chain((0..rank).filter(|other| *other != axis)).list();
     let first = |expr: &mut Expr, x: TensorId| {
         let moved = expr.permute(x, &order);
         let shape = expr.shape(moved).to_vec();
         expr.reshape(moved, &[shape[0].clone(), Size::product(&shape[1..])])
     };
-    let moved: Vec<Size> = order.iter().map(|from| shape[*from as usize].clone()).collect();
+    let moved: Vec<Size> = order.iter().map(|from| shape[*from as usize].clone()).list();
     let (keys, _) = key(expr, indices, &shape[axis as usize]);
     let (base, source) = (first(expr, base), first(expr, source));
     let result = put(expr, base, keys, source, how, on);

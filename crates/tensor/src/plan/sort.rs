@@ -9,6 +9,7 @@ use crate::expr::{Border, Digit, Elementwise, Expr, Op, Reduction, Tensor, Tenso
 use crate::fuse::Target;
 use crate::kernel::Sort;
 use crate::size::Size;
+use residua_base::list::Listed;
 
 /// Most of the smallest keys that are found by way of blocks.
 const MOST_OF_BLOCKS: i64 = 1024;
@@ -96,7 +97,7 @@ fn of_blocks(expr: &mut Expr, mut keys: TensorId, mut most: i64, kept: i64) -> T
     let axis = expr.shape(keys).len() - 1;
     let outer = expr.shape(keys)[..axis].to_vec();
     let row = |last: &[i64]| -> Vec<Size> {
-        outer.iter().cloned().chain(last.iter().map(|extent| Size::constant(*extent))).collect()
+        outer.iter().cloned().chain(last.iter().map(|extent| Size::constant(*extent))).list()
     };
     // Where the keys were before they were cut.
     let mut origin: Option<TensorId> = None;

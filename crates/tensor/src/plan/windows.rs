@@ -1,6 +1,7 @@
 //! Plans for a device whose bindings are shorter than some tensors: which buffers of which kernels are bound in windows.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::steps::{Plan, padded};
 use crate::fuse::Target;
@@ -36,9 +37,9 @@ impl Plan {
             if bound <= limits.binding_bytes { 1 } else { bound.div_ceil(bytes) as u32 }
         };
         let of_kernel = |(kernel, counts): (&Kernel, &Vec<Size>)| {
-            let counts: Vec<u32> = kernel.buffers.iter().zip(counts).map(of_buffer).collect();
+            let counts: Vec<u32> = kernel.buffers.iter().zip(counts).map(of_buffer).list();
             if counts.iter().all(|count| *count == 1) { Windows::default() } else { Windows { bytes, counts } }
         };
-        self.kernels.iter().zip(&self.counts).map(of_kernel).collect()
+        self.kernels.iter().zip(&self.counts).map(of_kernel).list()
     }
 }

@@ -5,6 +5,7 @@
 //! one node, and construction simplifies. Both back ends compute reals in f32 and integers in 32 bits that wrap, so that they give the same
 //! bits but for elementary functions.
 
+use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
 
@@ -256,7 +257,7 @@ impl Graph {
     /// The nodes that some values need, operands first.
     pub fn needed(&self, roots: impl IntoIterator<Item = Id>) -> Vec<Id> {
         let is_needed = self.reachable(roots);
-        self.ids().filter(|id| is_needed[id.index()]).collect()
+        self.ids().filter(|id| is_needed[id.index()]).list()
     }
 
     /// The loads that some values need.
@@ -265,7 +266,7 @@ impl Graph {
             Node::Load { buffer, index } => Some((buffer, index)),
             _ => None,
         };
-        self.needed(roots).into_iter().filter_map(load).collect()
+        self.needed(roots).into_iter().filter_map(load).list()
     }
 
     /// The node that is equal to one, if there is one.

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use residua_base::list::Listed;
 use residua_ir::graph::{Node, leaf};
 
 use super::{BORDERS, COMBINES, REDUCTIONS, Recipe, VERSION};
@@ -70,9 +71,9 @@ fn write_rule(rule: &Rule, tape: &mut Vec<f64>) {
 }
 
 fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>>) -> Vec<f64> {
-    let numbers = |numbers: &[u32]| numbers.iter().map(|number| f64::from(*number)).collect::<Vec<_>>();
+    let numbers = |numbers: &[u32]| numbers.iter().map(|number| f64::from(*number)).list();
     let flag = |flag: bool| f64::from(u8::from(flag));
-    let shape: Vec<f64> = tensor.shape.iter().map(|size| place(sizes, size)).collect();
+    let shape: Vec<f64> = tensor.shape.iter().map(|size| place(sizes, size)).list();
     let (op, attributes) = match &tensor.op {
         Op::Input(slot) => (0, vec![f64::from(*slot)]),
         Op::Constant(number) => (1, vec![*number]),
@@ -85,11 +86,11 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Permute(axes) => (8, numbers(axes)),
         Op::Slice { starts, steps } => {
             let starts = starts.iter().map(|start| place(sizes, start));
-            (9, starts.chain(steps.iter().map(|step| *step as f64)).collect())
+            (9, starts.chain(steps.iter().map(|step| *step as f64)).list())
         }
         Op::Pad { before, border } => {
             let before = before.iter().map(|before| place(sizes, before));
-            (10, [code(&BORDERS, border)].into_iter().chain(before).collect())
+            (10, [code(&BORDERS, border)].into_iter().chain(before).list())
         }
         Op::Concat(axis) => (11, vec![f64::from(*axis)]),
         Op::Windows { axis, step, dilation } => (12, numbers(&[*axis, *step, *dilation])),
@@ -114,7 +115,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Gradient => (22, Vec::new()),
         Op::Argsort { bits } => (23, vec![f64::from(*bits)]),
         Op::Dequantize(bits) => (27, vec![f64::from(bits.bits())]),
-        Op::SetSlice { starts, .. } => (24, starts.iter().map(|start| place(sizes, start)).collect()),
+        Op::SetSlice { starts, .. } => (24, starts.iter().map(|start| place(sizes, start)).list()),
         Op::DigitCounts(_) | Op::DigitSort(_) => unreachable!("planning makes them after the tape was read"),
     };
     let mut written = vec![f64::from(op), f64::from(tensor.dtype as u8), shape.len() as f64];

@@ -8,6 +8,7 @@ use super::functions::{Formula, exponential_of_nonpositive, inlined};
 use super::signs::Sign;
 use super::values::{Form, Values};
 use crate::scalar::{Id, Node, Op};
+use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 impl Values<'_, '_> {
@@ -50,7 +51,7 @@ impl Values<'_, '_> {
         let mut locals = Vec::new();
         for copy in first..last {
             self.copy = copy;
-            locals.push(operands.iter().map(|operand| self.lanes(*operand)).collect());
+            locals.push(operands.iter().map(|operand| self.lanes(*operand)).list());
         }
         self.copy = first;
         let results = self.code.formulas(block, formula, &locals);

@@ -1,5 +1,6 @@
 //! Kernels whose points are independent.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::Function;
 
 use super::count::Count;
@@ -18,8 +19,8 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let mut values = Values::new(kernel, shared, last, false);
     values.return_if_empty(&elements.space);
     values.cut(&elements.space);
-    let counts: Vec<_> = elements.space.iter().map(|extent| values.count(*extent)).collect();
-    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.value, store.index]).collect();
+    let counts: Vec<_> = elements.space.iter().map(|extent| values.count(*extent)).list();
+    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.value, store.index]).list();
     let copies = copies_of(&values, &roots, last);
     // A store in C order from the start of its buffer may fill the padding.
     let in_order = |id: Id| values.graph.node(id) == Node::Coordinate(0);

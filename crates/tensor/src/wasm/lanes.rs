@@ -1,5 +1,6 @@
 //! Operations on four values at a time. Reals are f32x4, integers i32x4, bools masks of all bits of a lane.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 use residua_ir::graph::Op as Real;
@@ -40,7 +41,7 @@ impl Code<'_> {
     /// A call of a routine.
     pub fn call(&mut self, block: usize, routine: Routine, operands: &[Local]) -> Local {
         let number = self.shared.routine(routine, function);
-        let mut code: Vec<Instruction> = operands.iter().map(|operand| operand.get()).collect();
+        let mut code: Vec<Instruction> = operands.iter().map(|operand| operand.get()).list();
         code.push(Instruction::Call(number));
         self.vector(block, &code)
     }

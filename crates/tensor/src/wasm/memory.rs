@@ -3,6 +3,7 @@
 //! An address that is linear in the coordinate of the innermost loop is a pointer, which the loop advances. Along the lanes, an address that is
 //! linear gives a distance between lanes; that of one element is a vector in memory. Every other address is computed lane by lane.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes::{self as wasm};
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 
@@ -275,7 +276,7 @@ impl Values<'_, '_> {
     /// Stores the values of points. All values are computed before any is stored, since what a point reads it may also write.
     pub fn store_all(&mut self, stores: &[Store]) {
         self.prepare(stores.iter().map(|store| store.value));
-        let values: Vec<Local> = stores.iter().map(|store| self.stored_form(store)).collect();
+        let values: Vec<Local> = stores.iter().map(|store| self.stored_form(store)).list();
         for (store, value) in stores.iter().zip(values) {
             self.store(store, value);
         }

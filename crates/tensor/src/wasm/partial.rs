@@ -1,5 +1,6 @@
 //! A reduction under way: the variables that a loop over a row accumulates in.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes as wasm;
 
 use super::code::{Code, Local};
@@ -28,7 +29,7 @@ enum Variables {
 impl<'k> Partial<'k> {
     /// The reduction of nothing. Lanes are rows if `is_across`, else points of one.
     pub fn new(code: &mut Code, block: usize, accumulation: Accumulation<'k>, is_across: bool) -> Partial<'k> {
-        let identity: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).collect();
+        let identity: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).list();
         let variables = match (&accumulation.fold.combine, accumulation.ty) {
             (Combine::Sum, _) => Variables::Sum(WideSum::new(code, block)),
             (Combine::Min | Combine::Max, Type::F32) => {
@@ -91,7 +92,7 @@ impl<'k> Partial<'k> {
             Combine::ArgMin | Combine::ArgMax if is_of_points => {
                 let is_min = matches!(accumulation.fold.combine, Combine::ArgMin);
                 let is_better = earlier_is_worse(code, block, accumulation.ty, is_min, state[0], operands[0]);
-                state.iter().zip(operands).map(|(old, new)| code.choose(block, is_better, *new, *old)).collect()
+                state.iter().zip(operands).map(|(old, new)| code.choose(block, is_better, *new, *old)).list()
             }
             Combine::Variance if is_of_points => welford(code, block, state, operands[0]),
             _ => {
@@ -101,7 +102,7 @@ impl<'k> Partial<'k> {
         };
         match mask {
             None => next,
-            Some(mask) => state.iter().zip(next).map(|(old, new)| code.choose(block, mask, new, *old)).collect(),
+            Some(mask) => state.iter().zip(next).map(|(old, new)| code.choose(block, mask, new, *old)).list(),
         }
     }
 
@@ -125,7 +126,7 @@ impl<'k> Partial<'k> {
                     let nothing = code.word(bits);
                     code.choose(block, mask, *point, nothing)
                 })
-                .collect();
+                .list();
         }
         let pick = |code: &mut Code, from: &[Local], lanes| Accumulation::shuffled(code, block, from, from, lanes);
         let (even, odd) = (pick(code, &points, [0, 2, 0, 2]), pick(code, &points, [1, 3, 1, 3]));

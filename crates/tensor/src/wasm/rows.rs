@@ -5,6 +5,7 @@
 //! elements that are written, take the row again.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
@@ -31,7 +32,7 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
         .iter()
         .flat_map(|fold| fold.operands.iter().copied())
         .chain(rows.elements.iter().flat_map(|store| [store.value, store.index]))
-        .collect();
+        .list();
     let is_across = lanes_are_rows(kernel, &rows.outer, &rows.row, &roots);
     let lane_axis = if is_across { rows.outer.len() as u32 - 1 } else { last };
     let mut values = Values::new(kernel, shared, lane_axis, is_across);
@@ -40,7 +41,7 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
     if rows.outer.len() > usize::from(is_across) {
         values.cut(&[&rows.outer[..], &rows.row].concat());
     }
-    let outer: Vec<Count> = rows.outer.iter().map(|extent| values.count(*extent)).collect();
+    let outer: Vec<Count> = rows.outer.iter().map(|extent| values.count(*extent)).list();
     let mut copies = copies_of(&values, &roots, lane_axis);
     // The order of a user's rule is kept with one state alone.
     if !is_across && rows.folds.iter().any(|fold| matches!(fold.combine, Combine::By(_))) {
@@ -77,7 +78,7 @@ fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
             Node::Folded { fold, .. } => Some(fold),
             _ => None,
         })
-        .collect()
+        .list()
 }
 
 /// An operand of a reduction that takes many operations and that the elements need again: the memory of the elements keeps it until they are
@@ -85,10 +86,9 @@ fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
 fn kept(values: &Values, rows: &Rows, axis: u32) -> Option<Store> {
     const MANY: u32 = 20;
     let graph = values.graph;
-    let roots: Vec<Id> =
-        rows.elements.iter().chain(&rows.results).flat_map(|store| [store.value, store.index]).collect();
-    let folds: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).collect();
-    let read: Vec<u32> = graph.loads(graph.ids()).into_iter().map(|(buffer, _)| buffer).collect();
+    let roots: Vec<Id> = rows.elements.iter().chain(&rows.results).flat_map(|store| [store.value, store.index]).list();
+    let folds: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).list();
+    let read: Vec<u32> = graph.loads(graph.ids()).into_iter().map(|(buffer, _)| buffer).list();
     let free = rows.elements.iter().find(|store| {
         let writers = rows.elements.iter().chain(&rows.results).filter(|other| other.buffer == store.buffer).count();
         let dtype = values.kernel.buffers[store.buffer as usize].dtype;
@@ -114,7 +114,7 @@ impl<'k> Row<'k> {
         let block = values.code.innermost();
         values.folds_block = block;
         let first = self.rows.outer.len() as u32;
-        let mut counts: Vec<Count> = self.rows.row.iter().map(|extent| values.count(*extent)).collect();
+        let mut counts: Vec<Count> = self.rows.row.iter().map(|extent| values.count(*extent)).list();
         if let Some(valid) = self.rows.valid
             && let Some(last) = counts.last_mut()
         {
@@ -177,8 +177,7 @@ impl<'k> Row<'k> {
         let is_operand =
             |store: &Store| self.rows.folds[folds.clone()].iter().any(|fold| fold.operands.contains(&store.value));
         let kept = kept.filter(is_operand);
-        let is_joined: Vec<bool> =
-            folds.clone().map(|fold| !self.is_across && values.is_sum_of_softmax(fold)).collect();
+        let is_joined: Vec<bool> = folds.clone().map(|fold| !self.is_across && values.is_sum_of_softmax(fold)).list();
         let partials: Vec<Vec<Partial>> = folds
             .clone()
             .zip(&is_joined)
@@ -192,9 +191,9 @@ impl<'k> Row<'k> {
                     (_, false, MANY) => 2,
                     (_, _, copies) => copies,
                 };
-                (0..parts).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).collect()
+                (0..parts).map(|_| Partial::new(&mut values.code, block, accumulation, self.is_across)).list()
             })
-            .collect();
+            .list();
         self.points(values, first, counts, &mut |values, copies| {
             let block = values.code.innermost();
             let mask = match values.points {
@@ -208,7 +207,7 @@ impl<'k> Row<'k> {
                 for ((partials, is_joined), waiting) in partials.iter().zip(&is_joined).zip(&mut waiting) {
                     let partial = &partials[values.copy as usize % partials.len()];
                     let mut operands: Vec<_> =
-                        partial.accumulation.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
+                        partial.accumulation.fold.operands.iter().map(|operand| values.lanes(*operand)).list();
                     let block = values.code.innermost();
                     if *is_joined {
                         waiting.append(&mut operands);

@@ -4,6 +4,7 @@
 //! state of all points before it is merged to each lane.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
@@ -21,7 +22,7 @@ use crate::scalar::{Id, Type};
 pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Result<Function> {
     let axis = scan.outer.len() as u32;
     let operands = scan.fold.operands.iter().copied();
-    let roots: Vec<Id> = operands.chain(scan.elements.iter().flat_map(|store| [store.value, store.index])).collect();
+    let roots: Vec<Id> = operands.chain(scan.elements.iter().flat_map(|store| [store.value, store.index])).list();
     let is_across = lanes_are_rows(kernel, &scan.outer, &[scan.length], &roots);
     let lane_axis = if is_across { axis - 1 } else { axis };
     let mut values = Values::new(kernel, shared, lane_axis, true);
@@ -31,7 +32,7 @@ pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Res
     if scan.outer.len() > usize::from(is_across) {
         values.cut(&[&scan.outer[..], &[scan.length]].concat());
     }
-    let outer: Vec<Count> = scan.outer.iter().map(|extent| values.count(*extent)).collect();
+    let outer: Vec<Count> = scan.outer.iter().map(|extent| values.count(*extent)).list();
     let ty = scan.fold.operands.first().map_or(Type::F32, |operand| kernel.graph.ty(*operand));
     let line = Line { scan, axis, accumulation: Accumulation { fold: &scan.fold, ty } };
     let mut result = Ok(());
@@ -69,8 +70,8 @@ impl<'k> Line<'k> {
     fn initial(&self, values: &mut Values<'k, '_>) -> State {
         let block = values.code.innermost();
         let numbers: Vec<Local> = match &self.scan.initial {
-            Some(numbers) => numbers.iter().map(|number| values.lanes(*number)).collect(),
-            None => self.accumulation.identity().into_iter().map(|bits| values.code.word(bits)).collect(),
+            Some(numbers) => numbers.iter().map(|number| values.lanes(*number)).list(),
+            None => self.accumulation.identity().into_iter().map(|bits| values.code.word(bits)).list(),
         };
         let fold = self.accumulation.fold;
         // A state that is kept or merged has two numbers.
@@ -119,7 +120,7 @@ impl<'k> Line<'k> {
                 values.copy = copy;
                 self.initial(values)
             })
-            .collect();
+            .list();
         values.copy = 0;
         let count = self.begin(values)?;
         values.innermost(self.axis, |values| {
@@ -171,7 +172,7 @@ impl<'k> Line<'k> {
                 sum.assign(&mut values.code, block, &next);
             }
             State::Numbers(state) => {
-                let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).collect();
+                let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).list();
                 // Lanes of nothing come in from the left.
                 let one = Accumulation::shuffled(code, block, &nothing, points, [0, 4, 5, 6]);
                 let pairs = accumulation.merge(code, block, &one, points);
@@ -195,7 +196,7 @@ impl<'k> Line<'k> {
 
     fn points(&self, values: &mut Values<'k, '_>) -> Vec<Local> {
         values.prepare(self.scan.fold.operands.iter().copied());
-        let operands: Vec<Local> = self.scan.fold.operands.iter().map(|operand| values.lanes(*operand)).collect();
+        let operands: Vec<Local> = self.scan.fold.operands.iter().map(|operand| values.lanes(*operand)).list();
         self.accumulation.lift(&mut values.code, &operands)
     }
 

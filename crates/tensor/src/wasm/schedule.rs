@@ -1,5 +1,6 @@
 //! The choices that a kernel's code is made by: what lanes are, and how many vectors a loop takes at a time.
 
+use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 use super::values::Values;
@@ -50,7 +51,7 @@ pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
             Node::Apply(Op::Real(op), _) if values.formula_of(id).is_some() => Some(op),
             _ => None,
         })
-        .collect();
+        .list();
     let are_short = formulas.iter().all(|op| matches!(op, Real::Exp | Real::Sigmoid));
     match (values.weight(roots, axis), formulas.len()) {
         (0..8, _) => 4,

@@ -1,5 +1,6 @@
 //! States of reductions in vectors: a state is a vector for each of its numbers, with a state in each lane.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::ValType;
 use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
 use residua_ir::graph::Node as RuleNode;
@@ -22,7 +23,7 @@ impl<'k> Accumulation<'k> {
     /// The state of nothing, by the bits of its numbers. The bools of lanes are masks.
     pub fn identity(&self) -> Vec<u32> {
         let numbers = self.fold.combine.identity(self.ty).into_iter();
-        numbers.map(|bits| if self.ty == Type::Bool { 0u32.wrapping_sub(bits) } else { bits }).collect()
+        numbers.map(|bits| if self.ty == Type::Bool { 0u32.wrapping_sub(bits) } else { bits }).list()
     }
 
     /// The states of points, from their operands.
@@ -107,21 +108,21 @@ impl<'k> Accumulation<'k> {
 
     /// The numbers of a state in locals of its own, which loops change.
     pub fn variables(code: &mut Code, block: usize, state: &[Local]) -> Vec<Local> {
-        state.iter().map(|number| code.vector(block, &[number.get()])).collect()
+        state.iter().map(|number| code.vector(block, &[number.get()])).list()
     }
 
     /// Replaces a state.
     pub fn assign(code: &mut Code, block: usize, state: &[Local], values: &[Local]) {
         // All are read before any is set: a rule may exchange numbers.
-        let gets: Vec<_> = values.iter().map(|value| value.get()).collect();
-        let sets: Vec<_> = state.iter().rev().map(|number| number.set()).collect();
+        let gets: Vec<_> = values.iter().map(|value| value.get()).list();
+        let sets: Vec<_> = state.iter().rev().map(|number| number.set()).list();
         code.put(block, &gets);
         code.put(block, &sets);
     }
 
     /// Lanes of each number of a state, and of another's from lane 4 on.
     pub fn shuffled(code: &mut Code, block: usize, a: &[Local], b: &[Local], lanes: [u8; 4]) -> Vec<Local> {
-        a.iter().zip(b).map(|(a, b)| code.two(block, shuffle(lanes), *a, *b)).collect()
+        a.iter().zip(b).map(|(a, b)| code.two(block, shuffle(lanes), *a, *b)).list()
     }
 }
 
@@ -177,7 +178,7 @@ fn merged_variances(code: &mut Code, block: usize, a: [Local; 3], b: [Local; 3])
             let merged = code.choose(block, no_a, b[number], merged);
             code.choose(block, no_b, a[number], merged)
         })
-        .collect()
+        .list()
 }
 
 /// The user's rule.
@@ -194,7 +195,7 @@ fn merged_by(code: &mut Code, block: usize, rule: &Rule, types: &[Type; 3], inpu
         };
         values.push(value);
     }
-    rule.results.iter().map(|result| values[result.index()]).collect()
+    rule.results.iter().map(|result| values[result.index()]).list()
 }
 
 /// A sum in f64: the lower two lanes and the upper two. It loses 2⁻⁵³ of each partial sum, less than a pair of f32 does, in fewer

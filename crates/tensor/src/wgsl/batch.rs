@@ -3,10 +3,11 @@
 use super::code::Code;
 use super::module::Module;
 use crate::kernel::Extent;
+use residua_base::list::Listed;
 
 /// How many there are.
 pub fn count(module: &Module, batch: &[Extent]) -> String {
-    let extents: Vec<String> = batch.iter().map(|extent| module.extent(*extent)).collect();
+    let extents: Vec<String> = batch.iter().map(|extent| module.extent(*extent)).list();
     if extents.is_empty() { "1u".to_owned() } else { extents.join(" * ") }
 }
 

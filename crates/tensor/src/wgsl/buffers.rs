@@ -9,6 +9,7 @@ use super::operation::Text;
 use crate::dtype::DType;
 use crate::kernel::Buffer;
 use crate::scalar::{Access, Id, Type};
+use residua_base::list::Listed;
 
 /// Elements a word.
 fn packing(dtype: DType) -> u32 {
@@ -129,7 +130,7 @@ impl Place {
                     };
                     let words = [word(0, module), word(2, module)];
                     let places = [format!("{index} >> 1u"), format!("({index} >> 1u) + 1u")];
-                    places.iter().zip(&words).map(|(place, word)| self.write(place, word)).collect()
+                    places.iter().zip(&words).map(|(place, word)| self.write(place, word)).list()
                 }
                 dtype => {
                     let bytes = match dtype {
@@ -142,7 +143,7 @@ impl Place {
             },
             _ => (0..4)
                 .flat_map(|lane| self.store(&index_of_lane(index, access, lane), &value.component(lane), module))
-                .collect(),
+                .list(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Each value is written once, before what needs it; what is the same for the four points is a scalar. An address of neighbours is written
 //! for the first of them.
 
+use residua_base::list::Listed;
 use residua_codegen::wgsl::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -138,7 +139,7 @@ impl<'m, 'a> Code<'m, 'a> {
 
     /// Writes the code of values that is still missing.
     pub fn require(&mut self, roots: &[Id]) {
-        let keys: Vec<Key> = roots.iter().map(|root| (*root, false)).collect();
+        let keys: Vec<Key> = roots.iter().map(|root| (*root, false)).list();
         self.require_keys(&keys);
     }
 
@@ -160,7 +161,7 @@ impl<'m, 'a> Code<'m, 'a> {
     pub fn hoist(&mut self, values: &[Id], indices: &[Id], coordinates: u32, folds: u32) {
         let values = values.iter().map(|value| (*value, false));
         let indices = indices.iter().map(|index| self.key_of_address(*index, self.access(*index)));
-        let mut pending: Vec<Key> = values.chain(indices).collect();
+        let mut pending: Vec<Key> = values.chain(indices).list();
         let mut seen = FxHashSet::default();
         let mut found = Vec::new();
         while let Some(key) = pending.pop() {
@@ -197,8 +198,8 @@ impl<'m, 'a> Code<'m, 'a> {
         match graph.node(id) {
             Node::Load { index, .. } if is_first => vec![self.first(index)],
             Node::Load { index, .. } => vec![self.key_of_address(index, self.access(index))],
-            _ if is_first => graph.operands(id).into_iter().map(|operand| self.first(operand)).collect(),
-            _ => graph.operands(id).into_iter().map(|operand| (operand, false)).collect(),
+            _ if is_first => graph.operands(id).into_iter().map(|operand| self.first(operand)).list(),
+            _ => graph.operands(id).into_iter().map(|operand| (operand, false)).list(),
         }
     }
 
@@ -215,7 +216,7 @@ impl<'m, 'a> Code<'m, 'a> {
                 pending.extend(self.operands(key));
             }
         }
-        let mut missing: Vec<Key> = missing.into_iter().collect();
+        let mut missing: Vec<Key> = missing.into_iter().list();
         // Operands stand before their users.
         missing.sort_unstable();
         for key in missing {
@@ -269,8 +270,8 @@ impl<'m, 'a> Code<'m, 'a> {
                 let operands: Vec<Text> = operands[..op.arity()]
                     .iter()
                     .map(|operand| self.known(if is_first { self.first(*operand) } else { (*operand, false) }))
-                    .collect();
-                let operands: Vec<&Text> = operands.iter().collect();
+                    .list();
+                let operands: Vec<&Text> = operands.iter().list();
                 let expression = operation::expression(op, &operands, self.module);
                 text(self.bind(&expression), is_vector, None)
             }
@@ -286,7 +287,7 @@ impl<'m, 'a> Code<'m, 'a> {
                 let address = self.address(store.index);
                 (store.buffer, address, self.value(store.value))
             })
-            .collect();
+            .list();
         if self.lanes.is_none() {
             if let Some(mask) = mask {
                 self.writer.open(&format!("if {}", mask.text));

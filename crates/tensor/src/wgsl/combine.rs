@@ -1,5 +1,6 @@
 //! States of reductions in WGSL: one number, a vector, or a structure.
 
+use residua_base::list::Listed;
 use residua_codegen::Width;
 use residua_codegen::wgsl::Binding;
 
@@ -169,11 +170,11 @@ impl States {
 
     /// Names the results of states, which are names: of one state, or of four points or rows.
     pub fn name_results(&self, states: &[String], code: &mut Code) {
-        let all: Vec<Vec<(String, Type)>> = states.iter().map(|state| self.results(state, code.module)).collect();
+        let all: Vec<Vec<(String, Type)>> = states.iter().map(|state| self.results(state, code.module)).list();
         let is_vector = all.len() > 1;
         for (result, (text, ty)) in all[0].iter().enumerate() {
             let text = if is_vector {
-                let lanes: Vec<&str> = all.iter().map(|of_state| of_state[result].0.as_str()).collect();
+                let lanes: Vec<&str> = all.iter().map(|of_state| of_state[result].0.as_str()).list();
                 format!("{}({})", type_of(*ty, true), lanes.join(", "))
             } else {
                 text.clone()
@@ -185,8 +186,7 @@ impl States {
 
     /// The results of a state, the value of a name, with their types.
     fn results(&self, state: &str, module: &mut Module) -> Vec<(String, Type)> {
-        let numbers =
-            |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).collect();
+        let numbers = |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).list();
         match self.kind {
             Kind::Sum if self.keeps_state => numbers(&["x", "y"]),
             Kind::Sum => vec![(format!("total_of_sum({state})"), Type::F32)],
@@ -202,7 +202,7 @@ impl States {
                 let nan = module.program.call("not_a_number", &[]);
                 vec![(format!("select({state}.z / {state}.x, {nan}, {state}.x == 0.0)"), Type::F32)]
             }
-            Kind::By => (0..self.words).map(|member| (format!("{state}.x{member}"), Type::F32)).collect(),
+            Kind::By => (0..self.words).map(|member| (format!("{state}.x{member}"), Type::F32)).list(),
         }
     }
 }
@@ -210,7 +210,7 @@ impl States {
 /// Writes the structure of a rule's states, the state of nothing and the function that merges two.
 fn write_rule(name: &str, position: usize, rule: &Rule, module: &mut Module) {
     let count = rule.identity.len();
-    let members: Vec<String> = (0..count).map(|member| format!("    x{member}: f32,\n")).collect();
+    let members: Vec<String> = (0..count).map(|member| format!("    x{member}: f32,\n")).list();
     let bindings: Vec<Binding> = [("a", "first"), ("b", "second")]
         .iter()
         .flat_map(|(prefix, state)| {
@@ -220,10 +220,10 @@ fn write_rule(name: &str, position: usize, rule: &Rule, module: &mut Module) {
                 width: Width::Single,
             })
         })
-        .collect();
-    let nodes: Vec<_> = rule.results.iter().map(|result| (*result, Width::Single)).collect();
+        .list();
+    let nodes: Vec<_> = rule.results.iter().map(|result| (*result, Width::Single)).list();
     let (code, results) = module.program.straight_line(rule.merge.graph(), &bindings, &nodes, &["first", "second"], 1);
-    let identity: Vec<String> = rule.identity.iter().map(|number| module.program.number(*number)).collect();
+    let identity: Vec<String> = rule.identity.iter().map(|number| module.program.number(*number)).list();
     module
         .program
         .push(&format!("\nfn identity_{position}() -> {name} {{\n    return {name}({});\n}}\n", identity.join(", ")));

@@ -2,6 +2,7 @@
 //! the counts are summed by a scan.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::Template;
 
@@ -111,5 +112,5 @@ fn locate(outer: &Axes, blocks: u32, code: &mut Code) {
 
 fn workgroups(outer: &Axes, blocks: u32) -> Workgroups {
     let blocks = Factor { extent: Extent::Known(blocks), divisor: 1 };
-    Workgroups::new(outer.factors().into_iter().chain([blocks]).collect(), 1)
+    Workgroups::new(outer.factors().into_iter().chain([blocks]).list(), 1)
 }

@@ -4,6 +4,7 @@
 //! that a line of memory is read by one workgroup alone.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::code::Code;
 use super::module::Module;
@@ -46,7 +47,7 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
 
 /// Writes the kernel of several spaces: points of one are numbered after those of another.
 pub fn write_several(mut module: Module, maps: &[Elements]) -> Result<KernelText> {
-    let accesses: Vec<Access> = maps.iter().map(|elements| declare(&mut module, elements)).collect();
+    let accesses: Vec<Access> = maps.iter().map(|elements| declare(&mut module, elements)).list();
     let mut body = format!("    var point = workgroup * {THREADS}u + lane;\n");
     let mut parts = Vec::with_capacity(maps.len());
     for (elements, Access { lanes, axes, .. }) in maps.iter().zip(&accesses) {
@@ -76,7 +77,7 @@ struct Access {
 
 /// Declares the buffers of a kernel for what is done with them.
 fn declare(module: &mut Module, elements: &Elements) -> Access {
-    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).collect();
+    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
     let loads = module.kernel.graph.loads(roots);
     let innermost = elements.space.len().saturating_sub(1) as u32;
     let lanes = goes_by_four(module, innermost, &loads, &elements.stores).then_some(innermost);

@@ -1,6 +1,7 @@
 //! A text under construction.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment};
 use rustc_hash::FxHashSet;
@@ -90,7 +91,7 @@ impl<'a> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
         program.read_guard_from("guard");
-        let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).collect();
+        let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
         Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: FxHashSet::default() }
     }
 
@@ -143,8 +144,8 @@ impl<'a> Module<'a> {
         let buffers = || self.kernel.buffers.iter().zip(&self.layouts).enumerate();
         let mut resources: Vec<Resource> = buffers()
             .flat_map(|(position, (buffer, layout))| self.windows.resources(position, *buffer, *layout))
-            .collect();
-        let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).collect();
+            .list();
+        let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).list();
         resources
             .push(Resource::uniform_of("sizes", &format!("array<vec4<u32>, {}>", uniform_bytes(self.kernel) / 16)));
         let mut text = ProgramText::new();

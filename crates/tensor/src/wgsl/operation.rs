@@ -1,5 +1,6 @@
 //! Each operation as an expression, on one point or on four.
 
+use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 use super::layout::type_name;
@@ -38,7 +39,7 @@ pub fn expression(op: Op, operands: &[&Text], module: &mut Module) -> String {
     if let Op::Real(op) = op {
         return real(op, operands, is_vector, module);
     }
-    let texts: Vec<String> = operands.iter().map(|operand| whole(operand, is_vector)).collect();
+    let texts: Vec<String> = operands.iter().map(|operand| whole(operand, is_vector)).list();
     let a = &texts[0];
     let b = texts.get(1).map_or("", String::as_str);
     let literal = operands.get(1).and_then(|operand| operand.literal);
@@ -125,7 +126,7 @@ fn shift(operand: &Text, is_vector: bool) -> String {
 /// A call of a function of one point for one or for each of four.
 fn by_component(function: &str, operands: &[&Text], result: Type, is_vector: bool) -> String {
     let call = |lane: usize| {
-        let arguments: Vec<String> = operands.iter().map(|operand| operand.component(lane)).collect();
+        let arguments: Vec<String> = operands.iter().map(|operand| operand.component(lane)).list();
         format!("{function}({})", arguments.join(", "))
     };
     if is_vector { format!("vec4<{}>({})", type_name(result), [0, 1, 2, 3].map(call).join(", ")) } else { call(0) }
@@ -152,7 +153,7 @@ fn comparison(
 
 /// An operation on reals. What is no operator of vectors is done for each point.
 fn real(op: Real, operands: &[&Text], is_vector: bool, module: &mut Module) -> String {
-    let mut operands: Vec<Text> = operands.iter().map(|operand| (*operand).clone()).collect();
+    let mut operands: Vec<Text> = operands.iter().map(|operand| (*operand).clone()).list();
     if operands.iter().all(|operand| operand.literal.is_some()) {
         let bits = operands[0].literal.unwrap_or_default();
         operands[0].text = module.program.opaque_number(f64::from(f32::from_bits(bits)));
@@ -166,23 +167,23 @@ fn real(op: Real, operands: &[&Text], is_vector: bool, module: &mut Module) -> S
     };
     if let Some(function) = function {
         module.push_shader(EXPONENTIAL);
-        let operands: Vec<&Text> = operands.iter().collect();
+        let operands: Vec<&Text> = operands.iter().list();
         return by_component(function, &operands, Type::F32, is_vector);
     }
     if !is_vector {
-        let texts: Vec<&str> = operands.iter().map(|operand| operand.text.as_str()).collect();
+        let texts: Vec<&str> = operands.iter().map(|operand| operand.text.as_str()).list();
         return module.program.operation(op, &texts);
     }
     let is_operator =
         matches!(op, Real::Neg | Real::Abs | Real::Floor | Real::Ceil | Real::Add | Real::Sub | Real::Mul | Real::Div);
     if is_operator {
-        let texts: Vec<String> = operands.iter().map(Text::vector).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let texts: Vec<String> = operands.iter().map(Text::vector).list();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).list();
         return module.program.operation(op, &texts);
     }
     let values = [0, 1, 2, 3].map(|lane| {
-        let texts: Vec<String> = operands.iter().map(|operand| operand.component(lane)).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let texts: Vec<String> = operands.iter().map(|operand| operand.component(lane)).list();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).list();
         module.program.operation(op, &texts)
     });
     format!("vec4<f32>({})", values.join(", "))

@@ -7,6 +7,7 @@ use super::operation::Text;
 use super::workgroups::Factor;
 use crate::kernel::{Extent, Store};
 use crate::scalar::{Access, Id, Type};
+use residua_base::list::Listed;
 
 /// Axes of an iteration space whose points are numbered, the innermost fastest.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Axes {
 impl Axes {
     /// Axes from a coordinate on.
     pub fn new(first: usize, extents: &[Extent], lanes: Option<u32>) -> Axes {
-        let axes: Vec<(u32, Extent)> = (first as u32..).zip(extents.iter().copied()).collect();
+        let axes: Vec<(u32, Extent)> = (first as u32..).zip(extents.iter().copied()).list();
         let by_four = axes.last().is_some_and(|(axis, _)| lanes == Some(*axis));
         Axes { axes, by_four }
     }
@@ -35,7 +36,7 @@ impl Axes {
         let divisor = |position: usize| if self.by_four && position + 1 == self.axes.len() { 4 } else { 1 };
         let factor =
             |(position, (_, extent)): (usize, &(u32, Extent))| Factor { extent: *extent, divisor: divisor(position) };
-        self.axes.iter().enumerate().map(factor).collect()
+        self.axes.iter().enumerate().map(factor).list()
     }
 
     /// How many numbers there are, if that does not depend on dims.
@@ -46,8 +47,8 @@ impl Axes {
 
     /// How many numbers there are, as an expression.
     pub fn count(&self, module: &Module) -> String {
-        let factors: Vec<String> = self.factors().into_iter().map(|factor| count_of(factor, module)).collect();
-        let factors: Vec<String> = factors.into_iter().filter(|factor| factor != "1u").collect();
+        let factors: Vec<String> = self.factors().into_iter().map(|factor| count_of(factor, module)).list();
+        let factors: Vec<String> = factors.into_iter().filter(|factor| factor != "1u").list();
         if factors.is_empty() { "1u".to_owned() } else { factors.join(" * ") }
     }
 

@@ -4,6 +4,7 @@
 //! again and write. Short rows have one thread each, which goes once.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use super::code::Code;
@@ -93,8 +94,8 @@ pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
     let stored = scan.elements.iter().map(|store| store.value);
     let initial = scan.initial.iter().flatten();
     let values: Vec<Id> =
-        scan.fold.operands.iter().copied().chain(stored).chain(scan.valid).chain(initial.copied()).collect();
-    let indices: Vec<Id> = scan.elements.iter().map(|store| store.index).collect();
+        scan.fold.operands.iter().copied().chain(stored).chain(scan.valid).chain(initial.copied()).list();
+    let indices: Vec<Id> = scan.elements.iter().map(|store| store.index).list();
     let loads = module.kernel.graph.loads(values.iter().chain(&indices).copied());
     let schedule = Schedule::choose(&module, scan, &loads, &states);
     let masked = scan.valid.is_some() || !module.is_multiple_of_4(scan.length);
@@ -179,7 +180,7 @@ impl ScanWriter<'_, '_, '_> {
         let initial = match &self.scan.initial {
             None => identity.clone(),
             Some(numbers) => {
-                let numbers: Vec<String> = numbers.iter().map(|number| self.code.value(*number).text).collect();
+                let numbers: Vec<String> = numbers.iter().map(|number| self.code.value(*number).text).list();
                 self.states.of_numbers(&numbers)
             }
         };
@@ -245,7 +246,7 @@ impl ScanWriter<'_, '_, '_> {
 
     /// Writes something for each point, or four points, of the thread, in the order of the scan.
     fn each_point(&mut self, mut write: impl FnMut(&mut Self)) {
-        let roots: Vec<Id> = self.scan.fold.operands.iter().copied().chain(self.scan.valid).collect();
+        let roots: Vec<Id> = self.scan.fold.operands.iter().copied().chain(self.scan.valid).list();
         for position in 0..self.held.len() {
             let exists = std::mem::take(&mut self.held[position]).enter(&mut self.code);
             self.code.require(&roots);
@@ -302,7 +303,7 @@ impl ScanWriter<'_, '_, '_> {
     /// Writes something for each of the present points that there is, in the order of the scan, from the texts of its operands. Gives where there
     /// are points.
     fn each_lane(&mut self, mut write: impl FnMut(&mut Self, &[String], usize)) -> Option<Text> {
-        let operands: Vec<Text> = self.scan.fold.operands.iter().map(|operand| self.code.value(*operand)).collect();
+        let operands: Vec<Text> = self.scan.fold.operands.iter().map(|operand| self.code.value(*operand)).list();
         let mask = self.row.present(self.scan.valid, &mut self.code);
         let lanes: Vec<usize> = match (self.code.lanes.is_some(), self.scan.reverse) {
             (false, _) => vec![0],
@@ -313,7 +314,7 @@ impl ScanWriter<'_, '_, '_> {
             if let Some(mask) = &mask {
                 self.code.open(&format!("if {}", mask.component(lane)));
             }
-            let operands: Vec<String> = operands.iter().map(|operand| operand.component(lane)).collect();
+            let operands: Vec<String> = operands.iter().map(|operand| operand.component(lane)).list();
             write(self, &operands, lane);
             if mask.is_some() {
                 self.code.close();
@@ -325,7 +326,7 @@ impl ScanWriter<'_, '_, '_> {
     /// Goes on from `state` over the present points and writes their elements.
     fn write_elements(&mut self) {
         let lanes = if self.code.lanes.is_some() { 4 } else { 1 };
-        let results: Vec<String> = (0..lanes).map(|_| self.code.name()).collect();
+        let results: Vec<String> = (0..lanes).map(|_| self.code.name()).list();
         for result in &results {
             self.code.line(&format!("var {result} = state;"));
         }

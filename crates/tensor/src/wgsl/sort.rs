@@ -1,6 +1,7 @@
 //! Kernels that sort rows of keys: a workgroup has a row in its memory.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::Template;
 
@@ -90,21 +91,21 @@ fn comparisons(of: [[u32; 2]; 4]) -> String {
              swaps);\n    p{a} = low;"
         )
     });
-    lines.collect::<Vec<String>>().join("\n")
+    lines.list().join("\n")
 }
 
 /// Declares buffers that are read and written element by element.
 pub fn declare(module: &mut Module, values: &[Id], stores: &[Store]) {
     let of_stores = stores.iter().flat_map(|store| [store.index, store.value]);
-    let roots: Vec<Id> = values.iter().copied().chain(of_stores).collect();
+    let roots: Vec<Id> = values.iter().copied().chain(of_stores).list();
     let loads = module.kernel.graph.loads(roots);
     points::declare(module, None, &loads, stores, &[], true);
 }
 
 /// Writes what depends on none of some coordinates, nor on what is found.
 pub fn hoist(code: &mut Code, values: &[Id], stores: &[Store], coordinates: u32) {
-    let values: Vec<Id> = values.iter().copied().chain(stores.iter().map(|store| store.value)).collect();
-    let indices: Vec<Id> = stores.iter().map(|store| store.index).collect();
+    let values: Vec<Id> = values.iter().copied().chain(stores.iter().map(|store| store.value)).list();
+    let indices: Vec<Id> = stores.iter().map(|store| store.index).list();
     code.hoist(&values, &indices, coordinates, u32::MAX);
 }
 

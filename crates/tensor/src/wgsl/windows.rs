@@ -1,6 +1,7 @@
 //! Buffers that are longer than a binding. A kernel binds such a buffer in windows, one after the other, and reads and writes its elements by
 //! functions that choose the window. So kernels of any kind take long buffers, and the order of what they do is the same.
 
+use residua_base::list::Listed;
 use residua_codegen::wgsl::Resource;
 
 use super::layout::{Layout, name_of_buffer};
@@ -25,7 +26,7 @@ impl Windows {
     pub fn resources(&self, position: usize, buffer: Buffer, layout: Layout) -> Vec<Resource> {
         let element = layout.element(buffer.dtype);
         let array = |window| Resource::array(&name_of_window(position, window), &element, buffer.written);
-        (0..self.of(position)).map(array).collect()
+        (0..self.of(position)).map(array).list()
     }
 
     /// The functions that read and write a buffer with several windows.

@@ -3,6 +3,7 @@
 use super::{Array, Node, stored, visit};
 use crate::dtype::DType;
 use crate::expr::{Reduction, Rule};
+use residua_base::list::Listed;
 
 /// What a type's smallest or largest element is; infinite for reals.
 fn extreme(dtype: DType, largest: bool) -> f64 {
@@ -64,14 +65,14 @@ fn variance(elements: &[f64]) -> f64 {
 /// The state of one more element.
 fn merge(rule: &Rule, earlier: &[f64], later: &[f64]) -> Vec<f64> {
     let values = rule.merge.evaluate(&[earlier, later].concat());
-    rule.results.iter().map(|result| values[result.index()]).collect()
+    rule.results.iter().map(|result| values[result.index()]).list()
 }
 
 impl Node<'_> {
     /// Visits the points of the operands that have the coordinates of a point of the result along the axes that stay, in C order.
     fn visit_row(&self, at: &[usize], axes: &[u32], mut each: impl FnMut(&[usize])) {
         let shape = &self.operand(0).shape;
-        let extents: Vec<usize> = axes.iter().map(|axis| shape[*axis as usize]).collect();
+        let extents: Vec<usize> = axes.iter().map(|axis| shape[*axis as usize]).list();
         let stays = (0..shape.len()).filter(|axis| !axes.contains(&(*axis as u32)));
         let mut point = vec![0; shape.len()];
         for (axis, coordinate) in stays.zip(at) {
@@ -112,7 +113,7 @@ impl Node<'_> {
 
     /// The state of an element.
     fn state(&self, at: &[usize]) -> Vec<f64> {
-        (0..self.tensor.operands.len()).map(|place| self.operand(place).at(at)).collect()
+        (0..self.tensor.operands.len()).map(|place| self.operand(place).at(at)).list()
     }
 
     pub(super) fn scan(
@@ -146,7 +147,7 @@ impl Node<'_> {
     /// The points that a scan has accumulated at a point, in its order.
     fn up_to(&self, at: &[usize], axis: usize, exclusive: bool, reverse: bool) -> impl Iterator<Item = Vec<usize>> {
         let (own, extent) = (at[axis], self.operand(0).shape[axis]);
-        let mut places: Vec<usize> = if reverse { (own..extent).rev().collect() } else { (0..=own).collect() };
+        let mut places: Vec<usize> = if reverse { (own..extent).rev().list() } else { (0..=own).list() };
         if exclusive {
             places.pop();
         }

@@ -3,6 +3,7 @@
 use super::{Array, Node};
 use crate::dtype::DType;
 use crate::expr::Attention;
+use residua_base::list::Listed;
 
 impl Node<'_> {
     /// Weighted means of the values of the keys that each query sees.
@@ -38,10 +39,10 @@ impl Node<'_> {
                     }
                 };
                 let seen: Vec<(usize, f64)> =
-                    (0..keys).map(|j| (j, score(j))).filter(|(_, score)| *score != f64::NEG_INFINITY).collect();
+                    (0..keys).map(|j| (j, score(j))).filter(|(_, score)| *score != f64::NEG_INFINITY).list();
                 let most = seen.iter().map(|(_, score)| *score).fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = seen.iter().map(|(_, score)| (score - most).exp()).sum();
-                known = (query.to_vec(), seen.iter().map(|(j, score)| (*j, (score - most).exp() / sum)).collect());
+                known = (query.to_vec(), seen.iter().map(|(j, score)| (*j, (score - most).exp() / sum)).list());
             }
             known.1.iter().fold(0.0, |sum, (j, weight)| sum + weight * v.at(&key(*j, column)))
         })

@@ -1,5 +1,6 @@
 //! Elementwise operations on numbers.
 
+use residua_base::list::Listed;
 use residua_ir::graph::{Op as Real, evaluate as real};
 
 use super::{Array, Node, stored};
@@ -15,7 +16,7 @@ impl Node<'_> {
 
     /// An operation on operands that broadcast.
     pub(super) fn elementwise(&self, shape: Vec<usize>, op: Elementwise) -> Array {
-        let types: Vec<DType> = self.tensor.operands.iter().map(|operand| self.expr.dtype(*operand)).collect();
+        let types: Vec<DType> = self.tensor.operands.iter().map(|operand| self.expr.dtype(*operand)).list();
         let mut operands = vec![0.0; types.len()];
         Array::of(shape, |at| {
             for (place, operand) in operands.iter_mut().enumerate() {

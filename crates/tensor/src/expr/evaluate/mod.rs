@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::expr::{Border, Expr, Op, Tensor, TensorId};
 use crate::quantised::{BLOCK, QuantBits};
 use crate::size::Size;
+use residua_base::list::Listed;
 
 mod accumulate;
 mod attention;
@@ -107,7 +108,7 @@ impl Node<'_> {
 
     fn shape(&self) -> Vec<usize> {
         let extent = |size: &Size| usize::try_from(self.size(size)).expect("no extent is negative");
-        self.tensor.shape.iter().map(extent).collect()
+        self.tensor.shape.iter().map(extent).list()
     }
 
     fn evaluate(&self, inputs: &[Vec<f64>]) -> Array {
@@ -129,7 +130,7 @@ impl Node<'_> {
                 let key = [low, high.wrapping_add(*stream)];
                 let bits = |element: usize| f64::from(random::threefry([element as u32, run], key)[0]);
                 let count = shape.iter().product();
-                Array { shape, data: (0..count).map(bits).collect() }
+                Array { shape, data: (0..count).map(bits).list() }
             }
             Op::Elementwise(op) => self.elementwise(shape, *op),
             Op::Reshape => Array { shape, data: self.operand(0).data.clone() },
@@ -144,7 +145,7 @@ impl Node<'_> {
             Op::Slice { starts, steps } => Array::of(shape, |at| {
                 let places = at.iter().zip(starts).zip(steps);
                 let from: Vec<usize> =
-                    places.map(|((at, start), step)| (self.size(start) + *at as i64 * step) as usize).collect();
+                    places.map(|((at, start), step)| (self.size(start) + *at as i64 * step) as usize).list();
                 self.operand(0).at(&from)
             }),
             Op::Pad { before, border } => Array::of(shape, |at| self.padded(at, before, *border)),
@@ -171,11 +172,11 @@ impl Node<'_> {
             Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
             Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
             Op::SetSlice { starts, .. } => {
-                let starts: Vec<i64> = starts.iter().map(|start| self.size(start)).collect();
+                let starts: Vec<i64> = starts.iter().map(|start| self.size(start)).list();
                 Array::of(shape, |at| {
                     let part = self.operand(1);
                     let within = at.iter().zip(&starts).map(|(at, start)| usize::try_from(*at as i64 - start));
-                    match within.collect::<std::result::Result<Vec<usize>, _>>() {
+                    match within.list_or_error() {
                         Ok(within) if within.iter().zip(&part.shape).all(|(at, extent)| at < extent) => {
                             part.at(&within)
                         }
@@ -225,7 +226,7 @@ impl Node<'_> {
             };
             number * scales[place / BLOCK as usize]
         };
-        Array { data: (0..shape.iter().product()).map(number).collect(), shape }
+        Array { data: (0..shape.iter().product()).map(number).list(), shape }
     }
 
     fn concatenated(&self, mut at: Vec<usize>, axis: usize) -> f64 {

@@ -3,6 +3,7 @@
 use super::{Array, Node, linear, stored, visit};
 use crate::dtype::DType;
 use crate::expr::{Combine, Digit};
+use residua_base::list::Listed;
 
 /// The place along an axis that an index means: negative ones count from the end. None if it is out of range.
 fn place(index: f64, extent: usize) -> Option<usize> {
@@ -53,7 +54,7 @@ impl Node<'_> {
         let (length, kept) = (keys.shape[keys.shape.len() - 1], shape[shape.len() - 1]);
         let mut data = Vec::with_capacity(shape.iter().product());
         for row in keys.data.chunks_exact(length.max(1)) {
-            let mut places: Vec<usize> = (0..length).collect();
+            let mut places: Vec<usize> = (0..length).list();
             places.sort_by(|a, b| row[*a].total_cmp(&row[*b]));
             data.extend(places[..kept].iter().map(|place| *place as f64));
         }
@@ -78,7 +79,7 @@ impl Node<'_> {
     pub(super) fn digit_sort(&self, shape: Vec<usize>, digit: Digit) -> Array {
         let mut data = Vec::with_capacity(shape.iter().product());
         for row in self.operand(0).data.chunks_exact(shape[1].max(1)) {
-            let mut places: Vec<usize> = (0..shape[1]).collect();
+            let mut places: Vec<usize> = (0..shape[1]).list();
             places.sort_by_key(|place| digit.of(row[*place] as u32));
             data.extend(places.into_iter().map(|place| place as f64));
         }

@@ -3,6 +3,7 @@
 //! An elementary function is a [`Formula`], a scalar graph of the operations that have instructions. It is written where it is used, or, if
 //! it is long, once in the module as a function from vectors to a vector.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
 use residua_codegen::wasm::encoding::{Function, Instruction};
 use residua_ir::graph::Op as Real;
@@ -31,7 +32,7 @@ pub(super) use formula::Formula;
 pub(super) fn function(routine: Routine, shared: &mut Shared) -> Function {
     let arity = routine.arity() as u32;
     let mut code = Code::new(shared, arity);
-    let parameters: Vec<Local> = (0..arity).map(Local).collect();
+    let parameters: Vec<Local> = (0..arity).map(Local).list();
     let result = match routine {
         Routine::Real(op @ (Real::Sin | Real::Cos | Real::Tan)) => angles::of_angle(&mut code, op, parameters[0]),
         Routine::Real(Real::Pow) => powers::pow(&mut code, parameters[0], parameters[1]),
@@ -129,7 +130,7 @@ impl Code<'_> {
         let mut values: Vec<Vec<Local>> = vec![Vec::new(); graph.len()];
         for id in graph.needed([formula.result()]) {
             values[id.index()] =
-                (0..operands.len()).map(|copy| self.node(block, graph, id, &operands[copy], &values, copy)).collect();
+                (0..operands.len()).map(|copy| self.node(block, graph, id, &operands[copy], &values, copy)).list();
         }
         std::mem::take(&mut values[formula.result().index()])
     }

@@ -1,5 +1,6 @@
 //! Powers, by logarithms and exponentials in f64.
 
+use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
 
@@ -70,7 +71,7 @@ fn half_power(code: &mut Code, m: Local, e: Local, b: Local) -> Local {
     let (numerator, denominator) = (code.two(0, wasm::F64X2_SUB, m, one), code.two(0, wasm::F64X2_ADD, m, one));
     let s = code.two(0, wasm::F64X2_DIV, numerator, denominator);
     let z = code.two(0, wasm::F64X2_MUL, s, s);
-    let odd: Vec<f64> = (0..9).rev().map(|k| 2.0 / f64::from(2 * k + 1)).collect();
+    let odd: Vec<f64> = (0..9).rev().map(|k| 2.0 / f64::from(2 * k + 1)).list();
     let series = horner(code, z, &odd);
     let log = code.two(0, wasm::F64X2_MUL, series, s);
     let ln_2 = code.double(std::f64::consts::LN_2);

@@ -1,6 +1,7 @@
 //! Attention: templates for the loops, and generated functions for queries, keys, values, scores, and what becomes of the result.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Parameters, Template};
 
@@ -100,7 +101,7 @@ fn finish(
     module.program.push(functions);
     text += &std::mem::take(&mut module.program).finish();
     let batch = attention.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
-    let mut factors: Vec<Factor> = batch.collect();
+    let mut factors: Vec<Factor> = batch.list();
     factors.push(Factor { extent: attention.queries, divisor: queries });
     if keys > 0 {
         factors.push(Factor { extent: attention.keys, divisor: keys });

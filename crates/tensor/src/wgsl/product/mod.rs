@@ -4,6 +4,7 @@
 //! one another in memory are loaded and stored as one vector.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::module::Module;
 use super::text::KernelText;
@@ -37,6 +38,6 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
 
 /// Writes the kernel of several products with few rows, which workgroups compute side by side or one after the other.
 pub fn write_siblings(module: Module, products: &[Product], in_sequence: bool) -> Result<KernelText> {
-    let products: Vec<(&Product, Roles)> = products.iter().map(|product| (product, Roles::of(product))).collect();
+    let products: Vec<(&Product, Roles)> = products.iter().map(|product| (product, Roles::of(product))).list();
     vector::write(module, &products, in_sequence)
 }

@@ -1,5 +1,6 @@
 //! The text of a product: declarations, the template, and the functions that it calls.
 
+use residua_base::list::Listed;
 use residua_codegen::wgsl::{Parameters, Template};
 
 use super::functions::Side;
@@ -26,7 +27,7 @@ const FILES: &[Template<'static>] = &[
 /// of their vectors.
 pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: &[&Side]) {
     let [_, column, _] = roles.axes;
-    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).collect();
+    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).list();
     let loads = module.kernel.graph.loads(roots);
     let masked = !module.is_multiple_of_4(roles.extents[1]);
     points::declare(module, Some(column), &loads, &product.elements, &[], masked);
@@ -61,5 +62,5 @@ pub fn tiles(product: &Product, roles: Roles, [rows, columns]: [u32; 2]) -> Vec<
     let batch = product.batch.iter().map(|extent| Factor { extent: *extent, divisor: 1 });
     let tiles =
         [Factor { extent: roles.extents[0], divisor: rows }, Factor { extent: roles.extents[1], divisor: columns }];
-    batch.chain(tiles).collect()
+    batch.chain(tiles).list()
 }

@@ -1,6 +1,7 @@
 //! Products with few rows.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Parameters, Template};
 
@@ -125,7 +126,7 @@ impl<'a> Part<'a> {
 /// Writes the kernel of products with few rows in these roles. Those in sequence have the same extents and factors of one form, and one workgroup
 /// for the same elements.
 pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bool) -> Result<KernelText> {
-    let blocks: Vec<Option<Blocks>> = products.iter().map(|(_, roles)| Blocks::of(&module, *roles)).collect();
+    let blocks: Vec<Option<Blocks>> = products.iter().map(|(_, roles)| Blocks::of(&module, *roles)).list();
     let threads = if blocks.iter().all(Option::is_some) { Blocks::THREADS } else { VectorShape::THREADS };
     let mut parts = Vec::with_capacity(products.len());
     for (place, (product, blocks)) in products.iter().zip(blocks).enumerate() {
@@ -133,10 +134,10 @@ pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bo
     }
     let functions: String = parts.iter().map(|part| part.functions(&mut module)).collect();
     let counted = if in_sequence { &parts[..1] } else { &parts[..] };
-    let workgroups = counted.iter().map(|part| tiles(part.product, part.roles, part.tile())).collect();
+    let workgroups = counted.iter().map(|part| tiles(part.product, part.roles, part.tile())).list();
     let main = MainTemplate { threads, count: products.len() as u32, in_sequence };
     let of_parts: Vec<(Template<'static>, Box<dyn Parameters>)> =
-        parts.iter().map(|part| part.template(&module)).collect();
+        parts.iter().map(|part| part.template(&module)).list();
     let mut templates: Vec<(_, &dyn Parameters)> = vec![(shader!("product_vector_main"), &main)];
     templates.extend(of_parts.iter().map(|(template, parameters)| (*template, parameters.as_ref())));
     Ok(finish(module, &templates, &functions, workgroups))

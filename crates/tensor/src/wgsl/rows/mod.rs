@@ -4,6 +4,7 @@
 //! After them come the elements, a pass of their own, and the results of the row.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
 use super::code::Code;
 use super::combine::States;
@@ -30,7 +31,7 @@ const MOST_UNROLLED_NODES: usize = 100;
 /// Writes the kernel.
 pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     let states: Vec<States> =
-        rows.folds.iter().enumerate().map(|(position, fold)| States::new(position, fold, &mut module)).collect();
+        rows.folds.iter().enumerate().map(|(position, fold)| States::new(position, fold, &mut module)).list();
     let (values, indices) = roots(rows);
     let loads = module.kernel.graph.loads(values.iter().chain(&indices).copied());
     let schedule = Schedule::choose(&module, rows, &loads, &states);
@@ -40,7 +41,7 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     let masked = rows.valid.is_some() || lane_extent.is_some_and(|extent| !module.is_multiple_of_4(*extent));
     match schedule.lanes_are_rows {
         true => {
-            let stores: Vec<Store> = rows.elements.iter().chain(&rows.results).copied().collect();
+            let stores: Vec<Store> = rows.elements.iter().chain(&rows.results).copied().list();
             points::declare(&mut module, schedule.lanes, &loads, &stores, &[], masked);
         }
         false => points::declare(&mut module, schedule.lanes, &loads, &rows.elements, &rows.results, masked),
@@ -75,10 +76,10 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
 
 /// All values that the kernel computes, and all addresses that it writes.
 fn roots(rows: &Rows) -> (Vec<Id>, Vec<Id>) {
-    let stores: Vec<&Store> = rows.elements.iter().chain(&rows.results).collect();
+    let stores: Vec<&Store> = rows.elements.iter().chain(&rows.results).list();
     let operands = rows.folds.iter().flat_map(|fold| &fold.operands).copied();
-    let values = operands.chain(rows.valid).chain(stores.iter().map(|store| store.value)).collect();
-    (values, stores.iter().map(|store| store.index).collect())
+    let values = operands.chain(rows.valid).chain(stores.iter().map(|store| store.value)).list();
+    (values, stores.iter().map(|store| store.index).list())
 }
 
 /// The reductions by stage.
@@ -90,7 +91,7 @@ fn stages(module: &Module, rows: &Rows) -> Vec<Vec<usize>> {
         stage_of.push(after.map(|earlier| stage_of[earlier] + 1).max().unwrap_or(0));
     }
     let count = stage_of.iter().max().map_or(0, |last| last + 1);
-    (0..count).map(|stage| (0..stage_of.len()).filter(|fold| stage_of[*fold] == stage).collect()).collect()
+    (0..count).map(|stage| (0..stage_of.len()).filter(|fold| stage_of[*fold] == stage).list()).list()
 }
 
 struct RowsWriter<'w, 'm, 'a> {
@@ -238,15 +239,15 @@ impl RowsWriter<'_, '_, '_> {
         let (rows, states) = (self.rows, self.states);
         let lanes = if self.schedule.lanes.is_some() { 4 } else { 1 };
         let is_split = |fold: usize| lanes == 4 && (self.schedule.lanes_are_rows || !states[fold].is_ordered());
-        let accumulators: Vec<usize> = stage.iter().map(|fold| if is_split(*fold) { 4 } else { 1 }).collect();
+        let accumulators: Vec<usize> = stage.iter().map(|fold| if is_split(*fold) { 4 } else { 1 }).list();
         for (fold, accumulators) in stage.iter().zip(&accumulators) {
             let identity = states[*fold].identity(self.code.module);
             for lane in 0..*accumulators {
                 self.code.line(&format!("var {} = {identity};", accumulator(*fold, lane)));
             }
         }
-        let operands: Vec<Id> = stage.iter().flat_map(|fold| &rows.folds[*fold].operands).copied().collect();
-        let roots: Vec<Id> = operands.iter().copied().chain(rows.valid).collect();
+        let operands: Vec<Id> = stage.iter().flat_map(|fold| &rows.folds[*fold].operands).copied().list();
+        let roots: Vec<Id> = operands.iter().copied().chain(rows.valid).list();
         self.each_point(&roots, |writer| {
             let mask = writer.row.present(rows.valid, &mut writer.code);
             let code = &mut writer.code;
@@ -261,7 +262,7 @@ impl RowsWriter<'_, '_, '_> {
                 for (fold, accumulators) in stage.iter().zip(&accumulators) {
                     let state = accumulator(*fold, lane % accumulators);
                     let operands: Vec<String> =
-                        rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).collect();
+                        rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).list();
                     let next = states[*fold].with_point(&state, &operands);
                     code.line(&format!("{state} = {next};"));
                 }
@@ -275,7 +276,7 @@ impl RowsWriter<'_, '_, '_> {
         });
         let mut merged: Vec<Vec<String>> = Vec::new();
         for (fold, accumulators) in stage.iter().zip(&accumulators) {
-            let names: Vec<String> = (0..*accumulators).map(|lane| accumulator(*fold, lane)).collect();
+            let names: Vec<String> = (0..*accumulators).map(|lane| accumulator(*fold, lane)).list();
             if self.schedule.lanes_are_rows || *accumulators == 1 {
                 merged.push(names);
                 continue;
@@ -288,7 +289,7 @@ impl RowsWriter<'_, '_, '_> {
             merged.push(vec![self.code.bind(&whole)]);
         }
         if self.schedule.along > 1 {
-            let folds: Vec<(&States, Vec<String>)> = stage.iter().map(|fold| &states[*fold]).zip(merged).collect();
+            let folds: Vec<(&States, Vec<String>)> = stage.iter().map(|fold| &states[*fold]).zip(merged).list();
             merged = self.shared.merge(&folds, &self.schedule, &mut self.code);
         }
         for (fold, merged) in stage.iter().zip(&merged) {
@@ -302,8 +303,8 @@ impl RowsWriter<'_, '_, '_> {
         if rows.elements.is_empty() {
             return;
         }
-        let values: Vec<Id> = rows.elements.iter().map(|store| store.value).collect();
-        let indices: Vec<Id> = rows.elements.iter().map(|store| store.index).collect();
+        let values: Vec<Id> = rows.elements.iter().map(|store| store.value).list();
+        let indices: Vec<Id> = rows.elements.iter().map(|store| store.index).list();
         self.code.hoist(&values, &indices, self.row.bits(), 0);
         let is_active = self.is_active.clone();
         if let Some(active) = &is_active {
@@ -337,7 +338,7 @@ impl RowsWriter<'_, '_, '_> {
             self.code.lanes = None;
         }
         let is_first = (self.schedule.along > 1).then(|| "y == 0u".to_owned());
-        let conditions: Vec<String> = is_first.into_iter().chain(self.is_active.clone()).collect();
+        let conditions: Vec<String> = is_first.into_iter().chain(self.is_active.clone()).list();
         if !conditions.is_empty() {
             self.code.open(&format!("if {}", conditions.join(" && ")));
         }

@@ -6,6 +6,7 @@
 use super::super::code::Code;
 use super::super::combine::States;
 use super::schedule::Schedule;
+use residua_base::list::Listed;
 
 /// States merged by a thread between two barriers.
 const MERGED_AT_ONCE: u32 = 8;
@@ -89,7 +90,7 @@ impl Shared {
                 }
                 state
             };
-            results.push((0..lanes.len()).map(|lane| merge(lane, code)).collect());
+            results.push((0..lanes.len()).map(|lane| merge(lane, code)).list());
         }
         results
     }
