@@ -9,8 +9,9 @@ const VECTORS: usize = 2;
 /// Columns of a tile: 8 sums, 2 vectors of the right factor and one of the left leave room in the 16 registers of x86-64.
 pub const COLUMNS: usize = 4 * VECTORS;
 
-/// The product of a panel of [`ROWS`] rows and one of [`COLUMNS`] columns, place along the depth after place.
-#[inline]
+/// The product of a panel of [`ROWS`] rows and one of [`COLUMNS`] columns, place along the depth after place. It is a function of its own so that the
+/// loop's counter and addresses stay in registers.
+#[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 pub fn tile(left: &[[f32; ROWS]], right: &[[f32; COLUMNS]]) -> [[f32; COLUMNS]; ROWS] {
     let mut sums = [[Four::all(0.0); VECTORS]; ROWS];
