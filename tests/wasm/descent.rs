@@ -307,11 +307,11 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
         }
         functions.set_values(start.clone()).unwrap();
         let mut short = options(10_000, 0.0);
-        short.solve.max_time_ms = 1e-3;
+        short.solve.max_time_ms = 0.0;
         let summary = solved_again(&mut functions, &mut resources, &short).await.summary;
         assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
-        // The device's first batches are of 3 and 5 rounds.
-        assert!(summary.iterations <= 8 && summary.elapsed_ms >= 1e-3, "{}", summary.iterations);
+        assert_eq!(summary.iterations, 0, "a limit that has passed before the first round");
+        assert_eq!(summary.final_cost, summary.initial_cost);
         functions.set_values(start.clone()).unwrap();
         let mut heard = Heard { stop_at: 3, ..Heard::new() };
         let options = options(10_000, 0.0);

@@ -31,6 +31,7 @@ fn on_cpu(model: Model, x: &[f64]) -> Functions {
 struct Heard {
     iterations: Vec<IterationSummary>,
     stop_at: Option<u32>,
+    is_aborted: bool,
 }
 
 impl Listener for Heard {
@@ -40,8 +41,13 @@ impl Listener for Heard {
     }
 
     fn aborted(&mut self) -> bool {
-        false
+        self.is_aborted
     }
+}
+
+/// The numbers as the device holds them.
+fn singles(x: &[f64]) -> Vec<f64> {
+    x.iter().map(|&x| f64::from(x as f32)).collect()
 }
 
 fn options() -> LevenbergMarquardtOptions {
@@ -416,9 +422,9 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
     assert!(solution.summary.iterations <= 12, "{}", solution.summary.iterations);
     assert!(solution.summary.final_cost < solution.summary.initial_cost);
 
-    // A limit that has passed when the first batch is there, and one that passes on the way.
+    // A limit that has passed before the first batch, and one that passes on the way.
     let mut before = 0;
-    for (limit, most) in [(1e-3, 12), (200.0, 999)] {
+    for (limit, most) in [(0.0, 0), (200.0, 999)] {
         functions.set_values(x.clone()).unwrap();
         options.solve.max_time_ms = limit;
         let solution =
@@ -429,6 +435,13 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
         before = summary.iterations;
     }
     options.solve.max_time_ms = f64::INFINITY;
+
+    functions.set_values(x.clone()).unwrap();
+    let mut aborted = Heard { is_aborted: true, ..Heard::default() };
+    let solution = minimise_on_device(&mut functions, &mut kept, &options, true, &mut aborted).await.unwrap();
+    assert_eq!((solution.summary.termination, solution.summary.iterations), (Termination::Aborted, 0));
+    assert_eq!(solution.x, singles(&x), "an abort before the solve moves nothing");
+    assert!(solution.summary.final_cost > 0.0);
 
     let mut start = x.clone();
     start[3] = f64::NAN;

@@ -122,7 +122,8 @@ async fn run_batches(
         let first = !report.has_start() && in_flight.is_empty() && submitted == 0;
         let wanted = first || !report.is_over() && (left > 0 || in_flight.is_empty());
         if wanted && in_flight.len() < IN_FLIGHT {
-            let rounds = schedule.next(left);
+            // One round is the start alone.
+            let rounds = if report.is_over() { 1 } else { schedule.next(left) };
             let submission = resources.submit(engine, rounds)?;
             in_flight.push_back(InFlight { submission, rounds, submitted_at: now_ms() });
             submitted = submitted.saturating_add(rounds);

@@ -380,8 +380,11 @@ impl Run<'_> {
     ) -> Result<Termination> {
         let options = self.options;
         let solve = &options.solve;
+        // A solve that is stopped before it begins takes no step; its summary has the cost at the start.
+        let stopped_before = self.stop(listener);
+        let max_iterations = if stopped_before.is_some() { 0 } else { solve.max_iterations };
         let settings = Settings {
-            max_iterations: solve.max_iterations,
+            max_iterations,
             max_linear_iterations: options.max_linear_iterations,
             linear_tolerance: options.linear_tolerance,
             tolerances: Tolerances {
@@ -407,7 +410,7 @@ impl Run<'_> {
                 let steps_underway: u32 = underway.iter().map(|one| schedule.steps_of(one.batch)).sum();
                 let known = self.history.last().map_or(0, |last| last.iteration);
                 let done = known + steps_underway;
-                let left = solve.max_iterations.saturating_sub(done);
+                let left = max_iterations.saturating_sub(done);
                 if left == 0 && submitted && !underway.is_empty() {
                     break;
                 }
@@ -437,16 +440,22 @@ impl Run<'_> {
             schedule.observe(batch, now - last_read, longest);
             last_read = now;
             if let Some(termination) = state.termination() {
-                return Ok(termination);
+                return Ok(match termination {
+                    Termination::MaxIterations => stopped_before.unwrap_or(termination),
+                    _ => termination,
+                });
             }
-            if listener.aborted() {
-                stopped.get_or_insert(Termination::Aborted);
-            }
-            if now - self.began >= solve.max_time_ms {
-                stopped.get_or_insert(Termination::MaxTime);
-            }
+            stopped = stopped.or_else(|| self.stop(listener));
         }
         stopped.ok_or_else(|| Error::internal("a solve on the device has neither ended nor been stopped"))
+    }
+
+    /// Why the solve is to stop now, if it is: its caller wants so, or its time is over.
+    fn stop(&self, listener: &mut dyn Listener) -> Option<Termination> {
+        if listener.aborted() {
+            return Some(Termination::Aborted);
+        }
+        (now_ms() - self.began >= self.options.solve.max_time_ms).then_some(Termination::MaxTime)
     }
 
     fn summary(&self, termination: Termination, preamble: &str) -> SolveSummary {
