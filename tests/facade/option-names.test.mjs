@@ -30,6 +30,21 @@ for (const [name, call, message] of [
   });
 }
 
+test('a Map is refused where names are properties: its entries would have no effect', async () => {
+  install();
+  const entries = new Map([['p', [5]]]);
+  for (const [call, argument] of [
+    [solveMany(problem().made, entries), 'solveMany: batch'],
+    [solveMany(problem().made, { count: 1, parameters: entries }), 'solveMany: batch\\.parameters'],
+    [solveMany(problem().made, { count: 1, data: entries }), 'solveMany: batch\\.data'],
+    [solveMany(problem().made, { count: 1, data: { r: entries } }), 'solveMany: batch\\.data\\.r'],
+    [solve(problem().made, entries), 'solve: options'],
+    [GpuCompiledFunctions.compile(problem().made, entries), 'compile: options'],
+  ]) {
+    await assert.rejects(call, { code: 'invalid-argument', message: new RegExp(`^${argument}: got a Map; takes an object$`) });
+  }
+});
+
 test('calls on compiled functions refuse an unknown option', async () => {
   const { functions } = await compiled();
   for (const [call, message] of [

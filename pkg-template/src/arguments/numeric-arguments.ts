@@ -169,9 +169,9 @@ export function checkName(argument: string, name: unknown): asserts name is stri
   if (typeof name !== 'string' || name === '') throw invalidArgument(argument, describe(name), 'a name that is not empty');
 }
 
-/** Throws unless `value` is an object that is not an array: a map by names of the caller. */
-export function checkObject(argument: string, value: unknown): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidArgument(argument, describe(value), 'an object');
+/** Throws unless `value` is an object with properties: not an array, nor a Map or another collection, whose entries are no properties. */
+export function checkObject(argument: string, value: unknown): asserts value is object {
+  if (typeof value !== 'object' || value === null || Symbol.iterator in value) throw invalidArgument(argument, describe(value), 'an object');
 }
 
 /** Throws unless `list` is an array, or a typed array whose buffer is not detached. Its elements are not checked. */

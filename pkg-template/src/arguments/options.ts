@@ -1,13 +1,14 @@
 /** Checks of the names of options: a misspelt option would silently have no effect. */
 
 import { describe, invalidArgument, ResiduaError } from './errors.js';
+import { checkObject } from './numeric-arguments.js';
 
 /** The names of all options of `T`. The compiler finds one that is missing here. */
 export type OptionNames<T> = Readonly<Record<keyof T & string, true>>;
 
 /** Throws 'invalid-argument' unless `value` is an object whose keys are all in `names`. The message has the nearest name. */
-export function checkOptions(argument: string, value: unknown, names: Readonly<Record<string, true>>): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalidArgument(argument, describe(value), 'an object');
+export function checkOptions(argument: string, value: unknown, names: Readonly<Record<string, true>>): asserts value is object {
+  checkObject(argument, value);
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(names, key)) continue;
     const known = Object.keys(names);
