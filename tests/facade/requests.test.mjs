@@ -88,6 +88,25 @@ test('solveMany hands over which standard errors are asked for', async () => {
   }
 });
 
+test('a solveMany that fails before it begins leaves no listener on its signal', async () => {
+  const fake = install();
+  const failure = Object.assign(new Error('no room'), { code: 'out-of-memory' });
+  fake.module.RawMany = class {
+    constructor() {
+      throw failure;
+    }
+  };
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [0] });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => p });
+  const { signal } = new AbortController();
+  const listeners = new Set();
+  signal.addEventListener = (_, listener) => listeners.add(listener);
+  signal.removeEventListener = (_, listener) => listeners.delete(listener);
+  await assert.rejects(solveMany(problem, { count: 3 }, { backend: 'cpu', signal }), residuaError('out-of-memory', /no room/));
+  assert.equal(listeners.size, 0);
+});
+
 test('the module chooses the engine by what the caller asks for, and by the same request in compile and solveMany', async () => {
   const residuals = ([x]) => Array.from({ length: 100 }, (_, i) => x.mul(i));
   const template = () => {

@@ -8,7 +8,7 @@ import { checkEngineOptions, engineRequest } from '../compile/engine-choice.js';
 import { ProblemCompileInput } from '../compile/problem-compile-input.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
 import { here, type Host, type Instance } from '../module/loading.js';
-import type { RawMany, RawModule } from '../module/raw.js';
+import type { RawMany, RawManyResult, RawModule } from '../module/raw.js';
 import { dataSources } from '../problem/instance-tables.js';
 import { Problem } from '../problem/problem.js';
 import type { ResidualInstances } from '../problem/residual-block.js';
@@ -85,7 +85,7 @@ const MANY_OPTIONS: OptionNames<ManyOptions> = {
 export interface ManyResult {
   /** All parameters: problem after problem, each array after array (count × numParameters). The template's numbers do not change. */
   x: Float64Array;
-  /** ½ Σ weight·ρ(‖r‖²) of each problem; NaN where the start is not finite, or the problem was not started. */
+  /** ½ Σ weight·ρ(‖r‖²) of each problem; NaN or infinite where the start is not finite, NaN where the problem was not started. */
   cost: Float64Array;
   /**
    * With the option `standardErrors` the standard error of each parameter, in the order of `x`: the `standardDeviations` that `covariance`
@@ -185,18 +185,15 @@ class Job {
     };
     const { standardErrors = false, absoluteSigma = false, robust } = this.options;
     const estimate = { standardErrors: Number(standardErrors), absoluteSigma: Number(absoluteSigma), robust: robust === undefined ? -1 : Number(robust) };
-    const engine = engineRequest(instance, this.workload, this.options, FEWEST_RESIDUALS);
-    const many = instance.call((module) => this.build(module));
-    const raw = await instance
-      .wait(() =>
-        many.solve(
-          engine,
-          { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, ...estimate },
-          onProgress === undefined ? undefined : listen,
-          cancellation.token,
-        ),
-      )
-      .finally(() => cancellation.end());
+    let raw: RawManyResult;
+    try {
+      const engine = engineRequest(instance, this.workload, this.options, FEWEST_RESIDUALS);
+      const many = instance.call((module) => this.build(module));
+      const settings = { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, ...estimate };
+      raw = await instance.wait(() => many.solve(engine, settings, onProgress === undefined ? undefined : listen, cancellation.token));
+    } finally {
+      cancellation.end();
+    }
     const thrownByListener = failure as { thrown: unknown } | null;
     if (thrownByListener !== null) throw thrownByListener.thrown;
     const { terminations, ...result } = raw;
