@@ -101,3 +101,8 @@ test('free directions have array, block and coordinate', async () => {
   assert.deepEqual([found.tolerance, found.free], [1e-6, [[{ array: '', block: 1, coordinate: 0, value: 1 }]]]);
   await assert.rejects(rank(params.functions, { tolerance: 0 }), residuaError('invalid-argument', /rank: tolerance: got 0; takes a finite number of at least 1e-14/));
 });
+
+test('a gap among the blocks is refused as what it reads as', async () => {
+  const { functions } = await ofProblem();
+  await assert.rejects(covariance(functions, { blocks: new Array(2) }), residuaError('invalid-argument', /^covariance: blocks\[0\]: got undefined; takes \{ array, index \}$/));
+});

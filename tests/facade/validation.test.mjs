@@ -237,6 +237,8 @@ for (const [name, act, code, message] of [
   ['a listener that is none', () => compile([V.W(1)], sum, { onProgress: 1 }), 'invalid-argument', /onProgress: got 1; takes a function/],
   ['options that are none', () => compile([V.W(1)], sum, 'cpu'), 'invalid-argument', /options: got "cpu"; takes an object/],
   ['a profile that is no yes or no', () => GpuContext.create({ profile: 1 }), 'invalid-argument', /profile: got 1; takes true or false/],
+  ['a device that is none', () => GpuContext.create({ device: null }), 'invalid-argument', /^GpuContext\.create: device: got null; takes a GPUDevice$/],
+  ['an adapter in place of a device', () => GpuContext.create({ device: { requestDevice() {} } }), 'invalid-argument', /^GpuContext\.create: device: got an object; takes a GPUDevice$/],
   ['an unknown power preference', () => GpuContext.create({ powerPreference: 'high' }), 'invalid-argument', /powerPreference: got "high"/],
   ['x of another length', async () => (await functionsOf()).evaluate([1]), 'invalid-argument', /evaluate: x: got 1 numbers; takes 2/],
   ['x with NaN', async () => (await functionsOf()).evaluateJacobian([1, NaN]), 'invalid-argument', /evaluateJacobian: x\[1\]: got NaN/],

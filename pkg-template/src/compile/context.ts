@@ -166,6 +166,8 @@ export class GpuContext {
     if (powerPreference !== undefined && powerPreference !== 'low-power' && powerPreference !== 'high-performance') {
       throw invalidArgument('GpuContext.create: powerPreference', describe(powerPreference), "'low-power' or 'high-performance'");
     }
+    // A worker refuses every device with words of its own.
+    if (host === here && device !== undefined && !isDevice(device)) throw invalidArgument('GpuContext.create: device', describe(device), 'a GPUDevice');
     if (typeof profile !== 'boolean') throw invalidArgument('GpuContext.create: profile', describe(profile), 'true or false');
     const instance = await host.ready();
     const handle = await instance.wait((module) => module.RawContext.create(powerPreference, device, profile));
@@ -224,6 +226,11 @@ export class GpuContext {
 }
 
 makeDisposable(GpuContext);
+
+/** Whether a value may be a GPUDevice, perhaps of another window. The module checks more. */
+function isDevice(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<GPUDevice>).createBuffer === 'function';
+}
 
 async function isAvailable(host: Host): Promise<boolean> {
   try {

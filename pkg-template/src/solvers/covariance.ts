@@ -76,7 +76,7 @@ export async function covariance(functions: GpuCompiledFunctions, options: Covar
   checkFlag('covariance: absoluteSigma', absoluteSigma);
   checkFlag('covariance: robust', robust);
   if (blocks !== undefined && !Array.isArray(blocks)) throw invalidArgument('covariance: blocks', describe(blocks), 'an array of blocks');
-  const places = blocks === undefined ? allBlocks(functions) : blocks.map((block, position) => placeOf(functions, block, position));
+  const places = blocks === undefined ? allBlocks(functions) : Array.from(blocks, (block, position) => placeOf(functions, block, position));
   const firsts = Uint32Array.from(places, ({ first }) => first);
   const values = await functions.callWith((handle) => handle.covariance(blocks === undefined ? undefined : firsts, absoluteSigma, robust));
   return new SquareMatrix(values, places.map(({ dim }) => dim));
