@@ -5,6 +5,7 @@ use crate::command::{self, AtPath, Outcome, output};
 use crate::fingerprint::Step;
 use crate::guard;
 use crate::names;
+use crate::order;
 use crate::project;
 use crate::setup::Tools;
 use std::path::PathBuf;
@@ -89,7 +90,7 @@ fn wasm(tools: &Tools, module: &Module) -> Outcome {
         name: module.folder,
         inputs: &[&SHARED_INPUTS, module.inputs].concat(),
         outputs: &[&below],
-        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, short names, guarded"),
+        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, in order, short names, guarded"),
     };
     step.unless_current(|| {
         let folder = project::root().join(&below);
@@ -112,16 +113,13 @@ fn wasm(tools: &Tools, module: &Module) -> Outcome {
         if ignore.exists() {
             fs::remove_file(&ignore).at(&ignore)?;
         }
-        command::run(
-            "wasm-opt",
-            tools
-                .node(project::npm_script("binaryen/bin/wasm-opt"))
-                .arg(&file)
-                .args(PASSES)
-                .arg("--output")
-                .arg(&file)
-                .args(&features),
-        )?;
+        let optimise = |passes: &[&str]| {
+            let mut command = tools.node(project::npm_script("binaryen/bin/wasm-opt"));
+            command::run("wasm-opt", command.arg(&file).args(passes).arg("--output").arg(&file).args(&features))
+        };
+        optimise(&PASSES)?;
+        fs::write(&file, order::name_by_order(&fs::read(&file).at(&file)?)?).at(&file)?;
+        optimise(&["--reorder-functions-by-name"])?;
         let glue = folder.join(format!("{}.js", module.name));
         let (bytes, text) =
             names::shorten(&fs::read(&file).at(&file)?, &fs::read_to_string(&glue).at(&glue)?, module.name)?;

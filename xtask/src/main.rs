@@ -5,6 +5,7 @@
 //! Progress goes to standard error; standard output holds the command's result alone.
 
 mod bench;
+mod binary;
 mod build;
 mod command;
 mod demo;
@@ -12,6 +13,7 @@ mod docs;
 mod fingerprint;
 mod guard;
 mod names;
+mod order;
 mod pack;
 mod page_packages;
 mod project;

@@ -1,14 +1,11 @@
 //! Short names for what the module imports from its glue: wasm-bindgen's own make up a fiftieth of the module, and no user reads
 //! them. Takes the module and the glue as wasm-bindgen writes them, and gives both with names that agree again.
 
+use crate::binary::{FUNCTION, IMPORTS, Reader, number, sized};
 use crate::command::{Failure, Outcome};
 
 /// What replaces the name under which the glue hands over all imports.
 const SHORT_GLUE: &str = "glue";
-
-/// The section that imports stand in, and the kind of import that is a function.
-const IMPORTS: u8 = 2;
-const FUNCTION: u8 = 0;
 
 /// Renames the imports of a module in it and in its glue. `name` is that of the glue's file.
 pub fn shorten(module: &[u8], glue: &str, name: &str) -> Outcome<(Vec<u8>, String)> {
@@ -69,55 +66,6 @@ fn short_name(mut position: u32) -> String {
         if position == 0 {
             return letters.into_iter().rev().collect();
         }
-    }
-}
-
-/// Appends the LEB128 of a number.
-fn number(bytes: &mut Vec<u8>, mut number: u32) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn sized(bytes: &mut Vec<u8>, content: &[u8]) {
-    number(bytes, content.len() as u32);
-    bytes.extend_from_slice(content);
-}
-
-/// Reads the binary format.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Outcome<&'a [u8]> {
-        let taken = self.bytes.get(self.position..self.position + count);
-        self.position += count;
-        taken.ok_or_else(|| Failure("the module ends too early".to_owned()))
-    }
-
-    fn number(&mut self) -> Outcome<u32> {
-        let mut number = 0;
-        for shift in (0..35).step_by(7) {
-            let byte = self.take(1)?[0];
-            number |= u32::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(Failure("the module has a number of more than 32 bits".to_owned()))
-    }
-
-    fn sized(&mut self) -> Outcome<&'a [u8]> {
-        let length = self.number()?;
-        self.take(length as usize)
-    }
-
-    fn text(&mut self) -> Outcome<&'a str> {
-        std::str::from_utf8(self.sized()?).map_err(|_| Failure("a name of the module is no text".to_owned()))
     }
 }
 
