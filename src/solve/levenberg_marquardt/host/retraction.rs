@@ -23,13 +23,8 @@ pub struct Retraction {
 }
 
 impl Retraction {
-    /// For parameters in these arrays, with bounds on all of them. What is compiled is kept for the next of the same arrays.
-    pub async fn new(
-        arrays: &[ArrayInfo],
-        lower: Vec<f64>,
-        upper: Vec<f64>,
-        kept: &mut Option<Rc<Program>>,
-    ) -> Result<Retraction> {
+    /// For parameters in these arrays, with bounds on all of them.
+    pub async fn new(arrays: &[ArrayInfo], lower: Vec<f64>, upper: Vec<f64>) -> Result<Retraction> {
         let mut shapes: Vec<(Manifold, u32)> = Vec::new();
         let mut places = Vec::new();
         for array in arrays {
@@ -45,11 +40,7 @@ impl Retraction {
             });
             places.push((kernel, array.offset, count));
         }
-        let program = match kept {
-            Some(program) => program.clone(),
-            None => kept.insert(program_of(shapes).await?).clone(),
-        };
-        Ok(Retraction { program, arrays: places, lower, upper, sizes: sizes(arrays) })
+        Ok(Retraction { program: program_of(shapes).await?, arrays: places, lower, upper, sizes: sizes(arrays) })
     }
 
     /// The square of the size of x in a coordinate.
@@ -81,23 +72,25 @@ impl Retraction {
     }
 }
 
+/// The manifolds of arrays and the dimensions of their blocks, each pair once.
+type Shapes = Vec<(Manifold, u32)>;
+
 thread_local! {
-    /// The kernel of numbers that move by themselves, which most problems have alone.
-    static OF_NUMBERS: RefCell<Option<Rc<Program>>> = const { RefCell::new(None) };
+    /// Kernels by their shapes.
+    static KNOWN: RefCell<Vec<(Shapes, Rc<Program>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The kernels of some shapes. To write and compile them takes longer than a small solve, so that those of most problems are kept.
-async fn program_of(shapes: Vec<(Manifold, u32)>) -> Result<Rc<Program>> {
-    let are_numbers = shapes == [(Manifold::Euclidean, 1)];
-    if let Some(known) = OF_NUMBERS.with_borrow(Option::clone).filter(|_| are_numbers) {
+/// The kernels of some shapes. To write and compile them takes longer than a small solve, and programs use few different shapes, so that all are kept.
+async fn program_of(shapes: Shapes) -> Result<Rc<Program>> {
+    let find =
+        |known: &Vec<(Shapes, Rc<Program>)>| known.iter().find(|known| known.0 == shapes).map(|known| known.1.clone());
+    if let Some(known) = KNOWN.with_borrow(find) {
         return Ok(known);
     }
-    let of_shape = |(manifold, dim)| retraction_kernel(manifold, dim, true, Width::Single);
-    let kernels = shapes.into_iter().map(of_shape).list_or_error()?;
+    let of_shape = |&(manifold, dim): &(Manifold, u32)| retraction_kernel(manifold, dim, true, Width::Single);
+    let kernels = shapes.iter().map(of_shape).list_or_error()?;
     let program = Rc::new(Program::compile(kernels).await?);
-    if are_numbers {
-        OF_NUMBERS.set(Some(program.clone()));
-    }
+    KNOWN.with_borrow_mut(|known| known.push((shapes, program.clone())));
     Ok(program)
 }
 

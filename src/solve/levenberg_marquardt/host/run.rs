@@ -50,8 +50,8 @@ pub async fn minimise_least_squares(
         Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
-    let SolverResources { model, retraction, systems: kept } = resources;
-    let retraction = Retraction::new(&functions.model().arrays, lower, upper, retraction).await?;
+    let SolverResources { model, systems: kept } = resources;
+    let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
     let (mut path, systems) = SolvePath::of(functions, model, options, kept.take()).await?;
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
