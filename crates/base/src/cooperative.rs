@@ -172,15 +172,20 @@ impl Yielder {
     }
 
     /// Yields if the interval has passed; whether it has. Natively it always has.
-    #[cfg(not(target_arch = "wasm32"))]
     pub async fn yield_if_due(&mut self) -> bool {
+        self.yield_if_due_at(crate::clock::now_ms()).await
+    }
+
+    /// The same for a caller who has just read the clock.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn yield_if_due_at(&mut self, _now_ms: f64) -> bool {
         true
     }
 
-    /// Yields if the interval has passed; whether it has.
+    /// The same for a caller who has just read the clock.
     #[cfg(target_arch = "wasm32")]
-    pub async fn yield_if_due(&mut self) -> bool {
-        let is_due = self.is_due();
+    pub async fn yield_if_due_at(&mut self, now_ms: f64) -> bool {
+        let is_due = now_ms - self.last > INTERVAL_MS;
         if is_due {
             yield_now().await;
             self.last = crate::clock::now_ms();

@@ -12,7 +12,6 @@ use crate::solve::rules::{AcceptedStep, Gain, TrialStep};
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::vector::{dot, max_norm, norm};
-use residua_base::clock::now_ms;
 use residua_base::error::Result;
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{PcgOptions, Products, Trouble};
@@ -62,7 +61,6 @@ pub struct LevenbergMarquardt {
     /// The beginning of the message: how the start was changed.
     preamble: String,
     summary: SolveSummary,
-    linear_ms: f64,
 }
 
 impl LevenbergMarquardt {
@@ -109,7 +107,6 @@ impl LevenbergMarquardt {
                 elapsed_ms: 0.0,
                 history: Vec::new(),
             },
-            linear_ms: 0.0,
         }
     }
 
@@ -170,11 +167,6 @@ impl LevenbergMarquardt {
         self.systems
     }
 
-    /// Milliseconds spent on linear systems.
-    pub fn linear_ms(&self) -> f64 {
-        self.linear_ms
-    }
-
     /// The loop: each phase, and the step that follows its answer.
     fn advance(&mut self, answer: Option<Answer>) -> Result<Pending> {
         Ok(match (self.phase, answer) {
@@ -183,7 +175,7 @@ impl LevenbergMarquardt {
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.project(iterations),
             (Phase::Predicting(trial), Some(Answer::SquaredJvp(square))) => self.predict(trial, square),
             (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => self.judge(Trial { change, ..trial }),
-            (Phase::Accepting(trial), Some(Answer::Model(model))) => self.accept(trial, model),
+            (Phase::Accepting(trial, gain), Some(Answer::Model(model))) => self.accept(trial, gain, model),
             (Phase::Restoring(trial), Some(Answer::Model(model))) => {
                 self.model = model;
                 self.reject(trial)
@@ -202,7 +194,7 @@ impl LevenbergMarquardt {
             (Phase::Solving(_), _) => Pending::Solve,
             (Phase::Predicting(_), _) => Pending::SquaredJvp,
             (Phase::EvaluatingTrial(_), _) => Pending::EvaluateTrial,
-            (Phase::Accepting(_), _) => Pending::LineariseAtTrial,
+            (Phase::Accepting(..), _) => Pending::LineariseAtTrial,
             (Phase::Finished, _) => Pending::Finished,
         })
     }
@@ -301,15 +293,13 @@ impl LevenbergMarquardt {
     /// Computes one slice of the solution of [`Request::Solve`]; gives the answer when the system is solved or turns out to have no solution.
     /// Where the model has no matrix, `products` multiply.
     pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
-        let began = now_ms();
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
         let damping = self.strategy.scaled_damping();
         let system = DampedSystem { model: &self.model, damping, frozen: &self.frozen };
         let max_iterations = self.options.max_linear_iterations as usize;
         let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
-        let solved = self.systems.advance(system, options, begins, products, &mut self.step);
-        self.linear_ms += now_ms() - began;
-        Ok(solved?.map(|solved| match solved {
+        let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
+        Ok(solved.map(|solved| match solved {
             Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
             solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
         }))
@@ -368,10 +358,11 @@ impl LevenbergMarquardt {
     /// Accepts the trial point, subject to its model, or rejects it.
     fn judge(&mut self, trial: Trial) -> Pending {
         self.summary.function_evaluations += 1;
-        if !self.gain(trial).accepted {
-            return self.reject(trial);
+        let gain = self.gain(trial);
+        if !gain.accepted {
+            return self.reject_for(trial, gain);
         }
-        self.phase = Phase::Accepting(trial);
+        self.phase = Phase::Accepting(trial, gain);
         Pending::LineariseAtTrial
     }
 
@@ -397,12 +388,12 @@ impl LevenbergMarquardt {
     }
 
     /// Moves to the trial point, unless its derivatives are not finite.
-    fn accept(&mut self, trial: Trial, model: LeastSquares) -> Pending {
+    fn accept(&mut self, trial: Trial, gain: Gain, model: LeastSquares) -> Pending {
         if !model.is_finite() {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Pending::LineariseAtPoint;
         }
-        let (gain, cost, step) = (self.gain(trial), self.model.cost, self.trial_step(trial));
+        let (cost, step) = (self.model.cost, self.trial_step(trial));
         std::mem::swap(&mut self.point, &mut self.trial);
         self.linearise(model);
         let converged =
@@ -412,7 +403,11 @@ impl LevenbergMarquardt {
 
     /// Stays at the point and raises the damping.
     fn reject(&mut self, trial: Trial) -> Pending {
-        let gain = self.strategy.rejection(self.gain(trial));
+        self.reject_for(trial, self.gain(trial))
+    }
+
+    fn reject_for(&mut self, trial: Trial, gain: Gain) -> Pending {
+        let gain = self.strategy.rejection(gain);
         // A system without a solution gave no step that could show that nothing is left to gain.
         let end = gain.end.filter(|_| trial.linear_iterations.is_some());
         let end = end.filter(|&end| !self.strategy.begins_anew(end, &self.point, self.model.cost));

@@ -1,6 +1,7 @@
 //! What a run of Levenberg-Marquardt waits for, and what it carries from one answer to the next.
 
 use crate::gauss_newton::host::LeastSquares;
+use crate::solve::rules::Gain;
 use crate::solve::summary::{IterationSummary, SolveSummary};
 
 /// What [`super::LevenbergMarquardt::next`] asks for or reports.
@@ -81,8 +82,8 @@ pub(super) enum Phase {
     Predicting(Trial),
     /// The reduction at the trial point.
     EvaluatingTrial(Trial),
-    /// The model at the trial point, which is to be accepted.
-    Accepting(Trial),
+    /// The model at the trial point, which is to be accepted with this verdict.
+    Accepting(Trial, Gain),
     /// The model at the point again: at the trial point it was not finite.
     Restoring(Trial),
     Finished,

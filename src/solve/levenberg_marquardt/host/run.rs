@@ -21,11 +21,12 @@ use residua_base::clock::now_ms;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 
-/// Milliseconds by stage.
+/// Milliseconds by stage, each with the decisions that lead to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stages {
     setup: f64,
     model: f64,
+    linear: f64,
     trials: f64,
 }
 
@@ -70,7 +71,7 @@ pub async fn minimise_least_squares(
     let times = vec![
         ("setup", stages.setup),
         ("residual+Jacobian", stages.model),
-        ("linear solver", solver.linear_ms()),
+        ("linear solver", stages.linear),
         ("trials", stages.trials),
     ];
     let linear_solver = path.linear_solver.clone();
@@ -91,21 +92,27 @@ async fn run(
 ) -> Result<SolveSummary> {
     let mut answer = None;
     let mut yielder = Yielder::new();
+    // Only code of the page aborts, which runs while the thread is yielded and in the listener.
+    let mut may_be_aborted = true;
+    // A small solve takes no longer than some hundred readings of the clock: it is read once for each request.
+    let mut now = now_ms();
     loop {
-        yielder.yield_if_due().await;
-        if listener.aborted() {
+        if yielder.yield_if_due_at(now).await {
+            (may_be_aborted, now) = (true, now_ms());
+        }
+        if std::mem::take(&mut may_be_aborted) && listener.aborted() {
             minimizer.stop(Termination::Aborted);
         }
-        let request = minimizer.next(now_ms() - began, answer.take())?;
-        let asked = now_ms();
-        match request {
+        let request = minimizer.next(now - began, answer.take())?;
+        let mut unmeasured = 0.0;
+        let stage = match request {
             Request::Linearise(x) => {
                 match path.linearise(functions, model, x).await? {
                     Some(linearised) => answer = Some(Answer::Model(linearised)),
                     // The same is asked for again.
                     None => minimizer.use_rows(path.take_rows(functions, model)?),
                 }
-                stages.model += now_ms() - asked;
+                &mut stages.model
             }
             Request::Solve => {
                 answer = minimizer.solve(&mut model.jtj(functions))?;
@@ -121,11 +128,15 @@ async fn run(
                 if matches!(answer, Some(Answer::RowsNeeded)) {
                     minimizer.use_rows(path.take_rows(functions, model)?);
                 }
+                &mut stages.linear
             }
-            Request::SquaredJvp(step) => answer = Some(Answer::SquaredJvp(model.squared_jvp(functions, step)?)),
+            Request::SquaredJvp(step) => {
+                answer = Some(Answer::SquaredJvp(model.squared_jvp(functions, step)?));
+                &mut unmeasured
+            }
             Request::EvaluateTrial(x) => {
                 answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
-                stages.trials += now_ms() - asked;
+                &mut stages.trials
             }
             Request::Iteration(iteration) => {
                 if iteration.accepted {
@@ -134,8 +145,13 @@ async fn run(
                 if listener.iteration(&iteration) {
                     minimizer.stop(Termination::Aborted);
                 }
+                may_be_aborted = true;
+                &mut unmeasured
             }
             Request::Finished(summary) => return Ok(summary.clone()),
-        }
+        };
+        let done = now_ms();
+        *stage += done - now;
+        now = done;
     }
 }
