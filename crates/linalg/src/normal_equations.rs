@@ -18,8 +18,9 @@
 //! refuses, and a step needs rows: of five columns from a condition of some 10³ on where there are a million, three times that for ten thousand.
 
 use super::pcg::Normal;
+use super::sparse::SparseMatrix;
 use super::system::{System, Trouble};
-use crate::loops::{dense, dot};
+use crate::loops::dense;
 
 /// For fewer rows there is no choice: reflections of so few take some tenths of a millisecond at most, and are the most accurate.
 pub const LEAST_ROWS: usize = 512;
@@ -52,22 +53,30 @@ pub fn solve_rows(system: &System, step: &mut [f64]) -> bool {
     if !(LEAST_COLUMNS..=MOST_SPARSE_COLUMNS).contains(&n) {
         return false;
     }
-    let (mut gradient, mut jtj_blocks) = (vec![0.0; n], vec![0.0; n * n]);
+    let mut gradient = vec![0.0; n];
     jacobian.add_transposed_times(system.residuals, &mut gradient);
-    for row in 0..jacobian.rows() {
-        let entries = jacobian.range(row);
-        let (columns, values) = (&jacobian.col_indices[entries.clone()], &jacobian.values[entries]);
-        for (i, (&column, value)) in columns.iter().zip(values).enumerate() {
-            // Columns ascend.
-            let of_column = &mut jtj_blocks[column as usize * n..][..n];
-            for (&other, factor) in columns[..=i].iter().zip(values) {
-                of_column[other as usize] += value * factor;
-            }
-        }
-    }
+    let jtj_blocks = products(jacobian);
     let System { damping, frozen, .. } = *system;
     let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen };
     solve_to(TEN_DIGITS, &normal, jacobian.rows(), step).is_ok()
+}
+
+/// The lower half of J̃ᵀJ̃, row after row; the other half is 0.
+pub fn products(jacobian: &SparseMatrix) -> Vec<f64> {
+    let n = jacobian.cols;
+    let mut products = vec![0.0; n * n];
+    dense::add_products(jacobian.row_offsets, jacobian.col_indices, jacobian.values, n, &mut products);
+    products
+}
+
+/// Whether the trace of the inverse of a symmetric matrix, of which the lower half counts, is at most `most` once its rows and columns have unit
+/// length and those that are frozen are left out. `false` also where the matrix has hardly an inverse.
+pub fn is_well_conditioned(matrix: Vec<f64>, frozen: &[bool], most: f64) -> bool {
+    let mut factor = Factor { n: frozen.len(), entries: matrix, scales: Vec::with_capacity(frozen.len()) };
+    for i in (0..factor.n).filter(|&i| frozen[i]) {
+        factor.leave_out(i);
+    }
+    factor.factorise() && factor.has_inverse_trace_within(most)
 }
 
 fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
@@ -77,19 +86,14 @@ fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> 
         factor.entries[i * n + i] += normal.damping[i];
         *number = -normal.gradient[i];
         if normal.frozen[i] {
-            // The row and the column of the unit matrix.
-            for j in 0..n {
-                factor.entries[i * n + j] = 0.0;
-                factor.entries[j * n + i] = 0.0;
-            }
-            factor.entries[i * n + i] = 1.0;
+            factor.leave_out(i);
             *number = 0.0;
         }
     }
     let unit = f64::EPSILON / 2.0;
     let most = most_error / (n as f64 * (rows as f64).sqrt() * unit);
     // False of a NaN too.
-    if !(factor.factorise() && factor.inverse_trace() <= most) {
+    if !(factor.factorise() && factor.has_inverse_trace_within(most)) {
         return Err(Trouble::IllConditioned);
     }
     factor.substitute(step);
@@ -107,6 +111,16 @@ struct Factor {
 }
 
 impl Factor {
+    /// Gives a coordinate the row and the column of the unit matrix.
+    fn leave_out(&mut self, i: usize) {
+        let Factor { n, entries, .. } = self;
+        for j in 0..*n {
+            entries[i * *n + j] = 0.0;
+            entries[j * *n + i] = 0.0;
+        }
+        entries[i * *n + i] = 1.0;
+    }
+
     /// Scales and factorises; says whether there is a factor.
     fn factorise(&mut self) -> bool {
         let Factor { n, entries, scales } = self;
@@ -120,31 +134,17 @@ impl Factor {
         dense::factorise(entries, scales, LEAST_PIVOT)
     }
 
-    /// The trace of the scaled matrix's inverse: the squares of L⁻¹.
-    fn inverse_trace(&self) -> f64 {
-        dense::inverse_squares(&self.entries, self.n)
-    }
-
-    /// L⁻¹x in place of x.
-    fn forward(&self, x: &mut [f64]) {
-        for i in 0..x.len() {
-            x[i] -= dot(&self.entries[i * self.n..][..i], &x[..i]);
-            x[i] *= self.entries[i * self.n + i];
-        }
+    /// Whether the trace of the scaled matrix's inverse, the squares of L⁻¹, is at most this. False of a NaN.
+    fn has_inverse_trace_within(&self, most: f64) -> bool {
+        let Factor { n, entries, .. } = self;
+        dense::inverse_squares_bound(entries, *n) <= most || dense::inverse_squares(entries, *n) <= most
     }
 
     /// The solution in place of a right side, both in the scale of the matrix that was given.
     fn substitute(&self, x: &mut [f64]) {
-        let n = self.n;
         let rescale = |x: &mut [f64]| x.iter_mut().zip(&self.scales).for_each(|(x, scale)| *x *= scale);
         rescale(x);
-        self.forward(x);
-        for i in (0..n).rev() {
-            for k in i + 1..n {
-                x[i] -= self.entries[k * n + i] * x[k];
-            }
-            x[i] *= self.entries[i * n + i];
-        }
+        dense::substitute(&self.entries, x);
         rescale(x);
     }
 }

@@ -9,6 +9,7 @@ use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::solve::rank::analyse;
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
 
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
@@ -23,26 +24,25 @@ const NOTABLE: f64 = 0.5;
 /// Whether the model at a point may leave a direction free that is not frozen.
 pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen: &[bool]) -> bool {
     let n = frozen.len();
-    let free: Vec<usize> = systems.blocks.ranges.iter().flat_map(|&(first, count)| first..first + count).list();
     let rows = systems.row_offsets.len();
     if n == 0 || n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK {
         return false;
     }
-    let mut jtj = vec![0.0; n * n];
-    match &model.normal {
+    let mut jtj = match &model.normal {
         // One block has all of J̃ᵀJ̃.
-        Some(normal) if normal.jtj_blocks.len() == n * n => jtj.copy_from_slice(&normal.jtj_blocks),
+        Some(normal) if normal.jtj_blocks.len() == n * n => normal.jtj_blocks.clone(),
         Some(_) => return false,
-        None => {
-            let matrix = jacobian(n, &systems.row_offsets, &systems.col_indices, &model.entries);
-            for row in 0..matrix.rows() {
-                for (i, a) in matrix.row(row) {
-                    matrix.row(row).filter(|(j, _)| *j <= i).for_each(|(j, b)| jtj[i * n + j] += a * b);
-                }
-            }
-        }
+        None => products(&jacobian(n, &systems.row_offsets, &systems.col_indices, &model.entries)),
+    };
+    let mut left_out = vec![true; n];
+    for &(first, count) in &systems.blocks.ranges {
+        left_out[first..first + count].copy_from_slice(&frozen[first..first + count]);
     }
-    lacks_rank(&mut jtj, n, free.into_iter().filter(|&k| !frozen[k]).list())
+    // In any order the pivots of a matrix are at least the inverse of its inverse's trace. That is known sooner than the pivots.
+    if is_well_conditioned(jtj.clone(), &left_out, 0.5 / UNSURE_PIVOT) {
+        return false;
+    }
+    lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list())
 }
 
 /// Whether a pivot of the lower half of a symmetric matrix, brought to a unit diagonal, is too small, in some order of elimination.
