@@ -47,7 +47,9 @@ impl Termination {
 
     /// The termination of a code; `None` for any other number.
     pub fn from_code(code: f64) -> Option<Termination> {
-        Termination::ALL.into_iter().find(|termination| termination.code() == code)
+        let position = code as usize;
+        let termination = Termination::ALL.get(position.checked_sub(1)?).copied();
+        termination.filter(|termination| termination.code() == code)
     }
 
     /// The name in the public contract.

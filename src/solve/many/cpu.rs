@@ -11,12 +11,12 @@ use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
 use residua_cpu::Program;
+use residua_linalg::loops::{all_finite, small};
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
 use super::layout::source_of;
 use super::rule_tables::{Rule, RuleTable, rule_kernels};
-use super::step::{damped_step, descent_and_square, scaled_norm};
 use super::template::{Group, Template};
 use super::{ManyListener, ManyOptions, ManySolutions};
 
@@ -149,6 +149,9 @@ struct Chunk {
     data: Vec<Vec<f64>>,
     places: Vec<Vec<u32>>,
     rules: RuleTable,
+    /// Memory of a factor, and of squared sizes of a point.
+    factor: Vec<f64>,
+    squares: Vec<f64>,
 }
 
 /// The runs of positions that are marked.
@@ -197,8 +200,8 @@ impl Chunk {
             let instances = group.instances.len();
             let mut table = Vec::with_capacity(PLACES * count * instances);
             for width in [numbers, normal, 1] {
-                for i in 0..count * instances {
-                    table.push((i / instances * width) as u32);
+                for problem in 0..count {
+                    table.resize(table.len() + instances, (problem * width) as u32);
                 }
             }
             places.push(table);
@@ -215,6 +218,8 @@ impl Chunk {
             data,
             places,
             rules: RuleTable::new(count),
+            factor: Vec::new(),
+            squares: Vec::new(),
         }
     }
 
@@ -281,25 +286,21 @@ impl Chunk {
             let x = &self.x[position * numbers..(position + 1) * numbers];
             let problem = &mut self.problems[position];
             problem.cost = normal[0];
-            if !normal.iter().all(|number| number.is_finite()) {
+            if !all_finite(normal) {
                 problem.end = Some(Termination::NonFinite);
                 continue;
             }
-            let (mut largest, mut scaled_size, mut free_size) = (0.0f64, 0.0, 0.0);
-            for (free, coordinate) in solver.template.free.iter().enumerate() {
-                let slope = normal[solver.layout.gradient(free)];
+            let (gradient, triangle) = solver.layout.parts(normal);
+            self.squares.clear();
+            for ((coordinate, &slope), frozen) in solver.template.free.iter().zip(gradient).zip(&mut problem.frozen) {
                 let number = x[coordinate.parameter as usize];
                 let outward = |(lower, upper)| (number <= lower && slope > 0.0) || (number >= upper && slope < 0.0);
-                problem.frozen[free] = coordinate.bounds.is_some_and(outward);
-                let diagonal = normal[solver.layout.jtj(free, free)];
-                let square = diagonal * coordinate.size.squared(x);
-                scaled_size += square;
-                if diagonal > 0.0 && !problem.frozen[free] {
-                    free_size += square;
-                    largest = largest.max(slope.abs() / diagonal.sqrt());
-                }
+                *frozen = coordinate.bounds.is_some_and(outward);
+                self.squares.push(coordinate.size.squared(x));
             }
-            problem.size = f64::sqrt(free_size);
+            let [largest, scaled_size, free_size] =
+                small::slope_and_sizes(gradient, triangle, &self.squares, &problem.frozen);
+            problem.size = free_size;
             self.rules.push(&[largest, problem.cost]);
             measured.push((position, scaled_size));
         }
@@ -355,7 +356,9 @@ impl Chunk {
             problem.iterations += 1;
             let normal = &self.normal[position * width..(position + 1) * width];
             let step = &mut self.step[position * free..(position + 1) * free];
-            problem.has_step = damped_step(solver.layout, normal, problem.damping.lambda, &problem.frozen, step);
+            let (gradient, triangle) = solver.layout.parts(normal);
+            let (lambda, frozen) = (problem.damping.lambda, &problem.frozen);
+            problem.has_step = small::damped_step(gradient, triangle, lambda, frozen, &mut self.factor, step);
             if !problem.has_step {
                 step.fill(0.0);
             }
@@ -431,14 +434,9 @@ impl Chunk {
         }
         let normal = &self.normal[position * width..(position + 1) * width];
         let projected = &self.projected_step[position * free..(position + 1) * free];
-        let [descent, square] = descent_and_square(solver.layout, normal, projected);
-        TrialStep {
-            change: self.reduction[position],
-            predicted: descent - 0.5 * square,
-            descent,
-            step: scaled_norm(solver.layout, normal, projected),
-            ..trial
-        }
+        let (gradient, triangle) = solver.layout.parts(normal);
+        let [descent, square, step] = small::descent_square_and_length(gradient, triangle, projected);
+        TrialStep { change: self.reduction[position], predicted: descent - 0.5 * square, descent, step, ..trial }
     }
 
     /// Moves a problem to its trial point.
@@ -471,16 +469,15 @@ fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>
     let count = of_batch.count as usize;
     let mut table = Vec::with_capacity(of_batch.class.data as usize * group.instances.len() * problems);
     for column in 0..of_batch.class.data {
-        let source = source_of(template, batch, group, column);
-        for problem in 0..problems {
-            for &instance in &group.instances {
-                table.push(match source {
-                    Some((entry, sources)) => {
-                        own[entry][problem * batch.data[entry].length + sources[instance as usize] as usize]
-                    }
-                    None => of_batch.data[column as usize * count + instance as usize],
-                });
+        let (numbers, length, places) = match source_of(template, batch, group, column) {
+            Some((entry, sources)) => {
+                let place = |&instance: &u32| sources[instance as usize];
+                (own[entry].as_slice(), batch.data[entry].length, group.instances.iter().map(place).list())
             }
+            None => (&of_batch.data[column as usize * count..], 0, group.instances.clone()),
+        };
+        for problem in 0..problems {
+            small::gather(&numbers[problem * length..], &places, &mut table);
         }
     }
     table

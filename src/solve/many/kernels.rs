@@ -46,6 +46,11 @@ impl NormalLayout {
         1 + self.free + self.free * (self.free + 1) / 2
     }
 
+    /// The gradient and the upper triangle of JᵀJ of a problem.
+    pub fn parts(self, normal: &[f64]) -> (&[f64], &[f64]) {
+        normal[1..].split_at(self.free)
+    }
+
     /// Place of an entry of the gradient.
     pub fn gradient(self, position: usize) -> usize {
         1 + position

@@ -51,7 +51,6 @@ pub mod pattern;
 pub mod program;
 mod rule_tables;
 pub mod standard_errors;
-mod step;
 mod sums;
 pub mod template;
 pub mod terms;

@@ -7,6 +7,7 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::{Buffer, CheckedKernel, DType, Function, Index, InstanceRange, Kernel, Load, Output, View};
 use residua_cpu::Program;
+use residua_linalg::loops::small;
 
 /// A rule, by its position among [`Rules::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +64,7 @@ impl RuleTable {
 
     /// Adds a row.
     pub fn push(&mut self, arguments: &[f64]) {
-        for (column, argument) in arguments.iter().enumerate() {
-            self.arguments[column * self.stride + self.rows] = *argument;
-        }
+        small::write_row(arguments, self.stride, self.rows, &mut self.arguments);
         self.rows += 1;
     }
 
@@ -89,20 +88,18 @@ impl RuleTable {
         let function = rules.functions()[rule as usize];
         let (mut row_arguments, mut row_results) = ([0.0; MOST_ARGUMENTS], [0.0; MOST_RESULTS]);
         for row in 0..*rows {
-            for (argument, column) in row_arguments.iter_mut().zip(arguments.chunks_exact(*stride)) {
-                *argument = column[row];
-            }
+            small::read_row(arguments, *stride, row, &mut row_arguments);
             function.evaluate_into(&row_arguments, &mut row_results);
-            for (result, column) in row_results.iter().zip(results.chunks_exact_mut(*stride)) {
-                column[row] = *result;
-            }
+            small::write_row(&row_results, *stride, row, results);
         }
         Ok(())
     }
 
     /// The first results of a row.
     pub fn result<const N: usize>(&self, row: usize) -> [f64; N] {
-        std::array::from_fn(|column| self.results[column * self.stride + row])
+        let mut numbers = [0.0; N];
+        small::read_row(&self.results, self.stride, row, &mut numbers);
+        numbers
     }
 }
 
