@@ -214,6 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn code_serves_kernels_that_differ_in_names_alone() {
+        let first = kernel();
+        let change = |work: fn(&mut Kernel)| {
+            let mut other = first.clone();
+            work(&mut other);
+            first.has_code_of(&other)
+        };
+        assert!(
+            change(|_| {}) && change(|other| other.name.push('2')) && change(|other| other.header.push("a".into()))
+        );
+        assert!(!change(|other| other.has_few_instances = true));
+        assert!(!change(|other| other.loads[1] = Load::read(1, Index::column(2))));
+        assert!(!change(|other| other.outputs.truncate(1)) && !change(|other| other.buffers[0].written = true));
+        assert!(!change(|other| other.calls.clear()) && !change(|other| other.calls[0].arguments.clear()));
+        assert!(!change(|other| other.graph = Graph::new().check(0).unwrap()));
+        assert!(!first.has_code_of(&kernel()), "another object may be another function");
+    }
+
+    #[test]
     fn a_kernel_reads_calls_stores_accumulates_and_sums() {
         for (selector, expected) in
             [(0.0, [16.0, 22.0]), (1.0, [30.0, 42.0]), (2.0, [16.0, 22.0]), (-1.0, [16.0, 22.0])]

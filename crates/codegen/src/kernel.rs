@@ -329,6 +329,20 @@ impl Kernel {
             || self.outputs.iter().any(|output| output.width() == Width::Pair)
     }
 
+    /// Whether the host's code of another kernel serves this one too. Names do not matter. Functions are the same where they are one object.
+    pub fn has_code_of(&self, other: &Kernel) -> bool {
+        let is_same = |(a, b): (&Call, &Call)| {
+            Rc::ptr_eq(&a.function, &b.function) && a.selector == b.selector && a.arguments == b.arguments
+        };
+        self.graph.graph().nodes() == other.graph.graph().nodes()
+            && self.loads == other.loads
+            && self.outputs == other.outputs
+            && self.buffers == other.buffers
+            && self.calls.len() == other.calls.len()
+            && self.calls.iter().zip(&other.calls).all(is_same)
+            && (self.space, self.guard, self.has_few_instances) == (other.space, other.guard, other.has_few_instances)
+    }
+
     /// Whether a node is summed over all instances.
     pub fn has_total(&self) -> bool {
         self.reduced().next().is_some()

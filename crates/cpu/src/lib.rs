@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 #[cfg(target_arch = "wasm32")]
 use std::pin::Pin;
+use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
 use residua_codegen::memory::{InstanceRange, View};
@@ -16,11 +17,13 @@ use residua_codegen::{CheckedKernel, interpret};
 use residua_ir::graph::exponential;
 
 #[cfg(target_arch = "wasm32")]
+mod known;
+#[cfg(target_arch = "wasm32")]
 mod module;
 
 /// Kernels, ready to run.
 pub struct Program {
-    kernels: Vec<CheckedKernel>,
+    kernels: Rc<[CheckedKernel]>,
     engine: Engine,
 }
 
@@ -42,7 +45,7 @@ enum Engine {
     /// Generated code.
     #[cfg(target_arch = "wasm32")]
     Compiled {
-        module: module::Module,
+        module: Rc<module::Module>,
         /// For each kernel the shape of the last call that was checked: most calls have the same.
         checked: Vec<RefCell<Vec<u32>>>,
     },
@@ -57,11 +60,22 @@ impl Program {
     pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
         // In a box, so that our module holds the states of this work once.
         let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
+            let compiled = |kernels: Rc<[CheckedKernel]>, module| {
+                let checked = vec![RefCell::default(); kernels.len()];
+                Ok(Program { kernels, engine: Engine::Compiled { module, checked } })
+            };
+            if let Some(module) = known::find(&kernels) {
+                return compiled(kernels.into(), module);
+            }
             let bytes = residua_codegen::wasm::module(&kernels, exponential::address() as u32)?;
             match module::Module::instantiate(&bytes, kernels.len()).await {
                 Ok(module) => {
-                    let checked = vec![RefCell::default(); kernels.len()];
-                    Ok(Program { kernels, engine: Engine::Compiled { module, checked } })
+                    let (kernels, module): (Rc<[CheckedKernel]>, _) = (kernels.into(), Rc::new(module));
+                    // Long modules are few, and what they take of memory is much.
+                    if bytes.len() < module::AT_ONCE {
+                        known::keep(kernels.clone(), module.clone());
+                    }
+                    compiled(kernels, module)
                 }
                 Err(reason) => Program::interpreted(kernels, &reason),
             }
@@ -78,7 +92,7 @@ impl Program {
 
     /// A program that runs by the reference evaluation, for a reason to be remembered.
     pub fn interpreted(kernels: Vec<CheckedKernel>, reason: &str) -> Result<Program> {
-        Ok(Program { kernels, engine: Engine::Interpreted(reason.into()) })
+        Ok(Program { kernels: kernels.into(), engine: Engine::Interpreted(reason.into()) })
     }
 
     /// Why the kernels are interpreted; `None` when they run as compiled code.

@@ -12,7 +12,7 @@ use residua_codegen::wasm::{MathFunction, frame, math_function};
 use residua_ir::graph::Op;
 
 /// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it: at most a millisecond.
-const AT_ONCE: usize = 1 << 16;
+pub(super) const AT_ONCE: usize = 1 << 16;
 
 #[wasm_bindgen]
 extern "C" {
