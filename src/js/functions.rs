@@ -115,11 +115,6 @@ impl RawFunctions {
         if self.context.is_none() { result_or_promise(call) } else { promise(call) }
     }
 
-    /// Milliseconds of compiling, by stage.
-    pub(super) fn times(&self) -> &[(&'static str, f64)] {
-        &self.compile_times
-    }
-
     fn point(&self, x: JsValue) -> Point {
         if x.is_undefined() {
             Point::Current

@@ -1,13 +1,13 @@
 //! Solves on compiled functions.
 
-use js_sys::{Float64Array, Function, Object, Promise};
+use js_sys::{Array, Float64Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
 
 use crate::eval::{Job, Objective};
 use crate::solve::driver::{self, Request};
 use crate::solve::options::TrustRegion;
-use crate::solve::report::report;
-use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session, Solution};
+use crate::solve::record::{Record, record};
+use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session};
 use residua_base::error::Result;
 
 use super::functions::RawFunctions;
@@ -78,54 +78,11 @@ fn iteration_to_js(summary: &IterationSummary) -> JsValue {
     object.into()
 }
 
-/// Iterations as rows of numbers, from which the facade makes objects: to make them here takes longer than a small solve.
-fn rows_of(history: &[IterationSummary]) -> Vec<f64> {
-    let mut rows = Vec::with_capacity(11 * history.len());
-    for summary in history {
-        let IterationSummary { iteration, cost, cost_change, gradient_max_norm, step_norm, accepted, .. } = *summary;
-        let IterationSummary { damping, gain_ratio, linear_iterations, step_size, elapsed_ms, .. } = *summary;
-        let figures = [damping, gain_ratio, linear_iterations.map(f64::from), step_size];
-        // Whether it was accepted, and which of the figures are there.
-        let mut flags = u8::from(accepted);
-        for (bit, figure) in (1..).zip(&figures) {
-            flags |= u8::from(figure.is_some()) << bit;
-        }
-        rows.extend([iteration.into(), cost, cost_change, gradient_max_norm, step_norm, flags.into()]);
-        rows.extend(figures.map(|figure| figure.unwrap_or(0.0)));
-        rows.push(elapsed_ms);
-    }
-    rows
+fn record_to_js((numbers, texts): Record) -> JsValue {
+    Array::of2(&Float64Array::from(numbers.as_slice()), &texts.into()).into()
 }
 
-/// `check_is_due`: `checkDigits` is to be called when the result has been given.
-fn solution_to_js(solution: &Solution, report: [String; 2], check_is_due: bool) -> JsValue {
-    let summary = &solution.summary;
-    let object = Object::new();
-    set(&object, "success", summary.success());
-    set(&object, "termination", summary.termination.as_str());
-    set(&object, "message", summary.message.as_str());
-    set(&object, "iterations", summary.iterations);
-    set(&object, "functionEvaluations", summary.function_evaluations);
-    set(&object, "arithmetic", solution.arithmetic.as_str());
-    set(&object, "precisionLoss", solution.precision.as_ref().map_or(0.0, |checked| checked.estimate.loss));
-    set(&object, "initialCost", summary.initial_cost);
-    set(&object, "finalCost", summary.final_cost);
-    set(&object, "computationTime", summary.elapsed_ms);
-    set(&object, "x", Float64Array::from(solution.x.as_slice()));
-    set(&object, "history", Float64Array::from(rows_of(&summary.history).as_slice()));
-    let [before, after] = report;
-    set(&object, "reportBefore", before);
-    set(&object, "reportAfter", after);
-    set(&object, "checkIsDue", check_is_due);
-    object.into()
-}
-
-async fn solve_lbfgs(
-    session: &mut Session,
-    options: JsValue,
-    times: &[(&'static str, f64)],
-    callbacks: &mut Callbacks,
-) -> Result<JsValue> {
+async fn solve_lbfgs(session: &mut Session, options: JsValue, callbacks: &mut Callbacks) -> Result<JsValue> {
     let read = read_options(&options);
     let Session { functions, device, .. } = session;
     let mut lbfgs = LbfgsOptions::from_numbers(&read)?;
@@ -134,14 +91,12 @@ async fn solve_lbfgs(
     }
     let solution = driver::minimise(functions, device, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
     let solver = format!("L-BFGS, history {}", lbfgs.history_size);
-    let text = report(functions, &solver, &lbfgs.solve, times, &solution);
-    Ok(solution_to_js(&solution, text, device.checks.is_due()))
+    Ok(record_to_js(record(functions, &solver, &lbfgs.solve, &solution, device.checks.is_due())))
 }
 
 async fn solve_levenberg_marquardt(
     session: &mut Session,
     options: JsValue,
-    times: &[(&'static str, f64)],
     callbacks: &mut Callbacks,
 ) -> Result<JsValue> {
     let read = read_options(&options);
@@ -154,8 +109,8 @@ async fn solve_levenberg_marquardt(
         TrustRegion::LevenbergMarquardt => "Levenberg-Marquardt",
         TrustRegion::Dogleg => "Levenberg-Marquardt with dogleg steps",
     };
-    let text = report(&mut session.functions, name, &solver.solve, times, &solution);
-    Ok(solution_to_js(&solution, text, session.device.checks.is_due()))
+    let check_is_due = session.device.checks.is_due();
+    Ok(record_to_js(record(&mut session.functions, name, &solver.solve, &solution, check_is_due)))
 }
 
 /// The options that are numbers. The facade has checked them, so that any other is as good as absent.
@@ -173,10 +128,9 @@ impl RawFunctions {
     /// as for `lbfgs`.
     #[wasm_bindgen(js_name = levenbergMarquardt)]
     pub fn levenberg_marquardt(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
-        let times = self.times().to_vec();
         self.call_for(Job::LeastSquares, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
-            let result = solve_levenberg_marquardt(&mut session, options, &times, &mut callbacks).await;
+            let result = solve_levenberg_marquardt(&mut session, options, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => (session, Err(thrown)),
                 None => (session, result.map_err(super::error::to_js)),
@@ -194,13 +148,12 @@ impl RawFunctions {
     }
 
     /// Minimises by L-BFGS. `options`: numbers by their public names, and `leastSquares`, 0 or 1. `onIteration(summary)`
-    /// answers true to stop, `aborted()` whether the caller has aborted. Resolves with the result, whose report
-    /// is `reportBefore`, the iterations and `reportAfter`.
+    /// answers true to stop, `aborted()` whether the caller has aborted. Resolves with the numbers and the texts of a
+    /// [`Record`].
     pub fn lbfgs(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
-        let times = self.times().to_vec();
         self.call_for(Job::Descent, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
-            let result = solve_lbfgs(&mut session, options, &times, &mut callbacks).await;
+            let result = solve_lbfgs(&mut session, options, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => (session, Err(thrown)),
                 None => (session, result.map_err(super::error::to_js)),

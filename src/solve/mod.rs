@@ -25,8 +25,8 @@
 //! # Ok::<(), residua_base::Error>(())
 //! ```
 //!
-//! Both solvers take [`options`], begin at a [`start`] within a [`feasible`] set, and return a [`summary`], of which [`report`] writes a
-//! table. [`covariance`](mod@covariance) and [`rank`](mod@rank) describe the solution.
+//! Both solvers take [`options`], begin at a [`start`] within a [`feasible`] set, and return a [`summary`], which a [`record`]
+//! packs for the facade. [`covariance`](mod@covariance) and [`rank`](mod@rank) describe the solution.
 
 mod check_schedule;
 pub mod covariance;
@@ -41,7 +41,7 @@ pub mod many;
 pub mod options;
 pub mod precision;
 pub mod rank;
-pub mod report;
+pub mod record;
 pub mod rules;
 mod sandwich;
 pub mod scalar;
@@ -69,7 +69,6 @@ pub use levenberg_marquardt::host::{LevenbergMarquardt, minimise_least_squares};
 pub use listener::Listener;
 pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
 pub use rank::{Rank, rank};
-pub use report::Report;
 pub use session::{DeviceResources, Session};
 pub use solution::{Details, Solution};
 pub use start::Start;

@@ -3,12 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { levenbergMarquardt } from '../../pkg-template/dist/index.js';
 import { compiled } from './compiled.mjs';
+import { rawSolve } from './raw-solve.mjs';
 
 test('a row of numbers becomes an iteration with the entries that its flags name', async () => {
   const { functions, raw } = await compiled();
-  const { levenbergMarquardt: solve } = raw;
-  raw.levenbergMarquardt = async (...args) => ({
-    ...await solve.apply(raw, args),
+  raw.levenbergMarquardt = async () => rawSolve({
     history: Float64Array.of(0, 8, 0, 3, 0, 1 | 2, 1e-4, 7, 7, 7, 0.5, 1, 8, NaN, 3, 0.25, 2 | 4 | 8, 2e-4, NaN, 5, 7, 0.75, 2, 6, 2, 1, 1, 1 | 16, 7, 7, 7, 0.5, 1.5),
   });
   const { history, report } = await levenbergMarquardt(functions);
@@ -18,15 +17,58 @@ test('a row of numbers becomes an iteration with the entries that its flags name
     { iteration: 2, cost: 6, costChange: 2, gradientMaxNorm: 1, stepNorm: 1, accepted: true, stepSize: 0.5, elapsedMs: 1.5 },
   ]);
   // A figure that no iteration has gets no column.
-  assert.equal(report(), `\
-a  iter           cost      change  |gradient|      |step|   step size     damping  gain ratio  linear its         ms
+  assert.equal(report().split('\n\n').find((part) => part.includes('cost      change')), `\
+ iter           cost      change  |gradient|      |step|   step size     damping  gain ratio  linear its         ms
     0     8.000000e0      0.00e0      3.00e0      0.00e0                 1.00e-4                               0.50
     1     8.000000e0         NaN      3.00e0     2.50e-1                 2.00e-4         NaN           5       0.75  rejected
-    2     6.000000e0      2.00e0      1.00e0      1.00e0     5.00e-1                                           1.50
-
-table`);
+    2     6.000000e0      2.00e0      1.00e0      1.00e0     5.00e-1                                           1.50`);
   history.length = 0;
   assert.match(report(), /8\.000000e0/, 'what the caller does to the history does not change the report');
-  raw.levenbergMarquardt = async (...args) => ({ ...await solve.apply(raw, args), history: Float64Array.of(0, 8, 0, 3, 0, 1, 0, 0, 0, 0, 0.5) });
+  raw.levenbergMarquardt = async () => rawSolve({ history: Float64Array.of(0, 8, 0, 3, 0, 1, 0, 0, 0, 0, 0.5) });
   assert.match((await levenbergMarquardt(functions)).report(), /\|step\| {9}ms\n/);
+});
+
+test('a report has solver, sizes, times and termination', async () => {
+  const { functions, raw } = await compiled();
+  raw.levenbergMarquardt = async () => rawSolve({
+    success: false, termination: 'max-iterations', message: 'Stopped after maxIterations, 1.', solver: 'L-BFGS, history 10', engine: 'cpu', linearSolver: 'dense QR: it is small',
+    untouched: 'p[4] is touched by no residual.', rank: 'The Jacobian has rank 5 of 6.', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5,
+    tolerances: [0, 1e-8, 1e-8], whole: [4, 9, 8, 6, 12], reduced: [3, 7, 6, 6, 12], times: { trials: 1.5 },
+  });
+  const text = (await levenbergMarquardt(functions)).report();
+  const compiling = Object.entries(functions.compileTimes).map(([stage, ms]) => `  ${stage.padEnd(16)} ${ms.toFixed(3)}\n`).join('');
+  assert.equal(text, `\
+residua solver report
+
+  Solver           L-BFGS, history 10
+  Backend          cpu
+  Linear solver    dense QR: it is small
+  Tolerances       cost off, gradient 1e-8, parameter 1e-8
+
+                          Original     Reduced
+  Parameter blocks               4           3
+  Parameters                     9           7
+  Effective parameters           8           6
+  Residual blocks                6           6
+  Residuals                     12          12
+  Under-determined: p[4] is touched by no residual.
+  Rank-deficient: The Jacobian has rank 5 of 6.
+
+  Kernels              ${String(functions.kernelCount).padStart(11)}
+  Blocks a kernel      ${(6 / functions.kernelCount).toFixed(1).padStart(11)}
+
+  Initial cost     3.000000e0
+  Final cost       2.000000e0
+  Change           1.000000e0
+  Iterations       1
+  Evaluations      2
+
+Time in milliseconds
+${compiling}  trials           1.500
+  solve            5.000
+  per evaluation   2.500
+
+  Termination      NO CONVERGENCE (max-iterations)
+Stopped after maxIterations, 1.
+`);
 });

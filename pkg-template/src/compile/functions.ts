@@ -5,8 +5,9 @@ import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments
 import type { Scalar, Value } from '../expressions/value.js';
 import { noteOwner } from '../module/buffer-owners.js';
 import { here, type Host, type Instance } from '../module/loading.js';
-import type { RawFunctions, RawPoint, RawSolveResult } from '../module/raw.js';
+import type { RawFunctions, RawPoint } from '../module/raw.js';
 import { ResultArrays } from '../module/result-arrays.js';
+import { readSolve, type RawSolveResult, type SolveRecord } from '../module/solve-record.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
@@ -277,20 +278,19 @@ export class GpuCompiledFunctions {
     });
   }
 
-  /** @internal Runs a solver. With `readBack` its result is written to the arrays or params. */
-  async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<RawSolveResult> {
+  /** @internal Runs a solver. With `readBack` its result is written to the arrays or params. `additions` are sentences for the end of its message. */
+  async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<{ result: SolveRecord; additions: string }> {
     const { edits, writeBack } = this.beginCall();
     const additions = this.input.additions();
     const result = await this.queue.run(async () => {
       this.apply(edits);
-      const result = await this.instance.wait(() => solver(this.handle));
+      const result = readSolve(await this.instance.wait(() => solver(this.handle)));
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
-      if (additions === '') return result;
-      return { ...result, message: `${result.message} ${additions}`, reportAfter: `${result.reportAfter}${additions}\n` };
+      return result;
     });
     // The caller has the result before the check ends. A failure of the check is that of the next call, or concerns nobody.
     if (result.checkIsDue && !this.queue.isDisposed) this.queue.run(() => this.instance.wait(() => this.handle.checkDigits())).catch(() => {});
-    return result;
+    return { result, additions };
   }
 
   /** @internal Runs a call that changes no parameters. */

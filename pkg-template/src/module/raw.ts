@@ -9,6 +9,7 @@
 
 import type { ErrorCode } from '../arguments/errors.js';
 import type { CancellationToken } from './cancellation.js';
+import type { RawSolveResult } from './solve-record.js';
 
 /** A tape: one entry per position, operands before the operations that use them. All arrays are trimmed. */
 export interface Tape {
@@ -129,31 +130,6 @@ export interface RawIteration {
   linearIterations?: number;
   stepSize?: number;
   elapsedMs: number;
-}
-
-/** The result of a solver. */
-export interface RawSolveResult {
-  success: boolean;
-  termination: string;
-  message: string;
-  iterations: number;
-  functionEvaluations: number;
-  arithmetic: 'f32' | 'f32x2' | 'f64';
-  precisionLoss: number;
-  initialCost: number;
-  finalCost: number;
-  computationTime: number;
-  x: Float64Array;
-  /**
-   * Rows of eleven numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
-   * whether the step was accepted and which of the optional entries are there.
-   */
-  history: ArrayLike<number>;
-  /** The report before and after its lines of iterations. */
-  reportBefore: string;
-  reportAfter: string;
-  /** Whether `checkDigits` is to be called when the result has been given. */
-  checkIsDue: boolean;
 }
 
 /** Options of Levenberg-Marquardt, all present. */

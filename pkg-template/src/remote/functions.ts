@@ -2,8 +2,9 @@
 
 import { ResiduaError } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
-import type { RawEngineRequest, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem, RawSolveResult } from '../module/raw.js';
+import type { RawEngineRequest, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem } from '../module/raw.js';
 import { copyIfSameLength } from '../module/result-arrays.js';
+import type { RawSolveResult } from '../module/solve-record.js';
 import { buffersOf } from './buffers.js';
 import type { Connection } from './connection.js';
 import { contextNumber, engineData } from './context.js';

@@ -1,6 +1,7 @@
 /** The lines of iterations in a report. */
 
 import type { RawIteration } from '../module/raw.js';
+import { scientific } from './scientific.js';
 
 /** The titles of columns that some solvers have. A column is shown if any iteration has a value for it. */
 const OPTIONAL = [
@@ -9,9 +10,6 @@ const OPTIONAL = [
   ['gain ratio', ({ gainRatio }: RawIteration) => short(gainRatio)],
   ['linear its', ({ linearIterations }: RawIteration) => linearIterations?.toString()],
 ] as const;
-
-/** With an exponent, as reports write numbers. */
-const scientific = (value: number, digits: number): string => value.toExponential(digits).replace('+', '');
 
 const short = (value: number | undefined): string | undefined => (value === undefined ? undefined : scientific(value, 2));
 

@@ -6,8 +6,10 @@ import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
-import type { RawFunctions, RawIteration, RawListener, RawSolveResult } from '../module/raw.js';
+import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
+import type { RawSolveResult } from '../module/solve-record.js';
 import { iterationLines } from './iteration-lines.js';
+import { reportText } from './report.js';
 
 /** Why a solver ended. An abort, or true from onIteration, gives 'aborted'. */
 export type Termination =
@@ -199,7 +201,7 @@ export async function runSolver(
   const cancellation = new Cancellation(signal);
   // A solve of functions that are disposed is cancelled.
   const forget = functions.whenDisposed(cancellation.cancel);
-  const raw = await functions
+  const { result, additions } = await functions
     .solveWith((handle) => solver(handle, listen, cancellation.token), readBack)
     .finally(() => {
       cancellation.end();
@@ -207,17 +209,17 @@ export async function runSolver(
     });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
-  const { reportBefore, reportAfter, history: rows, checkIsDue: _, ...result } = raw;
-  const history = iterationsOf(rows);
-  // The caller may change the history.
-  const iterations = (): string => iterationLines(iterationsOf(rows));
-  if (verbose) console.log(result.message);
+  const { success, termination, arithmetic, precisionLoss, iterations, functionEvaluations, initialCost, finalCost, computationTime } = result;
+  const message = additions === '' ? result.message : `${result.message} ${additions}`;
+  if (verbose) console.log(message);
   return {
-    ...result,
-    termination: result.termination as Termination,
+    success,
+    termination: termination as Termination,
+    message, arithmetic, precisionLoss, iterations, functionEvaluations, initialCost, finalCost, computationTime,
     x: readBack ? result.x : new Float64Array(0),
-    history,
-    report: () => `${reportBefore}${iterations()}${reportAfter}`,
+    history: iterationsOf(result.rows),
+    // The text takes longer than a small solve. The caller may change the history.
+    report: () => reportText(result, functions.kernelCount, functions.compileTimes, iterationLines(iterationsOf(result.rows)), additions),
   };
 }
 

@@ -1,0 +1,86 @@
+/**
+ * What the module tells of a solve: numbers in one array and texts in one string. Each value that crosses by itself takes longer than many numbers,
+ * and all of them together took a fifth of a solve of seven parameters.
+ */
+
+/** Numbers and texts in the order that src/solve/record.rs writes. */
+export type RawSolveResult = readonly [numbers: Float64Array, texts: string];
+
+/** Counts of a problem. */
+export interface ProblemSizes {
+  parameterBlocks: number;
+  parameters: number;
+  effectiveParameters: number;
+  residualBlocks: number;
+  residuals: number;
+}
+
+/** The result of a solve, with what its report needs. */
+export interface SolveRecord {
+  success: boolean;
+  termination: string;
+  message: string;
+  arithmetic: 'f32' | 'f32x2' | 'f64';
+  precisionLoss: number;
+  iterations: number;
+  functionEvaluations: number;
+  initialCost: number;
+  finalCost: number;
+  computationTime: number;
+  x: Float64Array;
+  /**
+   * Rows of eleven numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
+   * whether the step was accepted and which of the optional entries are there.
+   */
+  rows: Float64Array;
+  /** Whether `checkDigits` is to be called when the result has been given. */
+  checkIsDue: boolean;
+  solver: string;
+  engine: string;
+  /** Empty for none, as the next two. */
+  linearSolver: string;
+  /** Blocks that no residual touches, in a sentence. */
+  untouched: string;
+  /** The rank of the Jacobian in a sentence, where something is to be said. */
+  rank: string;
+  /** Of cost, gradient and parameters. */
+  tolerances: readonly number[];
+  /** Of the whole problem. */
+  whole: ProblemSizes;
+  /** Of free parameters and enabled residuals. */
+  reduced: ProblemSizes;
+  /** Milliseconds of the solve by stage. */
+  times: readonly (readonly [stage: string, ms: number])[];
+}
+
+/** Numbers before the lengths of the texts, and texts before the names of stages. */
+const HEAD = 23;
+const TEXTS = 8;
+
+/** Reads what the module tells. `x` has memory of its own. */
+export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
+  const number = (place: number): number => numbers[place] as number;
+  const [length, count] = [number(21), number(22)];
+  let [place, end] = [HEAD, 0];
+  const next = (): string => all.slice(end, (end += number(place++)));
+  const sizes = (first: number): ProblemSizes => ({
+    parameterBlocks: number(first), parameters: number(first + 1), effectiveParameters: number(first + 2), residualBlocks: number(first + 3), residuals: number(first + 4),
+  });
+  const [termination, arithmetic, message, solver, engine, linearSolver, untouched, rank] = [next(), next(), next(), next(), next(), next(), next(), next()];
+  const times: (readonly [string, number])[] = [];
+  for (let stage = 0; stage < count - TEXTS; stage++) times.push([next(), number(HEAD + count + stage)]);
+  const first = HEAD + count + times.length;
+  return {
+    success: number(0) !== 0,
+    termination, message,
+    arithmetic: arithmetic as SolveRecord['arithmetic'],
+    precisionLoss: number(3), iterations: number(1), functionEvaluations: number(2), initialCost: number(4), finalCost: number(5), computationTime: number(6),
+    x: numbers.slice(first, first + length),
+    rows: numbers.subarray(first + length),
+    checkIsDue: number(7) !== 0,
+    solver, engine, linearSolver, untouched, rank,
+    tolerances: [number(8), number(9), number(10)],
+    whole: sizes(11), reduced: sizes(16),
+    times,
+  };
+}

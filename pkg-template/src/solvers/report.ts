@@ -1,0 +1,52 @@
+/** The report of a solve, in the layout of Ceres Solver: solver and problem, one line per iteration, times, and the termination. */
+
+import type { ProblemSizes, SolveRecord } from '../module/solve-record.js';
+import { scientific } from './scientific.js';
+
+const line = (title: string, words: string): string => `  ${title.padEnd(16)} ${words}\n`;
+
+const row = (title: string, ...cells: (string | number)[]): string => `  ${[title.padEnd(20), ...cells.map((cell) => String(cell).padStart(11))].join(' ')}\n`;
+
+const ROWS: readonly (readonly [title: string, key: keyof ProblemSizes])[] = [
+  ['Parameter blocks', 'parameterBlocks'],
+  ['Parameters', 'parameters'],
+  ['Effective parameters', 'effectiveParameters'],
+  ['Residual blocks', 'residualBlocks'],
+  ['Residuals', 'residuals'],
+];
+
+/**
+ * The text. `kernels`: how many the residuals share; `compileTimes`: milliseconds by stage; `iterations`: the lines of the iterations; `additions`:
+ * sentences for the end.
+ */
+export function reportText(record: SolveRecord, kernels: number, compileTimes: Readonly<Record<string, number>>, iterations: string, additions: string): string {
+  const { whole, reduced, initialCost, finalCost, functionEvaluations, computationTime } = record;
+  const onManifolds = whole.effectiveParameters !== whole.parameters;
+  const [cost, gradient, parameter] = record.tolerances.map((tolerance) => (tolerance === 0 ? 'off' : scientific(tolerance)));
+  const times = [...Object.entries(compileTimes), ...record.times, ['solve', computationTime] as const];
+  if (functionEvaluations > 0) times.push(['per evaluation', computationTime / functionEvaluations]);
+  return [
+    'residua solver report\n\n',
+    line('Solver', record.solver),
+    line('Backend', record.engine),
+    record.linearSolver === '' ? '' : line('Linear solver', record.linearSolver),
+    line('Tolerances', `cost ${cost}, gradient ${gradient}, parameter ${parameter}`),
+    `\n${row('', 'Original', 'Reduced')}`,
+    ...ROWS.filter(([, key]) => onManifolds || key !== 'effectiveParameters').map(([title, key]) => row(title, whole[key], reduced[key])),
+    record.untouched === '' ? '' : `  Under-determined: ${record.untouched}\n`,
+    record.rank === '' ? '' : `  Rank-deficient: ${record.rank}\n`,
+    `\n${row('Kernels', kernels)}`,
+    `${row('Blocks a kernel', (whole.residualBlocks / Math.max(kernels, 1)).toFixed(1))}\n`,
+    iterations,
+    line('Initial cost', scientific(initialCost, 6)),
+    line('Final cost', scientific(finalCost, 6)),
+    line('Change', scientific(initialCost - finalCost, 6)),
+    line('Iterations', String(record.iterations)),
+    line('Evaluations', String(functionEvaluations)),
+    '\nTime in milliseconds\n',
+    ...times.map(([stage, ms]) => line(stage, ms.toFixed(3))),
+    `\n${line('Termination', `${record.success ? 'CONVERGENCE' : 'NO CONVERGENCE'} (${record.termination})`)}`,
+    `${record.message}\n`,
+    additions === '' ? '' : `${additions}\n`,
+  ].join('');
+}

@@ -1,0 +1,163 @@
+//! What the facade is told of a solve: numbers in one list and texts in one string, since each value that crosses to JavaScript by itself takes longer
+//! than many numbers. `pkg-template/src/module/solve-record.ts` reads it; the facade writes the report from it, when the report is read.
+
+use crate::eval::{Functions, Sizes};
+
+use super::options::SolveOptions;
+use super::solution::Solution;
+use super::summary::IterationSummary;
+
+/// Numbers, and texts one after the other; the numbers have their lengths.
+pub type Record = (Vec<f64>, String);
+
+/// The record of a solve of compiled functions. `solver`: its name with its main options. `check_is_due`: whether `checkDigits` is to be called when the
+/// result has been given.
+pub fn record(
+    functions: &mut Functions,
+    solver: &str,
+    options: &SolveOptions,
+    solution: &Solution,
+    check_is_due: bool,
+) -> Record {
+    let description = functions.engine().description();
+    let engine = match functions.choice() {
+        None => description,
+        Some(choice) => format!("{description} ({})", choice.sentence()),
+    };
+    pack(solver, &engine, functions.sizes(), options, solution, check_is_due)
+}
+
+fn pack(
+    solver: &str,
+    engine: &str,
+    sizes: [Sizes; 2],
+    options: &SolveOptions,
+    solution: &Solution,
+    check_is_due: bool,
+) -> Record {
+    let Solution { x, summary, arithmetic, precision, details } = solution;
+    let loss = precision.as_ref().map_or(0.0, |checked| checked.estimate.loss);
+    let untouched = details.untouched.sentence();
+    let fixed = [
+        summary.termination.as_str(),
+        arithmetic.as_str(),
+        &summary.message,
+        solver,
+        engine,
+        &details.linear_solver,
+        &untouched,
+        &details.rank,
+    ];
+    let count = fixed.len() + details.times.len();
+    let mut numbers = Vec::with_capacity(64 + x.len() + COLUMNS * summary.history.len());
+    numbers.extend([
+        u8::from(summary.success()).into(),
+        summary.iterations.into(),
+        summary.function_evaluations.into(),
+        loss,
+        summary.initial_cost,
+        summary.final_cost,
+        summary.elapsed_ms,
+        u8::from(check_is_due).into(),
+        options.cost_tolerance,
+        options.gradient_tolerance,
+        options.parameter_tolerance,
+    ]);
+    for Sizes { parameter_blocks, parameters, effective_parameters, residual_blocks, residuals } in sizes {
+        let counts = [parameter_blocks, parameters, effective_parameters, residual_blocks, residuals];
+        numbers.extend(counts.map(|count| count as f64));
+    }
+    numbers.extend([x.len() as f64, count as f64]);
+    let mut texts = String::with_capacity(512);
+    for text in fixed.into_iter().chain(details.times.iter().map(|(stage, _)| *stage)) {
+        texts.push_str(text);
+        // As JavaScript counts.
+        numbers.push(text.encode_utf16().count() as f64);
+    }
+    numbers.extend(details.times.iter().map(|(_, ms)| *ms));
+    numbers.extend_from_slice(x);
+    for iteration in &summary.history {
+        numbers.extend(row(iteration));
+    }
+    (numbers, texts)
+}
+
+/// Numbers of an iteration.
+const COLUMNS: usize = 11;
+
+/// An iteration as numbers, of which the facade makes an object.
+fn row(summary: &IterationSummary) -> [f64; COLUMNS] {
+    let IterationSummary { iteration, cost, cost_change, gradient_max_norm, step_norm, accepted, .. } = *summary;
+    let IterationSummary { damping, gain_ratio, linear_iterations, step_size, elapsed_ms, .. } = *summary;
+    let figures = [damping, gain_ratio, linear_iterations.map(f64::from), step_size];
+    // Whether it was accepted, and which of the figures are there.
+    let mut flags = u8::from(accepted);
+    for (bit, figure) in (1..).zip(&figures) {
+        flags |= u8::from(figure.is_some()) << bit;
+    }
+    let [damping, gain_ratio, linear_iterations, step_size] = figures.map(|figure| figure.unwrap_or(0.0));
+    let before = [iteration.into(), cost, cost_change, gradient_max_norm, step_norm, flags.into()];
+    let [a, b, c, d, e, f] = before;
+    [a, b, c, d, e, f, damping, gain_ratio, linear_iterations, step_size, elapsed_ms]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::Arithmetic;
+    use crate::solve::solution::Details;
+    use crate::solve::summary::{SolveSummary, Termination};
+    use crate::solve::untouched::Untouched;
+
+    #[test]
+    fn a_record_has_all_numbers_and_texts_in_their_places() {
+        let iteration = IterationSummary {
+            iteration: 1,
+            cost: 2.0,
+            cost_change: 1.0,
+            gradient_max_norm: 0.5,
+            step_norm: 0.25,
+            accepted: true,
+            damping: Some(1e-4),
+            gain_ratio: None,
+            linear_iterations: Some(7),
+            step_size: None,
+            elapsed_ms: 4.0,
+        };
+        let summary = SolveSummary {
+            termination: Termination::MaxIterations,
+            message: "Stopped: ½.".to_owned(),
+            iterations: 1,
+            function_evaluations: 2,
+            initial_cost: 3.0,
+            final_cost: 2.0,
+            elapsed_ms: 5.0,
+            history: vec![iteration],
+        };
+        let details = Details {
+            linear_solver: "dense QR".to_owned(),
+            times: vec![("setup", 0.5), ("trials", 1.5)],
+            untouched: Untouched { names: vec!["p[4]".to_owned()], count: 1 },
+            rank: String::new(),
+        };
+        let solution = Solution { x: vec![8.0, 9.0], summary, arithmetic: Arithmetic::F64, precision: None, details };
+        let options = SolveOptions { cost_tolerance: 0.0, ..SolveOptions::defaults() };
+        let whole =
+            Sizes { parameter_blocks: 4, parameters: 9, effective_parameters: 8, residual_blocks: 6, residuals: 12 };
+        let reduced = Sizes { parameter_blocks: 3, ..whole };
+        let (numbers, texts) = pack("L-BFGS", "cpu", [whole, reduced], &options, &solution, true);
+        assert_eq!(texts, "max-iterationsf64Stopped: ½.L-BFGScpudense QRp[4] is touched by no residual.setuptrials");
+        let expected: &[&[f64]] = &[
+            &[0.0, 1.0, 2.0, 0.0, 3.0, 2.0, 5.0, 1.0],
+            &[0.0, 1e-8, 1e-8],
+            &[4.0, 9.0, 8.0, 6.0, 12.0],
+            &[3.0, 9.0, 8.0, 6.0, 12.0],
+            &[2.0, 10.0],
+            &[14.0, 3.0, 11.0, 6.0, 3.0, 8.0, 31.0, 0.0, 5.0, 6.0],
+            &[0.5, 1.5],
+            &[8.0, 9.0],
+            &[1.0, 2.0, 1.0, 0.5, 0.25, f64::from(1 | 2 | 8), 1e-4, 0.0, 7.0, 0.0, 4.0],
+        ];
+        assert_eq!(numbers, expected.concat());
+    }
+}
