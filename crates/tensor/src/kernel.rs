@@ -336,8 +336,10 @@ impl Attention {
 /// results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tile {
-    /// 128 × 128 elements a workgroup.
+    /// 128 × 128 elements a workgroup. Where both factors have their vectors along the depth a thread has 128 of them, else 64.
     Large,
+    /// 128 × 128 elements a workgroup, 64 a thread.
+    LargeOf64,
     /// 64 × 64.
     Medium,
     /// 32 × 32.
@@ -349,6 +351,9 @@ pub enum Tile {
 impl Tile {
     /// Most rows, or columns, that [`Tile::Vector`] suits.
     pub const MOST_ROWS: u32 = 8;
+
+    /// The tiles that may take one another's place in a kernel, by the numbers that the facade has for them.
+    pub const EXCHANGEABLE: [Tile; 4] = [Tile::Large, Tile::LargeOf64, Tile::Medium, Tile::Small];
 }
 
 /// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.

@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
 use crate::grad;
-use crate::kernel::Kernel;
+use crate::kernel::{Body, Extent, Kernel, Tile};
 use crate::plan::{Place, Plan, Step};
 use crate::size::Size;
 use crate::tape::Recipe;
@@ -31,6 +31,7 @@ pub struct CompiledPlan {
     texts: Vec<KernelText>,
     /// For each kernel how its buffers are bound, on the GPU.
     windows: Vec<Windows>,
+    limits: Limits,
 }
 
 #[wasm_bindgen]
@@ -133,6 +134,36 @@ impl CompiledPlan {
         }
         words.extend(descriptions.into_iter().flatten());
         words
+    }
+
+    /// The products on the GPU whose tile may change, ten words each: kernel, number of its tile, what `form_of_product` gives, and for values of
+    /// the dims how many matrices there are, with how many rows and columns, and the depth.
+    pub fn products(&self, dims: &[u32]) -> Vec<u32> {
+        let mut words = Vec::new();
+        for (number, (kernel, windows)) in self.plan.kernels.iter().zip(&self.windows).enumerate() {
+            let Body::Product(product) = &kernel.body else { continue };
+            let Some(tile) = Tile::EXCHANGEABLE.iter().position(|tile| *tile == product.tile) else { continue };
+            let extent = |extent: &Extent| kernel.extent(*extent, dims);
+            words.extend([number as u32, tile as u32]);
+            words.extend(wgsl::form_of_product(kernel, windows, product));
+            words.push(product.batch.iter().map(extent).fold(1, u32::saturating_mul));
+            words.extend([product.rows, product.columns, product.depth].map(|axis| extent(&axis)));
+        }
+        words
+    }
+
+    /// Writes a kernel of `products` with another tile, which changes its workgroups too. No result depends on it.
+    #[wasm_bindgen(js_name = setTile)]
+    pub fn set_tile(&mut self, kernel: u32, tile: u32) -> std::result::Result<(), JsValue> {
+        let at = kernel as usize;
+        if let (Some(Kernel { body: Body::Product(product), .. }), Some(tile)) =
+            (self.plan.kernels.get_mut(at), Tile::EXCHANGEABLE.get(tile as usize))
+        {
+            product.tile = *tile;
+            let text = wgsl::write_in_windows(&self.plan.kernels[at], &self.limits, &self.windows[at]);
+            self.texts[at] = text.map_err(residua_module::to_js)?;
+        }
+        Ok(())
     }
 
     /// The kernels as a WebAssembly module, those of matrix products and sorts left out.
@@ -296,12 +327,13 @@ fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
     let mut recipe = Recipe::decode(tape)?;
     grad::differentiate(&mut recipe)?;
     if is_host {
-        return Ok(CompiledPlan { plan: Plan::new(&recipe, &target)?, texts: Vec::new(), windows: Vec::new() });
+        let plan = Plan::new(&recipe, &target)?;
+        return Ok(CompiledPlan { plan, texts: Vec::new(), windows: Vec::new(), limits: Limits::default() });
     }
     let limits = Limits { storage_buffers: target.most_buffers, binding_bytes: number("maxBindingBytes")? as u64 };
     let (plan, windows) = Plan::in_windows(&recipe, &target, &limits)?;
     let texts =
         plan.kernels.iter().zip(&windows).map(|(kernel, windows)| wgsl::write_in_windows(kernel, &limits, windows));
     let texts = texts.list_or_error()?;
-    Ok(CompiledPlan { plan, texts, windows })
+    Ok(CompiledPlan { plan, texts, windows, limits })
 }

@@ -27,7 +27,7 @@
 
 use residua_base::error::{Error, ErrorCode, Result};
 
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, Kernel, Product};
 
 mod attention;
 mod batch;
@@ -104,6 +104,12 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::DigitSort(sort) => digits::write_sort(module, sort),
         Body::Attention(attention) => attention::write(module, attention),
     }
+}
+
+/// What the time of a product of this kernel depends on beside its extents: the number of the type of its elements, whether the left and the right
+/// factor have their vectors along the depth, and the bits of a number of the right factor in memory, where whole words are read of it.
+pub fn form_of_product(kernel: &Kernel, windows: &Windows, product: &Product) -> [u32; 4] {
+    product::form(&Module::new(kernel, windows), product)
 }
 
 #[cfg(test)]

@@ -164,6 +164,11 @@ impl Blocks {
         [QuantBits::Four, QuantBits::Eight].map(|bits| self.form == Form::Quantised(bits))
     }
 
+    /// Bits of a number in memory.
+    pub const fn bits(&self) -> u32 {
+        128 / self.a_vector()
+    }
+
     /// The name of the buffer of words.
     pub fn words(&self) -> String {
         name_of_buffer(self.words.0)

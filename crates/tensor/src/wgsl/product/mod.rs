@@ -19,14 +19,17 @@ mod text;
 mod tiles;
 mod vector;
 
-use roles::Roles;
+use blocks::Blocks;
+use roles::{Roles, is_along_depth};
 use shape::TileShape;
 
 /// Writes the kernel.
 pub fn write(module: Module, product: &Product) -> Result<KernelText> {
     match product.tile {
         Tile::Large if depth::suits(&module, product) => depth::write(module, product),
-        Tile::Large | Tile::Medium | Tile::Small => tiles::write(module, product, TileShape::of(product.tile)),
+        Tile::Large | Tile::LargeOf64 | Tile::Medium | Tile::Small => {
+            tiles::write(module, product, TileShape::of(product.tile))
+        }
         Tile::Vector => {
             let is_row = |extent| module.kernel.bound(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);
             let roles = Roles::of(product);
@@ -34,6 +37,16 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
             vector::write(module, &[(product, if is_column { roles.transposed() } else { roles })], false)
         }
     }
+}
+
+/// What [`form_of_product`](super::form_of_product) gives.
+pub fn form(module: &Module, product: &Product) -> [u32; 4] {
+    let roles = Roles::of(product);
+    let [row, column, depth] = roles.axes;
+    let ty = module.kernel.graph.ty(product.left) as u32;
+    let is_along_depth = |factor, outer| u32::from(is_along_depth(module, factor, outer, depth));
+    let bits = Blocks::of(module, roles).map_or(32, |blocks| blocks.bits());
+    [ty, is_along_depth(product.left, row), is_along_depth(product.right, column), bits]
 }
 
 /// Writes the kernel of several products with few rows, which workgroups compute side by side or one after the other.

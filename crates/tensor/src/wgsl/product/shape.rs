@@ -41,7 +41,7 @@ impl TileShape {
     /// That of a tile: the fastest of some measured on an NVIDIA H200.
     pub const fn of(tile: Tile) -> TileShape {
         match tile {
-            Tile::Large => TileShape {
+            Tile::Large | Tile::LargeOf64 => TileShape {
                 x: 16,
                 y: 16,
                 lanes: 8,

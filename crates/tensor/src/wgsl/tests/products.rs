@@ -7,6 +7,7 @@ use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::quantised::{BLOCK, QuantBits};
 use crate::sample::{Sample, store};
 use crate::scalar::{Id, Op, Type};
+use crate::wgsl::{Windows, form_of_product};
 
 /// A product [batch, rows, depth] × [batch, depth, columns].
 #[derive(Clone, Copy)]
@@ -86,7 +87,7 @@ pub fn all() -> Vec<Kernel> {
     ];
     let layouts = [[false, false], [true, false], [false, true], [true, true]];
     let mut number = 0;
-    for tile in [Tile::Large, Tile::Medium, Tile::Small, Tile::Vector] {
+    for tile in [Tile::Large, Tile::Medium, Tile::Small, Tile::Vector, Tile::LargeOf64] {
         for [rows, columns, depth] in [
             [1, 1, 1],
             [1, 3, 5],
@@ -145,13 +146,22 @@ fn quantised(bits: QuantBits, tile: Tile, [rows, columns, depth]: [u32; 3]) -> K
 
 /// Texts of products with quantised factors.
 pub fn of_quantised() -> Vec<Kernel> {
-    let extents =
-        [[1, 256, 512], [8, 70, 96], [3, 33, 32], [200, 130, 96], [64, 64, 64], [256, 128, 64], [257, 255, 160]];
+    let extents = [
+        [1, 256, 512],
+        [8, 70, 96],
+        [3, 33, 32],
+        [200, 130, 96],
+        [64, 64, 64],
+        [256, 128, 64],
+        [257, 255, 160],
+        [300, 40, 64],
+    ];
     let all = |bits| {
         let tile = |[rows, ..]: &[u32; 3]| match *rows {
             0..=Tile::MOST_ROWS => Tile::Vector,
             9..=255 => Tile::Medium,
-            256.. => Tile::Large,
+            256..=257 => Tile::Large,
+            258.. => Tile::LargeOf64,
         };
         extents.iter().map(move |extents| quantised(bits, tile(extents), *extents))
     };
@@ -177,4 +187,28 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
         ("product_quantised", quantised(QuantBits::Four, Tile::Vector, [1, 256, 512])),
         ("product_along_depth", quantised(QuantBits::Four, Tile::Large, [256, 128, 64])),
     ]
+}
+
+#[test]
+fn the_form_of_a_product_has_its_type_its_layouts_and_its_packing() {
+    let form = |kernel: &Kernel| {
+        let Body::Product(product) = &kernel.body else { panic!("a product") };
+        form_of_product(kernel, &Windows::default(), product)
+    };
+    let plain = Description {
+        extents: [1, 64, 64, 64],
+        tile: Tile::Small,
+        transposed: [false, false],
+        dtypes: [DType::F32; 3],
+        has_more: false,
+        has_words: true,
+    };
+    assert_eq!(form(&plain.kernel()), [0, 1, 0, 32]);
+    assert_eq!(form(&Description { transposed: [true, true], ..plain }.kernel()), [0, 0, 1, 32]);
+    assert_eq!(form(&Description { dtypes: [DType::I32; 3], ..plain }.kernel()), [1, 1, 0, 32]);
+    assert_eq!(form(&Description { dtypes: [DType::U32; 3], ..plain }.kernel()), [2, 1, 0, 32]);
+    let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], transposed: [false, true], ..plain };
+    assert_eq!(form(&halves.kernel()), [0, 1, 1, 16]);
+    assert_eq!(form(&quantised(QuantBits::Four, Tile::Large, [64, 64, 64])), [0, 1, 1, 4]);
+    assert_eq!(form(&quantised(QuantBits::Eight, Tile::Large, [64, 64, 64])), [0, 1, 1, 8]);
 }
