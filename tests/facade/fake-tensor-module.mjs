@@ -73,6 +73,7 @@ export function installTensors() {
     places = () => Float64Array.from(this.placeList.flat());
     results = () => Uint32Array.from(this.resultPlaces);
     steps = () => Uint32Array.from(this.stepList.flatMap(({ copy, kernel, places }) => (copy ? [1, ...copy] : [0, kernel, places.length, ...places])));
+    products = () => new Uint32Array(0);
     varyingWords() {
       return Uint32Array.of(0);
     }

@@ -40,6 +40,7 @@ import { group as tensorSelection } from './groups/tensor-selection.js';
 import { group as tensorSort } from './groups/tensor-sort.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
 import { group as tensorTraining } from './groups/tensor-training.js';
+import { group as tensorTuning } from './groups/tensor-tuning.js';
 import { group as tensorVerification } from './groups/tensor-verification.js';
 import { group as tensorViews } from './groups/tensor-views.js';
 import { group as tensorWindows } from './groups/tensor-windows.js';
@@ -48,5 +49,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -16,9 +16,11 @@ export interface Compiled {
 /** Compiles a tape. Rejects with what the module or the browser's compiler finds wrong. */
 export async function compileTape(core: DeviceCore, tape: Float64Array, dims: readonly Dim[], onProgress: KernelProgress): Promise<Compiled> {
   core.check();
-  const plan = core.plan(tape);
+  let plan = core.plan(tape);
   try {
-    const words = core.words(plan, Uint32Array.from(dims, largest));
+    const most = Uint32Array.from(dims, largest);
+    if (core.tuner !== null) plan = await core.tuner.tiled(plan, most);
+    const words = core.words(plan, most);
     const kernels = await core.engine.compile(plan, onProgress);
     return { plan, kernels, words };
   } catch (error) {

@@ -12,6 +12,7 @@ import { readPlan, type Plan } from '../engine/plan.js';
 import { Turns } from '../memory/turns.js';
 import { WorkQueue } from '../memory/work-queue.js';
 import type { TensorInstance } from '../module/loading.js';
+import { Tuner, type Tuning } from './tuner.js';
 
 /** Why a device was lost. */
 export interface Loss {
@@ -38,18 +39,22 @@ export class DeviceCore {
   readonly lost: Promise<Loss>;
   /** Whether operations are checked, and numbers as well. */
   readonly checks: boolean | 'finite';
+  /** What chooses the tiles of products; null on the CPU. */
+  readonly tuner: Tuner | null;
   private disposed = false;
 
   /** @param gpu where it computes; null for the CPU */
   constructor(
     readonly instance: TensorInstance,
     readonly gpu: GPUDevice | null,
-    options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite' },
+    options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite'; readonly tuning: Tuning },
   ) {
     this.checks = options.checks;
     const turns = new Turns();
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
-    this.engine = gpu === null ? new CpuEngine(instance, this.accounts, this.pending) : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
+    const onGpu = gpu === null ? null : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
+    this.engine = onGpu ?? new CpuEngine(instance, this.accounts, this.pending);
+    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, options.tuning);
     // A device on the CPU is never lost.
     this.lost = gpu === null ? new Promise(() => {}) : gpu.lost.then(({ reason, message }) => ({ reason, message }));
     // The GPUDevice may live as long as the page, and must not keep a device that nobody refers to.

@@ -39,6 +39,7 @@ import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
 import { dataNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
 import { StoredTensor } from './stored-tensor.js';
+import { checkTuning } from './tuner.js';
 
 /** Options of `Device.create`. */
 export interface DeviceOptions {
@@ -62,12 +63,18 @@ export interface DeviceOptions {
    * piece. The second run of a program is measured for it. Default 12.
    */
   sliceMs?: number;
+  /**
+   * How the tiles of matrix products are chosen on a GPU: 'table' (default), by a table of adapters; 'measure', by timing them when a kind of product is first compiled, with at most 80 MiB
+   * for the time being; or as `device.tuning.found` was before. A text of another adapter or of another version of the package counts for nothing; one that was damaged is 'invalid-argument'.
+   * No result depends on it.
+   */
+  tuning?: 'table' | 'measure' | { readonly found: string };
 }
 
 /** Element types of the words and the scales of quantised weights. */
 const PLANES = ['u32', 'f16'] as const;
 
-const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, checks: true, profile: true, sliceMs: true };
+const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, checks: true, profile: true, sliceMs: true, tuning: true };
 
 /** What a GPU has. */
 export interface DeviceFeatures {
@@ -91,6 +98,8 @@ export class Device {
   readonly gpu: GPUDevice | null;
   /** What the GPU has; nothing on the CPU. */
   readonly features: DeviceFeatures;
+  /** `found`: what 'measure' found so far, as a text to store and to give to `Device.create`; '' if nothing, as on the CPU. */
+  readonly tuning: { readonly found: string };
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;
 
@@ -104,19 +113,25 @@ export class Device {
     this.fallbackReason = fallbackReason;
     this.gpu = gpu;
     this.features = Object.freeze({ f16: has('shader-f16'), subgroups: has('subgroups'), timestamps: has('timestamp-query') });
+    this.tuning = Object.freeze({
+      get found() {
+        return core.tuner?.found ?? '';
+      },
+    });
   }
 
   /** Makes a device, and loads the WebAssembly module where needed. Rejects with 'gpu-unavailable', 'invalid-argument', 'not-initialized'. */
   static async create(options: DeviceOptions = {}): Promise<Device> {
     checkOptions('Device.create: options', options, DEVICE_OPTIONS);
-    const { backend = 'auto', share, checks = false, profile = false, sliceMs = 12 } = options;
+    const { backend = 'auto', share, checks = false, profile = false, sliceMs = 12, tuning = 'table' } = options;
     if (backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') throw invalidArgument('Device.create: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
     if (checks !== 'finite' && typeof checks !== 'boolean') throw invalidArgument('Device.create: checks', describe(checks), "true, false or 'finite'");
     checkFlag('Device.create: profile', profile);
     checkFinite('Device.create: sliceMs', sliceMs, 0);
+    checkTuning(tuning);
     if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
     const [instance, { gpu, reason }] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
-    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks }), reason);
+    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks, tuning }), reason);
   }
 
   /** Returns the shared device. It is made at first use, and again after a loss or dispose(). */

@@ -38,6 +38,14 @@ export interface RawCompiledPlan {
    */
   words(dims: Uint32Array): Uint32Array;
   /**
+   * The products on the GPU whose tile may change, ten words each: kernel, number of its tile, type of its numbers (0 f32, 1 i32, 2 u32), whether the left and the right factor
+   * have their vectors along the depth, bits of a number of the right factor in memory, and for values of the dims how many matrices there are, with how many rows and columns, and
+   * the depth.
+   */
+  products(dims: Uint32Array): Uint32Array;
+  /** Writes a kernel of `products` with another tile, which changes its workgroups too. No result depends on it. */
+  setTile(kernel: number, tile: number): void;
+  /**
    * The words of the uniform buffer that depend on dims: how many, and where each is described in this list. A description is the word's
    * position, its count of terms, and for each term the coefficient, a count of dims and these.
    */

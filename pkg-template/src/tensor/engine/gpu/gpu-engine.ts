@@ -10,6 +10,7 @@ import type { Plan } from '../plan.js';
 import { Buffers } from './buffers.js';
 import { Completion } from './completion.js';
 import { GpuRunner } from './gpu-runner.js';
+import { PassTimer } from './pass-timer.js';
 import { Patcher, splitWords } from './patch.js';
 import { Pipelines, type Pipeline } from './pipelines.js';
 import { Staging, type Part } from './staging.js';
@@ -132,6 +133,11 @@ export class GpuEngine implements Engine {
     const runner = new GpuRunner(this, plan, kernels.list as readonly Pipeline[], places, first, () => this.runners.delete(runner));
     this.runners.add(runner);
     return runner;
+  }
+
+  /** Makes a timer of passes. */
+  timer(): PassTimer {
+    return new PassTimer(this.gpu, (promise) => this.pending.wait(this.completion.of(promise)));
   }
 
   async idle(): Promise<void> {

@@ -133,6 +133,16 @@ export class GpuRunner implements Runner {
     if (this.runs === MEASURED_RUN && this.on.sliceMs > 0) this.measure(dispatches);
   }
 
+  /** Dispatches the first step so many times in a pass, for timing. */
+  repeat(pass: GPUComputePassEncoder, slots: readonly Memory[], count: number): void {
+    const { words, plan, pipelines } = this;
+    const [step] = plan.steps;
+    if (step === undefined || !isDispatch(step)) return;
+    pass.setPipeline((pipelines[step.kernel] as Pipeline).pipeline);
+    pass.setBindGroup(0, this.setOf(slots).groups[0] as GPUBindGroup);
+    for (let k = 0; k < count; k++) pass.dispatchWorkgroups(words[0] as number, words[1], words[2]);
+  }
+
   dispose(): void {
     this.onDispose();
     this.uniforms?.dispose();
