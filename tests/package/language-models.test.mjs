@@ -75,7 +75,7 @@ describe('a decoder on the CPU', () => {
     }
   });
 
-  test('has the same logits whether a prompt comes in one piece or token by token', { timeout: 300_000 }, async (t) => {
+  test('has the same logits whether a prompt comes in one piece, in several or token by token', { timeout: 300_000 }, async (t) => {
     const data = llama(t);
     if (data === null) return;
     await withDecoder(data, FILES.f16, { cache: 'f32' }, async (decoder) => {
@@ -85,6 +85,11 @@ describe('a decoder on the CPU', () => {
       ids.forEach((id, at) => (parts = decoder.feed([id], at, GREEDY)));
       const { difference } = compare(await parts.logits.data(), whole);
       assert.ok(difference <= BY_F32, `${difference}`);
+      await withDecoder(data, FILES.f16, { cache: 'f32', piece: 7 }, async (other) => {
+        assert.ok(ids.length % 7 > 0);
+        const { difference } = compare(await other.feed(ids, 0, GREEDY).logits.data(), whole);
+        assert.ok(difference <= BY_F32, `pieces of 7: ${difference}`);
+      });
     });
   });
 

@@ -6,8 +6,8 @@ export interface Settings { layers: number; heads: number; kvHeads: number; size
 export interface Model { settings: Settings; weights: Record<string, StoredTensor | QuantizedTensor>; metadata: Record<string, unknown> }
 type Sampling = { temperature: number; topP: number };
 
-/** Tokens of a prompt that a run takes at most, and how many of the likeliest tokens are drawn from. */
-const [PIECE, LIKELIEST] = [256, 40];
+/** Tokens of a prompt that a run takes at most, unless told: fewer take less memory, more are faster. And how many of the likeliest tokens are drawn from. */
+const [PIECE, LIKELIEST] = [1024, 40];
 
 /** What Hugging Face calls the parts that GGUF has under these names. */
 const NAMES: Record<string, string> = {
@@ -66,9 +66,10 @@ export function transform(x: Tensor<'f32'>, { settings, weights }: Pick<Model, '
 }
 
 /** Compiles the programs of a model: one for pieces of a prompt, one for a token. Both choose the next token on the device, which the next run reads there. */
-export async function makeDecoder(device: Device, model: Model, options: { capacity?: number; cache?: 'f16' | 'f32'; seed?: number } = {}) {
+export async function makeDecoder(device: Device, model: Model, options: { capacity?: number; piece?: number; cache?: 'f16' | 'f32'; seed?: number } = {}) {
   const { layers, kvHeads, size, context, base, layout, ends } = model.settings;
   const { capacity = Math.min(context, 2048), cache: dtype = 'f16', seed = Date.now() } = options;
+  const piece = Math.min(options.piece ?? PIECE, capacity);
   const cache = device.kvCache({ layers, heads: kvHeads, size, capacity, dtype });
   const [next, random, position] = [device.zeros([1], 'i32'), new Random(seed), dim('position', capacity)];
   // Llama 3 slows its low frequencies down; its GGUF files have the factors.
@@ -89,15 +90,15 @@ export async function makeDecoder(device: Device, model: Model, options: { capac
     next.assign(token);
     return { token, logits };
   };
-  const read = await device.compile({ ids: spec('i32', [dim('count', PIECE)]), temperature: scalar, topP: scalar }, ({ ids, temperature, topP }) => body(ids, temperature, topP));
+  const read = await device.compile({ ids: spec('i32', [dim('count', piece)]), temperature: scalar, topP: scalar }, ({ ids, temperature, topP }) => body(ids, temperature, topP));
   const write = await device.compile({ temperature: scalar, topP: scalar }, ({ temperature, topP }) => body(next, temperature, topP));
   const decoder = {
     capacity,
     /** Takes tokens from `position` on, and gives the logits of the one after them and a choice. */
     feed(ids: readonly number[], position: number, sampling: Sampling) {
-      for (let at = 0; at < ids.length; at += PIECE) {
-        const piece = ids.slice(at, at + PIECE);
-        read.run({ ids: piece, ...sampling }, { position: position + at, count: piece.length });
+      for (let at = 0; at < ids.length; at += piece) {
+        const part = ids.slice(at, at + piece);
+        read.run({ ids: part, ...sampling }, { position: position + at, count: part.length });
       }
       return read.outputs;
     },
