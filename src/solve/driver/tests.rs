@@ -120,7 +120,7 @@ impl Solvers for Fakes {
 
     async fn check(&mut self, _: f64) -> Result<Checked> {
         let loss = self.loss.expect("a check has a loss");
-        let estimate = PrecisionEstimate { loss, shift: None, instances: 1 };
+        let estimate = PrecisionEstimate { loss, shift: None, instances: 1, underflows: false };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
     }
 

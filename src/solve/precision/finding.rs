@@ -3,6 +3,7 @@
 use super::shift::Shift;
 use crate::eval::Arithmetic;
 use crate::model::Model;
+use crate::solve::ending::UNDERFLOW;
 use residua_base::decimal::scientific;
 
 /// The largest share of the cost that rounding may explain in a solution that has converged.
@@ -20,6 +21,8 @@ pub struct PrecisionEstimate {
     pub shift: Option<Shift>,
     /// Instances that were evaluated in f64.
     pub instances: usize,
+    /// Whether squares of residuals below the smallest normal number are a part of the cost that matters.
+    pub underflows: bool,
 }
 
 impl PrecisionEstimate {
@@ -30,15 +33,16 @@ impl PrecisionEstimate {
 
     /// The estimate as a sentence with its full stop.
     pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances } = self;
+        let PrecisionEstimate { loss, shift, instances, underflows } = self;
         let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
             let name = model.parameter_name(shift.parameter);
             format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
         });
         let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
         let evaluated = if *instances == 1 { "instance" } else { "instances" };
+        let underflow = if *underflows { UNDERFLOW } else { "" };
         format!(
-            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision."
+            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision{underflow}."
         )
     }
 }

@@ -10,6 +10,8 @@
 //! - **shift**, how far Δr moves the minimum: the least-squares solution of J δ = −Δr over the sample, relative to the parameter's scale, the
 //!   larger of |x| and its standard error with the others fixed. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
 //!
+//! Squares below the smallest normal number of f32 are lost as a whole: the device sees a cost of 0, however far the residuals are from 0.
+//!
 //! Of a sum of energies ([`sum`]) the loss is the difference of the two sums, relative to the sum itself, and there is no shift.
 //!
 //! A solution with a loss above [`MOST_LOSS`] or a shift above [`MOST_SHIFT`] has not converged: the arithmetic cannot tell.
@@ -33,6 +35,9 @@ pub use finding::{Checked, MOST_LOSS, MOST_SHIFT, PrecisionEstimate};
 pub use point::Evaluated;
 pub use shift::{MOST_SHIFTED, Shift};
 
+/// Squares of residuals below this are 0 on devices that flush subnormal numbers. Pairs have the range of single precision.
+const SMALLEST_SQUARE: f64 = f32::MIN_POSITIVE as f64;
+
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
 /// are left out.
 ///
@@ -42,7 +47,7 @@ pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Resul
     if objective == Objective::Sum {
         return sum::estimate(model, point);
     }
-    let (mut cost, mut difference, mut observed, mut quantised) = (0.0, 0.0, 0.0, 0.0);
+    let (mut cost, mut difference, mut observed, mut quantised, mut underflown) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let mut rows = Rows::new(point.x, point.constant);
     let instances = sample::each(model, point, |block, probe, found, represented| {
         let slope = |squared: f64| match block.loss.kind {
@@ -55,9 +60,14 @@ pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Resul
         difference += share * (rho - slope(found.squared_as_computed).0);
         observed += share * rho_slope * found.squared_difference;
         quantised += share * rho_slope * found.squared_quantisation;
+        if found.squared.min(block.weight * rho) < SMALLEST_SQUARE {
+            underflown += share * rho;
+        }
         rows.add(probe, (represented * block.weight * rho_slope).abs().sqrt());
     })?;
-    let explained = (observed + quantised.min(cost)).max(difference.abs());
-    let loss = share(explained, cost.max(point.cost));
-    Ok(PrecisionEstimate { loss, shift: rows.shift(model.num_residuals as usize, cost), instances })
+    let explained = (observed + quantised.min(cost)).max(difference.abs()).max(underflown);
+    let whole = cost.max(point.cost);
+    let underflows = share(underflown, whole) > MOST_LOSS;
+    let shift = rows.shift(model.num_residuals as usize, cost);
+    Ok(PrecisionEstimate { loss: share(explained, whole), shift, instances, underflows })
 }

@@ -154,6 +154,22 @@ fn an_exact_solution_has_lost_nothing() {
 }
 
 #[test]
+fn squares_below_the_smallest_number_of_single_precision_are_lost() {
+    // 2e-30 is a number of single precision and its square is not, so that the device sees a cost of 0. The square of 2e-15 is one.
+    for (unit, is_lost) in [(1e-30, true), (1e-15, false)] {
+        let functions = line([(0.0, 3.0 * unit)].into_iter(), [0.0, 0.0]);
+        let found = estimate_at(&functions, &[unit, 0.0]);
+        assert_eq!(
+            (found.loss > 0.5, found.underflows, found.suffices()),
+            (is_lost, is_lost, !is_lost),
+            "{unit}: {found:?}"
+        );
+        let text = found.sentence(functions.model(), Arithmetic::F32);
+        assert_eq!(text.contains("The cost underflows"), is_lost, "{text}");
+    }
+}
+
+#[test]
 fn residuals_that_are_no_numbers_in_single_precision_are_lost() {
     // 1e30² overflows in single precision alone.
     let mut r = Recorder::default();
