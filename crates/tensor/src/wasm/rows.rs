@@ -21,8 +21,8 @@ use crate::dtype::DType;
 use crate::kernel::{Combine, Fold, Kernel, Rows, Store};
 use crate::scalar::{Graph, Id, Node, Op, Type};
 
-/// How many terms of a softmax's sum are added in f32 before they are added in f64: a rounding of at most half a unit of the sum.
-const JOINED: usize = 2;
+/// How many terms of a softmax's sum are added in f32 before they are added in f64: two roundings, of at most half a unit of the sum each.
+const JOINED: usize = 4;
 
 /// A kernel of rows.
 pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
@@ -214,8 +214,14 @@ impl<'k> Row<'k> {
                         if values.copy + 1 < values.copies && waiting.len() < JOINED {
                             continue;
                         }
-                        let total = waiting.drain(..).reduce(|a, b| values.code.two(block, wasm::F32X4_ADD, a, b));
-                        operands.extend(total);
+                        while waiting.len() > 1 {
+                            let pairs = std::mem::take(waiting);
+                            waiting.extend(pairs.chunks(2).map(|pair| match *pair {
+                                [a, b] => values.code.two(block, wasm::F32X4_ADD, a, b),
+                                _ => pair[0],
+                            }));
+                        }
+                        operands.append(waiting);
                     }
                     partial.add(&mut values.code, block, &operands, mask);
                 }
