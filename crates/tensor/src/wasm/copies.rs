@@ -4,7 +4,7 @@
 //! iterations to fill its units, so that several vectors are computed operation by operation.
 
 use super::code::Local;
-use super::functions::{Formula, exponential_of_nonpositive, inlined};
+use super::functions::{Formula, exponential_of_nonpositive, exponential_of_softmax, inlined};
 use super::signs::Sign;
 use super::values::{Form, Values};
 use crate::scalar::{Id, Node, Op};
@@ -25,6 +25,7 @@ impl Values<'_, '_> {
     /// The formula of a node, if it is an elementary function that is written where it is used.
     pub fn formula_of(&self, id: Id) -> Option<Formula> {
         match self.graph.node(id) {
+            Node::Apply(Op::Real(Real::Exp), [x, ..]) if self.is_below_largest(x) => Some(exponential_of_softmax()),
             Node::Apply(Op::Real(Real::Exp), [x, ..]) if self.sign(x) == Sign::NotPositive => {
                 Some(exponential_of_nonpositive())
             }

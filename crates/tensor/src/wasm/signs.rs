@@ -58,7 +58,7 @@ impl Values<'_, '_> {
                 // A zero of either sign divides to an infinity of either sign.
                 Real::Div if self.graph.literal_bits(b).is_some_and(|bits| bits << 1 != 0) => of(a).times(of(b)),
                 Real::Add if of(a) == of(b) => of(a),
-                Real::Sub if self.largest_of(b) == Some(a) => Sign::NotPositive,
+                Real::Sub if self.is_below_largest(id) => Sign::NotPositive,
                 _ => Sign::Unknown,
             },
             _ => Sign::Unknown,
@@ -75,9 +75,10 @@ impl Values<'_, '_> {
         }
     }
 
-    /// The value of whose row a node is the largest.
-    fn largest_of(&self, id: Id) -> Option<Id> {
-        self.whole_fold(id).filter(|fold| matches!(fold.combine, Combine::Max)).map(|fold| fold.operands[0])
+    /// Whether a node is the difference of a value from the largest of its row.
+    pub fn is_below_largest(&self, id: Id) -> bool {
+        let Node::Apply(Op::Real(Real::Sub), [x, largest, _]) = self.graph.node(id) else { return false };
+        self.whole_fold(largest).is_some_and(|fold| matches!(fold.combine, Combine::Max) && fold.operands[0] == x)
     }
 
     /// Whether a reduction is a sum of e^(x − largest x) over a row: from 1 to the number of points, or NaN.
@@ -87,9 +88,8 @@ impl Values<'_, '_> {
         if sum.merges_states || !matches!(sum.combine, Combine::Sum) {
             return false;
         }
-        let Node::Apply(Op::Real(Real::Exp), [x, ..]) = self.graph.node(sum.operands[0]) else { return false };
-        match self.graph.node(x) {
-            Node::Apply(Op::Real(Real::Sub), [x, largest, _]) => self.largest_of(largest) == Some(x),
+        match self.graph.node(sum.operands[0]) {
+            Node::Apply(Op::Real(Real::Exp), [x, ..]) => self.is_below_largest(x),
             _ => false,
         }
     }

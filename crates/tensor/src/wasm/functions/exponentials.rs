@@ -3,14 +3,22 @@
 use super::formula::{Formula, Value};
 use crate::scalar::Type::F32;
 
-/// The nearest integer k to x / ln 2, and what x leaves of it, by Cody and Waite's method (1980), with ln 2 in two pieces. Beside k and the rest stands
-/// a real whose low bits are those of k + offset.
-fn reduced<'g>(x: Value<'g>, offset: u32) -> (Value<'g>, Value<'g>) {
+/// The larger piece of ln 2: 16 bits, so that its multiples are exact.
+const LARGE_PIECE: f32 = 0.693_145_75;
+
+/// A real whose low bits are those of k + offset, where k is the nearest integer to ±x / ln 2; k; and ± what its multiple of the larger piece leaves of x.
+fn nearest<'g>(x: Value<'g>, sign: f32, offset: i32) -> [Value<'g>; 3] {
     // 3 · 2²²: the sum's last bits are the nearest integer.
     let shifter = 12_582_912.0 + offset as f32;
-    let shifted = x * std::f32::consts::LOG2_E + shifter;
+    let shifted = x * (sign * std::f32::consts::LOG2_E) + shifter;
     let k = shifted - shifter;
-    (shifted, (x - k * 0.693_145_75) - k * 1.428_606_8e-6)
+    [shifted, k, x - k * (sign * LARGE_PIECE)]
+}
+
+/// The same real, and ± what k leaves of x, by Cody and Waite's method (1980), with ln 2 in two pieces.
+fn reduced<'g>(x: Value<'g>, sign: f32, offset: i32) -> (Value<'g>, Value<'g>) {
+    let [shifted, k, rest] = nearest(x, sign, offset);
+    (shifted, rest - k * (sign * 1.428_606_8e-6))
 }
 
 /// Factors of r², r³ … in eʳ for |r| ≤ ln 2 / 2.
@@ -20,7 +28,7 @@ const COEFFICIENTS: [f32; 5] = [0.5, 0.166_665_18, 0.041_666_202, 0.008_369_025,
 /// infinite.
 pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
     // Twice the bias of exponents, so that both halves have it.
-    let (shifted, r) = reduced(x.at_least(-106.0).at_most(91.0), (254 + power) as u32);
+    let (shifted, r) = reduced(x.at_least(-106.0).at_most(91.0), 1.0, 254 + power);
     let value = (r + r * r * r.polynomial(&COEFFICIENTS)) + 1.0;
     // The low bits of the shifter and of its half are 0, so that a shift to the exponent leaves those of k and its half alone.
     let k = shifted.bits().to_i32();
@@ -31,10 +39,23 @@ pub fn scaled<'g>(x: Value<'g>, power: i32) -> Value<'g> {
 /// eˣ for x ≤ 0. There are no overflows, so that one factor is enough: the polynomial has 2⁻¹⁰⁰ in it, and the power of two is as much larger.
 pub fn of_nonpositive(x: Value) -> Value {
     const SCALE: f32 = f32::from_bits((127 - 100) << 23);
-    let (shifted, r) = reduced(x.at_least(-106.0), 127 + 100);
+    let (shifted, r) = reduced(x.at_least(-106.0), 1.0, 127 + 100);
     let mut coefficients = [SCALE; 7];
     coefficients.iter_mut().skip(2).zip(COEFFICIENTS).for_each(|(scaled, plain)| *scaled = plain * SCALE);
     r.polynomial(&coefficients) * (shifted.bits() << 23).as_real()
+}
+
+/// eˣ for x ≤ 0 in two operations less: off by at most 2 units of the last place to x = −20, by 5 below. The smaller piece of ln 2 is 11.988
+/// units of 2⁻²³. Twelve for each k go to the fraction of the power of two, which is near 1.
+pub fn of_softmax(x: Value) -> Value {
+    // The high bits of the shifter come out as 242 times 2²³, and the offset as 180 in the fraction.
+    const OFFSET: i32 = 127 + 100 - 242;
+    let scale = 2f64.powi(-100) / (1.0 - f64::from(12 * OFFSET) * 2f64.powi(-23));
+    let [shifted, _, r] = nearest(x.at_least(-106.0), 1.0, OFFSET);
+    let mut coefficients = [scale as f32; 7];
+    coefficients.iter_mut().skip(2).zip(COEFFICIENTS).for_each(|(scaled, plain)| *scaled = plain * scale as f32);
+    let bits = shifted.bits();
+    r.polynomial(&coefficients) * (bits * bits.integer((1 << 23) - 12)).as_real()
 }
 
 /// e^−|x|
@@ -48,6 +69,10 @@ pub fn exp() -> Formula {
 
 pub fn exp_of_nonpositive() -> Formula {
     Formula::unary(F32, of_nonpositive)
+}
+
+pub fn exp_of_softmax() -> Formula {
+    Formula::unary(F32, of_softmax)
 }
 
 /// Near 0, where exponentials cancel, a polynomial.
@@ -80,11 +105,16 @@ pub fn tanh() -> Formula {
     })
 }
 
-/// 1/(1 + e⁻ˣ), by the exponential that does not overflow.
+/// 1/(1 + e⁻ˣ) as s/(s + s e⁻ˣ): a small s leaves room for sizes of e⁻ˣ where the quotient is below the normal numbers.
 pub fn sigmoid() -> Formula {
+    const SCALE: f32 = f32::from_bits((127 - 24) << 23);
     Formula::unary(F32, |x| {
-        let e = of_negative_size(x);
-        let numerator = x.lt(x.number(0.0)).select(e, x.number(1.0));
-        numerator / (e + 1.0)
+        let (shifted, opposite) = reduced(x.at_least(-104.0).at_most(60.0), -1.0, 127 - 24);
+        let mut coefficients = [1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        for (place, coefficient) in COEFFICIENTS.into_iter().enumerate() {
+            coefficients[place + 2] = if place % 2 == 0 { coefficient } else { -coefficient };
+        }
+        let e = opposite.polynomial(&coefficients) * (shifted.bits() << 23).as_real();
+        x.number(SCALE) / (e + SCALE)
     })
 }

@@ -76,6 +76,11 @@ pub(super) fn exponential_of_nonpositive() -> Formula {
     exponentials::exp_of_nonpositive()
 }
 
+/// The exponential of a softmax, of the difference from the largest of a row.
+pub(super) fn exponential_of_softmax() -> Formula {
+    exponentials::exp_of_softmax()
+}
+
 /// The formula of an op without an instruction.
 fn elementary(op: Real) -> Formula {
     match op {

@@ -132,6 +132,24 @@ fn a_softmax_passes_what_is_no_number_and_forgets_what_is_far_below() {
 }
 
 #[test]
+fn a_softmax_is_near_that_in_f64_where_it_is_small_too() {
+    // Down to e⁻⁸⁰; the last points are no whole vector.
+    let row: Vec<f32> = (0..1003).map(|place| (place * 7 % 1003) as f32 * -0.08).collect();
+    let kernel = softmax([1, row.len() as i64], 1, DType::F32);
+    let mut buffers = [super::machine::reals(&row), vec![0; 4 * row.len()]];
+    super::machine::run(&kernel, &mut buffers, &[]);
+    let exact = |x: &f32| f64::from(*x).exp();
+    let sum: f64 = row.iter().map(exact).sum();
+    for (x, found) in row.iter().zip(super::machine::to_reals(&buffers[1])) {
+        let expected = exact(x) / sum;
+        let error = (f64::from(found) - expected).abs() / expected;
+        // Two or five units of 2⁻²³ of the exponential; one and a half of the sum, the reciprocal and the product.
+        let units = if *x > -20.0 { 3.5 } else { 6.5 };
+        assert!(error <= units * f64::from(f32::EPSILON), "{x}: {found:e} for {expected:e}");
+    }
+}
+
+#[test]
 fn users_rules_keep_their_order() {
     let mut random = Random(7);
     for shape in SIZES {
