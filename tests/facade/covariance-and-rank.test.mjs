@@ -104,5 +104,5 @@ test('free directions have array, block and coordinate', async () => {
 
 test('a gap among the blocks is refused as what it reads as', async () => {
   const { functions } = await ofProblem();
-  await assert.rejects(covariance(functions, { blocks: new Array(2) }), residuaError('invalid-argument', /^covariance: blocks\[0\]: got undefined; takes \{ array, index \}$/));
+  await assert.rejects(covariance(functions, { blocks: Object.assign([], { length: 2 }) }), residuaError('invalid-argument', /^covariance: blocks\[0\]: got undefined; takes \{ array, index \}$/));
 });

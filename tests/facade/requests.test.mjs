@@ -91,10 +91,8 @@ test('solveMany hands over which standard errors are asked for', async () => {
 test('a solveMany that fails before it begins leaves no listener on its signal', async () => {
   const fake = install();
   const failure = Object.assign(new Error('no room'), { code: 'out-of-memory' });
-  fake.module.RawMany = class {
-    constructor() {
-      throw failure;
-    }
+  fake.module.RawMany = function refuse() {
+    throw failure;
   };
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [0] });
