@@ -50,8 +50,10 @@ const MOST_FACTOR: f64 = 2e7;
 /// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
 const MOST_MULTIPLICATIONS: f64 = 1e10;
 
-/// A factorisation of fewer multiplications takes some three milliseconds, less than a trial.
-const LEAST_TRIED: f64 = 4e6;
+/// A factorisation of fewer multiplications takes some thirty microseconds.
+const LEAST_TRIED: f64 = 5e4;
+/// All factorisations of a solve that makes fewer take no longer than compiling what multiplies.
+const LEAST_COMPILED: f64 = 1e6;
 /// Nor is one that takes no longer than so many iterations of conjugate gradients.
 const LEAST_ITERATIONS: f64 = 32.0;
 /// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
@@ -71,12 +73,14 @@ pub struct Choice {
     pub trial: Option<Trial>,
 }
 
-/// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than a factorisation takes, once; what is gained
+/// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than two factorisations take, once; what is gained
 /// has no bound: 50 cameras that see 10,000 points take 11 iterations a system where a factorisation takes as long as 69.
 #[derive(Clone)]
 pub struct Trial {
     /// So many iterations take as long as a factorisation.
     pub iterations: usize,
+    /// Whether a single solve saves more than the compilation of products takes.
+    pub pays_at_once: bool,
     /// For the report.
     pub why: String,
 }
@@ -104,6 +108,7 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
     let products = row_offsets.windows(2).map(|ends| f64::from(ends[1] - ends[0]).powi(2)).sum();
     let trial = worth_a_trial(cols, col_indices.len(), products, analysis.multiplications()).map(|iterations| Trial {
         iterations,
+        pays_at_once: analysis.multiplications() >= LEAST_COMPILED,
         why: format!(
             "conjugate gradients: {start}, while they take at most {} iterations, which a Cholesky factor of {} numbers would be worth",
             grouped(iterations as u64),
@@ -227,12 +232,13 @@ mod tests {
 
     #[test]
     fn conjugate_gradients_are_tried_before_long_factorisations_of_sparse_matrices() {
-        // Nets of springs with 1,024 and 10,000 vertices; 50 cameras and 10,000 points; a matrix that is nearly full; few parameters.
+        // Nets of springs with 400, 1,024 and 10,000 vertices; 50 cameras and 10,000 points; a matrix that is nearly full; few parameters.
+        assert_eq!(worth_a_trial(1_200, 7_200, 4.6e4, 1.8e6), Some(105));
         assert_eq!(worth_a_trial(3_072, 17_900, 1.1e5, 5.32e6), Some(121));
         assert_eq!(worth_a_trial(30_000, 178_000, 1.1e6, 2.95e8), Some(641));
         assert_eq!(worth_a_trial(30_450, 1_440_000, 1.73e7, 7.8e7), Some(69));
         assert_eq!(worth_a_trial(500, 500_000, 1e6, 1.5e7), None);
-        assert_eq!(worth_a_trial(300, 2_000, 1.2e4, 1e6), None);
+        assert_eq!(worth_a_trial(100, 600, 3e3, 4e4), None);
     }
 
     #[test]

@@ -144,6 +144,16 @@ impl Pcg {
         self.iterations = 0;
     }
 
+    /// rᵀM⁻¹r.
+    pub fn size(&self) -> f64 {
+        self.size
+    }
+
+    /// Changes the tolerance of a system that has begun.
+    pub fn set_tolerance(&mut self, tolerance: f64) {
+        self.enough = tolerance * tolerance * self.size;
+    }
+
     /// One iteration. When it is over it says how many there were, or what the trouble is.
     pub fn iterate(
         &mut self,

@@ -12,9 +12,36 @@ use residua_linalg::{
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
 
-/// Conjugate gradients in place of a factorisation are solved to this tolerance at least, so that steps are as good as its own for what a run
-/// makes of them: with the tolerance of those that stand alone, stiff problems creep, and end where they seem to have converged.
-const TRIAL_TOLERANCE: f64 = 1e-2;
+/// The tolerance of systems of a trial, at most.
+const LOOSE: f64 = 0.1;
+/// The same where the gradient has fallen little since the system before: with the looser one stiff problems creep, and end where they seem to have
+/// converged.
+const TIGHT: f64 = 1e-2;
+/// What little is: to more than half, squared.
+const SLOW: f64 = 0.25;
+
+/// Conjugate gradients in the place of a factorisation. A system may take as many iterations as take the time of a factorisation, and those that the
+/// systems before have left of theirs, up to the same number again.
+pub struct Trial {
+    worth: usize,
+    left: usize,
+    /// rᵀM⁻¹r at the start of the system before.
+    size: f64,
+}
+
+impl Trial {
+    /// A trial in which a factorisation takes the time of so many iterations.
+    pub(super) fn of(worth: usize) -> Trial {
+        Trial { worth, left: 0, size: f64::INFINITY }
+    }
+
+    /// The tolerance of a system that begins with such an rᵀM⁻¹r.
+    fn begin(&mut self, size: f64) -> f64 {
+        self.left = (self.left + self.worth).min(2 * self.worth);
+        let is_slow = size > SLOW * std::mem::replace(&mut self.size, size);
+        if is_slow { TIGHT } else { LOOSE }
+    }
+}
 
 /// The linear systems of a run: the pattern of J̃ and what solves on it.
 pub struct LinearSystems {
@@ -26,8 +53,8 @@ pub struct LinearSystems {
     pub blocks: Blocks,
     /// The solver.
     pub solver: LinearSolver,
-    /// Conjugate gradients that take so many iterations are to make way for a factorisation.
-    pub trial: Option<usize>,
+    /// Conjugate gradients are on trial: they make way for a factorisation where they take longer.
+    pub trial: Option<Trial>,
 }
 
 /// The damped system (J̃ᵀJ̃ + diag(λD)) δ = −J̃ᵀr̃ of a step; δ is 0 at frozen coordinates.
@@ -51,13 +78,6 @@ impl LinearSystems {
         step: &mut [f64],
     ) -> Result<Option<Solved>> {
         let LinearSystems { row_offsets, col_indices, blocks, solver, trial } = self;
-        let most = options.max_iterations;
-        let options = match *trial {
-            Some(iterations) => {
-                PcgOptions { tolerance: options.tolerance.min(TRIAL_TOLERANCE), max_iterations: most.min(iterations) }
-            }
-            None => options,
-        };
         let DampedSystem { model, damping, frozen } = system;
         if let Some(model) = &model.normal {
             let normal = Normal { gradient: &model.gradient, jtj_blocks: &model.jtj_blocks, damping, frozen };
@@ -67,11 +87,23 @@ impl LinearSystems {
             };
             if begins {
                 pcg.begin(&normal, blocks, options, step);
+                if let Some(trial) = trial {
+                    let tolerance = trial.begin(pcg.size());
+                    pcg.set_tolerance(options.tolerance.min(tolerance));
+                }
             }
+            let most = options.max_iterations;
+            let most = trial.as_ref().map_or(most, |trial| most.min(trial.left));
+            let options = PcgOptions { max_iterations: most, ..options };
             let solved = pcg.iterate(&normal, blocks, options, products, step)?;
-            return Ok(solved.map(|solved| match solved {
-                Ok(iterations) if trial.is_some() && iterations >= options.max_iterations => Err(Trouble::TooSlow),
-                solved => finite(solved, step),
+            return Ok(solved.map(|solved| match (trial, solved) {
+                (Some(_), Ok(iterations)) if iterations >= most => Err(Trouble::TooSlow),
+                (trial, solved) => {
+                    if let (Some(trial), Ok(iterations)) = (trial, solved) {
+                        trial.left -= iterations;
+                    }
+                    finite(solved, step)
+                }
             }));
         }
         let system = System {
@@ -152,4 +184,25 @@ pub(super) fn jacobian<'a>(
     values: &'a [f64],
 ) -> SparseMatrix<'a> {
     SparseMatrix { cols, row_offsets, col_indices, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_keeps_what_systems_leave_and_tightens_where_the_gradient_falls_little() {
+        let mut trial = Trial::of(50);
+        // Each system's rᵀM⁻¹r, the iterations it takes, and what is expected: its tolerance, and how many it may take.
+        for (size, takes, tolerance, most) in [
+            (100.0, 10, LOOSE, 50),
+            (30.0, 80, TIGHT, 90),
+            (7.0, 40, LOOSE, 60),
+            (1.0, 1, LOOSE, 70),
+            (0.9, 0, TIGHT, 100),
+        ] {
+            assert_eq!((trial.begin(size), trial.left), (tolerance, most), "{size}");
+            trial.left -= takes;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The solve path: in which form the minimizer is given its models, and what solves its linear systems. Where no path was asked for, sums are
 //! preferred to products, and products to rows, as far as the problem has them; a path ends in rows when the others do not give a step.
 
-use super::linear_system::LinearSystems;
+use super::linear_system::{self, LinearSystems};
 use crate::eval::Functions;
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::Model;
@@ -76,8 +76,10 @@ impl SolvePath {
             let linear_solver = as_asked(Kind::Pcg);
             return Ok((SolvePath { form: Form::Products, kind, linear_solver, reserve: kept, chosen: None }, systems));
         }
+        let is_again = kept.is_some();
         let rows = of_rows(functions, model, kind, kept)?;
         let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
+        let trial = trial.filter(|trial| trial.pays_at_once || is_again);
         // The dogleg takes Gauss-Newton steps that are not cut short, and multiplies by J̃ itself.
         let is_dogleg = options.trust_region == TrustRegion::Dogleg;
         let by_products = kind.is_none() && !is_dogleg && (trial.is_some() || rows.systems.solver.kind() == Kind::Pcg);
@@ -88,7 +90,7 @@ impl SolvePath {
         }
         let (linear_solver, iterations) = match trial {
             None => (linear_solver, None),
-            Some(Trial { iterations, why }) => (why, Some(iterations)),
+            Some(Trial { iterations, why, .. }) => (why, Some(iterations)),
         };
         let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: Some(rows), chosen: None };
         Ok((path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
@@ -130,7 +132,9 @@ impl SolvePath {
             Form::Products => "conjugate gradients took as long",
             Form::Sums | Form::Rows => "normal equations were ill-conditioned",
         };
-        let RowSystems { systems, chosen } = of_rows(functions, model, self.kind, self.reserve.take())?;
+        let RowSystems { systems, mut chosen } = of_rows(functions, model, self.kind, self.reserve.take())?;
+        // A session tries once.
+        chosen.trial = None;
         self.form = Form::Rows;
         self.linear_solver = format!("{}, since {since}", chosen.why);
         self.chosen = Some(chosen);
@@ -140,6 +144,7 @@ impl SolvePath {
 
 /// Linear systems of models without rows.
 fn without_rows(blocks: Blocks, solver: LinearSolver, trial: Option<usize>) -> LinearSystems {
+    let trial = trial.map(linear_system::Trial::of);
     LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver, trial }
 }
 
