@@ -3,7 +3,8 @@
 use super::{Extents, Target};
 
 /// Places along the depth that are summed before the sum is added to the result: a panel of the right factor then fits the first cache.
-pub const DEPTH_BLOCK: usize = 256;
+/// Rows of the 384 numbers that small encoders have are read whole.
+pub const DEPTH_BLOCK: usize = 384;
 
 /// Sets the elements of a result to 0.
 pub fn clear(extents: Extents, target: &mut Target<f32>) {

@@ -25,8 +25,8 @@ pub struct Panels {
 
 /// A product of two matrices.
 ///
-/// Products and sums are rounded to f32. Sums of at most 256 terms are added up, so the error of an element is at most
-/// (256 + ⌈depth / 256⌉) · 2⁻²⁴ · Σ|aᵢbᵢ| to first order. With few rows and a quantised factor it is at most
+/// Products and sums are rounded to f32. Sums of at most 384 terms are added up, so the error of an element is at most
+/// (384 + ⌈depth / 384⌉) · 2⁻²⁴ · Σ|aᵢbᵢ| to first order. With few rows and a quantised factor it is at most
 /// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'a> {

@@ -59,7 +59,7 @@ fn check(extents: Extents, layouts: [u32; 3], seed: u32) {
     );
 
     // The documented bound; the factor covers terms of second order.
-    let bound = (256.0 + depth.div_ceil(256) as f64) * 1.001 / f64::from(1 << 24);
+    let bound = (384.0 + depth.div_ceil(384) as f64) * 1.001 / f64::from(1 << 24);
     let mut written = vec![false; count];
     for row in 0..rows {
         for column in 0..columns {
@@ -88,8 +88,8 @@ fn products_of_all_sizes_about_tiles_and_blocks_are_within_their_bound() {
     for (rows, columns, depth) in [
         (1, 1, 1),
         (3, 5, 0),
-        (4, 8, 256),
-        (5, 9, 257),
+        (4, 8, 384),
+        (5, 9, 385),
         (65, 7, 3),
         (63, 513, 5),
         (4, 1025, 259),
@@ -104,7 +104,7 @@ fn products_of_all_sizes_about_tiles_and_blocks_are_within_their_bound() {
 
 #[test]
 fn products_in_turns_share_panels() {
-    let extents = Extents { rows: 150, columns: 530, depth: 260 };
+    let extents = Extents { rows: 150, columns: 530, depth: 390 };
     let Extents { rows, columns, depth } = extents;
     let factors: Vec<[Vec<f32>; 2]> =
         (0..2).map(|seed| [numbers(seed, rows * depth), numbers(seed + 7, depth * columns)]).collect();
@@ -231,7 +231,7 @@ fn check_narrow(Extents { rows, columns, depth }: Extents, kind: u32, is_left: b
     let mut target = Target { values: &mut result, row_stride: columns, column_stride: 1 };
     product(Extents { rows, columns, depth }, left, right, &mut target);
     // The documented bound; the factor covers terms of second order.
-    let bound = (256.0 + depth.div_ceil(256) as f64) * 1.001 / f64::from(1 << 24);
+    let bound = (384.0 + depth.div_ceil(384) as f64) * 1.001 / f64::from(1 << 24);
     for row in 0..rows {
         for column in 0..columns {
             let (narrow_at, other_at) = if is_left { (row, column) } else { (column, row) };
