@@ -26,6 +26,9 @@ pub fn of_convergence(
             (Termination::GradientTolerance, message)
         }
         convergence_rule::COST => (Termination::CostTolerance, ending::cost_tolerance(options, last, arithmetic)),
+        convergence_rule::PARAMETER if last.step_norm == 0.0 && step_underflows(size, arithmetic) => {
+            (Termination::PrecisionLimit, format!("The steps are too small to square in {}", arithmetic.name()))
+        }
         convergence_rule::PARAMETER => {
             (Termination::ParameterTolerance, ending::parameter_tolerance(last.step_norm / size, options, arithmetic))
         }
@@ -39,6 +42,16 @@ pub fn of_convergence(
         convergence_rule::ITERATIONS => (Termination::MaxIterations, ending::iteration_limit(options)),
         _ => return None,
     })
+}
+
+/// Whether a step that rounding can tell, relative to coordinates of that norm, has a square below the smallest normal number. Its norm is
+/// then 0, which shows nothing.
+fn step_underflows(size: f64, arithmetic: Arithmetic) -> bool {
+    let smallest = match arithmetic {
+        Arithmetic::F32 | Arithmetic::F32x2 => f64::from(f32::MIN_POSITIVE),
+        Arithmetic::F64 => f64::MIN_POSITIVE,
+    };
+    (4.0 * arithmetic.epsilon() * size).powi(2) < smallest
 }
 
 /// The ending of a run that was stopped from outside.
@@ -101,6 +114,40 @@ impl Failure {
                     "None of {trials} trial steps {tried}, as many as maxLineSearchSteps allows, lowered the cost enough"
                 ),
             ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solve::options::LbfgsOptions;
+
+    #[test]
+    fn a_step_whose_square_underflows_has_not_converged() {
+        let options = LbfgsOptions::defaults().solve;
+        let last = |step_norm| IterationSummary {
+            iteration: 3,
+            cost: 1e-33,
+            cost_change: 1e-36,
+            gradient_max_norm: 1e-16,
+            step_norm,
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: None,
+            step_size: None,
+            elapsed_ms: 1.0,
+        };
+        // A step of 5e-7 of coordinates of 1e-18 has a square of 2e-49.
+        for (size, step, expected) in [
+            (1e-18, 0.0, Termination::PrecisionLimit),
+            (1.0, 0.0, Termination::ParameterTolerance),
+            (1e-18, 1e-26, Termination::ParameterTolerance),
+        ] {
+            let ending =
+                of_convergence(convergence_rule::PARAMETER, &options, Arithmetic::F32, &last(step), 1e-15, size);
+            assert_eq!(ending.unwrap().0, expected, "{size} {step}");
         }
     }
 }
