@@ -1,6 +1,7 @@
 //! Sizes: numbers that may depend on the dims of a program, which are told at each run.
 
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 use std::ops::{Add, Mul, Sub};
 
 /// A polynomial in the dims with integer coefficients: Σ coefficient · Π dims. Its terms are sorted by their dims and none is 0, so equal
@@ -32,7 +33,7 @@ impl Size {
     /// The sum of terms, each a coefficient and the positions of the dims that it multiplies.
     pub fn sum(terms: impl IntoIterator<Item = (i64, Vec<u32>)>) -> Size {
         let term = |(coefficient, mut dims): (i64, Vec<u32>)| {
-            dims.sort_unstable();
+            ascending(&mut dims);
             Term { dims, coefficient }
         };
         Size::of(terms.into_iter().map(term).list())
@@ -44,7 +45,7 @@ impl Size {
     }
 
     fn of(mut terms: Vec<Term>) -> Size {
-        terms.sort();
+        ascending(&mut terms);
         let mut sum: Vec<Term> = Vec::new();
         for term in terms {
             match sum.last_mut() {
@@ -122,7 +123,7 @@ impl Mul for &Size {
         for a in &self.terms {
             for b in &other.terms {
                 let mut dims = [a.dims.as_slice(), &b.dims].concat();
-                dims.sort_unstable();
+                ascending(&mut dims);
                 terms.push(Term { dims, coefficient: a.coefficient.saturating_mul(b.coefficient) });
             }
         }

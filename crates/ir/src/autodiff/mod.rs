@@ -9,6 +9,7 @@
 
 use crate::graph::{Graph, InputId, Node, NodeId};
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 use std::collections::BinaryHeap;
 
 mod rules;
@@ -196,7 +197,7 @@ impl Sweep {
                 }
             }
         }
-        derivatives.sort_unstable_by_key(|(input, _)| input.0);
+        ascending(&mut derivatives);
         derivatives
     }
 

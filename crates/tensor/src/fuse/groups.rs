@@ -5,6 +5,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
@@ -77,7 +78,7 @@ fn leaves(expr: &Expr, stored: &[bool], id: TensorId) -> Vec<TensorId> {
             pending.extend(&expr.tensor(operand).operands);
         }
     }
-    found.sort_unstable();
+    ascending(&mut found);
     found
 }
 
@@ -106,7 +107,7 @@ impl Groups<'_> {
         let new = self.leaves[id.0 as usize].iter().filter(|leaf| self.of[leaf.0 as usize] != Some(group));
         let reads = &mut self.reads[group];
         reads.extend(new);
-        reads.sort_unstable();
+        ascending(reads);
         reads.dedup();
         self.before[group] = reads.iter().filter_map(|read| self.of[read.0 as usize]).list();
     }
@@ -180,7 +181,7 @@ impl Groups<'_> {
     fn sources(&self, id: TensorId) -> Vec<usize> {
         let mut sources: Vec<usize> =
             self.leaves[id.0 as usize].iter().filter_map(|leaf| self.of[leaf.0 as usize]).list();
-        sources.sort_unstable();
+        ascending(&mut sources);
         sources.dedup();
         sources.reverse();
         sources

@@ -5,6 +5,7 @@
 //! it into another: reductions, scans, products, scatters.
 
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 use rustc_hash::FxHashSet;
 
 use super::group::{is_packed, points};
@@ -397,7 +398,7 @@ fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
                     union.extend(&leaves[operand]);
                 }
             }
-            union.sort_unstable();
+            ascending(&mut union);
             union.dedup();
             let widest = inlined(stored).into_iter().max_by_key(|operand| leaves[*operand].len());
             match widest {

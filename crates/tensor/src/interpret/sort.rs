@@ -2,6 +2,7 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 
 use super::Machine;
 use crate::expr::Digit;
@@ -17,9 +18,9 @@ impl Machine<'_> {
         let outer = self.extents(&sort.outer);
         self.each_point(&outer, |machine| {
             let keys = machine.keys(sort.key, length)?;
-            let mut places: Vec<u32> = (0..length).list();
-            places.sort_by_key(|place| keys[*place as usize]);
-            let ranks = places[..kept as usize].iter().copied().enumerate().map(|(rank, place)| (rank as u32, place));
+            let mut pairs = (0..length).map(|place| (keys[place as usize], place)).list();
+            ascending(&mut pairs);
+            let ranks = (0..kept).map(|rank| (rank, pairs[rank as usize].1));
             machine.write_ranks(ranks, &sort.elements)
         })
     }

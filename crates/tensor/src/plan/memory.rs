@@ -2,6 +2,7 @@
 
 use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
+use vecmap::VecMap;
 
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
@@ -37,7 +38,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
     }
     let slots = contents_of_slots(prepared);
     // How many elements each piece of scratch memory has.
-    let mut scratch: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut scratch: VecMap<u32, u64> = VecMap::default();
     let mut free: Vec<(u64, u32)> = Vec::new();
     for (step, built) in built.into_iter().enumerate() {
         let mut of_step = Vec::with_capacity(built.memories.len());

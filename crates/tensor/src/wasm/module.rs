@@ -1,7 +1,7 @@
 //! What the functions of a module share: constants, and the functions of four numbers that kernels call.
 
 use residua_codegen::wasm::encoding::{Function, Sections, ValType};
-use rustc_hash::FxHashMap;
+use vecmap::VecMap;
 
 use super::routine::Routine;
 
@@ -9,7 +9,7 @@ use super::routine::Routine;
 pub(super) struct Shared {
     sections: Sections,
     constants: Vec<u128>,
-    routines: FxHashMap<Routine, u32>,
+    routines: VecMap<Routine, u32>,
     /// The most locals that a function has.
     pub most_locals: usize,
 }
@@ -19,7 +19,7 @@ impl Shared {
     pub fn new() -> Shared {
         let mut sections = Sections::default();
         sections.import_memory("env", "memory");
-        Shared { sections, constants: Vec::new(), routines: FxHashMap::default(), most_locals: 0 }
+        Shared { sections, constants: Vec::new(), routines: VecMap::default(), most_locals: 0 }
     }
 
     /// The variable that holds a vector.

@@ -8,6 +8,7 @@ use residua_codegen::wasm::encoding::lanes as wasm;
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
+use vecmap::VecMap;
 
 use super::code::{Code, Local};
 use super::count::Part;
@@ -60,7 +61,7 @@ pub(super) struct Values<'k, 'm> {
     /// The open loops, by axis.
     pub axes: Vec<Option<Axis>>,
     /// The results of reductions, by fold, result and vector.
-    pub folded: FxHashMap<(u32, u32, u32), Local>,
+    pub folded: VecMap<(u32, u32, u32), Local>,
     /// The block of results of reductions.
     pub folds_block: usize,
     /// The axis of the lanes.
@@ -86,10 +87,10 @@ pub(super) struct Values<'k, 'm> {
     /// Which lanes hold points.
     pub points: Points,
     /// Values that memory holds already: buffer and index.
-    pub stored: FxHashMap<Id, (u32, Id)>,
+    pub stored: VecMap<Id, (u32, Id)>,
     pub(super) known: Vec<FxHashMap<(Id, Form, u32), Local>>,
-    sizes: FxHashMap<u32, Local>,
-    bases: FxHashMap<u32, Local>,
+    sizes: VecMap<u32, Local>,
+    bases: VecMap<u32, Local>,
 }
 
 /// The first bit of folds in the sets of what nodes depend on.
@@ -117,7 +118,7 @@ impl<'k, 'm> Values<'k, 'm> {
             code: Code::new(shared, 2),
             depends,
             axes: vec![None; 32],
-            folded: FxHashMap::default(),
+            folded: VecMap::default(),
             folds_block: 0,
             lane_axis,
             inner_axis: None,
@@ -130,10 +131,10 @@ impl<'k, 'm> Values<'k, 'm> {
             copy: 0,
             copies: 1,
             points: Points::Four,
-            stored: FxHashMap::default(),
+            stored: VecMap::default(),
             known: vec![FxHashMap::default()],
-            sizes: FxHashMap::default(),
-            bases: FxHashMap::default(),
+            sizes: VecMap::default(),
+            bases: VecMap::default(),
         }
     }
 

@@ -4,8 +4,10 @@
 //! for the first of them.
 
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 use residua_codegen::wgsl::Writer;
 use rustc_hash::{FxHashMap, FxHashSet};
+use vecmap::VecMap;
 
 use super::module::{COMPONENTS, Module, bit, size};
 use super::operation::{self, Text};
@@ -28,7 +30,7 @@ pub struct Code<'m, 'a> {
     /// The text of each coordinate: of the first of four points.
     coordinates: Vec<String>,
     /// Results of reductions.
-    folded: FxHashMap<(u32, u32), Text>,
+    folded: VecMap<(u32, u32), Text>,
     /// Values by the block that has them, the innermost last.
     scopes: Vec<FxHashMap<Key, Text>>,
     names: u32,
@@ -43,7 +45,7 @@ impl<'m, 'a> Code<'m, 'a> {
             lanes,
             folds_vary: false,
             coordinates: Vec::new(),
-            folded: FxHashMap::default(),
+            folded: VecMap::default(),
             scopes: vec![FxHashMap::default()],
             names: 0,
         }
@@ -175,7 +177,7 @@ impl<'m, 'a> Code<'m, 'a> {
                 pending.extend(self.operands(key));
             }
         }
-        found.sort_unstable();
+        ascending(&mut found);
         self.require_keys(&found);
     }
 
@@ -218,7 +220,7 @@ impl<'m, 'a> Code<'m, 'a> {
         }
         let mut missing: Vec<Key> = missing.into_iter().list();
         // Operands stand before their users.
-        missing.sort_unstable();
+        ascending(&mut missing);
         for key in missing {
             let text = self.write(key);
             if let Some(scope) = self.scopes.last_mut() {

@@ -4,7 +4,7 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment};
-use rustc_hash::FxHashSet;
+use vecmap::VecSet;
 
 use super::layout::Layout;
 use super::text::{KernelText, uniform_bytes};
@@ -82,7 +82,7 @@ pub struct Module<'a> {
     /// Of each node.
     dependences: Vec<Dependence>,
     /// Files that are part of the text.
-    pushed: FxHashSet<String>,
+    pushed: VecSet<String>,
 }
 
 impl<'a> Module<'a> {
@@ -92,7 +92,7 @@ impl<'a> Module<'a> {
         program.make_nan_by_guard();
         program.read_guard_from("guard");
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
-        Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: FxHashSet::default() }
+        Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: VecSet::default() }
     }
 
     /// What a node depends on.
