@@ -59,7 +59,11 @@ fn product{SUFFIX}(lane: u32, tile: u32) {
 #endif
 #endfor
 #for r in 0..ROW_COUNT
-            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u){LEFT_UNIT};
+#if QUANTISED
+            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u) * {UNIT};
+#else
+            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u);
+#endif
 #for k in 0..4
             {SUM}_{r} = fma(vec4<f32>(a_{r}[{k}]), vec4<f32>(b_0[{k}], b_1[{k}], b_2[{k}], b_3[{k}]), {SUM}_{r});
 #endfor

@@ -3,14 +3,14 @@ tile_left[half][0][remainder][place] = left_0;
 tile_left[half][1][remainder][place] = left_1;
 #if FOUR_BITS
 {
-    let unit = unpack2x16float(scale).x * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+    let unit = unpack2x16float(scale).x * {UNIT};
     tile_right[half][0][remainder][place] = four_nibbles(words.x) * unit;
     tile_right[half][1][remainder][place] = four_nibbles(words.x >> 16u) * unit;
     words = words.yzwx;
 }
 #else if EIGHT_BITS
 {
-    let unit = unpack2x16float(scale).x * vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625);
+    let unit = unpack2x16float(scale).x * {UNIT};
     tile_right[half][0][remainder][place] = four_bytes(words.x) * unit;
     tile_right[half][1][remainder][place] = four_bytes(words.y) * unit;
     words = words.zwxy;

@@ -35,7 +35,7 @@ template_parameters! {
         eight_bits: bool,
         halves: bool,
         sum: String,
-        left_unit: String,
+        unit: String,
         rows: String,
         columns: String,
         depth: String,
@@ -68,6 +68,15 @@ impl Form {
         match self {
             Form::Quantised(QuantBits::Four) => 1,
             Form::Quantised(QuantBits::Eight) | Form::Halves | Form::Singles => 2,
+        }
+    }
+
+    /// What four numbers as `quantised.wgsl` gives them are to be multiplied by, if they are.
+    const fn unit(self) -> &'static str {
+        match self {
+            Form::Quantised(QuantBits::Four) => "vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625)",
+            Form::Quantised(QuantBits::Eight) => "vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625)",
+            Form::Halves | Form::Singles => "",
         }
     }
 
@@ -169,6 +178,11 @@ impl Blocks {
         128 / self.a_vector()
     }
 
+    /// What four of the numbers are to be multiplied by, if they are.
+    pub const fn unit(&self) -> &'static str {
+        self.form.unit()
+    }
+
     /// The name of the buffer of words.
     pub fn words(&self) -> String {
         name_of_buffer(self.words.0)
@@ -245,11 +259,11 @@ impl Blocks {
         suffix: &str,
     ) -> BlocksTemplate {
         let Blocks { form, words, scales, places, rows } = *self;
-        let (word_steps, half_steps, left_unit) = match form {
-            Form::Quantised(QuantBits::Four) => (4, 2, " * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625)"),
-            Form::Quantised(QuantBits::Eight) => (4, 1, " * vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625)"),
-            Form::Halves => (2, 1, ""),
-            Form::Singles => (1, 1, ""),
+        let (word_steps, half_steps) = match form {
+            Form::Quantised(QuantBits::Four) => (4, 2),
+            Form::Quantised(QuantBits::Eight) => (4, 1),
+            Form::Halves => (2, 1),
+            Form::Singles => (1, 1),
         };
         BlocksTemplate {
             suffix: suffix.to_owned(),
@@ -271,7 +285,7 @@ impl Blocks {
             eight_bits: form == Form::Quantised(QuantBits::Eight),
             halves: form == Form::Halves,
             sum: if scales.is_some() { "block" } else { "sum" }.to_owned(),
-            left_unit: left_unit.to_owned(),
+            unit: form.unit().to_owned(),
             rows: module.extent(roles.extents[0]),
             columns: module.extent(roles.extents[1]),
             depth: module.extent(product.depth),
