@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use residua_base::list::Listed;
 use residua_ir::graph::{CheckedGraph, NodeId as ScalarId};
 
 use crate::dtype::DType;
@@ -258,9 +259,11 @@ impl Reduction {
 }
 
 impl PartialEq for Rule {
-    /// Two rules are one where they are the same object.
+    /// Two rules are one where they compute the same by the same operations, so that kernels with equal rules are one.
     fn eq(&self, other: &Rule) -> bool {
-        std::ptr::eq(self, other)
+        let bits = |rule: &Rule| rule.identity.iter().map(|number| number.to_bits()).list();
+        let are_same_nodes = self.merge.graph().nodes() == other.merge.graph().nodes();
+        are_same_nodes && self.results == other.results && bits(self) == bits(other)
     }
 }
 

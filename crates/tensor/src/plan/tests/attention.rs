@@ -193,6 +193,23 @@ fn other_numbers_of_tokens_and_heads_have_the_same_kernels() {
 }
 
 #[test]
+fn layers_of_one_program_have_the_same_kernels() {
+    let mut expr = Expr::default();
+    let shapes = [[4, 2, 8], [2, 300, 8], [2, 300, 8]];
+    let mut slots = 0..;
+    let layers = [(); 3].map(|()| {
+        let operands = shapes.map(|sizes| expr.input(slots.next().unwrap(), DType::F32, &shape(&sizes)));
+        expr.attention(plain(), &operands)
+    });
+    let recipe = Recipe { expr, dims: Vec::new(), results: layers.to_vec(), assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+    let names = |kernel: &crate::kernel::Kernel| kernel.name.clone();
+    assert_eq!(plan.kernels.iter().map(names).collect::<Vec<_>>(), ["attention_of_blocks", "attention_merge"]);
+    let is_run = |step: &&Step| matches!(step, Step::Dispatch { .. });
+    assert_eq!(plan.steps.iter().filter(is_run).count(), 2 * layers.len());
+}
+
+#[test]
 fn operands_of_many_tensors_fit_the_bindings() {
     for queries in [2, 9] {
         let mut expr = Expr::default();
