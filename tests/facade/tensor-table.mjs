@@ -206,6 +206,7 @@ table('segments', [
   ['segments of no slices', () => T.segmentSum(none, given([], 'i32', [0]), 2), [[0, 0], [0, 0]]],
   ['bincount', () => T.bincount(given([[1, 3], [1, 7]], 'u32'), 4), [0, 2, 0, 1], 'u32'],
   ['histogram, whose last interval has its upper bound', () => T.histogram(given([0, 0.4, 0.5, 1, 1.5, 2, 2.1, -0.1, NaN]), 4, 0, 2), [2, 1, 1, 2], 'u32'],
+  ['histogram, whose bounds are those of linspace', () => T.histogram(T.linspace(0.1, 0.7, 8), 7, 0.1, 0.7), [1, 1, 1, 1, 1, 1, 2], 'u32'],
   ['histogram of a matrix', () => T.histogram(a, 2, 2, 5), [2, 2], 'u32'],
 ]);
 

@@ -74,11 +74,11 @@ export function histogram(x: Node, bins: unknown, low: unknown, high: unknown): 
   checkWholeNumber('histogram: bins', bins, 1, MOST_SEGMENTS - 1);
   checkFinite('histogram: low', low);
   checkFinite('histogram: high', high);
-  const [from, to] = [Math.fround(low), Math.fround(high)];
-  if (!(from < to)) throw invalidArgument('histogram: high', describe(high), `a number above ${low} in single precision`);
-  const above = searchSorted(linspace(from, to, bins + 1), x, 'right');
+  if (!(Math.fround(low) < Math.fround(high))) throw invalidArgument('histogram: high', describe(high), `a number above ${low} in single precision`);
+  // The numbers as they are given: their rounding would move the bounds between them.
+  const above = searchSorted(linspace(low, high, bins + 1), x, 'right');
   // The upper bound is in the last interval. What is outside goes into one more, which is left out.
   const place = apply('minimum', [apply('sub', [above, 1]), bins - 1]);
-  const isWithin = apply('and', [apply('gte', [x, from]), apply('lte', [x, to])]);
+  const isWithin = apply('and', [apply('gte', [x, low]), apply('lte', [x, high])]);
   return slice(counted(where(isWithin, place, bins), bins + 1), [[0, bins]]);
 }
