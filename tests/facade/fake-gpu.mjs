@@ -47,6 +47,8 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     live,
     /** Bytes from which on a buffer has no memory. */
     memoryLimit: Infinity,
+    /** The same for textures. */
+    textureLimit: Infinity,
     isLost: false,
     features: new Set(features),
     limits: {
@@ -82,6 +84,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     createTexture({ size: [width, height], format, usage }) {
       if (format !== 'rgba8unorm') refuse(`a texture of ${format}`);
       made.textures += 1;
+      if (4 * width * height > device.textureLimit) scopes.at(-1).error = { message: 'no memory' };
       const texture = { width, height, usage, bytes: new Uint8Array(4 * width * height), isDestroyed: false, destroy: () => void (texture.isDestroyed = true) };
       return texture;
     },

@@ -122,6 +122,20 @@ test('gpu: a picture larger than the textures of a device is limit-exceeded', as
   assert.throws(() => device.image({ width: 8193, height: 1, pixels: null }), residuaError('limit-exceeded', /8193 by 1 pixels.*maxTextureDimension2D is 8192/));
 });
 
+test('gpu: a picture for whose texture there is no memory is out-of-memory at the next read, and does not serve again', async () => {
+  const { device, gpu } = await open('gpu');
+  gpu.textureLimit = 4 * 64 * 64;
+  const refused = residuaError('out-of-memory', /^a picture of 65 by 64 pixels: the GPU has no 16640 bytes left/);
+  // The second has the texture of the first, before anything is known of it.
+  const stored = [device.image(picture(65, 64)), device.image(picture(65, 64))];
+  for (const one of stored) await assert.rejects(one.data(), refused);
+  assert.equal(gpu.made.textures, 1);
+  assert.deepEqual([...(await device.image(picture(4, 3)).data())], [...bytes(4, 3)]);
+  gpu.textureLimit = Infinity;
+  assert.deepEqual([...(await device.image(picture(65, 64)).data())], [...bytes(65, 64)]);
+  assert.equal(gpu.made.textures, 3, 'the refused one is not kept');
+});
+
 test('numbers from 0 to 1 become bytes, and three channels are opaque', () => {
   const x = given([[[0, 0.5, 1], [-1, 2, NaN]]]);
   assert.deepEqual(valueOf(Tensor.make(pixelsOf('draw', x.node))), [[[0, 128, 255, 255], [0, 255, 0, 255]]]);

@@ -188,7 +188,8 @@ export class Device {
 
   /**
    * Stores the pixels of a picture as it is at the call, [height, width, 4]: red, green, blue and opacity from 0 to 255, which do not contain the opacity. On a GPU they are not read by the page.
-   * Throws 'invalid-argument', also for a picture without pixels and for one of another origin; 'limit-exceeded', and on the CPU 'out-of-memory'.
+   * Throws 'invalid-argument', also for a picture without pixels and for one of another origin; 'limit-exceeded', and on the CPU 'out-of-memory', which on a
+   * GPU the next read rejects with.
    */
   image(source: ImageSource): StoredTensor<'u8'> {
     this.core.check();

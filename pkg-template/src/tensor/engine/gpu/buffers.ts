@@ -40,18 +40,22 @@ export class Buffers {
 
   /** Creates a buffer. `fail` is called later if there is no memory for it. */
   create(descriptor: GPUBufferDescriptor, fail: (error: ResiduaError) => void): GPUBuffer {
+    const made = () => this.device.createBuffer(descriptor);
+    return this.watch(descriptor.label ?? 'a buffer', descriptor.size, made, (error) => void (error !== null && fail(error)));
+  }
+
+  /** Makes something that takes so many bytes. `settle` is called later: with an error if there is no memory for it, else with null. */
+  watch<T>(what: string, bytes: number, make: () => T, settle: (error: ResiduaError | null) => void): T {
     this.device.pushErrorScope('out-of-memory');
-    const buffer = this.device.createBuffer(descriptor);
+    const made = make();
     const check = this.device.popErrorScope().then(
-      (error) => {
-        if (error !== null) fail(outOfMemory(descriptor.label ?? 'a buffer', descriptor.size));
-      },
+      (error) => settle(error === null ? null : outOfMemory(what, bytes)),
       // The device is lost, which is reported otherwise.
       () => {},
     );
     this.checks.add(check);
     void check.then(() => this.checks.delete(check));
-    return buffer;
+    return made;
   }
 
   /** Waits until it is known whether there was memory for all buffers. */

@@ -61,7 +61,7 @@ export class GpuEngine implements Engine {
     this.uniformPipeline = new UniformPipeline(gpu);
     this.buffers = new Buffers(gpu, accounts);
     this.staging = new Staging(gpu, this.buffers, accounts);
-    this.textures = new Textures(gpu);
+    this.textures = new Textures(gpu, this.buffers);
     this.pipelines = new Pipelines(gpu, accounts);
     this.completion = new Completion(gpu.queue, turns);
     this.patcher = new Patcher(gpu);

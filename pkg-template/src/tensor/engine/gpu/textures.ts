@@ -2,6 +2,7 @@
 
 import { ResiduaError } from '../../../arguments/errors.js';
 import type { Memory } from '../engine.js';
+import type { Buffers } from './buffers.js';
 import { contextOf, dataOf, pixelsOf, resize, type Canvas, type Picture } from '../picture.js';
 
 /** Bytes of a pixel. */
@@ -17,10 +18,18 @@ const configured = /* @__PURE__ */ new WeakMap<Canvas, GPUDevice>();
 /** The pictures of a device. */
 export class Textures {
   private idle: GPUTexture[] = [];
+  /** Textures of which it is not known yet whether there is memory for them, with the memory that they were written to. */
+  private readonly unsure = new Map<GPUTexture, Memory[]>();
 
-  constructor(private readonly gpu: GPUDevice) {}
+  constructor(
+    private readonly gpu: GPUDevice,
+    private readonly buffers: Buffers,
+  ) {}
 
-  /** Takes a picture as it is now. Returns what writes it to memory, once. Throws 'invalid-argument' and 'limit-exceeded'. */
+  /**
+   * Takes a picture as it is now. Returns what writes it to memory, once. Throws 'invalid-argument' and 'limit-exceeded'. Memory has the failure later
+   * if the GPU has no memory for the picture's texture.
+   */
   capture(argument: string, picture: Picture): (memory: Memory) => void {
     const { queue } = this.gpu;
     const { width, height, source } = picture;
@@ -40,6 +49,7 @@ export class Textures {
       const encoder = this.gpu.createCommandEncoder();
       copies(width, height, (origin, size, layout) => encoder.copyTextureToBuffer({ texture, origin }, { buffer: memory.buffer as GPUBuffer, offset: memory.offset + layout.offset, ...layout.rows }, size));
       queue.submit([encoder.finish()]);
+      this.unsure.get(texture)?.push(memory);
       this.keep(texture);
     };
   }
@@ -77,7 +87,17 @@ export class Textures {
     const place = this.idle.findIndex((texture) => texture.width === width && texture.height === height);
     if (place >= 0) return this.idle.splice(place, 1)[0] as GPUTexture;
     const usage = GPUTextureUsage.COPY_SRC | GPUTextureUsage.COPY_DST | GPUTextureUsage.RENDER_ATTACHMENT;
-    return this.gpu.createTexture({ label: 'a picture', size: [width, height], format: 'rgba8unorm', usage });
+    const make = () => this.gpu.createTexture({ label: 'a picture', size: [width, height], format: 'rgba8unorm', usage });
+    const texture = this.buffers.watch(`a picture of ${width} by ${height} pixels`, width * height * PIXEL, make, (error) => {
+      if (error !== null) {
+        for (const memory of this.unsure.get(texture) ?? []) memory.failure = error;
+        this.idle = this.idle.filter((one) => one !== texture);
+        texture.destroy();
+      }
+      this.unsure.delete(texture);
+    });
+    this.unsure.set(texture, []);
+    return texture;
   }
 
   private keep(texture: GPUTexture): void {
