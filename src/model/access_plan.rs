@@ -17,7 +17,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{CheckedKernel, Space, Width};
+use residua_codegen::{CheckedKernel, Instances, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::Op;
 
@@ -76,7 +76,11 @@ impl AccessPlan {
         let is_index_table = |buffer: u32| self.roles[buffer as usize] == Role::Indices;
         let mut kernel = self.kernel.into_kernel();
         kernel.share_columns(&|buffer, column| is_index_table(buffer) && shared.get(column as usize) == Some(&true));
-        kernel.has_few_instances = batch.count < FEW_INSTANCES;
+        kernel.instances = match batch.count {
+            ..2 => Instances::One,
+            ..FEW_INSTANCES => Instances::Few,
+            _ => Instances::Many,
+        };
         Ok(AccessPlan { kernel: kernel.check()?, ..self })
     }
 }

@@ -5,7 +5,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{Buffer, Call, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Width};
+use residua_codegen::{Buffer, Call, Element, Epilogue, Guard, Index, Instances, Kernel, Load, Output, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
@@ -309,7 +309,7 @@ impl<'a> Planner<'a> {
             loads: self.loads,
             calls: self.calls,
             outputs,
-            has_few_instances: false,
+            instances: Instances::Many,
         };
         Ok((kernel, self.roles))
     }

@@ -48,6 +48,11 @@ impl CheckedKernel {
         self.steps.get_or_init(|| crate::schedule::schedule(&self.kernel))
     }
 
+    /// Whether the steps of an instance have been found.
+    pub fn is_scheduled(&self) -> bool {
+        self.steps.get().is_some()
+    }
+
     /// For each node, how many operands, outputs and calls take it.
     pub(crate) fn uses(&self) -> &Uses {
         &self.uses

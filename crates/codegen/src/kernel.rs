@@ -31,8 +31,19 @@ pub struct Kernel {
     pub calls: Vec<Call>,
     /// What becomes of nodes, in order.
     pub outputs: Vec<Output>,
-    /// Whether it runs over so few instances that code for several at a time takes longer to make than it saves. For the host alone.
-    pub has_few_instances: bool,
+    /// Over how many instances it runs. For the host alone.
+    pub instances: Instances,
+}
+
+/// Over how many instances a kernel runs on the host, as far as that matters for its code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instances {
+    /// Any number.
+    Many,
+    /// So few that code for several at a time takes longer to make than it saves.
+    Few,
+    /// One, or none: there is no code for pairs.
+    One,
 }
 
 /// What a kernel runs over.
@@ -291,7 +302,7 @@ impl Kernel {
             loads: Vec::new(),
             calls: Vec::new(),
             outputs: Vec::new(),
-            has_few_instances: false,
+            instances: Instances::Many,
         }
     }
 

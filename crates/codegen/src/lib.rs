@@ -22,7 +22,9 @@ mod width;
 
 pub use check::CheckedKernel;
 pub use index::{Constant, Index, Term, Variable};
-pub use kernel::{Buffer, Call, Case, DType, Element, Epilogue, Function, Guard, Kernel, Load, Output, Space, Width};
+pub use kernel::{
+    Buffer, Call, Case, DType, Element, Epilogue, Function, Guard, Instances, Kernel, Load, Output, Space, Width,
+};
 pub use memory::{InstanceRange, View};
 pub use recompute::{CheckedRecompute, RecomputeKernel};
 pub use schedule::Step;

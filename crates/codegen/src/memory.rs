@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::{CheckedKernel, Constant, DType, Index, Variable};
+use crate::{CheckedKernel, Constant, DType, Index, Instances, Variable};
 use residua_base::error::{Error, Result};
 
 /// A buffer as a call on the CPU accesses it.
@@ -53,6 +53,9 @@ impl InstanceRange {
     /// Checks that the views are those of the kernel's buffers, and long enough for every element that is not found by a loaded index.
     pub fn check(&self, kernel: &CheckedKernel, views: &[View]) -> Result<()> {
         let wrong = |what: String| Err(Error::internal(format!("a call of kernel '{}': {what}", kernel.name)));
+        if kernel.instances == Instances::One && self.instances.len() > 1 {
+            return wrong(format!("{} instances of a kernel for one", self.instances.len()));
+        }
         if views.len() != kernel.buffers.len() {
             return wrong(format!("{} views of {} buffers", views.len(), kernel.buffers.len()));
         }

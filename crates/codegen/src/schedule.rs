@@ -123,8 +123,8 @@ impl Lists {
     }
 
     fn of(&self, node: NodeId) -> &[NodeId] {
-        let [start, end] = [0, 1].map(|after| self.starts[node.index() + after] as usize);
-        &self.items[start..end]
+        let place = node.index();
+        &self.items[self.starts[place] as usize..self.starts[place + 1] as usize]
     }
 }
 

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use crate::solve::rules::Rules;
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::{Buffer, CheckedKernel, DType, Function, Index, InstanceRange, Kernel, Load, Output, View};
+use residua_codegen::{
+    Buffer, CheckedKernel, DType, Function, Index, InstanceRange, Instances, Kernel, Load, Output, View,
+};
 use residua_cpu::Program;
 use residua_linalg::loops::small;
 
@@ -39,7 +41,7 @@ fn kernel(rule: &Function) -> Result<CheckedKernel> {
         buffers: vec![buffer("arguments", false), buffer("results", true)],
         loads: parameters.map(|column| Load::read(0, Index::column(column))).list(),
         outputs: results.map(|(column, &node)| Output::store(node, 1, Index::column(column))).list(),
-        has_few_instances: true,
+        instances: Instances::Few,
         ..Kernel::new(rule.name, case.graph.clone())
     };
     kernel.check()

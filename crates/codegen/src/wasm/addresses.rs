@@ -8,7 +8,7 @@ use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
 use super::locals::Locals;
-use crate::{Constant, DType, Element, Index, Kernel, Output, Term, Variable};
+use crate::{Constant, DType, Element, Index, Instances, Kernel, Load, Output, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
@@ -81,8 +81,11 @@ pub(super) struct Addresses<'k> {
     /// Those of the instance.
     varying: Vec<AddressValue>,
     kernel: &'k Kernel,
-    /// Buffers and offsets of the elements behind each loaded index.
+    /// For each loaded index the buffers of the elements behind it, and how far behind it the last one stands.
     behind: FxHashMap<(u32, &'k Index), Vec<(u32, u32)>>,
+    /// Whether there is one instance, whose numbers are added to memory as soon as they are computed: a local for each sum would be one for each
+    /// number of a long kernel.
+    adds_at_once: bool,
     /// Locals for addresses that are not kept, see [`is_run_once`].
     passing: Option<Passing>,
 }
@@ -103,7 +106,7 @@ const LONG: usize = 2_000;
 /// memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the square
 /// of their number.
 pub(super) fn is_run_once(kernel: &Kernel) -> bool {
-    kernel.has_few_instances && kernel.graph.graph().len() > LONG
+    kernel.instances != Instances::Many && kernel.graph.graph().len() > LONG
 }
 
 impl<'k> Addresses<'k> {
@@ -116,13 +119,22 @@ impl<'k> Addresses<'k> {
                 inputs[input.0 as usize] = Some(id);
             }
         }
-        let mut behind: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let mut behind: FxHashMap<_, Vec<(u32, u32)>> = FxHashMap::default();
         for element in kernel.elements() {
             if let Some(loaded) = element.index.as_loaded() {
-                behind.entry(loaded).or_default().push((element.buffer, element.index.offset()));
+                let offset = element.index.offset();
+                let buffers = behind.entry(loaded).or_default();
+                match buffers.iter_mut().find(|known| known.0 == element.buffer) {
+                    Some(known) => known.1 = offset.max(known.1),
+                    None => buffers.push((element.buffer, offset)),
+                }
             }
         }
+        let reads_what_it_writes =
+            |load: &Load| matches!(load, Load::Read(element) if kernel.buffers[element.buffer as usize].written);
+        let is_one = kernel.instances == Instances::One && is_run_once(kernel);
         Addresses {
+            adds_at_once: is_one && !kernel.loads.iter().any(reads_what_it_writes),
             prologue: Vec::new(),
             instance,
             ahead: 0,
@@ -138,13 +150,19 @@ impl<'k> Addresses<'k> {
         }
     }
 
+    /// Whether an output is added up in a local, and goes to memory after all instances.
+    pub fn is_summed(&self, output: &Output) -> bool {
+        !self.adds_at_once && output.accumulates() && output.element().is_some_and(|element| element.index.is_same())
+    }
+
     /// Reads the columns of indices that all instances share, before the loop, while the local of the instance holds the first one. Where
     /// nothing is kept only those that the code after the loop takes, which has no instance.
     pub fn read_shared(&mut self, to: &mut Expression) {
         let passing = self.passing.take();
-        let sums = self.kernel.outputs.iter().filter(|output| output.accumulates()).filter_map(Output::element);
+        let sums =
+            self.kernel.outputs.iter().filter(|output| self.is_summed(output)).filter_map(Output::element).list();
         let all = self.kernel.elements().filter(|_| passing.is_none());
-        for element in sums.chain(all) {
+        for element in sums.into_iter().chain(all) {
             if let Varying::Loaded(by, index) = Varying::of(&element.index)
                 && index.is_same()
             {
@@ -287,14 +305,9 @@ impl<'k> Addresses<'k> {
         if let Some(local) = self.computed.get(&value) {
             return *local;
         }
-        let mut from: Vec<(u32, u32)> = Vec::new();
-        for (of, offset) in self.behind.get(&(buffer, index)).cloned().unwrap_or_default() {
-            let length = self.word(to, frame::length(of));
-            match from.iter_mut().find(|known| known.0 == length) {
-                Some(known) => known.1 = offset.max(known.1),
-                None => from.push((length, offset)),
-            }
-        }
+        let behind = self.behind.get(&(buffer, index)).cloned().unwrap_or_default();
+        let from: Vec<(u32, u32)> =
+            behind.into_iter().map(|(of, offset)| (self.word(to, frame::length(of)), offset)).list();
         let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.limit);
         let mut code = Vec::new();
         for (number, &(length, offset)) in from.iter().enumerate() {

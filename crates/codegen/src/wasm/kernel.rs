@@ -29,7 +29,7 @@ pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functio
     for (output, element) in
         (0u32..).zip(&kernel.outputs).filter_map(|(number, output)| Some((number, output.element()?)))
     {
-        if kernel.outputs[output as usize].accumulates() && element.index.is_same() {
+        if addresses.is_summed(&kernel.outputs[output as usize]) {
             sums.push(Sum { output, element, local: body.locals.add(width.value()) });
         }
     }

@@ -6,7 +6,7 @@
 //! memory and let [`super::InstanceRange::check`] see them; an index that leads out of its buffer traps.
 //!
 //! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
-//! code once more for the instance that may be left. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+//! code once more for the instance that may be left; of a kernel for one instance that alone. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
 use residua_base::list::Listed;
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use self::encoding::{Instruction, Sections, ValType};
 use self::functions::Functions;
 use self::locals::Width;
-use crate::CheckedKernel;
+use crate::{CheckedKernel, Instances};
 use residua_base::error::Result;
 use residua_ir::graph::{Node, Op};
 
@@ -71,9 +71,13 @@ pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
             let body = kernel::function(kernel, width, &functions);
             sections.add(vec![ValType::I32], vec![width.value()], &body)
         };
-        let (pairs, single) = (of_width(Width::Pair), of_width(Width::Single));
-        let whole = sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single));
-        sections.export(&position.to_string(), whole);
+        let exported = if kernel.instances == Instances::One {
+            of_width(Width::Single)
+        } else {
+            let (pairs, single) = (of_width(Width::Pair), of_width(Width::Single));
+            sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single))
+        };
+        sections.export(&position.to_string(), exported);
     }
     functions.numbers.take().into_iter().for_each(|bits| sections.add_global(f64::from_bits(bits)));
     Ok(sections.finish())

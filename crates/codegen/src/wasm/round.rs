@@ -50,9 +50,13 @@ pub(super) fn write_round(
     let writes = (0..kernel.outputs.len() as u32).filter_map(write);
     let (late, early): (Vec<Write>, Vec<Write>) = writes.partition(|write| is_late[write.number as usize]);
     let mut waiting: Vec<Write> = Vec::new();
+    let mut sum_of: Vec<Option<u32>> = vec![None; kernel.outputs.len()];
+    for sum in sums {
+        sum_of[sum.output as usize] = Some(sum.local);
+    }
     let accumulates = |write: &Write| kernel.outputs[write.number as usize].accumulates();
     let (adding, overwriting): (Vec<Write>, Vec<Write>) = late.into_iter().partition(accumulates);
-    let accumulating: Vec<Write> = adding.into_iter().filter(|write| !write.element.index.is_same()).list();
+    let accumulating: Vec<Write> = adding.into_iter().filter(|write| sum_of[write.number as usize].is_none()).list();
     let accumulating = by_two(&accumulating, body.width);
     let mut called = vec![false; kernel.calls.len()];
     for step in schedule {
@@ -61,8 +65,13 @@ pub(super) fn write_round(
             Step::Compute(id) => id,
             Step::Write(number) => {
                 let Some(store) = write(number) else { continue };
-                if let Some(sum) = sums.iter().find(|sum| sum.output == number) {
-                    add(body, store.node, sum.local);
+                if let Some(sum) = sum_of[number as usize] {
+                    add(body, store.node, sum);
+                    continue;
+                }
+                if accumulates(&store) {
+                    (0..body.width.lanes())
+                        .for_each(|lane| addresses.accumulate(body, store.element, store.node, lane));
                     continue;
                 }
                 // One that has another beside it waits for that.

@@ -5,7 +5,7 @@ use super::encoding::{Function, Instruction};
 use super::expression::Expression;
 use super::locals::Width;
 use super::round::{Sum, write_round};
-use crate::{CheckedKernel, Load};
+use crate::{CheckedKernel, Instances, Load};
 
 /// Leaves the block if fewer instances than these are left.
 pub(super) fn unless_left(function: &mut Function, (instance, end): (u32, u32), instances: i32) {
@@ -110,7 +110,10 @@ impl Rounds {
 fn side_by_side(kernel: &CheckedKernel, body: &Expression, length: usize) -> u32 {
     let reads_what_it_writes =
         |load: &Load| matches!(load, Load::Read(element) if kernel.buffers[element.buffer as usize].written);
-    if body.width == Width::Single || kernel.has_few_instances || kernel.loads.iter().any(reads_what_it_writes) {
+    if body.width == Width::Single
+        || kernel.instances != Instances::Many
+        || kernel.loads.iter().any(reads_what_it_writes)
+    {
         return 1;
     }
     let finds_elements = kernel.elements().any(|element| element.index.loads().any(|(_, index)| !index.is_same()));

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use self::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
 use super::module;
-use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Kernel, Load, Output};
+use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 
 mod machine;
@@ -267,7 +267,7 @@ fn whole_kernels_do_what_their_interpretation_does() {
 #[test]
 fn code_for_few_instances_is_shorter_and_computes_the_same() {
     let (many, buffers) = random_kernel(&mut Random(4), 12, 40, 3, &[0, 1]);
-    let few = Kernel { has_few_instances: true, ..many.clone().into_kernel() }.check().unwrap();
+    let few = Kernel { instances: Instances::Few, ..many.clone().into_kernel() }.check().unwrap();
     let bytes = |kernel: &CheckedKernel| module(std::slice::from_ref(kernel), 0).unwrap().len();
     assert!(3 * bytes(&few) < 2 * bytes(&many), "{} and {} bytes", bytes(&few), bytes(&many));
     for instances in [0..0, 0..1, 3..38, 0..40] {
@@ -281,11 +281,34 @@ fn code_for_few_instances_is_shorter_and_computes_the_same() {
 }
 
 #[test]
+fn code_for_one_instance_has_no_pairs_and_takes_no_more() {
+    let (few, buffers) = random_kernel(&mut Random(4), 12, 40, 3, &[0, 1]);
+    let [few, one] = [Instances::Few, Instances::One]
+        .map(|instances| Kernel { instances, ..few.clone().into_kernel() }.check().unwrap());
+    let bytes = |kernel: &CheckedKernel| module(std::slice::from_ref(kernel), 0).unwrap().len();
+    assert!(4 * bytes(&one) < 3 * bytes(&few), "{} and {} bytes", bytes(&one), bytes(&few));
+    for (instances, is_taken) in [(0..0, true), (5..6, true), (0..2, false)] {
+        let dispatch = InstanceRange { instances: instances.clone(), stride: 40, first: 3, origin: 0 };
+        let (mut ours, mut other) = (buffers.clone(), buffers.clone());
+        let total = run_compiled(&one, &mut ours, &dispatch);
+        assert_eq!(total.is_ok(), is_taken, "{instances:?}");
+        if let Ok(total) = total {
+            assert!(same(total, run_compiled(&few, &mut other, &dispatch).unwrap()), "{instances:?}");
+            assert_same(&ours, &other, &format!("{instances:?}"));
+        }
+    }
+}
+
+#[test]
 fn thousands_of_operations_make_one_kernel() {
-    for (has_few_instances, shared) in [(false, &[][..]), (true, &[]), (true, &[0]), (true, &[0, 1])] {
+    let of = [Instances::Few, Instances::One];
+    let shared = [&[][..], &[0], &[0, 1]];
+    let few = of.into_iter().flat_map(|instances| shared.map(|shared| (instances, shared)));
+    for (instances, shared) in few.chain([(Instances::Many, &[][..])]) {
         let (kernel, buffers) = random_kernel(&mut Random(3), 8000, 3, 0, shared);
-        let kernel = Kernel { has_few_instances, ..kernel.into_kernel() }.check().unwrap();
-        let dispatch = InstanceRange { instances: 0..3, stride: 3, first: 0, origin: 0 };
+        let kernel = Kernel { instances, ..kernel.into_kernel() }.check().unwrap();
+        let end = if instances == Instances::One { 1 } else { 3 };
+        let dispatch = InstanceRange { instances: 0..end, stride: 3, first: 0, origin: 0 };
         let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
         run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
         run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
@@ -353,7 +376,7 @@ fn a_wide_block_of_one_instance_has_fewer_locals_than_engines_take() {
         buffers,
         loads: parameters.chain(data).collect(),
         outputs,
-        has_few_instances: true,
+        instances: Instances::Few,
         ..Kernel::new("wide", graph.check(2 * DIM).unwrap())
     };
     kernel.share_columns(&|_, _| true);
@@ -384,7 +407,7 @@ fn a_long_kernel_checks_its_indices_without_branches() {
         buffers: vec![real("data", false), indices("places"), real("values", true)],
         loads: (0..DIM).map(|column| Load::read(0, Index::column(column))).collect(),
         outputs: stores.collect(),
-        has_few_instances: true,
+        instances: Instances::Few,
         ..Kernel::new("scattered", graph.check(DIM).unwrap())
     };
     let kernel = kernel.check().unwrap();

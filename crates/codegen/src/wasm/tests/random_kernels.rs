@@ -13,7 +13,7 @@ use proptest::sample::{Index as Choice, select};
 use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
-use crate::{Call, Case, CheckedKernel, Function, Index, InstanceRange, Kernel, Load, Output, View};
+use crate::{Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output, View};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 /// Buffers in their order.
@@ -130,7 +130,7 @@ struct Plan {
     width: u32,
     /// Which columns of [`BLOCKS`] all instances share.
     shared: [bool; COLUMNS as usize],
-    has_few_instances: bool,
+    count: Instances,
     instances: std::ops::Range<u32>,
     /// Instances in the tables beyond those that are run.
     rest: u32,
@@ -201,18 +201,18 @@ fn plan() -> impl Strategy<Value = Plan> {
     let body = (sources, vec(operation, 0..24), vec((target(), any::<Choice>()), 1..10), 1..=COMPONENTS);
     let fault = proptest::option::weighted(0.3, (any::<Choice>(), select(vec![0, 1, 2, 3, 4, u32::MAX])));
     let dispatch = (0..STARTS, 0..MOST, 0..3_u32, 0..4_u32, any::<bool>());
-    let few = prop_oneof![3 => Just(false), 1 => Just(true)];
+    let few = prop_oneof![3 => Just(Instances::Many), 1 => Just(Instances::Few), 1 => Just(Instances::One)];
     (body, any::<[bool; COLUMNS as usize]>(), few, dispatch, fault, any::<u64>()).prop_map(
-        |((sources, operations, outputs, width), shared, has_few_instances, dispatch, fault, seed)| {
+        |((sources, operations, outputs, width), shared, of, dispatch, fault, seed)| {
             let (start, count, rest, first, has_origin) = dispatch;
-            let instances = start..start + count;
+            let instances = start..start + if of == Instances::One { count.min(1) } else { count };
             Plan {
                 sources,
                 operations,
                 outputs,
                 width,
                 shared,
-                has_few_instances,
+                count: of,
                 instances,
                 rest,
                 first,
@@ -355,7 +355,7 @@ impl Plan {
             ],
             calls,
             outputs,
-            has_few_instances: self.has_few_instances,
+            instances: self.count,
             ..Kernel::new("random", graph.check(loads.len() as u32).unwrap())
         };
         kernel.loads = loads;
