@@ -38,8 +38,7 @@ pub struct AccessPlan {
     pub kernel: CheckedKernel,
     /// For each of its buffers what it is.
     pub roles: Vec<Role>,
-    /// For each column of partials its output and, of [`Entry::Jacobian`], its local parameter; of [`Entry::Linearise`],
-    /// its [`Class::gradient_column`].
+    /// Of [`Entry::Jacobian`], for each column of partials its output and its local parameter.
     pub partials: Vec<(u32, u32)>,
 }
 
@@ -61,7 +60,7 @@ impl AccessPlan {
         make(class, rows, entry, Target::Cpu, Width::Single, title, Some(scatter))
     }
 
-    /// What [`AccessPlan::partials`] of [`Entry::Linearise`] are on the host, without a kernel.
+    /// The entries of J̃ that [`Entry::Linearise`] writes on the host, in its order: of each its output and its [`Class::gradient_column`].
     pub fn tangent_partials(class: &Class, rows: Rows) -> Vec<(u32, u32)> {
         let mut entries = Entries::default();
         Planner::new(class, rows, Width::Single).linearise(Target::Cpu, false, &mut entries);
@@ -150,10 +149,7 @@ fn make<'a>(
             Some(total)
         }
         Entry::Linearise | Entry::LineariseRows => {
-            let mut entries = Entries::default();
-            let cost = planner.linearise(target, entry == Entry::LineariseRows, &mut entries);
-            partials = entries.places;
-            Some(cost)
+            Some(planner.linearise(target, entry == Entry::LineariseRows, &mut Entries::default()))
         }
         Entry::Product | Entry::Jvp | Entry::Normal => {
             let mut entries = Entries::default();

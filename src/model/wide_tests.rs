@@ -39,9 +39,10 @@ fn kernels_of_a_wide_block_grow_with_the_entries_of_j() {
             let plan = AccessPlan::new(&batch.class, batch.rows, entry, target, "").unwrap();
             // A residual and its entry of J are some ten operations; outputs times parameters would be 6,500 for each.
             assert!(plan.kernel.graph.graph().len() < 20 * DIM, "{}", entry.name());
-            assert!(plan.partials.len() <= DIM, "{}", entry.name());
+            assert_eq!(plan.partials.len(), if entry == Entry::Jacobian { DIM } else { 0 }, "{}", entry.name());
         }
     }
+    assert_eq!(AccessPlan::tangent_partials(&batch.class, batch.rows).len(), DIM);
 }
 
 #[test]
