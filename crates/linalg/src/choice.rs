@@ -98,6 +98,11 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
     if let Some(why) = too_large(cols, row_offsets) {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
+    // The columns of the longest row alone are as much of a factor, so that J̃ᵀJ̃ need not be formed.
+    let longest = row_offsets.windows(2).map(|ends| ends[1] - ends[0]).max().map_or(0.0, f64::from);
+    if let Some(why) = too_costly((longest * (longest + 1.0) / 2.0) as u64, longest.powi(3) / 6.0) {
+        return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
+    }
     let analysis = Analysis::new(cols, row_offsets, col_indices, blocks, Complement::DenseIfSmall)?;
     let name = if analysis.eliminated().is_some() { "dense Schur complement" } else { "sparse Cholesky" };
     let length = analysis.factor_len();
