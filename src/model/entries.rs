@@ -16,15 +16,20 @@ pub struct Entries {
     /// For each the earlier one that it is the negative of, if it is.
     pub negatives: Vec<Option<u32>>,
     nodes: Vec<NodeId>,
+    /// For each a number that is the same for those that differ by their sign alone.
+    keys: Vec<u64>,
 }
 
 impl Entries {
     pub(super) fn push(&mut self, place: (u32, u32), node: NodeId, graph: &Graph) {
         let first = self.nodes.len().saturating_sub(MOST_COMPARED);
-        let negative = self.nodes[first..].iter().position(|&known| are_opposite(graph, known, node));
+        let key = key_without_sign(graph, node, KEY_DEPTH);
+        let mut known = self.keys[first..].iter().zip(&self.nodes[first..]);
+        let negative = known.position(|(of, &known)| *of == key && are_opposite(graph, known, node));
         self.places.push(place);
         self.negatives.push(negative.map(|position| (first + position) as u32));
         self.nodes.push(node);
+        self.keys.push(key);
     }
 
     /// Whether each instance has two blocks, and each entry for the second is the negative of the first's.
@@ -37,6 +42,25 @@ impl Entries {
             && places().filter(of(1)).all(|(number, (output, place))| {
                 self.negatives[number].is_some_and(|other| self.places[other as usize] == (output, place - first))
             })
+    }
+}
+
+/// So many factors within factors enter a key.
+const KEY_DEPTH: u32 = 3;
+
+/// A number that two nodes share if [`are_opposite`] says so; few others do. It takes far less time to compare.
+fn key_without_sign(graph: &Graph, node: NodeId, depth: u32) -> u64 {
+    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95);
+    match graph.node(node) {
+        Node::Literal(bits) => mix(1, f64::from_bits(bits).abs().to_bits()),
+        Node::Apply(Op::Neg, [operand, ..]) => key_without_sign(graph, operand, depth),
+        Node::Apply(op @ (Op::Mul | Op::Div), [a, b, ..]) => {
+            let Some(depth) = depth.checked_sub(1) else { return op as u64 };
+            let [a, b] = [a, b].map(|factor| key_without_sign(graph, factor, depth));
+            // The factors of a product stand in any order.
+            if op == Op::Mul { a.wrapping_add(b) } else { mix(a, b) }
+        }
+        Node::Apply(..) | Node::Input(_) => mix(2, node.index() as u64),
     }
 }
 
