@@ -10,11 +10,13 @@ use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
 use crate::model::pattern::Pattern;
 use crate::model::scatter::Scatter;
 use crate::model::{Batch, Local, Model, Rows};
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 use vecmap::VecMap;
 
+use super::preparation::{Planned, Preparation};
 use super::titles::title;
 use super::{Arithmetic, Evaluation, Objective};
 
@@ -24,12 +26,15 @@ pub struct CpuEngine {
     compiled: VecMap<Entry, Compiled>,
     /// Kernels that write into a sparse matrix.
     scattered: VecMap<Entry, Compiled>,
+    /// Those of either that a call has left unfinished, by whether they write into a sparse matrix.
+    unfinished: VecMap<(Entry, bool), Preparation>,
 }
 
-/// One entry's kernels, a plan for each batch.
+/// One entry's kernels, one for each batch.
 struct Compiled {
     program: Program,
-    plans: Vec<AccessPlan>,
+    /// For each batch the roles of its kernel's buffers.
+    roles: Vec<Vec<Role>>,
     /// For each batch its way into a sparse matrix, if there is one.
     scatters: Vec<Scatter>,
     /// For each batch the pieces in which that is filled, if not as a whole.
@@ -37,7 +42,7 @@ struct Compiled {
 }
 
 /// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
-struct Piece {
+pub(super) struct Piece {
     instances: Range<u32>,
     entries: Range<usize>,
 }
@@ -49,9 +54,8 @@ const PIECE: usize = 32_768;
 const LINE: usize = 64;
 
 impl Compiled {
-    async fn new(plans: Vec<AccessPlan>, scatters: Vec<Scatter>) -> Result<Compiled> {
-        let program = Program::compile(plans.iter().map(|plan| plan.kernel.clone()).list()).await?;
-        Ok(Compiled { program, plans, scatters, pieces: Vec::new() })
+    fn new(program: Program, Preparation { roles, scatters, pieces, .. }: Preparation) -> Compiled {
+        Compiled { program, roles, scatters, pieces }
     }
 
     /// Whether several numbers may go to one place, which begins at 0 then.
@@ -104,53 +108,68 @@ impl CpuEngine {
 
     /// Compiles the kernels of an entry, if that has not been done. In a box, so that the module holds its states once.
     pub fn prepare<'a>(&'a mut self, model: &'a Model, entry: Entry) -> Work<'a, ()> {
-        Box::pin(self.compile(model, entry))
+        Box::pin(async move {
+            self.compile(model, entry, Deadline::NEVER).await?;
+            Ok(())
+        })
     }
 
-    async fn compile(&mut self, model: &Model, entry: Entry) -> Result<()> {
+    /// The same until a deadline; whether the kernels are there.
+    pub(crate) fn prepare_until<'a>(&'a mut self, model: &'a Model, entry: Entry, end: Deadline) -> Work<'a, bool> {
+        Box::pin(self.compile(model, entry, end))
+    }
+
+    async fn compile(&mut self, model: &Model, entry: Entry, end: Deadline) -> Result<bool> {
         if self.compiled.contains_key(&entry) {
-            return Ok(());
+            return Ok(true);
         }
-        let plans = model
-            .batches
-            .iter()
-            .map(|batch| {
-                AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?.for_batch(batch)
-            })
-            .list_or_error()?;
-        self.compiled.insert(entry, Compiled::new(plans, Vec::new()).await?);
-        Ok(())
+        let mut plan = |number: usize| {
+            let batch = &model.batches[number];
+            let plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?;
+            Ok(Planned { plan: plan.for_batch(batch)?, scatter: None, pieces: None })
+        };
+        let mut preparation = self.unfinished.remove(&(entry, false)).unwrap_or_default();
+        let program = preparation.advance(model.batches.len(), end, &mut plan).await?;
+        match program {
+            Some(program) => _ = self.compiled.insert(entry, Compiled::new(program, preparation)),
+            None => _ = self.unfinished.insert((entry, false), preparation),
+        }
+        Ok(self.compiled.contains_key(&entry))
     }
 
     /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
-    /// each entry.
+    /// each entry. Whether they are there at the deadline.
     pub(crate) async fn prepare_scattered(
         &mut self,
         model: &Model,
         entry: Entry,
         partials: &Partials,
         pattern: &Pattern,
-    ) -> Result<()> {
+        end: Deadline,
+    ) -> Result<bool> {
         if self.scattered.contains_key(&entry) {
-            return Ok(());
+            return Ok(true);
         }
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
         let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));
         let in_pieces = entry == Entry::Jacobian && !accumulate && model.batches.iter().all(in_rows);
-        let (mut plans, mut scatters, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
-        for ((batch, partials), places) in model.batches.iter().zip(partials).zip(&pattern.places) {
+        let mut plan = |number: usize| {
+            let batch = &model.batches[number];
             let first_entry = || pattern.row_offsets[batch.row(0) as usize];
             let in_turn = (in_pieces && batch.count > 0).then(first_entry);
+            let (partials, places) = (&partials[number], &pattern.places[number]);
             let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate, in_turn);
-            if in_pieces {
-                pieces.push(cut(batch, &mut scatter));
-            }
+            let pieces = in_pieces.then(|| cut(batch, &mut scatter));
             let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
-            plans.push(plan.for_batch(batch)?);
-            scatters.push(scatter);
+            Ok(Planned { plan: plan.for_batch(batch)?, scatter: Some(scatter), pieces })
+        };
+        let mut preparation = self.unfinished.remove(&(entry, true)).unwrap_or_default();
+        let program = preparation.advance(model.batches.len(), end, &mut plan).await?;
+        match program {
+            Some(program) => _ = self.scattered.insert(entry, Compiled::new(program, preparation)),
+            None => _ = self.unfinished.insert((entry, true), preparation),
         }
-        self.scattered.insert(entry, Compiled { pieces, ..Compiled::new(plans, scatters).await? });
-        Ok(())
+        Ok(self.scattered.contains_key(&entry))
     }
 
     /// Why generated code was refused here, if it was.
@@ -237,7 +256,7 @@ impl CpuEngine {
         memory: &mut Vec<f64>,
         give: Give<'_>,
     ) -> Result<()> {
-        self.prepare_scattered(model, Entry::Jacobian, partials, pattern).await?;
+        self.prepare_scattered(model, Entry::Jacobian, partials, pattern, Deadline::NEVER).await?;
         let pieces = self.scattered.get(&Entry::Jacobian).map_or(&[][..], |compiled| &compiled.pieces);
         if pieces.is_empty() {
             let mut residuals = vec![0.0; model.num_residuals as usize];
@@ -321,7 +340,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let (mut local, mut jtj_blocks) = (Some(local), Some(jtj_blocks));
     let twice = || Error::internal("a kernel has two buffers of one role");
     let mut views = Vec::new();
-    for role in &compiled.plans[number].roles {
+    for role in &compiled.roles[number] {
         views.push(match role {
             Role::Parameters => View::Read(x),
             Role::Indices => View::Index(&batch.indices),

@@ -36,6 +36,7 @@ mod on_device;
 pub mod pair_arithmetic;
 pub mod pair_check;
 pub mod pairs;
+mod preparation;
 pub mod record;
 pub mod record_gradient;
 #[cfg(target_arch = "wasm32")]

@@ -9,6 +9,7 @@ use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::solve::levenberg_marquardt::host::{self, SolverResources};
 use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination};
+use residua_base::deadline::Deadline;
 use residua_ir::graph::Op;
 
 /// One instance with the residuals xᵢ − (1 + i/dim), over one block of `dim` numbers.
@@ -92,6 +93,8 @@ fn solved(dim: u32, solver: Option<&str>, max_time_ms: f64, listener: &mut Asked
     let text = |name: &str| solver.filter(|_| name == "linearSolver").map(str::to_owned);
     let options = LevenbergMarquardtOptions::from_numbers(functions.place(), &number, &text);
     let (options, mut resources) = (options.unwrap(), SolverResources::default());
+    // Kernels are there, so that the time is that of the solve.
+    assert!(block_on(resources.model.prepare(&mut functions, Deadline::NEVER)).unwrap());
     block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap()
 }
 
@@ -104,6 +107,34 @@ fn a_long_linear_system_ends_at_the_limit_of_time_and_at_an_abort() {
     // Asked before the first request, before the linear system, and then between its slices.
     let aborted = solved(400, Some("dense-qr"), f64::INFINITY, &mut Asked(10)).summary;
     assert_eq!((aborted.termination, aborted.history.len()), (Termination::Aborted, 1), "{}", aborted.message);
+}
+
+#[test]
+fn a_solve_ends_between_the_pieces_of_its_kernels_and_the_next_one_goes_on_with_them() {
+    const DIM: u32 = 300;
+    let mut functions: Functions = on_cpu(model(DIM), &vec![0.0; DIM as usize]);
+    let mut resources = SolverResources::default();
+    let mut solved = |max_time_ms: f64| {
+        let number = |name: &str| (name == "maxTimeMs").then_some(max_time_ms);
+        let options = LevenbergMarquardtOptions::from_numbers(functions.place(), &number, &|_: &str| None).unwrap();
+        let listener = &mut Asked(u32::MAX);
+        block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap()
+    };
+    // The plan, and its code.
+    for _ in 0..2 {
+        let Solution { x, summary, .. } = solved(1e-6);
+        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message);
+        assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
+        assert_eq!(
+            summary.message,
+            "Stopped after maxTimeMs, 0.000001 milliseconds, before the cost of the start was known."
+        );
+        assert_eq!(x, vec![0.0; DIM as usize]);
+    }
+    let late = solved(1e-6).summary;
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
+    assert!(late.final_cost > 0.0 && late.final_cost == late.initial_cost);
+    assert!(solved(f64::INFINITY).summary.success());
 }
 
 #[test]

@@ -22,6 +22,11 @@ pub fn time_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.used.ms + options.max_time_ms))
 }
 
+/// The run reached its time limit while its kernels were made.
+pub fn time_limit_at_start(options: &SolveOptions) -> String {
+    format!("{}, before the cost of the start was known", time_limit(options))
+}
+
 /// The last iteration met the gradient tolerance with this value of what it judges. `least`: what smaller tolerances count as.
 pub fn gradient_tolerance(
     what: &str,

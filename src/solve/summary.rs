@@ -121,17 +121,31 @@ pub struct SolveSummary {
     pub iterations: u32,
     /// Evaluations of cost and gradient.
     pub function_evaluations: u32,
-    /// Cost at the start.
+    /// Cost at the start; NaN if the time was over before it was known, as is the next one.
     pub initial_cost: f64,
     /// Cost at the solution.
     pub final_cost: f64,
     /// Milliseconds.
     pub elapsed_ms: f64,
-    /// Every iteration, the start first. Empty if the start is not finite.
+    /// Every iteration, the start first. Empty if the start is not finite, and if the time was over before its cost was known.
     pub history: Vec<IterationSummary>,
 }
 
 impl SolveSummary {
+    /// A run that has not begun.
+    pub fn new() -> SolveSummary {
+        SolveSummary {
+            termination: Termination::MaxIterations,
+            message: String::new(),
+            iterations: 0,
+            function_evaluations: 0,
+            initial_cost: f64::NAN,
+            final_cost: f64::NAN,
+            elapsed_ms: 0.0,
+            history: Vec::new(),
+        }
+    }
+
     /// Whether the run converged.
     pub fn success(&self) -> bool {
         self.termination.converged()

@@ -1,8 +1,9 @@
-//! What every crate of residua needs: the error type with its stable codes, the clock, numbers as text, lists and their sort, and
-//! cooperative scheduling of long work.
+//! What every crate of residua needs: the error type with its stable codes, the clock and deadlines, numbers as text, lists and their
+//! sort, and cooperative scheduling of long work.
 
 pub mod clock;
 pub mod cooperative;
+pub mod deadline;
 pub mod decimal;
 pub mod error;
 pub mod list;

@@ -224,7 +224,7 @@ mod tests {
         assert!(
             change(|_| {}) && change(|other| other.name.push('2')) && change(|other| other.header.push("a".into()))
         );
-        assert!(!change(|other| other.has_few_instances = true));
+        assert!(!change(|other| other.instances = crate::Instances::Few));
         assert!(!change(|other| other.loads[1] = Load::read(1, Index::column(2))));
         assert!(!change(|other| other.outputs.truncate(1)) && !change(|other| other.buffers[0].written = true));
         assert!(!change(|other| other.calls.clear()) && !change(|other| other.calls[0].arguments.clear()));

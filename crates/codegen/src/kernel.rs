@@ -351,7 +351,7 @@ impl Kernel {
             && self.buffers == other.buffers
             && self.calls.len() == other.calls.len()
             && self.calls.iter().zip(&other.calls).all(is_same)
-            && (self.space, self.guard, self.has_few_instances) == (other.space, other.guard, other.has_few_instances)
+            && (self.space, self.guard, self.instances) == (other.space, other.guard, other.instances)
     }
 
     /// Whether a node is summed over all instances.

@@ -53,21 +53,37 @@ enum Engine {
     Interpreted(String),
 }
 
-impl Program {
-    /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
-    /// plan is unsound.
+/// Kernels with their code, which is not instantiated yet.
+pub struct Written {
+    kernels: Vec<CheckedKernel>,
     #[cfg(target_arch = "wasm32")]
-    pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
+    code: Code,
+}
+
+/// The code of kernels.
+#[cfg(target_arch = "wasm32")]
+enum Code {
+    /// A module that is kept.
+    Known(Rc<module::Module>),
+    /// The bytes of one.
+    Bytes(Vec<u8>),
+}
+
+impl Written {
+    /// The program, which interprets the kernels where generated code is refused.
+    #[cfg(target_arch = "wasm32")]
+    pub async fn instantiate(self) -> Result<Program> {
         // In a box, so that our module holds the states of this work once.
         let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
+            let Written { kernels, code } = self;
             let compiled = |kernels: Rc<[CheckedKernel]>, module| {
                 let checked = vec![RefCell::default(); kernels.len()];
                 Ok(Program { kernels, engine: Engine::Compiled { module, checked } })
             };
-            if let Some(module) = known::find(&kernels) {
-                return compiled(kernels.into(), module);
-            }
-            let bytes = residua_codegen::wasm::module(&kernels, exponential::address() as u32)?;
+            let bytes = match code {
+                Code::Known(module) => return compiled(kernels.into(), module),
+                Code::Bytes(bytes) => bytes,
+            };
             match module::Module::instantiate(&bytes, kernels.len()).await {
                 Ok(module) => {
                     let (kernels, module): (Rc<[CheckedKernel]>, _) = (kernels.into(), Rc::new(module));
@@ -83,11 +99,32 @@ impl Program {
         instantiated.await
     }
 
-    /// Arranges for the interpretation of kernels, as there is nothing to run generated code outside of WebAssembly. An error
-    /// says that a kernel's plan is unsound.
+    /// The program, which interprets the kernels, as there is nothing to run generated code outside of WebAssembly.
     #[cfg(not(target_arch = "wasm32"))]
+    pub async fn instantiate(self) -> Result<Program> {
+        Program::interpreted(self.kernels, "this build is not WebAssembly")
+    }
+}
+
+impl Program {
+    /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
+    /// plan is unsound.
     pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
-        Program::interpreted(kernels, "this build is not WebAssembly")
+        Program::write(kernels)?.instantiate().await
+    }
+
+    /// Writes the code of kernels. An error says that a kernel's plan is unsound.
+    pub fn write(kernels: Vec<CheckedKernel>) -> Result<Written> {
+        #[cfg(target_arch = "wasm32")]
+        let code = match known::find(&kernels) {
+            Some(module) => Code::Known(module),
+            None => Code::Bytes(residua_codegen::wasm::module(&kernels, exponential::address() as u32)?),
+        };
+        Ok(Written {
+            kernels,
+            #[cfg(target_arch = "wasm32")]
+            code,
+        })
     }
 
     /// A program that runs by the reference evaluation, for a reason to be remembered.

@@ -7,6 +7,7 @@ use crate::model::least_squares::LocalTable;
 use crate::model::losses;
 use crate::model::pattern::{Pattern, pattern};
 use crate::model::{Batch, BlockInfo, Class, Local, Model, Rows as BatchRows};
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 
@@ -48,6 +49,26 @@ impl Rows {
         Ok(self.tangents.insert(tangents))
     }
 
+    /// Compiles the kernels of a linearisation; whether they are there at the deadline.
+    pub(super) async fn prepare(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
+        let OnHost { model, engine, .. } = functions.on_host();
+        let Differentiated { pattern, partials } = self.differentiate(model)?;
+        engine.prepare_scattered(model, Entry::Linearise, partials, pattern, end).await
+    }
+
+    /// The same for [`Rows::reduction`].
+    pub(super) async fn prepare_reduction(&self, functions: &mut Functions, end: Deadline) -> Result<bool> {
+        let OnHost { model, engine, .. } = functions.on_host();
+        let takes_part = |batch: &&Batch| model.blocks[batch.block as usize].enabled;
+        let mut are_ready = true;
+        for (entry, has_addends) in [(Entry::Values, true), (Entry::Trial, false)] {
+            if model.batches.iter().filter(takes_part).any(|batch| batch.has_addends() == has_addends) {
+                are_ready = are_ready && engine.prepare_until(model, entry, end).await?;
+            }
+        }
+        Ok(are_ready)
+    }
+
     /// r̃ and J̃ at a point.
     pub(super) async fn linearise(
         &mut self,
@@ -56,9 +77,9 @@ impl Rows {
         x: &[f64],
     ) -> Result<LeastSquares> {
         functions.expect_parameters(x.len())?;
+        self.prepare(functions, Deadline::NEVER).await?;
         let OnHost { model, engine, constant } = functions.on_host();
-        let Differentiated { pattern, partials } = self.differentiate(model)?;
-        engine.prepare_scattered(model, Entry::Linearise, partials, pattern).await?;
+        let pattern = &self.differentiate(model)?.pattern;
         let mut result = LeastSquares {
             cost: 0.0,
             residuals: vec![0.0; model.num_residuals as usize],

@@ -9,6 +9,7 @@
 //! [`HostModel`] keeps what one linearisation leaves for the next: the local tables, the pattern of J̃, the residuals of the sums. It takes
 //! the compiled functions at every call, and always the same ones.
 
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_linalg::{Blocks, Products};
 
@@ -47,6 +48,16 @@ impl HostModel {
         self.rows.pattern(functions)
     }
 
+    /// Compiles what a linearisation needs; whether it is there at the deadline. What is not is finished later.
+    pub async fn prepare(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
+        self.rows.prepare(functions, end).await
+    }
+
+    /// The same for a reduction.
+    pub async fn prepare_reduction(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
+        self.rows.prepare_reduction(functions, end).await
+    }
+
     /// r̃ and J̃ at a point.
     pub async fn linearise(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
         self.rows.linearise(functions, &mut self.tables, x).await
@@ -57,9 +68,15 @@ impl HostModel {
         self.rows.reduction(functions, &mut self.tables, x).await
     }
 
-    /// Compiles what products need, for the tangent coordinates of these blocks; `false` where the model needs its matrix.
-    pub async fn prepare_products(&mut self, functions: &mut Functions, blocks: &Blocks) -> Result<bool> {
-        self.products.prepare(functions, blocks).await
+    /// Compiles what products need, for the tangent coordinates of these blocks; `false` where the model needs its matrix, `None` where the deadline
+    /// passes before.
+    pub async fn prepare_products(
+        &mut self,
+        functions: &mut Functions,
+        blocks: &Blocks,
+        end: Deadline,
+    ) -> Result<Option<bool>> {
+        self.products.prepare(functions, blocks, end).await
     }
 
     /// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ at a point, after [`HostModel::prepare_products`].

@@ -8,6 +8,7 @@ use crate::eval::{Functions, OnHost};
 use crate::model::access_plan::{Entry, Target};
 use crate::model::least_squares::LocalTable;
 use crate::model::{Batch, Class, Model};
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_linalg::{Blocks, Products};
 
@@ -29,12 +30,17 @@ pub(super) struct MatrixFree {
 impl MatrixFree {
     /// Compiles the kernels, for the tangent coordinates of these blocks. `false` where the model needs its matrix: for long sums, whose rows
     /// are only known when their addends are added up, where an instance has a block twice, whose columns are sums, where the blocks are
-    /// not those of the model, and where the kernel of the diagonal blocks would be too long.
-    pub(super) async fn prepare(&mut self, functions: &mut Functions, blocks: &Blocks) -> Result<bool> {
+    /// not those of the model, and where the kernel of the diagonal blocks would be too long. `None` where the deadline passes before they are there.
+    pub(super) async fn prepare(
+        &mut self,
+        functions: &mut Functions,
+        blocks: &Blocks,
+        end: Deadline,
+    ) -> Result<Option<bool>> {
         let OnHost { model, engine, .. } = functions.on_host();
         let needs_rows = |batch: &Batch| batch.has_addends() || has_a_block_twice(batch) || is_long(&batch.class);
         if model.batches.iter().any(needs_rows) {
-            return Ok(false);
+            return Ok(Some(false));
         }
         // Where each diagonal block begins, and how wide it is.
         let mut starts = vec![(0u32, 0u32); model.num_params as usize];
@@ -50,7 +56,7 @@ impl MatrixFree {
                 for &first in batch.column(column) {
                     let (start, width) = starts[first as usize];
                     if width != manifold.tangent_dim(dim) {
-                        return Ok(false);
+                        return Ok(Some(false));
                     }
                     of_batch.push(start);
                 }
@@ -58,10 +64,12 @@ impl MatrixFree {
             places.push(of_batch);
         }
         for entry in [Entry::Linearise, Entry::Normal, Entry::Product, Entry::Jvp, Entry::Trial] {
-            engine.prepare(model, entry).await?;
+            if !engine.prepare_until(model, entry, end).await? {
+                return Ok(None);
+            }
         }
         (self.places, self.len) = (places, total as usize);
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ at a point.

@@ -72,6 +72,10 @@ impl Before {
         // The start of a stage is the end of the one before.
         let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &before));
         summary.history = before.history.iter().copied().chain(rest).list();
+        if summary.history.is_empty() {
+            // The time was over before the stage began.
+            summary.final_cost = before.final_cost;
+        }
         summary.iterations += before.iterations;
         summary.function_evaluations += before.function_evaluations;
         summary.elapsed_ms += before.elapsed_ms;

@@ -97,16 +97,7 @@ impl LevenbergMarquardt {
             phase: Phase::Start,
             ending: None,
             preamble,
-            summary: SolveSummary {
-                termination: Termination::MaxIterations,
-                message: String::new(),
-                iterations: 0,
-                function_evaluations: 0,
-                initial_cost: f64::NAN,
-                final_cost: f64::NAN,
-                elapsed_ms: 0.0,
-                history: Vec::new(),
-            },
+            summary: SolveSummary::new(),
         }
     }
 
@@ -132,19 +123,17 @@ impl LevenbergMarquardt {
         self.ending.get_or_insert((termination, ending::STOPPED_BY_CALLER.to_owned()));
     }
 
-    /// Ends the run where the last iteration ended, since the linear system of the next one takes too long, or the caller aborts.
+    /// Ends the run where the last iteration ended, since what the next one needs takes too long, or the caller aborts.
     pub fn abandon_step(&mut self, termination: Termination) {
         let why = match termination {
+            Termination::MaxTime if matches!(self.phase, Phase::Start) => {
+                ending::time_limit_at_start(&self.options.solve)
+            }
             Termination::MaxTime => ending::time_limit(&self.options.solve),
             _ => ending::STOPPED_BY_CALLER.to_owned(),
         };
         self.ending.get_or_insert((termination, why));
         self.phase = Phase::Ready;
-    }
-
-    /// The limit of time.
-    pub fn max_time_ms(&self) -> f64 {
-        self.options.solve.max_time_ms
     }
 
     /// Where the last iteration ended: the best point so far, since every accepted step lowers the cost as far as rounding shows.

@@ -7,9 +7,10 @@ use super::minimizer::LevenbergMarquardt;
 use super::phase::{Answer, Request};
 use super::resources::SolverResources;
 use super::retraction::Retraction;
-use super::solve_path::SolvePath;
+use super::solve_path::{Beginning, SolvePath};
 use crate::eval::Functions;
 use crate::gauss_newton::host::HostModel;
+use crate::solve::ending;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::solution::{Details, Solution};
@@ -19,6 +20,7 @@ use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Yielder;
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 
 /// Milliseconds by stage, each with the decisions that lead to it.
@@ -53,10 +55,21 @@ pub async fn minimise_least_squares(
     };
     let SolverResources { model, systems: kept } = resources;
     let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
-    let (mut path, systems) = SolvePath::of(functions, model, options, kept.take()).await?;
+    let end = Deadline::after(began, options.solve.max_time_ms);
+    let (mut path, systems) = match SolvePath::of(functions, model, options, kept.take(), end).await? {
+        Beginning::Ready(path, systems) => (path, systems),
+        Beginning::Late(rows) => {
+            *kept = rows;
+            let message = format!("{}{}.", start.preamble, ending::time_limit_at_start(&options.solve));
+            let termination = Termination::MaxTime;
+            let summary = SolveSummary { termination, message, elapsed_ms: now_ms() - began, ..SolveSummary::new() };
+            let (x, summary) = write_back(functions, ARITHMETIC, Ok(summary), || Left::Host(start.point)).await?;
+            return Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details: Details::default() });
+        }
+    };
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
-    let outcome = run(functions, model, &mut solver, &mut path, listener, began, &mut stages).await;
+    let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
     let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
     if untouched.count > 0 {
         summary.message = format!("{} {}", summary.message, untouched.sentence());
@@ -87,7 +100,7 @@ async fn run(
     minimizer: &mut LevenbergMarquardt,
     path: &mut SolvePath,
     listener: &mut dyn Listener,
-    began: f64,
+    (began, end): (f64, Deadline),
     stages: &mut Stages,
 ) -> Result<SolveSummary> {
     let mut answer = None;
@@ -107,6 +120,10 @@ async fn run(
         let mut unmeasured = 0.0;
         let stage = match request {
             Request::Linearise(x) => {
+                if !path.prepare(functions, model, end).await? {
+                    minimizer.abandon_step(Termination::MaxTime);
+                    continue;
+                }
                 match path.linearise(functions, model, x).await? {
                     Some(linearised) => answer = Some(Answer::Model(linearised)),
                     // The same is asked for again.
@@ -118,7 +135,7 @@ async fn run(
                 answer = minimizer.solve(&mut model.jtj(functions))?;
                 while answer.is_none() {
                     let yielded = yielder.yield_if_due().await;
-                    let is_late = now_ms() - began >= minimizer.max_time_ms();
+                    let is_late = end.has_passed();
                     if is_late || (yielded && listener.aborted()) {
                         minimizer.abandon_step(if is_late { Termination::MaxTime } else { Termination::Aborted });
                         break;
@@ -135,6 +152,10 @@ async fn run(
                 &mut unmeasured
             }
             Request::EvaluateTrial(x) => {
+                if !path.prepare_reduction(functions, model, end).await? {
+                    minimizer.abandon_step(Termination::MaxTime);
+                    continue;
+                }
                 answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
                 &mut stages.trials
             }

@@ -7,6 +7,7 @@ use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::Model;
 use crate::model::pattern::Pattern;
 use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_linalg::choice::{self, Choice, Trial};
@@ -51,14 +52,23 @@ pub struct RowSystems {
     pub(super) chosen: Chosen,
 }
 
+/// What a run begins with.
+pub(super) enum Beginning {
+    /// Its path, and its linear systems.
+    Ready(SolvePath, LinearSystems),
+    /// The deadline has passed before its kernels were there; the systems of rows for the next run.
+    Late(Option<RowSystems>),
+}
+
 impl SolvePath {
-    /// The path that a run begins with, and its linear systems.
+    /// The path that a run begins with.
     pub(super) async fn of(
         functions: &mut Functions,
         model: &mut HostModel,
         options: &LevenbergMarquardtOptions,
         kept: Option<RowSystems>,
-    ) -> Result<(SolvePath, LinearSystems)> {
+        end: Deadline,
+    ) -> Result<Beginning> {
         let kind = options.linear_solver;
         let n = functions.values().len();
         if matches!(kind, None | Some(Kind::DenseQr)) && model.prepare_sums(functions).await? {
@@ -67,14 +77,22 @@ impl SolvePath {
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
             };
             let systems = without_rows(Blocks::of(vec![(0, n)]), LinearSolver::DenseQr(DenseQr::new()), None);
-            return Ok((SolvePath { form: Form::Sums, kind, linear_solver, reserve: kept, chosen: None }, systems));
+            let path = SolvePath { form: Form::Sums, kind, linear_solver, reserve: kept, chosen: None };
+            return Ok(Beginning::Ready(path, systems));
         }
         // Where only products with J̃ are asked for, its pattern is never made.
         let blocks = blocks(functions.model());
-        if kind == Some(Kind::Pcg) && model.prepare_products(functions, &blocks).await? {
-            let systems = without_rows(blocks, LinearSolver::Pcg(Pcg::new()), None);
-            let linear_solver = as_asked(Kind::Pcg);
-            return Ok((SolvePath { form: Form::Products, kind, linear_solver, reserve: kept, chosen: None }, systems));
+        if kind == Some(Kind::Pcg) {
+            match model.prepare_products(functions, &blocks, end).await? {
+                None => return Ok(Beginning::Late(kept)),
+                Some(true) => {
+                    let systems = without_rows(blocks, LinearSolver::Pcg(Pcg::new()), None);
+                    let linear_solver = as_asked(Kind::Pcg);
+                    let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: kept, chosen: None };
+                    return Ok(Beginning::Ready(path, systems));
+                }
+                Some(false) => {}
+            }
         }
         let is_again = kept.is_some();
         let rows = of_rows(functions, model, kind, kept)?;
@@ -83,17 +101,45 @@ impl SolvePath {
         // The dogleg takes Gauss-Newton steps that are not cut short, and multiplies by J̃ itself.
         let is_dogleg = options.trust_region == TrustRegion::Dogleg;
         let by_products = kind.is_none() && !is_dogleg && (trial.is_some() || rows.systems.solver.kind() == Kind::Pcg);
-        if !(by_products && model.prepare_products(functions, &blocks).await?) {
+        let are_ready = if by_products { model.prepare_products(functions, &blocks, end).await? } else { Some(false) };
+        let Some(are_ready) = are_ready else { return Ok(Beginning::Late(Some(rows))) };
+        if !are_ready {
             let RowSystems { systems, chosen } = rows;
-            let chosen = Some(chosen);
-            return Ok((SolvePath { form: Form::Rows, kind, linear_solver, reserve: None, chosen }, systems));
+            let path = SolvePath { form: Form::Rows, kind, linear_solver, reserve: None, chosen: Some(chosen) };
+            return Ok(Beginning::Ready(path, systems));
         }
         let (linear_solver, iterations) = match trial {
             None => (linear_solver, None),
             Some(Trial { iterations, why, .. }) => (why, Some(iterations)),
         };
         let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: Some(rows), chosen: None };
-        Ok((path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
+        Ok(Beginning::Ready(path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
+    }
+
+    /// Compiles what [`SolvePath::linearise`] needs; whether it is there at the deadline.
+    pub(super) async fn prepare(
+        &self,
+        functions: &mut Functions,
+        model: &mut HostModel,
+        end: Deadline,
+    ) -> Result<bool> {
+        match self.form {
+            Form::Sums | Form::Products => Ok(true),
+            Form::Rows => model.prepare(functions, end).await,
+        }
+    }
+
+    /// The same for [`SolvePath::reduction`].
+    pub(super) async fn prepare_reduction(
+        &self,
+        functions: &mut Functions,
+        model: &mut HostModel,
+        end: Deadline,
+    ) -> Result<bool> {
+        match self.form {
+            Form::Sums => Ok(true),
+            Form::Products | Form::Rows => model.prepare_reduction(functions, end).await,
+        }
     }
 
     /// What the next solve of the session may use again, given the systems that this one ended with.

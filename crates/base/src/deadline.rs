@@ -1,0 +1,36 @@
+//! The moment at which a call is to end. Long work that nothing interrupts asks between its pieces whether it has passed.
+
+use crate::clock::now_ms;
+
+/// The moment at which a call is to end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deadline(f64);
+
+impl Deadline {
+    /// A call without a limit.
+    pub const NEVER: Deadline = Deadline(f64::INFINITY);
+
+    /// So many milliseconds after a moment of [`now_ms`].
+    pub fn after(began_ms: f64, limit_ms: f64) -> Deadline {
+        Deadline(began_ms + limit_ms)
+    }
+
+    /// Whether the moment has come.
+    pub fn has_passed(self) -> bool {
+        self.0 < f64::INFINITY && now_ms() >= self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_passes_at_its_moment_and_no_limit_never_does() {
+        let began = now_ms();
+        assert!(Deadline::after(began, 0.0).has_passed());
+        assert!(!Deadline::after(began, 1e6).has_passed());
+        assert!(!Deadline::after(began, f64::INFINITY).has_passed());
+        assert!(!Deadline::NEVER.has_passed());
+    }
+}
