@@ -455,6 +455,12 @@ fn the_choice_goes_by_size_and_sparsity() {
             Kind::Pcg,
             "conjugate gradients: 20,000 parameters, J 100 % filled, JᵀJ would take 400,000,000 entries, and sparse Cholesky takes up to 200,000,000",
         ),
+        // The factor is too costly by its longest row.
+        (
+            full(1, 9_000),
+            Kind::Pcg,
+            "conjugate gradients: 9,000 parameters, J 100 % filled, a Cholesky factor would have 40,504,500 numbers",
+        ),
         // Neither few parameters that are sparse nor a full matrix of more parameters is dense.
         (grid(5, 3), Kind::SparseCholesky, "sparse Cholesky: 75 parameters, J 8.00 % filled"),
         (full(2, 250), Kind::SparseCholesky, "sparse Cholesky: 250 parameters, J 100 % filled"),
