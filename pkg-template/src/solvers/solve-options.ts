@@ -74,9 +74,9 @@ export interface SolveResult {
   iterations: number;
   /** Number of evaluations of the objective. */
   functionEvaluations: number;
-  /** The objective at the start. */
+  /** The objective at the start; NaN where `maxTimeMs` was over before it was known, with an empty history. */
   initialCost: number;
-  /** The objective at the end. */
+  /** The objective at the end, NaN as `initialCost` is. */
   finalCost: number;
   /** Duration in milliseconds. */
   computationTime: number;
@@ -96,7 +96,10 @@ export interface SolveResult {
 export interface SolveOptions {
   /** Maximum number of iterations, rejected steps included; a whole number from 0, 100 by default. */
   maxIterations?: number;
-  /** Maximum time in milliseconds, above 0; none by default. */
+  /**
+   * Maximum time in milliseconds from the call of the solver, above 0; none by default. It includes the kernels that a solve on the CPU makes when they
+   * are first needed, between whose pieces Levenberg-Marquardt ends: the next solve goes on with them. Compiling comes before, in `solve(problem)` too.
+   */
   maxTimeMs?: number;
   /** Share of the cost by which a step lowers it, and was predicted to lower it, at which the solve ends; 1e-8 by default. */
   costTolerance?: number;

@@ -122,6 +122,7 @@ async fn run(
             Request::Linearise(x) => {
                 if !path.prepare(functions, model, end).await? {
                     minimizer.abandon_step(Termination::MaxTime);
+                    now = now_ms();
                     continue;
                 }
                 match path.linearise(functions, model, x).await? {
@@ -154,6 +155,7 @@ async fn run(
             Request::EvaluateTrial(x) => {
                 if !path.prepare_reduction(functions, model, end).await? {
                     minimizer.abandon_step(Termination::MaxTime);
+                    now = now_ms();
                     continue;
                 }
                 answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
