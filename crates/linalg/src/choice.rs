@@ -52,8 +52,8 @@ const MOST_MULTIPLICATIONS: f64 = 1e10;
 
 /// A factorisation of fewer multiplications takes some thirty microseconds.
 const LEAST_TRIED: f64 = 5e4;
-/// All factorisations of a solve that makes fewer take no longer than compiling what multiplies.
-const LEAST_COMPILED: f64 = 1e6;
+/// A single solve with shorter factorisations may lose more by the compilation of products than it saves: a third on a chain of 1,661 poses.
+const LEAST_COMPILED: f64 = 4e6;
 /// Nor is one that takes no longer than so many iterations of conjugate gradients.
 const LEAST_ITERATIONS: f64 = 32.0;
 /// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
@@ -79,7 +79,7 @@ pub struct Choice {
 pub struct Trial {
     /// So many iterations take as long as a factorisation.
     pub iterations: usize,
-    /// Whether a single solve saves more than the compilation of products takes.
+    /// Whether it pays in the first solve of a session, too.
     pub pays_at_once: bool,
     /// For the report.
     pub why: String,
