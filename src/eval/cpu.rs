@@ -16,7 +16,7 @@ use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 use vecmap::VecMap;
 
-use super::preparation::{Planned, Preparation};
+use super::preparation::{Piece, Planned, Preparation};
 use super::titles::title;
 use super::{Arithmetic, Evaluation, Objective};
 
@@ -39,12 +39,6 @@ struct Compiled {
     scatters: Vec<Scatter>,
     /// For each batch the pieces in which that is filled, if not as a whole.
     pieces: Vec<Vec<Piece>>,
-}
-
-/// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
-pub(super) struct Piece {
-    instances: Range<u32>,
-    entries: Range<usize>,
 }
 
 /// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.

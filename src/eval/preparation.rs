@@ -1,6 +1,8 @@
 //! The kernels of an entry on the CPU while they are made: piece by piece, so that a call with a limit of time ends between two pieces and the
 //! next call goes on with what is there.
 
+use std::ops::Range;
+
 use crate::model::access_plan::{AccessPlan, Role};
 use crate::model::scatter::Scatter;
 use residua_base::deadline::Deadline;
@@ -8,7 +10,11 @@ use residua_base::error::Result;
 use residua_codegen::CheckedKernel;
 use residua_cpu::{Program, Written};
 
-use super::cpu::Piece;
+/// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
+pub(super) struct Piece {
+    pub instances: Range<u32>,
+    pub entries: Range<usize>,
+}
 
 /// The plan of one batch.
 pub(super) struct Planned {

@@ -377,19 +377,6 @@ fn a_slot_is_not_written_where_a_kernel_for_few_rows_reads_it_as_a_factor() {
 }
 
 #[test]
-fn a_part_without_elements_is_not_read() {
-    let mut expr = Expr::default();
-    let rows = [2, 0, 3].map(|rows| shape(&[rows, 50]));
-    let parts: Vec<TensorId> = (0..).zip(&rows).map(|(slot, of)| expr.input(slot, DType::F32, of)).collect();
-    let (whole, none) = (expr.concat(&parts, 0), expr.concat(&parts[1..2], 0));
-    let recipe = Recipe { expr: expr.clone(), dims: Vec::new(), results: vec![whole], assignments: Vec::new() };
-    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-    // Two parts and the result: the memory of the other has 16 bytes, where a row has 200.
-    assert_eq!(plan.kernels.iter().map(|kernel| kernel.buffers.len()).collect::<Vec<_>>(), [3]);
-    check(expr, &[whole, none], &[numbers(100, 1), Vec::new(), numbers(150, 2)], &[]);
-}
-
-#[test]
 fn concatenations_of_many_parts_and_gathers_agree() {
     let mut expr = Expr::default();
     let parts: Vec<TensorId> =
