@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::binary::{CODE, CUSTOM, FUNCTION, IMPORTS, Reader, number, sized};
 use crate::command::{Failure, Outcome};
 
-/// How many bytes the sequences have by which functions are compared. With 5 and 6 the modules are as small to a tenth of a percent.
+/// How many bytes the sequences have by which functions are compared. With 5 and 6 the modules are as small to a quarter of a percent.
 const SEQUENCE: usize = 4;
 
 /// The subsection of the section of names that holds those of functions.
