@@ -141,7 +141,7 @@ impl Code<'_> {
         }
     }
 
-    /// The larger or the smaller of a vector and a number that is no NaN: one instruction instead of the eight that the general one takes on
+    /// The larger or the smaller of a vector and a number that is neither a NaN nor −0: one instruction instead of the eight that the general one takes on
     /// x86-64.
     pub fn bound(&mut self, block: usize, op: Real, a: Local, bound: f32) -> Local {
         let number = self.word(bound.to_bits());

@@ -297,6 +297,7 @@ impl<'k, 'm> Values<'k, 'm> {
             for (value, bound) in [(a, b), (b, a)] {
                 if let Node::Literal(_, bits) = self.graph.node(bound)
                     && !f32::from_bits(bits).is_nan()
+                    && bits != (-0f32).to_bits()
                 {
                     let value = self.lanes(value);
                     return self.code.bound(block, real, value, f32::from_bits(bits));

@@ -132,6 +132,22 @@ fn one_axis_is_read_and_written_at_every_size() {
 }
 
 #[test]
+fn bounds_that_are_zero_keep_their_sign() {
+    let numbers = [-1.5f32, 2.5, 0.0, -0.0, f32::NAN, -1e-40, f32::INFINITY];
+    let input: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    for (op, bound) in [(Real::Max, 0.0), (Real::Max, -0.0), (Real::Min, 0.0), (Real::Min, -0.0)] {
+        let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+        let (extent, index) = (sample.word(numbers.len() as i64), sample.coordinate(0));
+        let (x, bound_id, one) = (sample.load(0, index), sample.f32(bound), sample.f32(1.0));
+        let bounded = sample.real(op, &[x, bound_id]);
+        // The reciprocals of both zeros differ.
+        let value = sample.real(Real::Div, &[one, bounded]);
+        let kernel = sample.elements("bound", &[extent], vec![store(1, index, value)]);
+        check(&kernel, &[input.clone(), vec![0; input.len()]], &[], 0.0, 0.0, &format!("{op:?} {bound:?}"));
+    }
+}
+
+#[test]
 fn every_type_converts_to_every_other() {
     let mut random = Random(3);
     for from in DType::ALL {
