@@ -133,7 +133,7 @@ pub struct SolveSummary {
 
 impl SolveSummary {
     /// A run that has not begun.
-    pub fn new() -> SolveSummary {
+    pub fn before_start() -> SolveSummary {
         SolveSummary {
             termination: Termination::MaxIterations,
             message: String::new(),

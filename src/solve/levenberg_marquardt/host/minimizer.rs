@@ -97,7 +97,7 @@ impl LevenbergMarquardt {
             phase: Phase::Start,
             ending: None,
             preamble,
-            summary: SolveSummary::new(),
+            summary: SolveSummary::before_start(),
         }
     }
 

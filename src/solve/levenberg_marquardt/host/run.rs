@@ -62,7 +62,8 @@ pub async fn minimise_least_squares(
             *kept = rows;
             let message = format!("{}{}.", start.preamble, ending::time_limit_at_start(&options.solve));
             let termination = Termination::MaxTime;
-            let summary = SolveSummary { termination, message, elapsed_ms: now_ms() - began, ..SolveSummary::new() };
+            let summary =
+                SolveSummary { termination, message, elapsed_ms: now_ms() - began, ..SolveSummary::before_start() };
             let (x, summary) = write_back(functions, ARITHMETIC, Ok(summary), || Left::Host(start.point)).await?;
             return Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details: Details::default() });
         }
