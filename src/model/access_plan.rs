@@ -76,9 +76,9 @@ impl AccessPlan {
         let mut kernel = self.kernel.into_kernel();
         kernel.share_columns(&|buffer, column| is_index_table(buffer) && shared.get(column as usize) == Some(&true));
         kernel.instances = match batch.count {
-            ..2 => Instances::One,
-            ..FEW_INSTANCES => Instances::Few,
-            _ => Instances::Many,
+            0..2 => Instances::One,
+            2..FEW_INSTANCES => Instances::Few,
+            FEW_INSTANCES.. => Instances::Many,
         };
         Ok(AccessPlan { kernel: kernel.check()?, ..self })
     }

@@ -53,6 +53,7 @@ pub struct RowSystems {
 }
 
 /// What a run begins with.
+#[expect(clippy::large_enum_variant, reason = "a run makes one, and takes it apart at once")]
 pub(super) enum Beginning {
     /// Its path, and its linear systems.
     Ready(SolvePath, LinearSystems),
