@@ -58,12 +58,14 @@ impl Preparation {
                     }
                 }
                 #[cfg(target_arch = "wasm32")]
-                for kernel in &self.kernels {
-                    // It is kept by the kernel.
-                    if !kernel.is_scheduled() {
-                        kernel.steps();
-                        if deadline.has_passed() {
-                            return Ok(None);
+                if !Program::is_kept(&self.kernels) {
+                    for kernel in &self.kernels {
+                        // The kernel keeps its schedule.
+                        if !kernel.is_scheduled() {
+                            kernel.steps();
+                            if deadline.has_passed() {
+                                return Ok(None);
+                            }
                         }
                     }
                 }

@@ -151,6 +151,28 @@ async fn an_index_beyond_its_buffer_is_an_error_and_the_program_stays_usable() {
 }
 
 #[wasm_bindgen_test]
+async fn programs_of_equal_kernels_in_turns_have_their_own_numbers_and_shapes() {
+    let kernels = || vec![springs().check().unwrap()];
+    let first = Program::compile(kernels()).await.unwrap();
+    assert!(Program::is_kept(&kernels()));
+    let second = Program::compile(kernels()).await.unwrap();
+    let chains = [Chain::new(7), Chain::new(12)];
+    let run = |program: &Program, chain: &Chain| {
+        let mut gradient = vec![0.0; chain.parameters.len()];
+        (chain.run(program, &mut gradient).unwrap(), gradient)
+    };
+    let [_, expected] = both(springs()).await;
+    for _ in 0..2 {
+        for (program, chain) in [&first, &second].into_iter().zip(&chains) {
+            assert_eq!(run(program, chain), run(&expected, chain));
+        }
+    }
+    // The module outlives the program that made it.
+    drop(first);
+    assert_eq!(run(&second, &chains[0]), run(&expected, &chains[0]));
+}
+
+#[wasm_bindgen_test]
 async fn every_call_of_another_shape_is_checked() {
     let programs = both(springs()).await;
     let mut chain = Chain::new(7);

@@ -8,7 +8,7 @@ use residua_codegen::CheckedKernel;
 
 use super::module::Module;
 
-/// Modules that are kept. Those of most pages fit; one takes some ten kilobytes.
+/// Modules that are kept, each with the graphs of its kernels. Those of most pages fit.
 const MOST: usize = 32;
 
 struct Known {
@@ -21,14 +21,22 @@ thread_local! {
     static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
 }
 
+impl Known {
+    fn is_of(&self, kernels: &[CheckedKernel]) -> bool {
+        self.kernels.len() == kernels.len()
+            && self.kernels.iter().zip(kernels).all(|(known, kernel)| known.has_code_of(kernel))
+    }
+}
+
+/// Whether a module of such kernels is kept.
+pub(super) fn is_kept(kernels: &[CheckedKernel]) -> bool {
+    KNOWN.with_borrow(|known| known.iter().any(|known| known.is_of(kernels)))
+}
+
 /// The module of such kernels, if it is kept.
 pub(super) fn find(kernels: &[CheckedKernel]) -> Option<Rc<Module>> {
     KNOWN.with_borrow_mut(|known| {
-        let is_same = |known: &Known| {
-            known.kernels.len() == kernels.len()
-                && known.kernels.iter().zip(kernels).all(|(known, kernel)| known.has_code_of(kernel))
-        };
-        let found = known.iter().rposition(is_same)?;
+        let found = known.iter().rposition(|known| known.is_of(kernels))?;
         let found = known.remove(found);
         let module = found.module.clone();
         known.push(found);

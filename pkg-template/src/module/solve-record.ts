@@ -1,5 +1,5 @@
 /**
- * What the module tells of a solve: numbers in one array and texts in one string. Each value that crosses by itself takes longer than many numbers,
+ * What the module gives of a solve: numbers in one array and texts in one string. Each value that crosses by itself takes longer than many numbers,
  * and all of them together took a fifth of a solve of seven parameters.
  */
 
@@ -57,7 +57,7 @@ export interface SolveRecord {
 const HEAD = 23;
 const TEXTS = 8;
 
-/** Reads what the module tells. `x` has memory of its own. */
+/** Reads what the module gives. `x` and `rows` have memory of their own. */
 export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
   const number = (place: number): number => numbers[place] as number;
   const [length, count] = [number(21), number(22)];
@@ -76,7 +76,7 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
     arithmetic: arithmetic as SolveRecord['arithmetic'],
     precisionLoss: number(3), iterations: number(1), functionEvaluations: number(2), initialCost: number(4), finalCost: number(5), computationTime: number(6),
     x: numbers.slice(first, first + length),
-    rows: numbers.subarray(first + length),
+    rows: numbers.slice(first + length),
     checkIsDue: number(7) !== 0,
     solver, engine, linearSolver, untouched, rank,
     tolerances: [number(8), number(9), number(10)],

@@ -80,7 +80,10 @@ thread_local! {
     static KNOWN: RefCell<Vec<(Shapes, Rc<Program>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The kernels of some shapes. To write and compile them takes longer than a small solve, and programs use few different shapes, so that all are kept.
+/// Programs that are kept. Those of most pages fit.
+const MOST: usize = 32;
+
+/// The kernels of some shapes, in place of those that were made first if there are many. To write and compile them takes longer than a small solve.
 async fn program_of(shapes: Shapes) -> Result<Rc<Program>> {
     let find =
         |known: &Vec<(Shapes, Rc<Program>)>| known.iter().find(|known| known.0 == shapes).map(|known| known.1.clone());
@@ -90,7 +93,12 @@ async fn program_of(shapes: Shapes) -> Result<Rc<Program>> {
     let of_shape = |&(manifold, dim): &(Manifold, u32)| retraction_kernel(manifold, dim, true, Width::Single);
     let kernels = shapes.iter().map(of_shape).list_or_error()?;
     let program = Rc::new(Program::compile(kernels).await?);
-    KNOWN.with_borrow_mut(|known| known.push((shapes, program.clone())));
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MOST {
+            known.remove(0);
+        }
+        known.push((shapes, program.clone()));
+    });
     Ok(program)
 }
 
