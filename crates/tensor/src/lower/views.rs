@@ -231,10 +231,6 @@ impl Lowering<'_> {
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
             let extent = self.expr.tensor(*part).shape[axis].clone();
-            // It has no element to read, and memory for none.
-            if extent.is(0) {
-                continue;
-            }
             let (from, size) = (self.size(&start), self.size(&extent));
             let place = self.graph.apply(Scalar::IntSub, &[at[axis], from]);
             // A place before the part is a large u32.
@@ -245,11 +241,7 @@ impl Lowering<'_> {
             values.push((within, self.value(*part, Index::Coordinates(coordinates))?));
             start = &start + &extent;
         }
-        let Some((_, mut value)) = values.pop() else {
-            let first = parts.first().ok_or_else(|| Error::internal("a concatenation of nothing"))?;
-            let dtype = self.expr.tensor(*first).dtype;
-            return Ok(self.number(dtype, 0.0));
-        };
+        let (_, mut value) = values.pop().ok_or_else(|| Error::internal("a concatenation of nothing"))?;
         for (within, part) in values.into_iter().rev() {
             value = self.graph.apply(Scalar::Select, &[within, part, value]);
         }
