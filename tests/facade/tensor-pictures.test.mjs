@@ -136,6 +136,20 @@ test('gpu: a picture for whose texture there is no memory is out-of-memory at th
   assert.equal(gpu.made.textures, 3, 'the refused one is not kept');
 });
 
+test('gpu: a picture of a run for whose texture there is no memory is out-of-memory at the next run with a picture', async () => {
+  const { device, gpu } = await open('gpu');
+  const program = await device.compile({ frame: spec('u8', [64, 65, 4]) }, ({ frame }) => [frame]);
+  gpu.textureLimit = 4 * 64 * 64;
+  program.run({ frame: picture(65, 64) });
+  await device.synchronize();
+  gpu.textureLimit = Infinity;
+  const again = () => program.run({ frame: picture(65, 64) });
+  assert.throws(again, residuaError('out-of-memory', /^a picture of 65 by 64 pixels: the GPU has no 16640 bytes left/));
+  again();
+  await device.synchronize();
+  assert.equal(gpu.made.textures, 2, 'the refused one is not kept');
+});
+
 test('numbers from 0 to 1 become bytes, and three channels are opaque', () => {
   const x = given([[[0, 0.5, 1], [-1, 2, NaN]]]);
   assert.deepEqual(valueOf(Tensor.make(pixelsOf('draw', x.node))), [[[0, 128, 255, 255], [0, 255, 0, 255]]]);

@@ -194,7 +194,7 @@ export class Device {
   image(source: ImageSource): StoredTensor<'u8'> {
     this.core.check();
     const picture = checkPicture('image', source);
-    const write = this.core.engine.capture('image', picture);
+    const write = this.core.engine.capture('image', picture, false);
     const sizes = Object.freeze([picture.height, picture.width, 4]);
     const memory = this.allocate('a picture', 'u8', sizes, {});
     // No earlier work uses memory that is allocated now.

@@ -136,7 +136,7 @@ export class ProgramInputs {
     const taken: Taken[] = [];
     for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(`${call}: ${input.name}`, slot, input, feedOf(input), sizesOf(input), isWritten, taken);
     // Once all inputs are accepted: a picture holds a texture until it is written.
-    for (const { argument, picture, memory } of taken) this.pictures.push({ memory, write: this.core.engine.capture(argument, picture) });
+    for (const { argument, picture, memory } of taken) this.pictures.push({ memory, write: this.core.engine.capture(argument, picture, true) });
     for (const draw of this.draws) {
       if (draw.epoch !== draw.source.epoch) [draw.epoch, draw.runs] = [draw.source.epoch, 0];
       writeKey(draw.words, draw.source, draw.runs);

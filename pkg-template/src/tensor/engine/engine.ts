@@ -76,8 +76,8 @@ export interface Engine {
   copy(from: Memory, to: Memory, bytes: number): void;
   /** Reads the first bytes of pieces of memory into fresh memory, in one round trip. */
   read(parts: readonly { readonly memory: Memory; readonly bytes: number }[]): Promise<Uint8Array<ArrayBuffer>[]>;
-  /** Takes a picture as it is now. Returns what writes its pixels to memory, once. Throws 'invalid-argument', 'limit-exceeded'. */
-  capture(argument: string, picture: Picture): (memory: Memory) => void;
+  /** Takes a picture as it is now. Returns what writes its pixels to memory, once. Throws 'invalid-argument', 'limit-exceeded', and for a picture of a run 'out-of-memory' where there was none for the one before. */
+  capture(argument: string, picture: Picture, isOfRun: boolean): (memory: Memory) => void;
   /** Returns what draws pixels on a canvas, whose size becomes theirs. Throws 'invalid-argument' for a canvas with a context of another kind. */
   target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void;
   /** Compiles the kernels of a plan. */

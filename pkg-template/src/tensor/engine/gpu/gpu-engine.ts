@@ -109,8 +109,8 @@ export class GpuEngine implements Engine {
     return this.staging.read(parts, (mapped) => this.pending.wait(this.completion.of(mapped)));
   }
 
-  capture(argument: string, picture: Picture): (memory: Memory) => void {
-    return this.textures.capture(argument, picture);
+  capture(argument: string, picture: Picture, isOfRun: boolean): (memory: Memory) => void {
+    return this.textures.capture(argument, picture, isOfRun);
   }
 
   target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {

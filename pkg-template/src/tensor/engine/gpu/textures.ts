@@ -18,8 +18,12 @@ const configured = /* @__PURE__ */ new WeakMap<Canvas, GPUDevice>();
 /** The pictures of a device. */
 export class Textures {
   private idle: GPUTexture[] = [];
-  /** Textures of which it is not known yet whether there is memory for them, with the memory that they were written to. */
-  private readonly unsure = new Map<GPUTexture, Memory[]>();
+  /** Textures of which it is not known yet whether there is memory for them, with the memory that they were written to and whether a run has the picture. */
+  private readonly unsure = new Map<GPUTexture, { readonly memories: Memory[]; isOfRun: boolean }>();
+  /** Why there was no memory for a texture, which is destroyed. */
+  private readonly refused = new WeakMap<GPUTexture, ResiduaError>();
+  /** The failure of a picture of a run, which the next one reports. */
+  private unreported: ResiduaError | null = null;
 
   constructor(
     private readonly gpu: GPUDevice,
@@ -28,16 +32,23 @@ export class Textures {
 
   /**
    * Takes a picture as it is now. Returns what writes it to memory, once. Throws 'invalid-argument' and 'limit-exceeded'. Memory has the failure later
-   * if the GPU has no memory for the picture's texture.
+   * if the GPU has no memory for the picture's texture. The results of a run do not show that, so the next picture `isOfRun` throws it: 'out-of-memory'.
    */
-  capture(argument: string, picture: Picture): (memory: Memory) => void {
+  capture(argument: string, picture: Picture, isOfRun: boolean): (memory: Memory) => void {
     const { queue } = this.gpu;
+    const { unreported } = this;
+    if (isOfRun && unreported !== null) {
+      this.unreported = null;
+      throw unreported;
+    }
     const { width, height, source } = picture;
     this.checkSides(argument, width, height);
     const write = (bytes: Uint8Array<ArrayBuffer>) => (memory: Memory) => queue.writeBuffer(memory.buffer as GPUBuffer, memory.offset, bytes);
     const bytes = dataOf(picture);
     if (bytes !== null) return write(bytes);
     const texture = this.take(width, height);
+    const state = this.unsure.get(texture);
+    if (state !== undefined) state.isOfRun ||= isOfRun;
     try {
       queue.copyExternalImageToTexture({ source }, { texture }, [width, height]);
     } catch {
@@ -46,10 +57,15 @@ export class Textures {
       return write(pixelsOf(argument, picture));
     }
     return (memory) => {
+      const failure = this.refused.get(texture);
+      if (failure !== undefined) {
+        memory.failure = failure;
+        return;
+      }
       const encoder = this.gpu.createCommandEncoder();
       copies(width, height, (origin, size, layout) => encoder.copyTextureToBuffer({ texture, origin }, { buffer: memory.buffer as GPUBuffer, offset: memory.offset + layout.offset, ...layout.rows }, size));
       queue.submit([encoder.finish()]);
-      this.unsure.get(texture)?.push(memory);
+      this.unsure.get(texture)?.memories.push(memory);
       this.keep(texture);
     };
   }
@@ -90,13 +106,16 @@ export class Textures {
     const make = () => this.gpu.createTexture({ label: 'a picture', size: [width, height], format: 'rgba8unorm', usage });
     const texture = this.buffers.watch(`a picture of ${width} by ${height} pixels`, width * height * PIXEL, make, (error) => {
       if (error !== null) {
-        for (const memory of this.unsure.get(texture) ?? []) memory.failure = error;
+        const { memories, isOfRun } = this.unsure.get(texture) ?? { memories: [], isOfRun: false };
+        for (const memory of memories) memory.failure = error;
+        if (isOfRun) this.unreported = error;
+        this.refused.set(texture, error);
         this.idle = this.idle.filter((one) => one !== texture);
         texture.destroy();
       }
       this.unsure.delete(texture);
     });
-    this.unsure.set(texture, []);
+    this.unsure.set(texture, { memories: [], isOfRun: false });
     return texture;
   }
 
