@@ -90,6 +90,7 @@ describe('a decoder on the CPU', () => {
         const { difference } = compare(await other.feed(ids, 0, GREEDY).logits.data(), whole);
         assert.ok(difference <= BY_F32, `pieces of 7: ${difference}`);
       });
+      for (const piece of [0, NaN, 2.5]) await assert.rejects(withDecoder(data, FILES.f16, { piece }, () => {}), /piece: got .*positive integer/);
     });
   });
 

@@ -70,6 +70,7 @@ export async function makeDecoder(device: Device, model: Model, options: { capac
   const { layers, kvHeads, size, context, base, layout, ends } = model.settings;
   const { capacity = Math.min(context, 2048), cache: dtype = 'f16', seed = Date.now() } = options;
   const piece = Math.min(options.piece ?? PIECE, capacity);
+  if (!(Number.isInteger(piece) && piece > 0)) throw new Error(`makeDecoder: piece: got ${piece}; takes a positive integer`);
   const cache = device.kvCache({ layers, heads: kvHeads, size, capacity, dtype });
   const [next, random, position] = [device.zeros([1], 'i32'), new Random(seed), dim('position', capacity)];
   // Llama 3 slows its low frequencies down; its GGUF files have the factors.
