@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { launch, listen, url } from './browser.mjs';
 
-/** The check that passes a broken kernel to the device, which Firefox reports on the console. */
-const BROKEN_KERNEL = /^error-codes\/a-kernel-that-the-device-does-not-compile/;
+/** The checks that pass a broken kernel to the device, and a kernel to a device that is lost: Firefox reports both on the console. */
+const REPORTED = /^(error-codes\/a-kernel-that-the-device-does-not-compile|tensor-devices\/a-lost-device-rejects-calls)/;
 
 /** An outcome's failure as the page shows it. */
 const inWords = ({ failure, reason }) =>
@@ -30,7 +30,7 @@ export async function testChecks(isTaken) {
           for (const note of outcome.notes) console.log(note);
           // The software adapters have all that checks need: nothing is skipped.
           assert.equal(outcome.status, 'passed', inWords(outcome));
-          if (BROKEN_KERNEL.test(id)) complaints.length = 0;
+          if (REPORTED.test(id)) complaints.length = 0;
           assert.deepEqual(complaints, [], 'what the page complains of meanwhile');
         });
       }

@@ -109,8 +109,9 @@ longTest('in pairs of f32 on the GPU it unfolds to the cost of the CPU with more
   assert.deepEqual([pairs.precision, pairs.failure], ['f32x2', null]);
   assert.match(pairs.said, /Step \d+ in f32x2: cost /);
   console.log(`pose graph in pairs: cost ${pairs.cost}, CPU ${cpu.cost}`);
-  // Both end where a step gains less than 1e-8 of the cost, and the last steps converge fast, so that the rest is far less. In f32 rounding alone leaves some 1e-8.
-  assert.ok(Math.abs(pairs.cost / cpu.cost - 1) < 1e-10, `${pairs.cost}, ${cpu.cost}`);
+  // Both end where a step gains less than 1e-8 of the cost. On the CPU steps by conjugate gradients, solved to a tenth, converge linearly, so that the rest is
+  // a part of that: 4e-10 was seen. In f32 the costs differ by 8e-7.
+  assert.ok(Math.abs(pairs.cost / cpu.cost - 1) < 2e-9, `${pairs.cost}, ${cpu.cost}`);
   await page.evaluate(() => window.residuaDemos.choose('precision', 'f32'));
 });
 
