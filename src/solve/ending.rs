@@ -1,6 +1,6 @@
 //! The sentences for why a run ended that both solvers share, with the numbers that decided it. None has a full stop.
 
-use super::options::{SolveOptions, least_tolerance};
+use super::options::{SolveOptions, Used, least_tolerance};
 use super::summary::IterationSummary;
 use crate::eval::Arithmetic;
 use residua_base::decimal::{scientific, shortest};
@@ -22,9 +22,10 @@ pub fn time_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxTimeMs, {} milliseconds", shortest(options.used.ms + options.max_time_ms))
 }
 
-/// The run reached its time limit while its kernels were made.
+/// The run reached its time limit while its kernels were made. An earlier stage has told the cost of its end, which is the start of this one.
 pub fn time_limit_at_start(options: &SolveOptions) -> String {
-    format!("{}, before the cost of the start was known", time_limit(options))
+    let limit = time_limit(options);
+    if options.used == Used::default() { format!("{limit}, before the cost of the start was known") } else { limit }
 }
 
 /// The last iteration met the gradient tolerance with this value of what it judges. `least`: what smaller tolerances count as.

@@ -42,10 +42,11 @@ impl Before {
     /// One run of these stages and the next one, and the stages before that.
     pub(crate) fn join(self, next: Solution, stage: Stage) -> (Solution, Vec<Passed>) {
         let Before { solution, passed } = self;
-        let Solution { summary: before, precision: precision_before, details: details_before, .. } = solution;
-        let Solution { x, mut summary, arithmetic, precision, details } = next;
-        let lost = precision_before.filter(|checked| !checked.estimate.suffices());
-        let lost = lost.map_or_else(String::new, |checked| checked.sentence + " ");
+        let Solution { summary: before, arithmetic: arithmetic_before, precision: precision_before, .. } = solution;
+        let details_before = solution.details;
+        let Solution { x, mut summary, mut arithmetic, mut precision, details } = next;
+        let lost = precision_before.as_ref().filter(|checked| !checked.estimate.suffices());
+        let lost = lost.map_or_else(String::new, |checked| format!("{} ", checked.sentence));
         let mut ended = String::new();
         for (number, Passed { stage, reason, iterations }) in passed.iter().enumerate() {
             let end = match reason {
@@ -69,23 +70,23 @@ impl Before {
             before.iterations + summary.iterations,
             summary.message
         );
+        // The stage ended before its start was linearised, so that the last numbers are those of the stage before.
+        let is_late = summary.history.is_empty();
         // The start of a stage is the end of the one before.
         let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &before));
         summary.history = before.history.iter().copied().chain(rest).list();
-        if summary.history.is_empty() {
-            // The time was over before the stage began.
+        if is_late {
             summary.final_cost = before.final_cost;
+            (arithmetic, precision) = (arithmetic_before, precision_before);
         }
         summary.iterations += before.iterations;
         summary.function_evaluations += before.function_evaluations;
         summary.elapsed_ms += before.elapsed_ms;
         summary.initial_cost = before.initial_cost;
-        let linear_solver = format!(
-            "{}; then on the {} {}",
-            details_before.linear_solver,
-            processor(stage.place),
-            details.linear_solver
-        );
+        let mut linear_solver = details_before.linear_solver;
+        if !is_late {
+            linear_solver.push_str(&format!("; then on the {} {}", processor(stage.place), details.linear_solver));
+        }
         let times = details_before.times.into_iter().chain(details.times).list();
         let details = Details { linear_solver, times, untouched: details.untouched, rank: details.rank };
         (Solution { x, summary, arithmetic, precision, details }, passed)

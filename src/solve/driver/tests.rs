@@ -14,7 +14,7 @@ use crate::eval::tests::functions;
 use crate::eval::{Arithmetic, Functions, Objective, Place};
 use crate::model::tests::Recorder;
 use crate::solve::check_schedule::{CheckSchedule, CheckTime};
-use crate::solve::ending::{iteration_limit, time_limit};
+use crate::solve::ending::{iteration_limit, time_limit, time_limit_at_start};
 use crate::solve::listener::Listener;
 use crate::solve::options::{LbfgsOptions, LevenbergMarquardtOptions};
 use crate::solve::precision::{Checked, PrecisionEstimate};
@@ -79,6 +79,8 @@ struct Fakes {
     loss: Option<f64>,
     checks: CheckSchedule,
     scripts: VecDeque<Script>,
+    /// The run whose time is over before its start is linearised.
+    late: Option<usize>,
     runs: Vec<Run>,
     /// Whether pairs can be had.
     has_pairs: bool,
@@ -95,6 +97,7 @@ impl Fakes {
             loss: None,
             checks: CheckSchedule::default(),
             scripts: scripts.into(),
+            late: None,
             runs: Vec::new(),
             has_pairs: false,
             left: 0,
@@ -145,6 +148,16 @@ impl Solvers for Fakes {
         self.runs.push(Run { stage, max_iterations: solve.max_iterations, max_time_ms: solve.max_time_ms, read_back });
         let (steps, end) = self.scripts.pop_front().expect("a run has a script");
         let mut termination = end?;
+        if self.late == Some(self.runs.len() - 1) {
+            let message = format!("{}.", time_limit_at_start(solve));
+            return Ok(Solution {
+                x: vec![number],
+                summary: SolveSummary { termination, message, elapsed_ms: 1.0, ..SolveSummary::before_start() },
+                arithmetic: stage.arithmetic,
+                precision: None,
+                details: Details::default(),
+            });
+        }
         let start = IterationSummary { linear_iterations: None, ..step(0, 0.0) };
         let mut history = Vec::new();
         for iteration in std::iter::once(start).chain(steps) {

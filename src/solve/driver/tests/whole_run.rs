@@ -49,3 +49,26 @@ fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_fin
     assert_eq!(second.summary.message, "cost-tolerance. At an earlier solution: Loss 0.5.");
     assert_eq!(next(&mut fakes).summary.termination, Termination::CostTolerance, "once");
 }
+
+#[test]
+fn a_stage_without_a_start_leaves_the_numbers_of_the_stage_before() {
+    let scripts = vec![fast(4, Termination::CostTolerance), fast(0, Termination::MaxTime)];
+    let mut fakes = Fakes { loss: Some(0.5), late: Some(1), ..Fakes::new(DEVICE, scripts) };
+    let solution = run_synchronously(solve(&mut fakes, &options(), AUTO, &mut Recording::default())).unwrap();
+    assert_eq!(fakes.runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [DEVICE, HOST]);
+    let Solution { summary, arithmetic, precision, details, .. } = solution;
+    assert_eq!((summary.termination, summary.initial_cost, summary.final_cost), (Termination::MaxTime, 2000.0, 1000.0));
+    assert_eq!((summary.iterations, summary.history.len(), summary.elapsed_ms), (4, 5, 41.0));
+    assert_eq!((arithmetic, precision.map(|checked| checked.estimate.loss)), (Arithmetic::F32, Some(0.5)));
+    assert!(summary.message.ends_with("Loss 0.5. Stopped after maxTimeMs, 1000 milliseconds."), "{}", summary.message);
+    assert_eq!(details.linear_solver, "solver 0");
+}
+
+#[test]
+fn a_first_stage_without_a_start_says_that_the_cost_is_not_known() {
+    let mut fakes = Fakes { late: Some(0), ..Fakes::new(HOST, vec![fast(0, Termination::MaxTime)]) };
+    let solution = run_synchronously(solve(&mut fakes, &options(), AUTO, &mut Recording::default())).unwrap();
+    let message = "Stopped after maxTimeMs, 1000 milliseconds, before the cost of the start was known.";
+    assert_eq!(solution.summary.message, message);
+    assert!(solution.summary.final_cost.is_nan() && solution.summary.history.is_empty());
+}
