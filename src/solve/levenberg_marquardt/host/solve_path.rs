@@ -43,6 +43,8 @@ pub(super) struct Chosen {
     kind: Option<Kind>,
     pub(super) why: String,
     trial: Option<Trial>,
+    /// Whether the session has linearised in rows: their kernels are there since then.
+    has_served: bool,
 }
 
 /// Linear systems of rows. A session keeps them from solve to solve, since the pattern of J̃ stays: its order of elimination and the
@@ -95,7 +97,8 @@ impl SolvePath {
                 Some(false) => {}
             }
         }
-        let is_again = kept.is_some();
+        // After a solve that ended while it made the kernels of rows, this one goes on with them.
+        let is_again = kept.as_ref().is_some_and(|kept| kept.chosen.has_served);
         let rows = of_rows(functions, model, kind, kept)?;
         let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
         let trial = trial.filter(|trial| trial.pays_at_once || is_again);
@@ -153,7 +156,7 @@ impl SolvePath {
 
     /// The model at a point; `None` where its sums overflow and [`SolvePath::take_rows`] is to follow: rows may not overflow there.
     pub(super) async fn linearise(
-        &self,
+        &mut self,
         functions: &mut Functions,
         model: &mut HostModel,
         x: &[f64],
@@ -161,7 +164,13 @@ impl SolvePath {
         Ok(match self.form {
             Form::Sums => Some(model.linearise_as_sums(functions, x)?).filter(LeastSquares::is_finite),
             Form::Products => Some(model.linearise_for_products(functions, x)?),
-            Form::Rows => Some(model.linearise(functions, x).await?),
+            Form::Rows => {
+                let linearised = model.linearise(functions, x).await?;
+                if let Some(chosen) = &mut self.chosen {
+                    chosen.has_served = true;
+                }
+                Some(linearised)
+            }
         })
     }
 
@@ -202,6 +211,8 @@ fn of_rows(
     kind: Option<Kind>,
     kept: Option<RowSystems>,
 ) -> Result<RowSystems> {
+    // The kernels are the same for all kinds.
+    let has_served = kept.as_ref().is_some_and(|kept| kept.chosen.has_served);
     if let Some(kept) = kept.filter(|kept| kept.chosen.kind == kind) {
         return Ok(kept);
     }
@@ -216,7 +227,7 @@ fn of_rows(
         },
     };
     let systems = LinearSystems { row_offsets, col_indices, blocks, solver, trial: None };
-    Ok(RowSystems { systems, chosen: Chosen { kind, why, trial } })
+    Ok(RowSystems { systems, chosen: Chosen { kind, why, trial, has_served } })
 }
 
 fn as_asked(kind: Kind) -> String {

@@ -258,6 +258,22 @@ fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
 }
 
 #[test]
+fn a_solve_that_ends_while_it_makes_the_kernels_of_rows_does_not_count_as_the_first() {
+    let (mut functions, mut resources) = (sheet(40, 1.0), SolverResources::default());
+    let mut run = |max_time_ms: f64| {
+        let mut options = options();
+        options.solve.max_time_ms = max_time_ms;
+        block_on(minimise_least_squares(&mut functions, &mut resources, &options, &mut Heard::default())).unwrap()
+    };
+    assert!(run(1e-6).summary.history.is_empty(), "its kernels have several pieces");
+    // The factorisation is too short for products at once, and long enough for them once there has been a solve in rows.
+    for solver in ["sparse Cholesky", "conjugate gradients"] {
+        let said = run(f64::INFINITY).details.linear_solver;
+        assert!(said.starts_with(solver), "{said}");
+    }
+}
+
+#[test]
 fn the_dogleg_takes_a_factorisation_and_no_trial() {
     let dogleg =
         |linear_solver| LevenbergMarquardtOptions { trust_region: TrustRegion::Dogleg, linear_solver, ..options() };
