@@ -121,7 +121,7 @@ pub struct SolveSummary {
     pub iterations: u32,
     /// Evaluations of cost and gradient.
     pub function_evaluations: u32,
-    /// Cost at the start; NaN if the time was over before it was known, as is the next one.
+    /// Cost at the start; NaN if the time was over before it was known, also in a run that was aborted, as is the next one.
     pub initial_cost: f64,
     /// Cost at the solution.
     pub final_cost: f64,

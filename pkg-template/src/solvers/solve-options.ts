@@ -74,7 +74,10 @@ export interface SolveResult {
   iterations: number;
   /** Number of evaluations of the objective. */
   functionEvaluations: number;
-  /** The objective at the start; NaN where `maxTimeMs` was over before it was known, with an empty history. */
+  /**
+   * The objective at the start. NaN, with an empty history, where `maxTimeMs` was over before it was known: the solve has then ended with 'max-time', or
+   * with 'aborted' if `signal` had fired too.
+   */
   initialCost: number;
   /** The objective at the end, NaN as `initialCost` is. */
   finalCost: number;

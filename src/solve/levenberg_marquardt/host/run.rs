@@ -60,21 +60,24 @@ pub async fn minimise_least_squares(
         Beginning::Ready(path, systems) => (path, systems),
         Beginning::Late(rows) => {
             *kept = rows;
-            let message = format!("{}{}.", start.preamble, ending::time_limit_at_start(&options.solve));
-            let termination = Termination::MaxTime;
-            let summary =
-                SolveSummary { termination, message, elapsed_ms: now_ms() - began, ..SolveSummary::before_start() };
+            let (termination, why) = match listener.aborted() {
+                true => (Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned()),
+                false => (Termination::MaxTime, ending::time_limit_at_start(&options.solve)),
+            };
+            let message = with_untouched(format!("{}{why}.", start.preamble), &untouched);
+            let elapsed_ms = now_ms() - began;
+            let summary = SolveSummary { termination, message, elapsed_ms, ..SolveSummary::before_start() };
             let (x, summary) = write_back(functions, ARITHMETIC, Ok(summary), || Left::Host(start.point)).await?;
-            return Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details: Details::default() });
+            let times = vec![("setup", elapsed_ms)];
+            let details = Details { times, untouched, ..Details::default() };
+            return Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details });
         }
     };
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
     let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
-    if untouched.count > 0 {
-        summary.message = format!("{} {}", summary.message, untouched.sentence());
-    }
+    summary.message = with_untouched(summary.message, &untouched);
     let mut rank = String::new();
     if summary.termination.converged() && solver.may_lack_rank() {
         rank = deficiency::sentence(functions, model, untouched.count > 0).await?;
@@ -92,6 +95,11 @@ pub async fn minimise_least_squares(
     *kept = path.into_kept(solver.into_systems());
     let details = Details { linear_solver, times, untouched, rank };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
+}
+
+/// A message, and the sentence of the blocks that no residual touches, if there are any.
+fn with_untouched(message: String, untouched: &Untouched) -> String {
+    if untouched.count > 0 { format!("{message} {}", untouched.sentence()) } else { message }
 }
 
 /// Computes what the minimizer requests until it has ended.
@@ -137,9 +145,9 @@ async fn run(
                 answer = minimizer.solve(&mut model.jtj(functions))?;
                 while answer.is_none() {
                     let yielded = yielder.yield_if_due().await;
-                    let is_late = end.has_passed();
-                    if is_late || (yielded && listener.aborted()) {
-                        minimizer.abandon_step(if is_late { Termination::MaxTime } else { Termination::Aborted });
+                    let is_aborted = yielded && listener.aborted();
+                    if is_aborted || end.has_passed() {
+                        minimizer.abandon_step(if is_aborted { Termination::Aborted } else { Termination::MaxTime });
                         break;
                     }
                     answer = minimizer.solve(&mut model.jtj(functions))?;

@@ -273,6 +273,44 @@ fn a_solve_that_ends_while_it_makes_the_kernels_of_rows_does_not_count_as_the_fi
     }
 }
 
+/// Has aborted from the start.
+struct Aborting;
+
+impl Listener for Aborting {
+    fn iteration(&mut self, _: &IterationSummary) -> bool {
+        true
+    }
+
+    fn aborted(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_end_before_the_start_is_known_says_what_other_ends_say_and_an_abort_comes_first() {
+    let late = ", 0.000001 milliseconds, before the cost of the start was known.";
+    // Kernels of products are made before the run begins, those of rows in it.
+    for kind in [Kind::Pcg, Kind::SparseCholesky] {
+        let mut options = LevenbergMarquardtOptions { linear_solver: Some(kind), ..options() };
+        options.solve.max_time_ms = 1e-6;
+        for (listener, termination, says) in [
+            (&mut Heard::default() as &mut dyn Listener, Termination::MaxTime, late),
+            (&mut Aborting, Termination::Aborted, "Stopped by the caller."),
+        ] {
+            let mut functions = valley(&[0.0; 3]);
+            let mut resources = SolverResources::default();
+            let solution =
+                block_on(minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap();
+            let Solution { summary, details, .. } = solution;
+            assert_eq!((summary.termination, summary.history.len()), (termination, 0), "{kind:?}");
+            assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
+            let says = format!("{says} parameter 2 is touched by no residual.");
+            assert!(summary.message.ends_with(&says), "{}", summary.message);
+            assert_eq!((details.untouched.count, details.times[0].0), (1, "setup"));
+        }
+    }
+}
+
 #[test]
 fn the_dogleg_takes_a_factorisation_and_no_trial() {
     let dogleg =
