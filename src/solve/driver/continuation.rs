@@ -5,7 +5,7 @@ use crate::eval::Place;
 use crate::solve::listener::Listener;
 use crate::solve::options::{LevenbergMarquardtOptions, Used};
 use crate::solve::solution::{Details, Solution};
-use crate::solve::summary::{IterationSummary, SolveSummary};
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use residua_base::list::Listed;
 
 /// A stage that has handed over.
@@ -51,6 +51,7 @@ impl Before {
         for (number, Passed { stage, reason, iterations }) in passed.iter().enumerate() {
             let end = match reason {
                 HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
+                HandOver::Underflow => format!("'{}'", Termination::PrecisionLimit.as_str()),
                 HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
             };
             let arithmetic = stage.arithmetic.name();

@@ -91,7 +91,8 @@ async fn through<S: Solvers>(
                 CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
             }
         }
-        let reason = hand_over(solution.summary.termination, stagnation.has_occurred());
+        let underflows = solution.precision.as_ref().is_some_and(|checked| checked.estimate.underflows);
+        let reason = hand_over(solution.summary.termination, stagnation.has_occurred(), underflows);
         let iterations = solution.summary.iterations;
         let (solution, mut passed) = match before.take() {
             Some(before) => before.join(solution, stage),

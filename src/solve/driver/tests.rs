@@ -77,6 +77,8 @@ struct Fakes {
     has_long_sums: bool,
     /// The loss that a check finds; no check is expected without one.
     loss: Option<f64>,
+    /// Whether it finds that squares of residuals underflow.
+    underflows: bool,
     checks: CheckSchedule,
     scripts: VecDeque<Script>,
     /// The run whose time is over before its start is linearised.
@@ -95,6 +97,7 @@ impl Fakes {
             stage,
             has_long_sums: false,
             loss: None,
+            underflows: false,
             checks: CheckSchedule::default(),
             scripts: scripts.into(),
             late: None,
@@ -123,7 +126,7 @@ impl Solvers for Fakes {
 
     async fn check(&mut self, _: f64) -> Result<Checked> {
         let loss = self.loss.expect("a check has a loss");
-        let estimate = PrecisionEstimate { loss, shift: None, instances: 1, underflows: false };
+        let estimate = PrecisionEstimate { loss, shift: None, instances: 1, underflows: self.underflows };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
     }
 

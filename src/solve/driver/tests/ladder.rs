@@ -47,6 +47,20 @@ fn pairs_come_before_the_host_where_digits_are_wanting() {
 }
 
 #[test]
+fn squares_that_underflow_go_to_the_host_since_pairs_have_the_same_range() {
+    for (underflows, second) in [(false, PAIRS), (true, HOST)] {
+        // The same loss is found in pairs, so that their stage hands over too.
+        let scripts = (0..3).map(|_| fast(3, Termination::CostTolerance)).collect();
+        let mut fakes = Fakes { loss: Some(0.5), underflows, has_pairs: true, ..Fakes::new(DEVICE, scripts) };
+        let solution = run_synchronously(solve(&mut fakes, &options(), AUTO, &mut Recording::default())).unwrap();
+        assert_eq!(fakes.runs[1].stage, second, "{underflows}");
+        assert_eq!(fakes.runs.last().map(|run| run.stage), Some(HOST));
+        let message = solution.summary.message;
+        assert!(message.starts_with("The GPU ended with 'precision-limit' after 3 iterations"), "{message}");
+    }
+}
+
+#[test]
 fn three_stages_are_one_run_of_which_the_message_names_each() {
     let scripts = vec![
         fast(3, Termination::PrecisionLimit),
