@@ -50,11 +50,12 @@ const MOST_FACTOR: f64 = 2e7;
 /// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
 const MOST_MULTIPLICATIONS: f64 = 1e10;
 
-/// A factorisation of fewer multiplications takes some thirty microseconds.
+/// Conjugate gradients are not tried before a factorisation of fewer multiplications, which takes some thirty microseconds at most.
 const LEAST_TRIED: f64 = 5e4;
-/// A single solve with shorter factorisations may lose more by the compilation of products than it saves: a third on a chain of 1,661 poses.
+/// With at least so many multiplications they are tried in the first solve of a session already. With fewer, the kernels of products can take longer to
+/// compile than one solve saves: that solve took a third longer on a chain of 1,661 poses. Later solves of the session try them.
 const LEAST_COMPILED: f64 = 4e6;
-/// Nor is one that takes no longer than so many iterations of conjugate gradients.
+/// They are not tried before a factorisation that takes the time of fewer iterations than this.
 const LEAST_ITERATIONS: f64 = 32.0;
 /// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
 const ITERATION_VECTORS: f64 = 13.0;
@@ -100,14 +101,15 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
     }
     // The columns of the longest row alone are as much of a factor, so that J̃ᵀJ̃ need not be formed.
     let longest = row_offsets.windows(2).map(|ends| ends[1] - ends[0]).max().map_or(0.0, f64::from);
-    if let Some(why) = too_costly((longest * (longest + 1.0) / 2.0) as u64, longest.powi(3) / 6.0) {
+    let least = (longest * (longest + 1.0) / 2.0) as u64;
+    if let Some(why) = too_costly(least, longest.powi(3) / 6.0, "at least ") {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
     let analysis = Analysis::new(cols, row_offsets, col_indices, blocks, Complement::DenseIfSmall)?;
     let name = if analysis.eliminated().is_some() { "dense Schur complement" } else { "sparse Cholesky" };
     let length = analysis.factor_len();
     let eliminated = analysis.eliminated().map_or_else(String::new, |eliminated| eliminated.in_words(cols));
-    if let Some(why) = too_costly(length, analysis.multiplications()) {
+    if let Some(why) = too_costly(length, analysis.multiplications(), "") {
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
     let products = row_offsets.windows(2).map(|ends| f64::from(ends[1] - ends[0]).powi(2)).sum();
@@ -136,10 +138,11 @@ fn worth_a_trial(cols: usize, entries: usize, products: f64, multiplications: f6
     (multiplications >= LEAST_TRIED && iterations >= LEAST_ITERATIONS).then_some(iterations as usize)
 }
 
-/// Why a factor of so many numbers, made by so many multiplications, is not for a page, if it is not.
-fn too_costly(length: u64, multiplications: f64) -> Option<String> {
+/// Why a factor of so many numbers, made by so many multiplications, is not for a page, if it is not. `at_least`: what stands before the first
+/// where it is a lower bound.
+fn too_costly(length: u64, multiplications: f64, at_least: &str) -> Option<String> {
     (length as f64 > MOST_FACTOR || multiplications > MOST_MULTIPLICATIONS)
-        .then(|| format!("a Cholesky factor would have {} numbers", grouped(length)))
+        .then(|| format!("a Cholesky factor would have {at_least}{} numbers", grouped(length)))
 }
 
 /// Makes the solver of a kind that the user asked for.
@@ -220,10 +223,10 @@ mod tests {
     #[test]
     fn a_factor_may_be_too_large_or_take_too_long() {
         let says = |length| Some(format!("a Cholesky factor would have {length} numbers"));
-        assert_eq!(too_costly(1_500_000, 2e8), None);
-        assert_eq!(too_costly(20_000_000, 1e10), None, "limits are allowed");
-        assert_eq!(too_costly(30_000_000, 2e8), says("30,000,000"));
-        assert_eq!(too_costly(15_000_000, 2e10), says("15,000,000"));
+        assert_eq!(too_costly(1_500_000, 2e8, ""), None);
+        assert_eq!(too_costly(20_000_000, 1e10, ""), None, "limits are allowed");
+        assert_eq!(too_costly(30_000_000, 2e8, ""), says("30,000,000"));
+        assert_eq!(too_costly(15_000_000, 2e10, ""), says("15,000,000"));
     }
 
     #[test]

@@ -459,7 +459,7 @@ fn the_choice_goes_by_size_and_sparsity() {
         (
             full(1, 9_000),
             Kind::Pcg,
-            "conjugate gradients: 9,000 parameters, J 100 % filled, a Cholesky factor would have 40,504,500 numbers",
+            "conjugate gradients: 9,000 parameters, J 100 % filled, a Cholesky factor would have at least 40,504,500 numbers",
         ),
         // Neither few parameters that are sparse nor a full matrix of more parameters is dense.
         (grid(5, 3), Kind::SparseCholesky, "sparse Cholesky: 75 parameters, J 8.00 % filled"),
