@@ -1,5 +1,5 @@
-//! What the facade is told of a solve: numbers in one list and texts in one string, since each value that crosses to JavaScript by itself takes longer
-//! than many numbers. `pkg-template/src/module/solve-record.ts` reads it; the facade writes the report from it, when the report is read.
+//! The record of a solve for the facade: numbers in one list and texts in one string, since passing a single value to JavaScript takes longer
+//! than many numbers in one list. `pkg-template/src/module/solve-record.ts` reads it; the facade writes the report from it, when the report is read.
 
 use crate::eval::{Functions, Sizes};
 

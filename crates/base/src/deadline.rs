@@ -1,4 +1,4 @@
-//! The moment at which a call is to end. Long work that nothing interrupts asks between its pieces whether it has passed.
+//! The moment at which a call is to end. Long computations that nothing interrupts check between their pieces whether it has passed.
 
 use crate::clock::now_ms;
 

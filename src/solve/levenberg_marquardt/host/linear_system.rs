@@ -14,10 +14,10 @@ const SLICE: f64 = 5e6;
 
 /// The tolerance of systems of a trial, at most.
 const LOOSE: f64 = 0.1;
-/// The same where the gradient has fallen little since the system before: with the looser one stiff problems creep, and end where they seem to have
-/// converged.
+/// The same where the gradient has decreased little since the system before. With the looser one ill-conditioned problems take many short steps, and
+/// meet a tolerance before they have converged.
 const TIGHT: f64 = 1e-2;
-/// What little is: to more than half, squared.
+/// It has decreased little if rᵀM⁻¹r, the square of its norm, is more than this part of the one before: if the norm is more than half.
 const SLOW: f64 = 0.25;
 
 /// Conjugate gradients in the place of a factorisation. A system may take as many iterations as take the time of a factorisation, and those that the
@@ -53,7 +53,7 @@ pub struct LinearSystems {
     pub blocks: Blocks,
     /// The solver.
     pub solver: LinearSolver,
-    /// Conjugate gradients are on trial: they make way for a factorisation where they take longer.
+    /// Conjugate gradients are on trial: a factorisation replaces them where they take longer.
     pub trial: Option<Trial>,
 }
 
