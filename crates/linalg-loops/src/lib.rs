@@ -5,7 +5,7 @@
 //! given as compressed rows: row `i` has the entries `row_offsets[i]..row_offsets[i + 1]` of `col_indices` and `values`.
 //!
 //! Sums are kept in several parts, so that an addition need not wait for the previous one; their order is fixed, and a run repeats bit for
-//! bit. No function is inlined into another crate, where it would be optimised for size again.
+//! bit. No function but [`damped`], which is one product, is inlined into another crate, where it would be optimised for size again.
 
 pub mod dense;
 mod pair;
@@ -251,7 +251,13 @@ pub fn redirect(alpha: f64, beta: f64, d: &[f64], z: &mut [f64], p: &mut [f64], 
     (parts[0] + parts[1]) + (parts[2] + parts[3])
 }
 
-/// Brings each scale up to the diagonal, but where it is frozen, and gives λ times the scales in `damping`; λ itself where a scale is 0.
+/// λD of a coordinate; λ where D is not positive, since no unit is known there and the step is 0 with any damping.
+#[inline(always)]
+pub fn damped(lambda: f64, scale: f64) -> f64 {
+    if scale > 0.0 { lambda * scale } else { lambda }
+}
+
+/// Brings each scale up to the diagonal, but where it is frozen, and gives [`damped`] of the scales in `damping`.
 #[inline(never)]
 pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut [f64]) {
     let of_coordinates = diagonal.iter().zip(frozen).zip(scale).zip(damping);
@@ -259,7 +265,7 @@ pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64]
         if !frozen {
             *scale = larger_scale(*scale, diagonal);
         }
-        *damping = if *scale > 0.0 { lambda * *scale } else { lambda };
+        *damping = damped(lambda, *scale);
     }
 }
 

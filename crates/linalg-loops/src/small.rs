@@ -1,12 +1,12 @@
 //! Steps of small problems from their normal equations H δ = −g. H is given by its upper triangle, column after column.
 
-use super::sum;
+use super::{damped, sum};
 
 fn place(row: usize, column: usize) -> usize {
     column * (column + 1) / 2 + row
 }
 
-/// Solves (H + λD) δ = −g by Cholesky factorisation, frozen coordinates left out. D is the diagonal of H; λ alone is added where that is not positive.
+/// Solves (H + λD) δ = −g by Cholesky factorisation, frozen coordinates left out. D is the diagonal of H, and λD is [`damped`].
 /// `false`, and no step, where a pivot is not positive. `factor` is memory.
 #[inline(never)]
 pub fn damped_step(
@@ -29,7 +29,7 @@ pub fn damped_step(
             if frozen[column] || frozen[row] {
                 *entry = if row == column { 1.0 } else { 0.0 };
             } else if row == column {
-                *entry += if *entry > 0.0 { lambda * *entry } else { lambda };
+                *entry += damped(lambda, *entry);
             }
         }
         for row in 0..column {

@@ -48,9 +48,8 @@
 //! | accept or reject | `accept`, `reject` | `decide` | `accept`, `reject` | the end of its loop |
 //!
 //! The scalar rules exist once, as graphs in [`super::rules`]: hosts evaluate them in f64, and shaders contain them as generated functions.
-//! The loops differ on purpose in one parameter of the rules, `kept` of [`damping_scale`](super::rules::damping_scale): single solves keep the
-//! largest scale so far, on the host less what all coordinates have fallen since ([`lower`](super::rules::lower)); many small problems keep 0 and
-//! so are scaled by the present diagonal of J̃ᵀJ̃.
+//! The loops differ on purpose in one rule, the scale D of the damping ([`rescale`](super::rules::rescale)): single solves keep the largest diagonal
+//! of J̃ᵀJ̃ so far, on the host less what all coordinates have fallen since ([`lower`](super::rules::lower)); many small problems have the present one.
 
 pub mod device;
 pub mod ending;

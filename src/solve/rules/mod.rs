@@ -52,25 +52,7 @@ use std::rc::Rc;
 use super::scalar::evaluate;
 use super::summary::Termination;
 use residua_codegen::Function;
-
-/// The entry of D for a coordinate: its diagonal entry of J̃ᵀJ̃, not below `kept`.
-///
-/// `kept` is the largest entry so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
-/// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
-/// LNM 630, 1978, section 6). Many small problems keep nothing, as Ceres does: `kept` is 0 there. Single solves on the host keep it relative to the
-/// other coordinates ([`lower`]).
-///
-/// A column of zeros has D = 0, and its coordinate a gradient of 0. [`damped`] makes its equation solvable.
-///
-/// Shaders compute it with `max`, and [`rescale`] for all coordinates at once.
-pub fn damping_scale(diagonal: f64, kept: f64) -> f64 {
-    diagonal.max(kept)
-}
-
-/// λD of a coordinate; λ where D is 0, since no unit is known there and the step is 0 with any damping.
-pub fn damped(lambda: f64, scale: f64) -> f64 {
-    if scale > 0.0 { lambda * scale } else { lambda }
-}
+pub use residua_linalg::loops::damped;
 
 /// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both, and at
 /// λ = [`MIN_DAMPING`] to a third at most, as λ falls after a good step.
@@ -93,7 +75,14 @@ pub fn lower(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) 
     }
 }
 
-/// Raises `scale`, at first 0, to [`damping_scale`] of the coordinates that are not frozen; gives [`damped`] of them in `damping`.
+/// Raises `scale`, which is D and at first 0, to the diagonal of J̃ᵀJ̃ at the coordinates that are not frozen; gives [`damped`] of all in `damping`.
+///
+/// So D is the largest diagonal so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
+/// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
+/// LNM 630, 1978, section 6). Many small problems have the present diagonal, as Ceres does. Single solves on the host keep D relative to the other
+/// coordinates ([`lower`]). Shaders compute D with `max`.
+///
+/// A column of zeros has D = 0, and its coordinate a gradient of 0. [`damped`] makes its equation solvable.
 pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
     damping.resize(scale.len(), 0.0);
     residua_linalg::loops::rescale(lambda, diagonal, frozen, scale, damping);
