@@ -352,7 +352,9 @@ impl Tile {
     /// Most rows, or columns, that [`Tile::Vector`] suits.
     pub const MOST_ROWS: u32 = 8;
 
-    /// The tiles that may take one another's place in a kernel, by the numbers that the facade has for them.
+    /// The tiles that may take one another's place in a kernel, by the numbers that the facade has for them: `TILES` in
+    /// pkg-template/src/tensor/device/tiles.ts. Where these tiles or their kernels change, `VERSION` in tuner.ts changes too: times of
+    /// earlier kernels are then not used.
     pub const EXCHANGEABLE: [Tile; 4] = [Tile::Large, Tile::LargeOf64, Tile::Medium, Tile::Small];
 }
 

@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
 use crate::grad;
-use crate::kernel::{Body, Extent, Kernel, Tile};
+use crate::kernel::{Body, Kernel, Tile};
 use crate::plan::{Place, Plan, Step};
 use crate::size::Size;
 use crate::tape::Recipe;
@@ -136,20 +136,12 @@ impl CompiledPlan {
         words
     }
 
-    /// The products on the GPU whose tile may change, ten words each: kernel, number of its tile, what `form_of_product` gives, and for values of
-    /// the dims how many matrices there are, with how many rows and columns, and the depth.
+    /// The products on the GPU whose tile may change, with the words of `words_of_product` each.
     pub fn products(&self, dims: &[u32]) -> Vec<u32> {
-        let mut words = Vec::new();
-        for (number, (kernel, windows)) in self.plan.kernels.iter().zip(&self.windows).enumerate() {
-            let Body::Product(product) = &kernel.body else { continue };
-            let Some(tile) = Tile::EXCHANGEABLE.iter().position(|tile| *tile == product.tile) else { continue };
-            let extent = |extent: &Extent| kernel.extent(*extent, dims);
-            words.extend([number as u32, tile as u32]);
-            words.extend(wgsl::form_of_product(kernel, windows, product));
-            words.push(product.batch.iter().map(extent).fold(1, u32::saturating_mul));
-            words.extend([product.rows, product.columns, product.depth].map(|axis| extent(&axis)));
-        }
-        words
+        let kernels = self.plan.kernels.iter().zip(&self.windows).enumerate();
+        let words = kernels
+            .filter_map(|(number, (kernel, windows))| wgsl::words_of_product(number as u32, kernel, windows, dims));
+        words.flatten().list()
     }
 
     /// Writes a kernel of `products` with another tile, which changes its workgroups too. No result depends on it.

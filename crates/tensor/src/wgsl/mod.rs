@@ -27,7 +27,7 @@
 
 use residua_base::error::{Error, ErrorCode, Result};
 
-use crate::kernel::{Body, Kernel, Product};
+use crate::kernel::{Body, Extent, Kernel, Tile};
 
 mod attention;
 mod batch;
@@ -106,10 +106,22 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
     }
 }
 
-/// What the time of a product of this kernel depends on beside its extents: the number of the type of its elements, whether the left and the right
-/// factor have their vectors along the depth, and the bits of a number of the right factor in memory, where whole words are read of it.
-pub fn form_of_product(kernel: &Kernel, windows: &Windows, product: &Product) -> [u32; 4] {
-    product::form(&Module::new(kernel, windows), product)
+/// Words that describe a product: see [`words_of_product`].
+pub const PRODUCT_WORDS: usize = 10;
+
+/// What the time of a kernel's product depends on, if its tile may change: the number of the kernel, that of its tile in [`Tile::EXCHANGEABLE`], the number of the
+/// type of its elements, whether the left and the right factor have their vectors along the depth, the bits of a number of the right factor in memory, where whole
+/// words are read of it, and for values of the dims how many matrices there are, with how many rows and columns, and the depth.
+///
+/// `readProducts` in pkg-template/src/tensor/device/tiles.ts reads these words: its `PRODUCT_WORDS` and `DTYPES` change together with this function.
+pub fn words_of_product(number: u32, kernel: &Kernel, windows: &Windows, dims: &[u32]) -> Option<[u32; PRODUCT_WORDS]> {
+    let Body::Product(product) = &kernel.body else { return None };
+    let tile = Tile::EXCHANGEABLE.iter().position(|tile| *tile == product.tile)? as u32;
+    let extent = |extent: &Extent| kernel.extent(*extent, dims);
+    let [ty, left, right, bits] = product::form(&Module::new(kernel, windows), product);
+    let matrices = product.batch.iter().map(extent).fold(1, u32::saturating_mul);
+    let [rows, columns, depth] = [product.rows, product.columns, product.depth].map(|axis| extent(&axis));
+    Some([number, tile, ty, left, right, bits, matrices, rows, columns, depth])
 }
 
 #[cfg(test)]

@@ -39,7 +39,8 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
     }
 }
 
-/// What [`form_of_product`](super::form_of_product) gives.
+/// The number of the type of a product's elements, whether the left and the right factor have their vectors along the depth, and the bits of a number of the right
+/// factor in memory.
 pub fn form(module: &Module, product: &Product) -> [u32; 4] {
     let roles = Roles::of(product);
     let [row, column, depth] = roles.axes;

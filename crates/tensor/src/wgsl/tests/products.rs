@@ -7,7 +7,7 @@ use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::quantised::{BLOCK, QuantBits};
 use crate::sample::{Sample, store};
 use crate::scalar::{Id, Op, Type};
-use crate::wgsl::{Windows, form_of_product};
+use crate::wgsl::{Limits, PRODUCT_WORDS, Windows, words_of_product, write};
 
 /// A product [batch, rows, depth] × [batch, depth, columns].
 #[derive(Clone, Copy)]
@@ -189,26 +189,58 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
     ]
 }
 
+const PLAIN: Description = Description {
+    extents: [1, 96, 60, 64],
+    tile: Tile::Small,
+    transposed: [false, false],
+    dtypes: [DType::F32; 3],
+    has_more: false,
+    has_words: true,
+};
+
+/// The numbers here are those of `TILES`, `DTYPES` and `PRODUCT_WORDS` in pkg-template/src/tensor/device/tiles.ts: they change together.
+#[test]
+fn numbers_of_tiles_and_types_are_those_of_the_facade() {
+    for (number, tile) in [(0, Tile::Large), (1, Tile::LargeOf64), (2, Tile::Medium), (3, Tile::Small)] {
+        assert_eq!(Tile::EXCHANGEABLE[number], tile);
+    }
+    assert_eq!(Tile::EXCHANGEABLE.len(), 4);
+    assert_eq!([Type::F32, Type::I32, Type::U32].map(|ty| ty as u32), [0, 1, 2]);
+    assert_eq!(PRODUCT_WORDS, 10);
+    let words = |kernel: &Kernel| words_of_product(7, kernel, &Windows::default(), &[]);
+    assert_eq!(words(&PLAIN.kernel()), Some([7, 3, 0, 1, 0, 32, 1, 96, 60, 64]));
+    let batch = Description { extents: [5, 33, 30, 17], tile: Tile::Medium, transposed: [true, true], ..PLAIN };
+    assert_eq!(words(&batch.kernel()), Some([7, 2, 0, 0, 1, 32, 5, 33, 30, 17]));
+    // A product with few rows has an order of sums of its own.
+    assert_eq!(words(&Description { tile: Tile::Vector, ..PLAIN }.kernel()), None);
+}
+
 #[test]
 fn the_form_of_a_product_has_its_type_its_layouts_and_its_packing() {
-    let form = |kernel: &Kernel| {
-        let Body::Product(product) = &kernel.body else { panic!("a product") };
-        form_of_product(kernel, &Windows::default(), product)
-    };
-    let plain = Description {
-        extents: [1, 64, 64, 64],
-        tile: Tile::Small,
-        transposed: [false, false],
-        dtypes: [DType::F32; 3],
-        has_more: false,
-        has_words: true,
-    };
-    assert_eq!(form(&plain.kernel()), [0, 1, 0, 32]);
-    assert_eq!(form(&Description { transposed: [true, true], ..plain }.kernel()), [0, 0, 1, 32]);
-    assert_eq!(form(&Description { dtypes: [DType::I32; 3], ..plain }.kernel()), [1, 1, 0, 32]);
-    assert_eq!(form(&Description { dtypes: [DType::U32; 3], ..plain }.kernel()), [2, 1, 0, 32]);
-    let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], transposed: [false, true], ..plain };
+    let form = |kernel: &Kernel| words_of_product(0, kernel, &Windows::default(), &[]).unwrap()[2..6].to_vec();
+    assert_eq!(form(&PLAIN.kernel()), [0, 1, 0, 32]);
+    assert_eq!(form(&Description { transposed: [true, true], ..PLAIN }.kernel()), [0, 0, 1, 32]);
+    assert_eq!(form(&Description { dtypes: [DType::I32; 3], ..PLAIN }.kernel()), [1, 1, 0, 32]);
+    assert_eq!(form(&Description { dtypes: [DType::U32; 3], ..PLAIN }.kernel()), [2, 1, 0, 32]);
+    let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], transposed: [false, true], ..PLAIN };
     assert_eq!(form(&halves.kernel()), [0, 1, 1, 16]);
     assert_eq!(form(&quantised(QuantBits::Four, Tile::Large, [64, 64, 64])), [0, 1, 1, 4]);
     assert_eq!(form(&quantised(QuantBits::Eight, Tile::Large, [64, 64, 64])), [0, 1, 1, 8]);
+}
+
+/// The page check of tiles (www/checks/groups/tensor-tuning.js) counts the texts by this rule.
+#[test]
+fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batch() {
+    let large = Description { tile: Tile::Large, extents: [1, 256, 256, 64], transposed: [false, true], ..PLAIN };
+    let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], ..large };
+    for (description, differs) in [
+        (large, true),
+        (halves, true),
+        (Description { extents: [3, 256, 256, 64], ..large }, false),
+        (Description { transposed: [false, false], ..large }, false),
+        (Description { dtypes: [DType::I32; 3], ..large }, false),
+    ] {
+        let text = |tile| write(&Description { tile, ..description }.kernel(), &Limits::default()).unwrap().text;
+        assert_eq!(text(Tile::Large) != text(Tile::LargeOf64), differs, "{:?}", description.extents);
+    }
 }
