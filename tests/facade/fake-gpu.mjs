@@ -50,6 +50,9 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     /** The same for textures. */
     textureLimit: Infinity,
     isLost: false,
+    /** Nanoseconds of the clock of timestamps. Dispatches add to it what `cost` gives for their text. */
+    clock: 0,
+    cost: () => 0,
     features: new Set(features),
     limits: {
       maxBufferSize: 2 ** 28, maxStorageBufferBindingSize: 2 ** 27, maxStorageBuffersPerShaderStage: 8, maxComputeWorkgroupsPerDimension: 65535,
@@ -75,7 +78,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
           if (buffer.isDestroyed || device.isLost) throw new DOMException('mapping was aborted', 'AbortError');
           buffer.isMapped = true;
         },
-        getMappedRange: (offset, length) => (buffer.isMapped && offset % 8 === 0 && length % 4 === 0 ? buffer.bytes.slice(offset, offset + length).buffer : refuse('a mapped range')),
+        getMappedRange: (offset = 0, length = size - offset) => (buffer.isMapped && offset % 8 === 0 && length % 4 === 0 ? buffer.bytes.slice(offset, offset + length).buffer : refuse('a mapped range')),
         unmap: () => void (buffer.isMapped = false),
       };
       live.add(buffer);
@@ -88,6 +91,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
       const texture = { width, height, usage, bytes: new Uint8Array(4 * width * height), isDestroyed: false, destroy: () => void (texture.isDestroyed = true) };
       return texture;
     },
+    createQuerySet: ({ type, count }) => (type === 'timestamp' && device.features.has('timestamp-query') ? { count, stamps: new BigUint64Array(count), destroy() {} } : refuse('a query set')),
     createBindGroupLayout: ({ entries }) => ({ entries }),
     createPipelineLayout: (layout) => layout,
     createShaderModule: ({ code }) => ({ code, getCompilationInfo: async () => ({ messages: [{ type: 'error', lineNum: 3, message: `'${code}' is no kernel` }] }) }),
@@ -95,7 +99,7 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
       made.pipelines += 1;
       await device.holdPipelines;
       if (entryPoint !== 'main' || !kernels.has(module.code)) throw new Error('the pipeline was refused');
-      return { run: kernels.get(module.code), layout: layout.bindGroupLayouts[0] };
+      return { run: kernels.get(module.code), text: module.code, layout: layout.bindGroupLayouts[0] };
     },
     /** The shader that replaces parts of words is the one that is compiled in this way. */
     createComputePipeline({ label }) {
@@ -114,13 +118,15 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
     createCommandEncoder() {
       const commands = [];
       return {
-        beginComputePass() {
+        beginComputePass({ timestampWrites } = {}) {
           let [pipeline, group] = [null, null];
+          const stamp = (at) => timestampWrites !== undefined && commands.push(() => (timestampWrites.querySet.stamps[timestampWrites[at]] = BigInt(device.clock)));
+          stamp('beginningOfPassWriteIndex');
           return {
             setPipeline: (one) => (pipeline = one),
             setBindGroup: (_, one) => (group = one),
             dispatchWorkgroups(...counts) {
-              const [run, { entries, layout }] = [pipeline.run, group];
+              const [{ run, text }, { entries, layout }] = [pipeline, group];
               const writes = new Map();
               entries.forEach(({ resource: { buffer } }, k) => {
                 const isWritten = layout.entries[k].buffer.type === 'storage';
@@ -128,13 +134,17 @@ export function fakeGpu({ limits = {}, features = [] } = {}) {
                 writes.set(buffer, isWritten);
               });
               commands.push(() => run(entries.map(({ resource: { buffer, offset = 0, size = buffer.size } }) => check(buffer).bytes.subarray(offset, offset + size)), counts));
+              commands.push(() => (device.clock += device.cost(text)));
             },
-            end() {},
+            end: () => stamp('endOfPassWriteIndex'),
           };
         },
         copyBufferToBuffer(from, start, to, at, bytes) {
           if (from === to || (start | at | bytes) % 4 !== 0 || start + bytes > from.size || at + bytes > to.size) refuse('a copy');
           commands.push(() => check(to).bytes.set(check(from).bytes.subarray(start, start + bytes), at));
+        },
+        resolveQuerySet({ stamps }, first, count, to, at) {
+          commands.push(() => check(to).bytes.set(new Uint8Array(stamps.slice(first, first + count).buffer), at));
         },
         copyTextureToBuffer(from, to, size) {
           const rows = rowsOf(to, from, size);

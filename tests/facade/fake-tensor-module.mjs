@@ -1,6 +1,7 @@
 /**
  * A fake of the WebAssembly module of tensors. It plans one kernel for each operation of a tape and knows a few operations, whose kernels are
- * functions of JavaScript: the fake GPU calls them by their text, the CPU engine as kernels that the generated module leaves out.
+ * functions of JavaScript: the fake GPU calls them by their text, the CPU engine as kernels that the generated module leaves out. A product of
+ * matrices has tiles, and computes nothing.
  */
 
 import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
@@ -36,10 +37,19 @@ const OPERATIONS = {
   mul: (count, [a, b], to) => to.forEach((_, i) => i < count && (to[i] = a[i] * b[i])),
   neg: (count, [a], to) => to.forEach((_, i) => i < count && (to[i] = -a[i])),
   expand: (count, [a], to) => to.forEach((_, i) => i < count && (to[i] = a[0])),
+  product: (_, [a, b], to) => productTexts.watch?.(a, b, to),
   random: (count, [key], to) => to.forEach((_, i) => i < count && (to[i] = 1000 * key[0] + 10 * key[2] + i)),
 };
 const ELEMENTWISE = { 1: 'neg', 64: 'add', 66: 'mul' };
-const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 7 ? 'expand' : op === 5 ? ELEMENTWISE[attributes[0]] : null);
+const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 19 ? 'product' : op === 7 ? 'expand' : op === 5 ? ELEMENTWISE[attributes[0]] : null);
+
+/** The tile of a product by its number of rows: large from 60 rows on, else medium. */
+const TILES = ['large', 'large-of-64', 'medium', 'small'];
+const suggestedTile = (rows) => (rows >= 60 ? 0 : 2);
+
+/** For tests: whether both large tiles have one text, the texts that the compiler refuses, and what is called with the factors and the result of each product. */
+export const productTexts = { areLargeOnesEqual: false, refused: [], watch: null };
+const productText = (tile) => `product ${TILES[productTexts.areLargeOnesEqual && tile === 1 ? 0 : tile]}`;
 
 /** The function of a kernel: its bindings' bytes, the uniform with the number of elements last. */
 function kernelOf(name, dtypes) {
@@ -54,7 +64,7 @@ function kernelOf(name, dtypes) {
 /** Installs a new fake and returns its controls. */
 export function installTensors() {
   const memory = new WebAssembly.Memory({ initial: 64 });
-  const fake = { plans: 0, freedPlans: 0, allocations: new Map(), memory, options: null };
+  const fake = { plans: 0, freedPlans: 0, allocations: new Map(), memory, options: null, tiles: [] };
   let end = 1024;
 
   class CompiledPlan {
@@ -73,7 +83,11 @@ export function installTensors() {
     places = () => Float64Array.from(this.placeList.flat());
     results = () => Uint32Array.from(this.resultPlaces);
     steps = () => Uint32Array.from(this.stepList.flatMap(({ copy, kernel, places }) => (copy ? [1, ...copy] : [0, kernel, places.length, ...places])));
-    products = () => new Uint32Array(0);
+    products = (dims) => Uint32Array.from(this.kernels.flatMap(({ extents, tile }, k) => (extents === undefined ? [] : [k, tile, 0, 1, 0, 32, ...extents.map((size) => valueAt(size, dims))])));
+    setTile(k, tile) {
+      fake.tiles.push(TILES[tile]);
+      Object.assign(this.kernels[k], { tile, text: productText(tile) });
+    }
     varyingWords() {
       return Uint32Array.of(0);
     }
@@ -132,6 +146,16 @@ function planOf({ dims, nodes, results, assignments }) {
   const addPlace = (kind, slot, bytes) => placeList.push([kind, slot, bytes]) - 1;
   const known = new Map();
   const most = dims;
+  /** A product of two matrices, with a kernel of its own. */
+  const addProduct = (k, { shape, operands }, dtypes) => {
+    const tile = suggestedTile(valueAt(shape[0], most));
+    for (const each of TILES.keys()) kernels.set(productText(each), kernelOf('product', dtypes));
+    for (const refused of productTexts.refused) kernels.delete(refused);
+    const extents = [[{ coefficient: 1, dims: [] }], ...shape, nodes[operands[0]].shape[1]];
+    const kernel = kernelList.push({ name: 'product', text: productText(tile), dtypes, tile, extents }) - 1;
+    placeOf[k] = addPlace(1, 0, padded(WIDTHS[dtypes[2]] * countAt(shape, most)));
+    stepList.push({ kernel, places: [...operands.map((operand) => placeOf[operand]), placeOf[k]], count: (at) => countAt(shape, at) });
+  };
   nodes.forEach((node, k) => {
     if (node.op === 0) {
       const [slot] = node.attributes;
@@ -141,6 +165,10 @@ function planOf({ dims, nodes, results, assignments }) {
     const name = nameOf(node);
     if (name === null) throw Object.assign(new Error(`the fake does not know operation ${node.op}`), { code: 'invalid-graph' });
     const dtypes = [...node.operands.map((operand) => nodes[operand].dtype), node.dtype];
+    if (name === 'product') {
+      addProduct(k, node, dtypes);
+      return;
+    }
     const text = `${name} ${dtypes}`;
     kernels.set(text, kernelOf(name, dtypes));
     if (!known.has(text)) known.set(text, kernelList.push({ name, text, dtypes }) - 1);

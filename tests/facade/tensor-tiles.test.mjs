@@ -83,10 +83,10 @@ test('recipes of products have the types and the places of their factors', () =>
 test("Device.create takes 'table', 'measure' or a text that was found, and refuses others", async () => {
   installTensors();
   const gpu = Object.assign(fakeGpu(), { adapterInfo: { vendor: 'fake', architecture: 'one', device: '', description: '' } });
-  const text = (changes) => JSON.stringify({ version: 1, adapter: 'fake one', tiles: { 'f32 32 kk 1x64x64x64': 'medium' }, ...changes });
+  const text = (changes) => JSON.stringify({ version: 2, adapter: 'fake one', tiles: { 'f32 32 kk 1x64x64x64 large': 'medium', 'f32 32 kk 1x64x64x64 small': 'table' }, ...changes });
   for (const [tuning, found] of [
     ['table', ''], ['measure', ''], [{ found: '' }, ''], [{ found: text() }, text()],
-    [{ found: text({ adapter: 'fake two' }) }, ''], [{ found: text({ version: 2, tiles: 'of another form' }) }, ''],
+    [{ found: text({ adapter: 'fake two' }) }, ''], [{ found: text({ version: 1, tiles: 'of another form' }) }, ''],
   ]) {
     const device = await Device.create({ share: gpu, tuning });
     assert.equal(device.tuning.found, found);
@@ -102,7 +102,7 @@ test("Device.create takes 'table', 'measure' or a text that was found, and refus
     [{ found: 1 }, /tuning\.found: got 1; takes the text that device\.tuning\.found was/],
     [{ find: '' }, /unknown option "find"; takes 'found'/],
     [{ found: 'medium' }, /tuning\.found: got "medium"; takes the text/],
-    ...['null', '[]', '{}', '7', text().slice(0, -1), text({ adapter: 1 }), text({ tiles: null }), text({ tiles: { a: 'huge' } })].map((found) => [{ found }, /tuning\.found/]),
+    ...['null', '[]', '{}', '7', text().slice(0, -1), text({ adapter: 1 }), text({ tiles: null }), text({ tiles: [] }), text({ tiles: ['large'] }), text({ tiles: { a: 'huge' } })].map((found) => [{ found }, /tuning\.found/]),
   ]) {
     for (const place of [{ share: gpu }, { backend: 'cpu' }]) await assert.rejects(Device.create({ ...place, tuning }), residuaError('invalid-argument', message), String(message));
   }

@@ -57,7 +57,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   checkSources(core, tape, inputs);
   checkAliases('compile', tape.inputs, assignments);
   const abortion = new Abortion('compile', signal);
-  const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'));
+  const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'), abortion);
   let made: ProgramCore | null = null;
   try {
     const compiled = await abortion.wait(work);

@@ -1,6 +1,7 @@
 /** Tapes that were compiled for a device: plans with their kernels. */
 
 import type { Kernels, KernelProgress } from '../engine/engine.js';
+import type { Pending } from '../engine/pending.js';
 import type { Plan } from '../engine/plan.js';
 import { largest, type Dim } from '../size.js';
 import type { DeviceCore } from './core.js';
@@ -13,13 +14,17 @@ export interface Compiled {
   readonly words: Uint32Array<ArrayBuffer>;
 }
 
-/** Compiles a tape. Rejects with what the module or the browser's compiler finds wrong. */
-export async function compileTape(core: DeviceCore, tape: Float64Array, dims: readonly Dim[], onProgress: KernelProgress): Promise<Compiled> {
+/**
+ * Compiles a tape. Rejects with what the module or the browser's compiler finds wrong.
+ *
+ * @param caller the waits of the call that the tape is compiled for, where it can be aborted
+ */
+export async function compileTape(core: DeviceCore, tape: Float64Array, dims: readonly Dim[], onProgress: KernelProgress, caller?: Pending): Promise<Compiled> {
   core.check();
   let plan = core.plan(tape);
   try {
     const most = Uint32Array.from(dims, largest);
-    if (core.tuner !== null) plan = await core.tuner.tiled(plan, most);
+    if (core.tuner !== null) plan = await core.tuner.tiled(plan, most, caller);
     const words = core.words(plan, most);
     const kernels = await core.engine.compile(plan, onProgress);
     return { plan, kernels, words };

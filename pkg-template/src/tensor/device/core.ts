@@ -54,7 +54,7 @@ export class DeviceCore {
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
     const onGpu = gpu === null ? null : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
     this.engine = onGpu ?? new CpuEngine(instance, this.accounts, this.pending);
-    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, options.tuning);
+    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, this.pending, options.tuning);
     // A device on the CPU is never lost.
     this.lost = gpu === null ? new Promise(() => {}) : gpu.lost.then(({ reason, message }) => ({ reason, message }));
     // The GPUDevice may live as long as the page, and must not keep a device that nobody refers to.

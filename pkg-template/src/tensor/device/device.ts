@@ -65,8 +65,9 @@ export interface DeviceOptions {
   sliceMs?: number;
   /**
    * How the tiles of matrix products are chosen on a GPU: 'table' (default), by a table of adapters; 'measure', by timing them when a kind of product is first compiled, with at most 80 MiB
-   * for the time being; or as `device.tuning.found` was before. A text of another adapter or of another version of the package counts for nothing; one that was damaged is 'invalid-argument'.
-   * No result depends on it.
+   * for the time being; or as `device.tuning.found` was before. A text of another adapter or of other kernels is ignored, and so is one of an adapter without a name; one that was damaged
+   * is 'invalid-argument'. Where timing fails the tile is that of the table. No result
+   * depends on it.
    */
   tuning?: 'table' | 'measure' | { readonly found: string };
 }
@@ -98,7 +99,7 @@ export class Device {
   readonly gpu: GPUDevice | null;
   /** What the GPU has; nothing on the CPU. */
   readonly features: DeviceFeatures;
-  /** `found`: what 'measure' found so far, as a text to store and to give to `Device.create`; '' if nothing, as on the CPU. */
+  /** `found`: what 'measure' found so far, as a text to store and to give to `Device.create`; '' if nothing, as on the CPU and on an adapter without a name. */
   readonly tuning: { readonly found: string };
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;

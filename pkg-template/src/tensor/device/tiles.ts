@@ -1,7 +1,7 @@
 /**
  * Tiles of matrix products: which one a kernel takes by a table of adapters, and what a product is in such choices. All tiles add in the order
- * of the depth, so that no result depends on the choice. Products with few rows and the slices of long depths are not chosen here: their sums
- * have an order of their own, which the extents alone decide.
+ * of the depth, so that no result depends on the choice. Two things are not chosen here, because sums depend on them: the kernel of products with few
+ * rows, and the number of slices of a long depth. The extents alone decide them; the tile of a slice is chosen as that of any other product.
  */
 
 import { BITS, Planes, type QuantizedType } from '../recipe/quantised.js';
@@ -9,7 +9,7 @@ import { inputNode, type Node } from '../recipe/node.js';
 import { matmul } from '../recipe/products.js';
 import { transpose } from '../recipe/views.js';
 
-/** Tiles by their numbers in the module: see `Tile::EXCHANGEABLE` in crates/tensor/src/kernel.rs. */
+/** Tiles by their numbers in the module, `Tile::EXCHANGEABLE` in crates/tensor/src/kernel.rs. A test in crates/tensor/src/wgsl/tests/products.rs has these numbers too. */
 export const TILES = ['large', 'large-of-64', 'medium', 'small'] as const;
 
 /**
@@ -50,9 +50,10 @@ export interface Likeness {
   readonly depth: number;
 }
 
+/** Types by their numbers in the module. */
 const DTYPES = ['f32', 'i32', 'u32'] as const;
 
-/** Words of a product, as the module gives them. */
+/** Words of a product: see `words_of_product` in crates/tensor/src/wgsl/mod.rs. */
 const PRODUCT_WORDS = 10;
 
 /** Most elements of a result: enough tiles to keep a large device busy, some milliseconds of a small one. */
@@ -91,6 +92,14 @@ function similar([matrices, rows, columns, depth]: readonly [number, number, num
 /** A likeness in a word, such as 'f32 4 kk 1x512x2048x512': type, bits, axes of the neighbours, extents with the depth last. */
 export function keyOf({ dtype, bits, alongDepth: [left, right], matrices, rows, columns, depth }: Likeness): string {
   return `${dtype} ${bits} ${left ? 'k' : 'm'}${right ? 'k' : 'n'} ${matrices}x${rows}x${columns}x${depth}`;
+}
+
+/**
+ * What products have in common that take one tile: their likeness, and the tile that their own extents suggest. Extents that are rounded up may suggest a larger tile than
+ * the extents themselves.
+ */
+export function kindOf({ like, tile }: Pick<Product, 'like' | 'tile'>): string {
+  return `${keyOf(like)} ${TILES[tile]}`;
 }
 
 /** The recipe of a product that stands for others, over inputs. */

@@ -22,12 +22,7 @@ export class PassTimer {
     this.stamps = gpu.features.has('timestamp-query') ? makeStamps(gpu) : null;
   }
 
-  /** Whether there are timestamps. */
-  get isExact(): boolean {
-    return this.stamps !== null;
-  }
-
-  /** Runs a pass, and gives its milliseconds. */
+  /** Runs a pass, and gives its milliseconds: Infinity where timestamps have no difference, or run backwards as those of a device that was reset may. */
   async time(encode: (pass: GPUComputePassEncoder) => void): Promise<number> {
     const { gpu, stamps } = this;
     const encoder = gpu.createCommandEncoder();
@@ -47,7 +42,7 @@ export class PassTimer {
     await this.wait(stamps.readable.mapAsync(GPUMapMode.READ));
     const [begin, end] = new BigUint64Array(stamps.readable.getMappedRange()) as unknown as [bigint, bigint];
     stamps.readable.unmap();
-    return Number(end - begin) / 1e6;
+    return end > begin ? Number(end - begin) / 1e6 : Infinity;
   }
 
   /** Frees its queries. */
