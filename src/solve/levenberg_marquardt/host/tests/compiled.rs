@@ -297,16 +297,17 @@ fn an_end_before_the_start_is_known_says_what_other_ends_say_and_an_abort_comes_
             (&mut Heard::default() as &mut dyn Listener, Termination::MaxTime, late),
             (&mut Aborting, Termination::Aborted, "Stopped by the caller."),
         ] {
-            let mut functions = valley(&[0.0; 3]);
+            let mut functions = sheet(12, 1.0);
+            functions.set_enabled(0, false).unwrap();
             let mut resources = SolverResources::default();
             let solution =
                 block_on(minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap();
             let Solution { summary, details, .. } = solution;
             assert_eq!((summary.termination, summary.history.len()), (termination, 0), "{kind:?}");
             assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
-            let says = format!("{says} parameter 2 is touched by no residual.");
+            let says = format!("{says} parameter 0, parameter 1, parameter 2 and 141 more are touched by no residual.");
             assert!(summary.message.ends_with(&says), "{}", summary.message);
-            assert_eq!((details.untouched.count, details.times[0].0), (1, "setup"));
+            assert_eq!((details.untouched.count, details.times[0].0), (144, "setup"));
         }
     }
 }
