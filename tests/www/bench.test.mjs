@@ -158,7 +158,7 @@ const ofSprings = (call) => {
 const ENERGIES = [
   { name: 'sum of springs', x: springs.positions, plain: () => ofSprings('sumWithGradient'), call: 'sumWithGradient', problem: () => springsProblem(springs.positions, springs.edges, 1).problem, theirs: 'evaluateSumWithGradient' },
   { name: 'cost of springs', x: springs.positions, plain: () => ofSprings('costWithGradient'), call: 'costWithGradient', problem: () => springsProblem(springs.positions, springs.edges, 1).problem, theirs: 'evaluateCostWithGradient' },
-  { name: 'rigidity', x: deformed, plain: () => new PlainRigid(instances, sheet.size), call: 'costWithGradient', problem: () => rigidProblem(sheet, sheet.topology, { vertices: [], targets: [] }, 'unit-quaternion', new Float64Array(sheet.topology.edges.length / 2).fill(2)).problem, theirs: 'evaluateCostWithGradient' },
+  { name: 'rigidity', x: deformed, plain: () => new PlainRigid(instances, sheet.size), call: 'costWithGradient', problem: () => rigidProblem(sheet, sheet.topology, { vertices: [], targets: [] }, new Float64Array(sheet.topology.edges.length / 2).fill(2)).problem, theirs: 'evaluateCostWithGradient' },
   { name: 'developability', x: sheet.positions, plain: () => new PlainDevelopable(sheet.topology, restLengths, sheet.size), call: 'sumWithGradient', problem: () => developableProblem(sheet, sheet.topology, restLengths).problem, theirs: 'evaluateSumWithGradient' },
 ];
 

@@ -6,8 +6,7 @@
  *     √wᵢⱼ ( (p′ᵢ − p′ⱼ) − Rᵢ(pᵢ − pⱼ) )       p the mesh at rest, p′ its deformation, w the cotangent weights
  *
  * The paper alternates between positions and rotations. Here both are unknowns of one least-squares problem. Rotations are quaternions: on
- * the manifold of unit quaternions, or free ones with a residual for unit length, for solvers without manifolds. Handles are constant
- * blocks. Takes a mesh and its handles; returns the Problem.
+ * the manifold of unit quaternions. Handles are constant blocks. Takes a mesh and its handles; returns the Problem.
  */
 import { Problem } from 'residua';
 
@@ -63,16 +62,14 @@ export function rigidInstances(positions, edges, weights) {
  * @param {{ edges: Uint32Array }} topology of the mesh (mesh/topology.js)
  * @param {{ vertices: readonly number[], targets: readonly (readonly [number, number, number])[] }} handles constant vertices and their
  *   positions
- * @param {'unit-quaternion' | 'euclidean'} manifold of the rotations
  * @param {Float64Array} weights one per edge; by default cotangents
  */
-export function rigidProblem({ positions, triangles }, { edges }, handles, manifold = 'unit-quaternion', weights = cotangentWeights(positions, triangles, edges)) {
+export function rigidProblem({ positions, triangles }, { edges }, handles, weights = cotangentWeights(positions, triangles, edges)) {
   const vertexCount = positions.length / 3;
   const problem = new Problem();
   const vertices = problem.parameters('vertices', { dim: 3, values: positions });
   const rotations = problem.parameters('rotations', { dim: 4, values: Float64Array.from({ length: 4 * vertexCount }, (_, i) => Number(i % 4 === 0)) });
-  rotations.setManifold(manifold);
-  const unit = (turned) => (manifold === 'euclidean' ? turned.normalized : turned);
+  rotations.setManifold('unit-quaternion');
   handles.vertices.forEach((vertex, k) => vertices.setAt(vertex, handles.targets[k]));
   vertices.setConstant(handles.vertices);
 
@@ -82,7 +79,7 @@ export function rigidProblem({ positions, triangles }, { edges }, handles, manif
       ends: vertices.at(ends, 2), turned: rotations.at(ends.filter((_, i) => i % 2 === 0)),
       side: problem.data(sides, 3), rootWeight: problem.data(rootWeights),
     },
-    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(unit(turned).rotate(side)).mul(rootWeight),
+    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(turned.rotate(side)).mul(rootWeight),
   });
   return { problem, vertices, rotations };
 }

@@ -50,7 +50,7 @@ export function deformation(vertices) {
   return { ...sheet, weights, handles: { vertices: held, targets }, start, deformed, instances, residuals: 3 * topology.edges.length };
 }
 
-const problem = (sheet) => rigidProblem(sheet, sheet.topology, sheet.handles, 'unit-quaternion', sheet.weights);
+const problem = (sheet) => rigidProblem(sheet, sheet.topology, sheet.handles, sheet.weights);
 const noLeastSquares = unable('ml-levenberg-marquardt', 'it fits curves: its model has one number for each sample, its normal equations are dense');
 
 export const rigidGradient = {

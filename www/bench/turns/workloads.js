@@ -73,7 +73,7 @@ const poseGraph = async () => {
 
 const rigid = (vertices) => async () => {
   const sheet = deformation(vertices);
-  const { problem, vertices: positions, rotations } = rigidProblem(sheet, sheet.topology, sheet.handles, 'unit-quaternion', sheet.weights);
+  const { problem, vertices: positions, rotations } = rigidProblem(sheet, sheet.topology, sheet.handles, sheet.weights);
   const functions = await GpuCompiledFunctions.compile(problem, { backend: 'gpu' });
   const start = sheet.start, split = 3 * sheet.size;
   const arrays = [

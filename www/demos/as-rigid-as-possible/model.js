@@ -4,8 +4,8 @@
  *
  *     pull ( p′ᵢ − goalᵢ )
  *
- * and on the device a moved handle needs writes of a few words. A pull yields slightly where constants would distort the surface. Rotations
- * are free quaternions with a residual for unit length, which avoids tangent spaces. Takes a mesh; returns the Problem and its parts.
+ * and on the device a moved handle needs writes of a few words. A pull yields slightly where constants would distort the surface. Takes a
+ * mesh; returns the Problem and its parts.
  */
 import { Problem } from 'residua';
 import { meshTopology } from '../../mesh/topology.js';
@@ -30,6 +30,7 @@ export function rigidModel({ positions, triangles }) {
   const vertices = problem.parameters('vertices', { dim: 3, values: positions });
   const identities = Float64Array.from({ length: 4 * vertexCount }, (_, i) => Number(i % 4 === 0));
   const rotations = problem.parameters('rotations', { dim: 4, values: identities });
+  rotations.setManifold('unit-quaternion');
 
   const { ends, sides, rootWeights } = rigidInstances(positions, edges, cotangentWeights(positions, triangles, edges));
   problem.residuals('rigidity', {
@@ -37,7 +38,7 @@ export function rigidModel({ positions, triangles }) {
       ends: vertices.at(ends, 2), turned: rotations.at(ends.filter((_, i) => i % 2 === 0)),
       side: problem.data(sides, 3), rootWeight: problem.data(rootWeights),
     },
-    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(turned.normalized.rotate(side)).mul(rootWeight),
+    residual: ({ ends: [a, b], turned, side, rootWeight }) => a.sub(b).sub(turned.rotate(side)).mul(rootWeight),
   });
 
   const goals = new Float64Array(GOAL * vertexCount);
