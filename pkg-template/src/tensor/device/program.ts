@@ -99,8 +99,9 @@ export class Program<I extends Specs, R extends Results> {
    * Each run draws new random numbers. The outputs belong to the program: the next run writes over them, after the reads that were asked for
    * before it. On the CPU a run is computed at once, or after earlier work where that is not done; the page has a turn every 12 ms.
    *
-   * Throws 'invalid-argument' for inputs of another type or shape and for sizes that are missing or beyond their Dims, 'disposed', and
-   * 'device-lost'.
+   * Throws 'invalid-argument' for inputs of another type or shape and for sizes that are missing or beyond their Dims, 'disposed',
+   * 'device-lost', and 'out-of-memory' if the device had no memory for the texture of an earlier run's picture. The results of that run are then
+   * not those of its picture.
    */
   run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Stored<R>;
   run(inputs: unknown = {}, sizes?: unknown): Stored<R> {

@@ -122,16 +122,7 @@ impl Lbfgs {
             ending: None,
             preamble,
             convergence: Convergence::new(options.solve.clone(), arithmetic),
-            summary: SolveSummary {
-                termination: Termination::Aborted,
-                message: String::new(),
-                iterations: 0,
-                function_evaluations: 0,
-                initial_cost: f64::NAN,
-                final_cost: f64::NAN,
-                elapsed_ms: 0.0,
-                history: Vec::new(),
-            },
+            summary: SolveSummary::before_start(),
         })
     }
 
