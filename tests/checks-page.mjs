@@ -22,6 +22,8 @@ export async function testChecks(isTaken) {
   after(() => browser.close());
   const taken = checks.filter(isTaken);
 
+  test('there are checks for the script', () => assert.notEqual(taken.length, 0));
+
   for (const { id: group, title } of groups.filter(({ id }) => taken.some((check) => check.group === id))) {
     describe(title, () => {
       for (const { id, title } of taken.filter((check) => check.group === group)) {
