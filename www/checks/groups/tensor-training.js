@@ -58,20 +58,26 @@ async function compareEngines(check, options) {
     check.ok(right >= 0.97, `the ${name} recognises ${(100 * right).toFixed(1)} % of the test digits`);
   }
   onGpu.forEach(({ loss }, epoch) => {
-    check.close(loss, onCpu[epoch].loss, { within: 1e-4, because: 'roundings differ between engines, and the steps add them up' }, `the loss after epoch ${epoch + 1}`);
+    check.close(loss, onCpu[epoch].loss, options.closeness, `the loss after epoch ${epoch + 1}`);
   });
 }
+
+const SMALL = {
+  batch: 64, hidden: 64, count: 1024, reach: 1, epochs: 8,
+  closeness: { within: 1e-4, because: 'roundings differ between engines, and the steps add them up' },
+};
+const LARGE = {
+  batch: 256, hidden: 512, count: 2048, reach: 2, epochs: 9,
+  // Measured on the CPU: 2.2e-4 with the first weights times 1 + 2⁻²³, and with three other factors as near to 1.
+  closeness: { within: 5e-4, because: 'a unit in the last place of the first weights changes a loss by 2.2e-4' },
+};
 
 export const group = {
   id: 'tensor-training',
   title: 'Tensors: training',
   about: 'A network of two layers learns made digits with Adam; batches and first weights are drawn on the device.',
   checks: [
-    ...gpuAgainstCpu('a small network reaches 97 % of made digits on both engines, with the same losses', (check) => compareEngines(check, { batch: 64, hidden: 64, count: 1024, reach: 1, epochs: 8 }), {
-      long: true,
-    }),
-    ...gpuAgainstCpu('a network of 512 units reaches 97 % of made digits that move further, with the same losses', (check) => compareEngines(check, { batch: 256, hidden: 512, count: 2048, reach: 2, epochs: 12 }), {
-      long: true,
-    }),
+    ...gpuAgainstCpu('a small network reaches 97 % of made digits on both engines, with the same losses', (check) => compareEngines(check, SMALL), { long: true }),
+    ...gpuAgainstCpu('a network of 512 units reaches 97 % of made digits that move further, with the same losses', (check) => compareEngines(check, LARGE), { long: true }),
   ],
 };
