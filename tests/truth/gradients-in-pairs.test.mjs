@@ -86,10 +86,10 @@ async function holds(name, kind, path, moved, bound) {
 
 describe('gradients in pairs', () => {
   const graph = 'pose-graphs/sphere2500.g2o', mesh = 'meshes/spot.obj';
-  test('sphere2500', async (t) => {
+  longTest('sphere2500', async (t) => {
     if (hasData(t, graph)) await holds('sphere2500', 'poses', graph, 0, BOUND);
   });
-  test('sphere2500, moved by a million', async (t) => {
+  longTest('sphere2500, moved by a million', async (t) => {
     if (hasData(t, graph)) await holds('sphere2500 moved by 1e6', 'poses', graph, 1e6, BOUND_FAR_AWAY);
   });
   test('springs on spot', async (t) => {

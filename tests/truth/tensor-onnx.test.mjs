@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { answer, launch, openBlankPage } from '../browser.mjs';
 import { hasData, pathOf, readData } from '../shared-data.mjs';
+import { longTest } from '../tier.mjs';
 
 const FOLDER = 'tensor/onnx';
 /** Operators of other parts of the contract, which are not built. */
@@ -42,9 +43,9 @@ test('every operator of the cases is written, or belongs to a part that is not b
   assert.deepEqual(all.filter((op) => !written.includes(op)), LATER);
 });
 
-for (const backend of ['gpu', 'cpu']) {
+for (const [backend, testOf] of [['gpu', longTest], ['cpu', test]]) {
   describe(`on the ${backend.toUpperCase()}`, () => {
-    test('the cases of all operators come out', { timeout: 600_000 }, async (t) => {
+    testOf('the cases of all operators come out', { timeout: 600_000 }, async (t) => {
       if (!(await open(t))) return;
       const { count, wrong } = await blank.page.evaluate(async (backend) => {
         const device = await window.tensor.Device.create({ backend });

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
 import { hasData, listData, readData } from '../shared-data.mjs';
-import { longTest } from '../tier.mjs';
 
 /** Digits that every run must have, or one less than the CPU has; those of Lanczos3, whose normal matrix has a condition of 1e8. */
 const DIGITS = 9, OF_LANCZOS3 = 8;
@@ -76,14 +75,7 @@ function assertDigits(runs) {
 }
 
 describe('the certified coefficients of NIST are found in pairs', () => {
-  test('of an ill-conditioned dataset, from the nearer start', async (t) => {
-    if (!hasData(t, 'nist')) return;
-    const runs = await runsOf(['Lanczos3.dat'], [1]);
-    assert.equal(runs.length, 2);
-    assertDigits(runs);
-  });
-
-  longTest('of all datasets, with as many digits on average as the CPU has', async (t) => {
+  test('of all datasets, with as many digits on average as the CPU has', async (t) => {
     if (!hasData(t, 'nist')) return;
     const runs = await runsOf(listData('nist', '.dat'), [0, 1]);
     assert.equal(runs.length, 66);
