@@ -1,5 +1,6 @@
 // The iterations of a result, which the module gives as rows of numbers.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { levenbergMarquardt } from '../../pkg-template/dist/index.js';
 import { compiled } from './compiled.mjs';
@@ -26,6 +27,19 @@ test('a row of numbers becomes an iteration with the entries that its flags name
   assert.match(report(), /8\.000000e0/, 'what the caller does to the history does not change the report');
   raw.levenbergMarquardt = async () => rawSolve({ history: Float64Array.of(0, 8, 0, 3, 0, 1, 0, 0, 0, 0, 0.5) });
   assert.match((await levenbergMarquardt(functions)).report(), /\|step\| {9}ms\n/);
+});
+
+test('what the tests of the module expect it to write is read as it was meant', async () => {
+  const [texts, ...lines] = readFileSync(new URL('solve-record.txt', import.meta.url), 'utf8').trimEnd().split('\n');
+  const { functions, raw } = await compiled();
+  raw.levenbergMarquardt = async () => [Float64Array.from(lines.join(' ').split(' '), Number), texts];
+  const { report, ...result } = await levenbergMarquardt(functions);
+  assert.deepEqual(result, {
+    success: false, termination: 'max-iterations', arithmetic: 'f64', precisionLoss: 0, message: 'Stopped: ½.', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5,
+    x: Float64Array.of(8, 9), history: [{ iteration: 1, cost: 2, costChange: 1, gradientMaxNorm: 0.5, stepNorm: 0.25, accepted: true, damping: 1e-4, linearIterations: 7, elapsedMs: 4 }],
+  });
+  const text = report();
+  for (const part of [/L-BFGS$/m, /dense QR$/m, /p\[4\] is touched by no residual\.$/m, /rank 8 of 9\.$/m, /^ *Parameters +9 +9$/m, /^ *setup +0\.5/m, /^ *trials +1\.5/m]) assert.match(text, part);
 });
 
 test('a report has solver, sizes, times and termination', async () => {
