@@ -67,6 +67,7 @@ pub fn finish(combine: &Combine, state: Vec<u32>) -> Vec<u32> {
     let real = |k: usize| f32::from_bits(state[k]);
     match combine {
         Combine::Sum => vec![if real(0).is_finite() { real(0) + real(1) } else { real(0) }.to_bits()],
+        Combine::ArgMin | Combine::ArgMax if state[1] == Combine::NOWHERE => vec![0],
         Combine::ArgMin | Combine::ArgMax => vec![state[1]],
         Combine::Variance => vec![(real(2) / real(0)).to_bits()],
         Combine::IntSum | Combine::Prod | Combine::Min | Combine::Max | Combine::By(_) => state,

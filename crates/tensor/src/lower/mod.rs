@@ -51,7 +51,10 @@ pub struct Lowering<'a> {
     pub loaded: Vec<(Memory, Buffer)>,
     /// The words of the uniform.
     pub sizes: Vec<Size>,
-    known: FxHashMap<(TensorId, Index), Id>,
+    known: FxHashMap<(TensorId, Index, Option<Id>), Id>,
+    /// Where the values being written are used, a bool: elsewhere they read the first element of what they load, since the axes that their
+    /// indices are of may be empty.
+    used: Option<Id>,
 }
 
 impl<'a> Lowering<'a> {
@@ -64,6 +67,7 @@ impl<'a> Lowering<'a> {
             loaded: Vec::new(),
             sizes: Vec::new(),
             known: FxHashMap::default(),
+            used: None,
         }
     }
 
@@ -93,27 +97,53 @@ impl<'a> Lowering<'a> {
     /// Says what the value of a tensor at a point is: it is not computed or loaded there.
     pub fn set(&mut self, id: TensorId, index: Index, value: Id) {
         let index = self.normal(id, index);
-        self.known.insert((id, index), value);
+        self.known.insert((id, index, None), value);
     }
 
     /// The value of a tensor at a point.
     pub fn value(&mut self, id: TensorId, index: Index) -> Result<Id> {
-        let key = (id, self.normal(id, index));
-        if let Some(value) = self.known.get(&key) {
-            return Ok(*value);
+        let mut key = (id, self.normal(id, index), None);
+        for used in [None, self.used] {
+            key.2 = used;
+            if let Some(value) = self.known.get(&key) {
+                return Ok(*value);
+            }
         }
         let value = if self.stored[id.0 as usize] {
             // What the kernel writes along one axis is known by its address.
             let address = self.linear(&key.1, id);
-            match self.known.get(&(id, Index::Linear(address))) {
+            match self.known.get(&(id, Index::Linear(address), None)) {
                 Some(value) => *value,
-                None => self.load(id, address),
+                None => {
+                    let address = self.safe(address);
+                    self.load(id, address)
+                }
             }
         } else {
             self.operation(id, &key.1)?
         };
         self.known.insert(key, value);
         Ok(value)
+    }
+
+    /// The value of a tensor at a point that there is only where a bool holds; elsewhere any value.
+    pub(crate) fn value_where(&mut self, holds: Id, id: TensorId, index: Index) -> Result<Id> {
+        if self.graph.literal_bits(holds) == Some(1) {
+            return self.value(id, index);
+        }
+        let outer = self.used;
+        let used = outer.map_or(holds, |outer| self.graph.apply(scalar::Op::And, &[outer, holds]));
+        self.used = Some(used);
+        let value = self.value(id, index);
+        self.used = outer;
+        value
+    }
+
+    /// An address where the present values are used, else 0: all memory has a first element.
+    fn safe(&mut self, address: Id) -> Id {
+        let Some(used) = self.used else { return address };
+        let zero = self.graph.u32(0);
+        self.graph.apply(scalar::Op::Select, &[used, address, zero])
     }
 
     /// An element of a tensor that has memory, as the type that it has within kernels.

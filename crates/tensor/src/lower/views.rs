@@ -131,14 +131,22 @@ impl Lowering<'_> {
         let operand = tensor.operands[0];
         let (shape, whole) = (&expr.tensor(operand).shape, &tensor.shape);
         let mut is_within = self.graph.bool(true);
+        // An axis without elements repeats none: what stands around it is 0.
+        let mut exists = is_within;
         let mut coordinates = Vec::with_capacity(at.len());
         for (((coordinate, before), extent), padded) in at.iter().zip(before).zip(shape).zip(whole) {
             if extent == padded && before.is(0) {
                 coordinates.push(*coordinate);
                 continue;
             }
+            let may_be_empty = may_be_empty(extent);
             let (before, extent) = (self.size(before), self.size(extent));
             let graph = &mut self.graph;
+            if may_be_empty && border != Border::Constant {
+                let zero = graph.u32(0);
+                let has_elements = graph.apply(Scalar::Lt, &[zero, extent]);
+                exists = graph.apply(Scalar::And, &[exists, has_elements]);
+            }
             // Signed, since the place may lie before the first element.
             let place = graph.apply(Scalar::IntSub, &[*coordinate, before]);
             let place = match border {
@@ -152,8 +160,14 @@ impl Lowering<'_> {
             };
             coordinates.push(place);
         }
-        let value = self.value(operand, Index::Coordinates(coordinates))?;
-        // True where no axis has a border, or one that repeats elements: what stands beyond is not read.
+        let index = Index::Coordinates(coordinates);
+        if border != Border::Constant {
+            let value = self.value_where(exists, operand, index)?;
+            let nothing = self.number(expr.tensor(operand).dtype, 0.0);
+            return Ok(self.graph.apply(Scalar::Select, &[exists, value, nothing]));
+        }
+        let value = self.present(shape.iter().any(may_be_empty), is_within, operand, index)?;
+        // True where no axis has a border: what stands beyond is not read.
         if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(value);
         }
@@ -185,7 +199,8 @@ impl Lowering<'_> {
             let zero = graph.u32(0);
             places[axis] = graph.apply(Scalar::Select, &[within, place, zero]);
         }
-        let inside = self.value(part, Index::Coordinates(places))?;
+        let is_rare = expr.tensor(part).shape.iter().any(may_be_empty);
+        let inside = self.present(is_rare, is_within, part, Index::Coordinates(places))?;
         // True where the part is all of it: the rest is not read.
         if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(inside);
@@ -231,6 +246,9 @@ impl Lowering<'_> {
         let mut values = Vec::with_capacity(parts.len());
         for part in parts {
             let extent = self.expr.tensor(*part).shape[axis].clone();
+            if extent.is(0) {
+                continue;
+            }
             let (from, size) = (self.size(&start), self.size(&extent));
             let place = self.graph.apply(Scalar::IntSub, &[at[axis], from]);
             // A place before the part is a large u32.
@@ -238,10 +256,12 @@ impl Lowering<'_> {
             let zero = self.graph.u32(0);
             let mut coordinates = at.to_vec();
             coordinates[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
-            values.push((within, self.value(*part, Index::Coordinates(coordinates))?));
+            let value = self.present(may_be_empty(&extent), within, *part, Index::Coordinates(coordinates))?;
+            values.push((within, value));
             start = &start + &extent;
         }
-        let (_, mut value) = values.pop().ok_or_else(|| Error::internal("a concatenation of nothing"))?;
+        // Without elements there is no point, and any value will do.
+        let Some((_, mut value)) = values.pop() else { return Ok(self.number(self.expr.tensor(parts[0]).dtype, 0.0)) };
         for (within, part) in values.into_iter().rev() {
             value = self.graph.apply(Scalar::Select, &[within, part, value]);
         }
@@ -252,13 +272,23 @@ impl Lowering<'_> {
     fn gathered(&mut self, operand: TensorId, axis: usize, mut at: Vec<Id>) -> Result<Id> {
         let tensor = self.expr.tensor(operand);
         let (extent, dtype) = (tensor.shape[axis].clone(), tensor.dtype);
+        let nothing = self.number(dtype, 0.0);
+        if extent.is(0) {
+            return Ok(nothing);
+        }
+        let may_be_empty = may_be_empty(&extent);
         let extent = self.size(&extent);
         let (place, within) = self.place(at[axis], extent);
         let zero = self.graph.u32(0);
         at[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
-        let value = self.value(operand, Index::Coordinates(at))?;
-        let nothing = self.number(dtype, 0.0);
+        let value = self.present(may_be_empty, within, operand, Index::Coordinates(at))?;
         Ok(self.graph.apply(Scalar::Select, &[within, value, nothing]))
+    }
+
+    /// The value of a tensor at a point that is within it where a bool holds. Elsewhere it is at its first place, which is one unless the tensor
+    /// may be empty.
+    fn present(&mut self, may_be_empty: bool, within: Id, id: TensorId, index: Index) -> Result<Id> {
+        if may_be_empty { self.value_where(within, id, index) } else { self.value(id, index) }
     }
 
     /// The place along an axis that an index of the user means, a u32, and whether it is within the axis.
@@ -278,4 +308,9 @@ impl Lowering<'_> {
         let within = graph.apply(Scalar::Lt, &[place, extent]);
         (place, within)
     }
+}
+
+/// Whether an axis has no elements, or may have none in a run.
+fn may_be_empty(extent: &Size) -> bool {
+    extent.known().is_none_or(|extent| extent == 0)
 }

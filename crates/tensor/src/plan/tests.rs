@@ -12,6 +12,7 @@ use crate::size::Size;
 
 mod attention;
 mod borders;
+mod empty;
 mod extremes;
 mod parts;
 mod products;

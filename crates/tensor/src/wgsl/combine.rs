@@ -196,7 +196,11 @@ impl States {
                 let value = format!("{}_of_key({state}.key, {flip})", type_name(self.ty));
                 vec![(value, self.ty), (format!("{state}.position"), Type::U32)]
             }
-            Kind::First { .. } => vec![(format!("i32({state}.position)"), Type::I32)],
+            // A row without points has place 0.
+            Kind::First { .. } => {
+                let place = format!("select({state}.position, 0u, {state}.position == 0xffffffffu)");
+                vec![(format!("i32({place})"), Type::I32)]
+            }
             Kind::Variance if self.keeps_state => numbers(&["x", "y", "z"]),
             Kind::Variance => {
                 let nan = module.program.call("not_a_number", &[]);

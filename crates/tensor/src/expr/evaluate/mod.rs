@@ -198,6 +198,9 @@ impl Node<'_> {
         let mut from = Vec::with_capacity(at.len());
         for ((at, before), extent) in at.iter().zip(before).zip(&x.shape) {
             let (place, extent) = (*at as i64 - self.size(before), *extent as i64);
+            if extent == 0 && border != Border::Constant {
+                return 0.0;
+            }
             let place = match border {
                 Border::Constant if (0..extent).contains(&place) => place,
                 Border::Constant => return self.operand(1).data[0],

@@ -56,8 +56,12 @@ pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
     run_with(kernel, &words, buffers);
 }
 
-/// Runs a kernel on the contents of its buffers, which stand one after another in a memory, each padded to a multiple of 16 bytes. What the
-/// padding holds is no number that a result should have. Gives how many parts it did.
+/// Bytes of 0 after each buffer. A vector of lanes of which some have no point is loaded whole, so up to 12 bytes beyond a buffer are read.
+const GAP: usize = 16;
+
+/// Runs a kernel on the contents of its buffers, each padded to a multiple of 16 bytes. The first ends the memory but for a gap, the others stand
+/// before it, so that a read beyond the first is a trap. What the padding holds is no number that a result should have. Gives how many parts
+/// it did.
 pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usize {
     let bytes = module(std::slice::from_ref(kernel)).unwrap();
     let mut config = Config::default();
@@ -65,16 +69,18 @@ pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usiz
     let engine = Engine::new(&config);
     let module = Module::new(&engine, &bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", kernel.name));
     let mut runtime = Runtime::new(&engine, ());
-    let total: usize = buffers.iter().map(|buffer| buffer.len() + 32).sum();
-    let memory = Memory::new(&mut runtime, MemoryType::new((total >> 16) as u32 + 2, None)).unwrap();
-    let mut next = 4096;
+    let padded = |buffer: &Vec<u8>| buffer.len().next_multiple_of(16).max(16);
+    let total: usize = buffers.iter().map(|buffer| padded(buffer) + GAP).sum();
+    let pages = (total >> 16) as u32 + 2;
+    let memory = Memory::new(&mut runtime, MemoryType::new(pages, None)).unwrap();
+    let mut end = (pages as usize) << 16;
     let mut frame = Vec::new();
     for buffer in buffers.iter() {
-        let size = buffer.len().next_multiple_of(16).max(16);
-        memory.write(&mut runtime, next, buffer).unwrap();
-        memory.write(&mut runtime, next + buffer.len(), &vec![0xab; size - buffer.len()]).unwrap();
-        frame.push(next as u32);
-        next += size;
+        let size = padded(buffer);
+        end -= size + GAP;
+        memory.write(&mut runtime, end, buffer).unwrap();
+        memory.write(&mut runtime, end + buffer.len(), &vec![0xab; size - buffer.len()]).unwrap();
+        frame.push(end as u32);
     }
     frame.extend(words);
     let words: Vec<u8> = frame.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -91,10 +97,10 @@ pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usiz
             break;
         }
     }
-    let mut beyond = [0; 256];
-    memory.read(&runtime, next, &mut beyond).unwrap();
-    assert_eq!(beyond, [0; 256], "{}: written beyond the last buffer", kernel.name);
     for (buffer, address) in buffers.iter_mut().zip(&frame) {
+        let mut beyond = [0; GAP];
+        memory.read(&runtime, *address as usize + padded(buffer), &mut beyond).unwrap();
+        assert_eq!(beyond, [0; GAP], "{}: written beyond a buffer", kernel.name);
         memory.read(&runtime, *address as usize, buffer).unwrap();
     }
     parts

@@ -45,7 +45,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let v14 = first_of(v13, shared_0[x * 8u + 5u]);
     let v15 = first_of(v14, shared_0[x * 8u + 6u]);
     let v16 = first_of(v15, shared_0[x * 8u + 7u]);
-    let v17 = i32(v16.position);
+    let v17 = i32(select(v16.position, 0u, v16.position == 0xffffffffu));
     if y == 0u && is_active {
         b1[unit] = v17;
     }
