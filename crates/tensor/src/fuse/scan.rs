@@ -87,7 +87,8 @@ impl Parts {
             let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
             let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
             let end = lowering.size(&length);
-            valid = Some(lowering.graph.apply(Scalar::Lt, &[place, end]));
+            let is_whole = length.known().is_some_and(|length| length % size.known().unwrap_or(1) == 0);
+            valid = (!is_whole).then(|| lowering.graph.apply(Scalar::Lt, &[place, end]));
             at[self.axis] = if self.reverse { from_end(&mut lowering, place, end) } else { place };
             outer.insert(0, Size::constant(count.into()));
             row = size;

@@ -14,6 +14,7 @@ mod attention;
 mod borders;
 mod empty;
 mod extremes;
+mod long;
 mod parts;
 mod products;
 mod softmax;

@@ -7,13 +7,14 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 
 use super::code::Code;
+use super::held::Held;
 use super::module::Module;
 use super::points::{self, Axes, count_of, goes_by_four, neighbours};
 use super::text::KernelText;
 use super::workgroups::Factor;
 use super::workgroups::Workgroups;
 use crate::kernel::{Elements, Extent};
-use crate::scalar::Id;
+use crate::scalar::{Id, Node};
 
 /// Threads a workgroup.
 const THREADS: u32 = 256;
@@ -22,10 +23,23 @@ const WIDE_COLUMNS: u32 = 4;
 /// The same where each has one point.
 const COLUMNS: u32 = 8;
 
+/// Fewest fours of points of which a thread takes two: there are workgroups enough for any device.
+const MANY: u32 = 1 << 19;
+/// Largest graph that is written twice.
+const MOST_WRITTEN_NODES: usize = 100;
+
 /// Writes the kernel.
 pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
     let Access { loads, lanes, axes } = declare(&mut module, elements);
     let across = across(&module, elements, &loads);
+    let is_twice = across.is_none()
+        && lanes.is_some()
+        && !loads.is_empty()
+        && axes.known(&module).is_some_and(|count| count >= MANY)
+        && module.kernel.graph.len() <= MOST_WRITTEN_NODES;
+    if is_twice {
+        return write_twice(module, elements, &axes, lanes);
+    }
     let mut code = Code::new(&mut module, lanes);
     let workgroups = match across {
         Some(across) => locate_in_tile(elements, across, lanes.is_some(), &mut code),
@@ -43,6 +57,40 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
     code.store(&elements.stores, mask.as_ref());
     let body = code.finish();
     module.finish("", &body, THREADS, workgroups)
+}
+
+/// Writes the kernel of a long map: a thread loads two fours of points before it computes, so that more loads are under way.
+fn write_twice(mut module: Module, elements: &Elements, axes: &Axes, lanes: Option<u32>) -> Result<KernelText> {
+    let values = elements.stores.iter().flat_map(|store| [store.index, store.value]);
+    let graph = &module.kernel.graph;
+    let mut loads = graph.needed(values);
+    loads.retain(|id| matches!(graph.node(*id), Node::Load { .. }));
+    let mut code = Code::new(&mut module, lanes);
+    let count = axes.count(code.module);
+    code.line(&format!("let point = workgroup * {}u + lane;", 2 * THREADS));
+    code.open(&format!("if point >= {count}"));
+    code.line("return;");
+    code.close();
+    let second = code.bind(&format!("point + {THREADS}u"));
+    let exists = code.bind(&format!("{second} < {count}"));
+    let places = [("point".to_owned(), None), (second, Some(exists))].map(|(place, exists)| {
+        axes.locate(&place, &mut code);
+        Held::here(&mut code, &loads, exists)
+    });
+    for held in places {
+        let exists = held.enter(&mut code);
+        if let Some(exists) = &exists {
+            code.open(&format!("if {exists}"));
+        }
+        let mask = axes.mask(&mut code);
+        code.store(&elements.stores, mask.as_ref());
+        if exists.is_some() {
+            code.close();
+        }
+        code.pop_values();
+    }
+    let body = code.finish();
+    module.finish("", &body, THREADS, Workgroups::new(axes.factors(), 2 * THREADS))
 }
 
 /// Writes the kernel of several spaces: points of one are numbered after those of another.

@@ -119,7 +119,8 @@ pub fn write(mut module: Module, scan: &Scan) -> Result<KernelText> {
         code.line(&format!("let unit = min(workgroup * {across}u + x, rows - 1u);"));
     } else {
         code.line("let y = lane;");
-        code.line("let unit = workgroup;");
+        // Blocks of a long row were all read by the kernel before, the last ones last: those are the ones that a cache still has.
+        code.line(if scan.initial.is_some() { "let unit = rows - 1u - workgroup;" } else { "let unit = workgroup;" });
     }
     outer.locate("unit", &mut code);
     code.hoist(&values, &indices, row.bits(), u32::MAX);

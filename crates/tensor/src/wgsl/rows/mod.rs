@@ -230,7 +230,7 @@ impl RowsWriter<'_, '_, '_> {
     /// Whether loops over points take several points at a time: where there may be so many, and the text stays short.
     fn is_unrolled(&self) -> bool {
         let known = self.row.known(self.code.module);
-        known.is_none_or(|chunks| chunks / self.schedule.along >= 2 * UNROLLED)
+        known.is_none_or(|chunks| chunks / self.schedule.along >= UNROLLED)
             && self.code.module.kernel.graph.len() <= MOST_UNROLLED_NODES
     }
 
