@@ -1,5 +1,6 @@
 //! The templates of `shaders/`, and what connects their declarations with the device.
 
+use residua_base::list::Listed;
 use residua_codegen::wgsl::{Access, Resource};
 use residua_gpu::BindingKind;
 
@@ -21,7 +22,7 @@ pub fn binding_kinds(resources: &[Resource]) -> Vec<BindingKind> {
         Access::ReadWrite => BindingKind::StorageReadWrite,
         Access::Uniform => BindingKind::Uniform,
     };
-    resources.iter().map(kind).collect::<Vec<_>>()
+    resources.iter().map(kind).list()
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

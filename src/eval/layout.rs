@@ -4,7 +4,7 @@
 //! binding is split into chunks, each with tables of its own; all chunks share the memory for local gradients and for
 //! partials, since they run one after another.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use crate::eval::pairs::{distance_to_low, table_len, to_table, vector_len};
@@ -334,7 +334,7 @@ impl Layout {
     /// Adds the uniforms of a dispatch; gives their position in units of [`ALIGNMENT`].
     pub(crate) fn add_uniforms(&mut self, words: &[u32]) -> u64 {
         let position = 4 * self.uniforms.len() as u64 / ALIGNMENT;
-        self.uniforms.extend(words);
+        self.uniforms.extend_from_slice(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         position
     }
@@ -436,7 +436,7 @@ impl Layout {
     pub fn batch_constants(&self, model: &Model) -> Vec<f32> {
         let mut tables = Vec::with_capacity(self.batch_constant_bytes as usize / 4);
         for batch in &model.batches {
-            tables.extend(to_table(self.width, &batch_constants(model, batch)));
+            tables.push_all(to_table(self.width, &batch_constants(model, batch)));
             tables.resize(tables.len().next_multiple_of(ALIGNMENT as usize / 4), 0.0);
         }
         tables

@@ -105,7 +105,7 @@ impl<K: Kernels> Descent<'_, K> {
                 }
             });
         }
-        bindings.extend([sums, gate, self.uniforms(d, chunk.uniforms)]);
+        bindings.extend_from_slice(&[sums, gate, self.uniforms(d, chunk.uniforms)]);
         let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
         let name = kernel_name(self.model, chunk.batch, entry);
         let pipeline = d.program(program, &name, &kernel_layout(plan));
@@ -172,7 +172,7 @@ impl<K: Kernels> Descent<'_, K> {
             if plan.kernel.has_total() {
                 bindings.push(self.memory(d, Memory::PartialSums).part(4 * chunk.first_sum, 4 * groups));
             }
-            bindings.extend([gate, self.uniforms(d, lists.uniforms(shape, true))]);
+            bindings.extend_from_slice(&[gate, self.uniforms(d, lists.uniforms(shape, true))]);
             let program = Program::Lists(self.kernels.number(chunk.batch), entry, shape);
             let pipeline = d.program(program, &kernel_name(self.model, chunk.batch, entry), &list_layout(plan));
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);

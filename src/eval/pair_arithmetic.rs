@@ -6,6 +6,7 @@
 
 use crate::shader_source::{binding_kinds, template};
 use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::PushAll;
 use residua_codegen::uniform;
 use residua_codegen::wgsl::{Dispatch, NoParameters, PairForm, ProgramText, Resource};
 use residua_gpu::{BindingKind, Rounding};
@@ -117,7 +118,7 @@ pub fn operands() -> Vec<[f32; 2]> {
         };
         // The loop's factor is below 1, so that it converges.
         let [high, low] = words.pair();
-        operands.extend([addends, factors, [high * 0.5, low * 0.5], words.pair()]);
+        operands.push_all([addends, factors, [high * 0.5, low * 0.5], words.pair()]);
     }
     operands
 }

@@ -7,7 +7,7 @@
 //! batch, is a fault: where numbers cancel within a residual, pairs lose digits too, but some 2⁻²² of those that single precision does.
 
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::autodiff;
 use residua_ir::graph::{CheckedGraph, InputId, Node, NodeId, evaluate};
 
@@ -53,7 +53,7 @@ impl Sample {
         for (batch, chosen) in model.batches.iter().zip(&chosen) {
             for (column, &dim) in (0u32..).zip(&batch.class.block_dims) {
                 let addresses = batch.column(column);
-                read.extend(chosen.iter().flat_map(|&instance| addresses[instance]..addresses[instance] + dim));
+                read.push_all(chosen.iter().flat_map(|&instance| addresses[instance]..addresses[instance] + dim));
             }
         }
         read.sort_unstable();
@@ -72,7 +72,7 @@ impl Sample {
                     let known = rows[first as usize..].iter().position(|&known| known == row);
                     first
                         + known.unwrap_or_else(|| {
-                            rows.extend(row..row + outputs);
+                            rows.push_all(row..row + outputs);
                             rows.len() - (first + outputs) as usize
                         }) as u32
                 })
@@ -81,7 +81,11 @@ impl Sample {
             let mut indices = Vec::new();
             for (column, table) in batch.indices.chunks_exact(count.max(1)).enumerate() {
                 let place = |&instance: &usize| read.partition_point(|&known| known < table[instance]) as u32;
-                if column < blocks { indices.extend(chosen.iter().map(place)) } else { indices.extend(&starts) }
+                if column < blocks {
+                    indices.push_all(chosen.iter().map(place))
+                } else {
+                    indices.extend_from_slice(&starts)
+                }
             }
             let columns = batch.data.chunks_exact(count.max(1));
             batches.push(Batch {

@@ -3,7 +3,7 @@
 //! A vector of n numbers in pairs is `[hi 0..n | padding | lo 0..n]`, a table of c columns has the low columns after all others.
 //! So the front of either is what it is in single precision.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 
 /// The low parts of a vector start at a multiple of so many numbers, which is what offsets of bindings are aligned to.
@@ -56,7 +56,7 @@ pub fn to_vector(width: Width, numbers: &[f64]) -> Vec<f32> {
     let mut vector = to_f32(numbers.iter());
     if width == Width::Pair {
         vector.resize(distance_to_low(numbers.len() as u64) as usize, 0.0);
-        vector.extend(low_parts(numbers.iter()));
+        vector.push_all(low_parts(numbers.iter()));
     }
     vector
 }
@@ -65,7 +65,7 @@ pub fn to_vector(width: Width, numbers: &[f64]) -> Vec<f32> {
 pub fn to_table(width: Width, numbers: &[f64]) -> Vec<f32> {
     let mut table = to_f32(numbers.iter());
     if width == Width::Pair {
-        table.extend(low_parts(numbers.iter()));
+        table.push_all(low_parts(numbers.iter()));
     }
     table
 }

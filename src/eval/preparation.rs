@@ -7,6 +7,7 @@ use crate::model::access_plan::{AccessPlan, Role};
 use crate::model::scatter::Scatter;
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::CheckedKernel;
 use residua_cpu::{Program, Written};
 
@@ -51,8 +52,8 @@ impl Preparation {
                     let Planned { plan: AccessPlan { kernel, roles, .. }, scatter, pieces } = plan(number)?;
                     self.kernels.push(kernel);
                     self.roles.push(roles);
-                    self.scatters.extend(scatter);
-                    self.pieces.extend(pieces);
+                    self.scatters.push_all(scatter);
+                    self.pieces.push_all(pieces);
                     if deadline.has_passed() {
                         return Ok(None);
                     }

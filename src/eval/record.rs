@@ -3,7 +3,7 @@
 //! Every batch's kernels run chunk after chunk in one compute pass; the order in which gradients are gathered and sums are
 //! added is fixed, which makes results repeatable to the bit.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 use vecmap::VecMap;
 
@@ -108,7 +108,7 @@ pub fn record_partials(model: &Model, layout: &Layout, kernels: &impl Kernels, l
             downloads.push(recorder.list.download(part));
         }
     }
-    downloads.extend(recorder.download_values());
+    downloads.push_all(recorder.download_values());
     Ok(recorder.finish(x, None, downloads))
 }
 

@@ -3,6 +3,7 @@
 //! Each has one entry point. All take 64 threads a workgroup, and a second dimension of workgroups where one does not suffice.
 
 use crate::shader_source::{binding_kinds, template};
+use residua_base::list::PushAll;
 use residua_codegen::wgsl::{NoParameters, Parameters, ProgramText, Resource, Structure, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -72,10 +73,10 @@ impl Shader {
         let mut resources = match self {
             Shader::Gather { fused, gated, .. } => {
                 let mut resources = incidence_resources();
-                resources.extend([read("local", "f32"), write("result", "f32")]);
-                resources.extend(fused.then(|| read("lists", "u32")));
+                resources.push_all([read("local", "f32"), write("result", "f32")]);
+                resources.push_all(fused.then(|| read("lists", "u32")));
                 // Where its first word is 0, the kernel does nothing.
-                resources.extend(gated.then(|| read("gate", "u32")));
+                resources.push_all(gated.then(|| read("gate", "u32")));
                 resources
             }
             // The last is the guard's word.
@@ -251,9 +252,9 @@ mod tests {
     fn all() -> Vec<Shader> {
         let mut shaders = vec![Shader::ReduceSum];
         for pairs in [false, true] {
-            shaders.extend([Shader::FixedMask { pairs }, Shader::SpreadData { pairs }]);
+            shaders.push_all([Shader::FixedMask { pairs }, Shader::SpreadData { pairs }]);
             for fused in [false, true] {
-                shaders.extend([true, false].map(|gated| Shader::Gather { fused, gated, pairs }));
+                shaders.push_all([true, false].map(|gated| Shader::Gather { fused, gated, pairs }));
             }
         }
         shaders

@@ -4,6 +4,7 @@
 //! meanwhile.
 
 use js_sys::{Array, Float64Array, Function, Uint8Array, Uint32Array};
+use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
 use crate::model::{CompileInput, Expression, InstanceList, Room, TableSource, Tape, TapeSource};
@@ -70,7 +71,7 @@ impl Pieces {
 impl TapeSource for Pieces {
     fn entry_pieces(&self) -> Vec<(usize, bool)> {
         let length = |piece| item::<Uint8Array>(&self.piece(piece), 0).length() as usize;
-        (0..self.entries.length() as usize).map(|piece| (length(piece), self.is_ternary(piece))).collect()
+        (0..self.entries.length() as usize).map(|piece| (length(piece), self.is_ternary(piece))).list()
     }
 
     fn read_entries(&self, piece: usize, room: Room<'_>) {
@@ -84,7 +85,7 @@ impl TapeSource for Pieces {
 
     fn constant_pieces(&self) -> Vec<usize> {
         let length = |piece| item::<Float64Array>(&self.constants, piece).length() as usize;
-        (0..self.constants.length() as usize).map(length).collect()
+        (0..self.constants.length() as usize).map(length).list()
     }
 
     fn read_constants(&self, piece: usize, into: &mut [f64]) {

@@ -16,7 +16,7 @@
 //! column for each local parameter, which [`super::incidence`] gathers.
 
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{CheckedKernel, Instances, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::Op;
@@ -167,7 +167,7 @@ fn make<'a>(
         Entry::SquaredSums => Some(planner.shared_sums(false)),
         Entry::RobustSums => Some(planner.shared_sums(true)),
     };
-    planner.totals.extend(total);
+    planner.totals.push_all(total);
     let (kernel, roles) = planner.into_kernel(entry, title)?;
     Ok(AccessPlan { kernel: kernel.check()?, roles, partials })
 }

@@ -5,7 +5,7 @@
 //! is summed in segments of at most [`SEGMENT`] whose results are summed again, level by level: no thread is busy for long,
 //! and the error grows with the number of levels, not of entries.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use residua_base::cooperative::{Slices, run_synchronously};
@@ -154,7 +154,7 @@ impl Rows {
             let mut keys = Vec::with_capacity(count);
             for (first, addresses) in &columns {
                 for (instance, &address) in addresses.iter().enumerate() {
-                    keys.extend((0..components).map(|component| {
+                    keys.push_all((0..components).map(|component| {
                         let entry = first + component * stride + instance as u32;
                         u64::from(address + component) << 32 | u64::from(entry)
                     }));

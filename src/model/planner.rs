@@ -4,7 +4,7 @@
 //! their kernels compute. Buffers are bound in the order in which they are first used.
 
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{Buffer, Call, Element, Epilogue, Guard, Index, Instances, Kernel, Load, Output, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
@@ -268,12 +268,12 @@ impl<'a> Planner<'a> {
     pub(super) fn into_kernel(mut self, entry: Entry, title: &str) -> Result<(Kernel, Vec<Role>)> {
         let mut outputs = self.writes;
         let width = self.width;
-        outputs.extend(self.totals.into_iter().map(|node| Output { node, epilogue: Epilogue::Reduce(width) }));
+        outputs.push_all(self.totals.into_iter().map(|node| Output { node, epilogue: Epilogue::Reduce(width) }));
         // What is kept, in one list, so that the nodes can be renumbered together.
         let mut kept: Vec<NodeId> = outputs.iter().map(|output| output.node).list();
         for call in &self.calls {
             kept.push(call.selector);
-            kept.extend(&call.arguments);
+            kept.extend_from_slice(&call.arguments);
         }
         let (graph, kept) = self.graph.extract(&kept);
         let mut kept = kept.into_iter();

@@ -13,7 +13,7 @@
 
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{CheckedRecompute, Element, Epilogue, Guard, Index, Load, Output, RecomputeKernel, Space, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::InputId;
@@ -148,7 +148,7 @@ fn recompute_kernel(
             let element = planner.in_vector(buffer, Index::owned(slots.dim, component), vectors::PARAMETERS);
             planner.writes.push(Output { node, epilogue: Epilogue::Accumulate(element) });
         }
-        planner.totals.extend((slot == 0).then_some(total));
+        planner.totals.push_all((slot == 0).then_some(total));
         let (kernel, of_list) = planner.into_kernel(entry, title)?;
         roles = of_list;
         lists.push(kernel);

@@ -1,6 +1,6 @@
 //! The problem form: one recorded expression with index and data tables for its instances.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
@@ -67,7 +67,7 @@ impl Expression {
             let array = &arrays[slot as usize];
             block_dims.push(array.dim);
             manifolds.push(array.manifold);
-            locals.extend((0..array.dim).map(|component| Local { column: column as u32, component }));
+            locals.push_all((0..array.dim).map(|component| Local { column: column as u32, component }));
         }
         fold_numbers(&mut tape);
         let (graph, outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns);

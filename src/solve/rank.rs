@@ -4,7 +4,7 @@ use crate::eval::Functions;
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::pattern::Pattern;
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_linalg::{Inverse, NullSpace, SparseMatrix, null_space};
 
 use super::tangent::{TangentBases, lift};
@@ -39,7 +39,7 @@ pub async fn rank(functions: &mut Functions, model: &mut HostModel, tolerance: f
             if tangent.iter().any(|t| t.abs() > NEGLIGIBLE) {
                 let numbers = lift(bases.basis(block, &x).as_deref(), tangent);
                 let places = numbers.into_iter().enumerate().map(|(k, value)| ((block.first + k) as u32, value));
-                direction.extend(places.filter(|(_, value)| value.abs() > NEGLIGIBLE));
+                direction.push_all(places.filter(|(_, value)| value.abs() > NEGLIGIBLE));
             }
         }
         direction

@@ -2,6 +2,7 @@
 //! than many numbers in one list. `pkg-template/src/module/solve-record.ts` reads it; the facade writes the report from it, when the report is read.
 
 use crate::eval::{Functions, Sizes};
+use residua_base::list::PushAll;
 
 use super::options::SolveOptions;
 use super::solution::Solution;
@@ -50,7 +51,7 @@ fn pack(
     ];
     let count = fixed.len() + details.times.len();
     let mut numbers = Vec::with_capacity(64 + x.len() + COLUMNS * summary.history.len());
-    numbers.extend([
+    numbers.extend_from_slice(&[
         u8::from(summary.success()).into(),
         summary.iterations.into(),
         summary.function_evaluations.into(),
@@ -65,19 +66,19 @@ fn pack(
     ]);
     for Sizes { parameter_blocks, parameters, effective_parameters, residual_blocks, residuals } in sizes {
         let counts = [parameter_blocks, parameters, effective_parameters, residual_blocks, residuals];
-        numbers.extend(counts.map(|count| count as f64));
+        numbers.push_all(counts.map(|count| count as f64));
     }
-    numbers.extend([x.len() as f64, count as f64]);
+    numbers.extend_from_slice(&[x.len() as f64, count as f64]);
     let mut texts = String::with_capacity(512);
     for text in fixed.into_iter().chain(details.times.iter().map(|(stage, _)| *stage)) {
         texts.push_str(text);
         // As JavaScript counts.
         numbers.push(text.encode_utf16().count() as f64);
     }
-    numbers.extend(details.times.iter().map(|(_, ms)| *ms));
+    numbers.push_all(details.times.iter().map(|(_, ms)| *ms));
     numbers.extend_from_slice(x);
     for iteration in &summary.history {
-        numbers.extend(row(iteration));
+        numbers.push_all(row(iteration));
     }
     (numbers, texts)
 }

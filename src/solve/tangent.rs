@@ -2,7 +2,7 @@
 
 use crate::model::manifolds::{tangent_dim, tangent_partials};
 use crate::model::{ArrayInfo, Model};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
 use residua_base::error::Result;
@@ -40,7 +40,7 @@ impl<'a> TangentBases<'a> {
             let mut entries = Vec::new();
             for row in 0..x.len() {
                 let partials: Vec<_> = (0..x.len()).map(|column| (column == row).then_some(one)).list();
-                entries.extend(tangent_partials(&mut g, array.manifold, &x, &partials));
+                entries.push_all(tangent_partials(&mut g, array.manifold, &x, &partials));
             }
             Ok(Some((g.check(array.dim)?, entries)))
         });

@@ -5,6 +5,7 @@
 //! entry is computed once for each owner in whose lists it stands, where that costs less than the memory traffic it saves.
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use crate::{Buffer, CheckedKernel, Element, Guard, Kernel, Load, Output, Space};
 
@@ -29,7 +30,7 @@ impl RecomputeKernel {
     /// Checks the kernels of the lists as [`Kernel::check`] does, and that they fit together.
     pub fn check(self) -> Result<CheckedRecompute> {
         let RecomputeKernel { name, header, guard, lists } = self;
-        let lists = lists.into_iter().map(Kernel::check).collect::<Result<Vec<_>>>()?;
+        let lists = lists.into_iter().map(Kernel::check).list_or_error()?;
         let wrong = |what: &str| Error::internal(format!("per-block recompute kernel '{name}': {what}"));
         let first = lists.first().ok_or_else(|| wrong("it has no list"))?;
         let Space::Entries { width } = first.space else { return Err(wrong("its instances are no entries")) };

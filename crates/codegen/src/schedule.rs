@@ -37,7 +37,7 @@ pub(crate) fn schedule(kernel: &Kernel) -> Vec<Step> {
     // reverse accumulation completes the last first, and then sums. The second must be clearly better: neighbours in memory are
     // written one after another in the first.
     let forward = [&sums[..], &stores].concat();
-    let backward = stores.iter().rev().chain(&sums).copied().collect();
+    let backward = stores.iter().rev().chain(&sums).copied().list();
     let (other, lower) = demand.walk(forward);
     let (mut order, peak) = demand.walk(backward);
     if lower + lower / 16 < peak {

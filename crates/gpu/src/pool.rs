@@ -3,7 +3,7 @@
 //! Browsers free the memory of a dropped buffer late, so every buffer is destroyed explicitly. The pool stores handles of any type `T`; its
 //! caller creates and destroys the buffers themselves.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 /// What decides whether an unused buffer can stand in for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,7 +111,7 @@ impl<T: Clone> Pool<T> {
             // Of several that are the largest, the one that has lain the longest.
             let largest = self.unused.iter().rev().max_by_key(|(class, _)| class.capacity);
             let (_, entry) = *largest.expect("unused bytes belong to unused buffers");
-            evicted.extend(self.remove(entry));
+            evicted.push_all(self.remove(entry));
         }
         evicted
     }

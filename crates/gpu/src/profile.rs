@@ -5,6 +5,7 @@
 //! done with it; no caller waits for that. Sets serve again, and there are at most [`MOST_SETS`]: what is submitted while all of them are
 //! on their way is counted and not timed.
 
+use residua_base::list::PushAll;
 use std::cell::{Cell, RefCell};
 
 use wasm_bindgen::JsCast;
@@ -118,7 +119,7 @@ impl Stamps {
         times.dispatched(kernel);
         let slot = self.kernels.len() % DISPATCHES;
         if times.has_gpu_times && self.kernels.len() == self.sets.len() * DISPATCHES {
-            self.sets.extend(profile.set(&context.0.device));
+            self.sets.push_all(profile.set(&context.0.device));
         }
         let has_room = self.kernels.len() < self.sets.len() * DISPATCHES;
         if has_room {
@@ -180,7 +181,7 @@ impl Resolved {
             profile.times.borrow_mut().timed(&stamps.kernels, &words);
             resolved.set_reusable(true);
             staging.set_reusable(true);
-            profile.idle.borrow_mut().extend(stamps.sets);
+            profile.idle.borrow_mut().push_all(stamps.sets);
         });
     }
 }

@@ -1,6 +1,6 @@
 //! The calls of the GPU engine: each a recording, made and bound once, and run at every call.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::pin::pin;
 
 use crate::model::access_plan::Entry;
@@ -49,8 +49,8 @@ impl GpuEngine {
         // The longest first: texts are read one after the other, and compiled at the same time.
         for call in [calls[1], calls[0], Call::Values] {
             let recording = self.record(model, call)?;
-            programs.extend(recording.programs.iter().copied());
-            memory.extend(recording.memory.iter().copied());
+            programs.push_all(recording.programs.iter().copied());
+            memory.push_all(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
         let (wanted, requests) = self.pipeline_requests(&programs, slices).await?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::model::Model;
 use crate::model::chunks::slice_columns;
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest, Submission};
 
@@ -73,7 +73,7 @@ impl GpuEngine {
                 let bindings = [list.whole(ids[0]), list.whole(numbers), list.whole(ids[1]), list.whole(ids[2])];
                 let groups = (sources.len() as u64).div_ceil(64);
                 list.dispatch(kernel, &bindings, context.limits().split_workgroups(groups)?);
-                buffers.extend([of_sources, self.table(model, table).await?, uniform]);
+                buffers.push_all([of_sources, self.table(model, table).await?, uniform]);
             }
         }
         let prepared = context.prepare(&list, &buffers, &[pipeline]).await?;

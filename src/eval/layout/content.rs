@@ -5,6 +5,7 @@ use crate::model::Model;
 use crate::model::chunks::columns_of;
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::Width;
 
 use super::lists::ListMemory;
@@ -38,7 +39,7 @@ impl Layout {
                 let mut parts = Vec::new();
                 for number in 0..self.chunks.len() {
                     let (batch, range) = self.of_chunk(model, number);
-                    parts.extend(columns_of(&batch.indices, batch.count as usize, range));
+                    parts.push_all(columns_of(&batch.indices, batch.count as usize, range));
                     let words = self.bytes(Memory::Indices(number)) as usize / 4;
                     parts.push(&padding[..words.next_multiple_of(padding.len()) - words]);
                 }

@@ -6,6 +6,7 @@ use crate::eval::record::Kernels;
 use crate::eval::shaders::Shader;
 use crate::model::incidence::{Destination, Source};
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 use residua_gpu::Slice;
@@ -37,7 +38,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         let mut bindings = self.pass_tables(d, number, 0).to_vec();
         let [local, blocks] =
             [ModelBuffer::Local(number), ModelBuffer::BlockDiagonal].map(|buffer| self.buffer(d, buffer));
-        bindings.extend([local, gradient, blocks, gate, self.uniforms(d, uniforms)]);
+        bindings.extend_from_slice(&[local, gradient, blocks, gate, self.uniforms(d, uniforms)]);
         let wide = self.is_wide();
         let entries = if wide { LocalEntries::Parts } else { self.local_entries(number) };
         let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries, wide });
@@ -71,8 +72,8 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             let mut bindings = self.heavy_bindings(d, pass, block_diagonal);
             let is_fused = pass.shape.source == Source::Local;
             bindings.push(low);
-            bindings.extend(is_fused.then_some(lists));
-            bindings.extend([gate, self.fused_uniforms(d, pass.uniforms[1])]);
+            bindings.push_all(is_fused.then_some(lists));
+            bindings.extend_from_slice(&[gate, self.fused_uniforms(d, pass.uniforms[1])]);
             let pipeline = d.model_shader(ModelShader::BlockDiagonal { fused: is_fused });
             let groups = self.limits.split_workgroups(pass.block_diagonal_workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);
@@ -95,8 +96,8 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         for pass in fused.heavy.iter().filter(|pass| is_wanted(pass.shape.dim)) {
             let mut bindings = self.heavy_bindings(d, pass, to);
             let is_fused = pass.shape.source == Source::Local;
-            bindings.extend(is_fused.then_some(lists));
-            bindings.extend([gate, self.fused_uniforms(d, pass.uniforms[0])]);
+            bindings.push_all(is_fused.then_some(lists));
+            bindings.extend_from_slice(&[gate, self.fused_uniforms(d, pass.uniforms[0])]);
             let pipeline = d.shader(Shader::Gather { fused: is_fused, gated: true, pairs: width == Width::Pair });
             let groups = self.limits.split_workgroups(pass.shape.workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);

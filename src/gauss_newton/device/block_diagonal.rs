@@ -3,6 +3,7 @@
 use crate::eval::record::Kernels;
 use crate::model::incidence::{Destination, Source};
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_gpu::Slice;
 
 use super::buffers::ModelBuffer;
@@ -25,8 +26,9 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             };
             let mut bindings = self.pass_tables(d, number, position).to_vec();
             let buffers = [source, destination, ModelBuffer::BlockDiagonalLow];
-            bindings.extend(buffers.map(|buffer| self.buffer(d, buffer)));
-            bindings.extend([gate, self.uniforms(d, uniforms.block_diagonal[usize::from(!self.overwrites())])]);
+            bindings.push_all(buffers.map(|buffer| self.buffer(d, buffer)));
+            bindings
+                .extend_from_slice(&[gate, self.uniforms(d, uniforms.block_diagonal[usize::from(!self.overwrites())])]);
             let pipeline = d.model_shader(ModelShader::BlockDiagonal { fused: false });
             let groups = self.limits.split_workgroups(uniforms.block_diagonal_workgroups.into())?;
             d.list().dispatch(pipeline, &bindings, groups);

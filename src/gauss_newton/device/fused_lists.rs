@@ -21,7 +21,7 @@ use crate::model::access_plan::Role;
 use crate::model::incidence::fused::{FusedIncidence, Slot};
 use crate::model::incidence::{Destination, Pass, Source};
 use crate::model::least_squares::LocalTable;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::wgsl::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
 use residua_codegen::{CheckedKernel, Width};
 
@@ -129,7 +129,7 @@ impl FusedLists {
         let first_entry = (head + offsets.len()) as u32;
         let mut words = offsets;
         words.iter_mut().for_each(|offset| *offset += first_entry);
-        words.extend(entries);
+        words.push_all(entries);
         let mut groups = Vec::new();
         let mut offsets = head as u32;
         for blocks in block_groups(&model.arrays) {
@@ -163,7 +163,7 @@ impl FusedLists {
         for (start, words) in starts.iter_mut().zip([&pass.offsets, &pass.entries, &pass.targets]) {
             let place = (head + self.tables.len()).next_multiple_of(STEP);
             self.tables.resize(place - head, 0);
-            self.tables.extend(words);
+            self.tables.extend_from_slice(words);
             *start = (place as u64, words.len() as u64);
         }
         if let Destination::Scratch(which) = shape.destination {
@@ -199,7 +199,16 @@ impl FusedLists {
                 let indices = tables.evaluation.index_start(chunk).unwrap_or_default() as u32;
                 let rows = [table.width * stride, table.outputs];
                 let low = table.low(0) * stride;
-                self.head.extend([first + column * stride, stride, mask, partial, rows[0], rows[1], indices, low]);
+                self.head.extend_from_slice(&[
+                    first + column * stride,
+                    stride,
+                    mask,
+                    partial,
+                    rows[0],
+                    rows[1],
+                    indices,
+                    low,
+                ]);
             }
             self.head.resize(end, 0);
         }
@@ -288,7 +297,7 @@ impl FusedLists {
 
     fn add_uniforms(&mut self, words: &[u32]) -> u64 {
         let position = self.uniforms.len() / STEP;
-        self.uniforms.extend(words);
+        self.uniforms.extend_from_slice(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(STEP), 0);
         position as u64
     }

@@ -166,7 +166,7 @@ impl ModelLayout {
     /// Adds the uniforms of a dispatch; gives their position in units of [`ALIGNMENT`].
     fn add_uniforms(&mut self, words: &[u32]) -> u64 {
         let position = 4 * self.uniforms.len() as u64 / ALIGNMENT;
-        self.uniforms.extend(words);
+        self.uniforms.extend_from_slice(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         position
     }

@@ -93,7 +93,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             let mut bindings = self.bindings(d, number, entry, vector)?;
             let (first, groups) = self.layout.sums[number];
             let uniforms = self.memory(d, Memory::Uniforms).part(chunk.uniforms * ALIGNMENT, ALIGNMENT);
-            bindings.extend([sums.part(bytes * first, bytes * groups), gate, uniforms]);
+            bindings.extend_from_slice(&[sums.part(bytes * first, bytes * groups), gate, uniforms]);
             let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
             let name = kernel_name(self.model, chunk.batch, entry);
             let pipeline = d.program(program, &name, &kernel_layout(self.kernels.plan(chunk.batch, entry)?));

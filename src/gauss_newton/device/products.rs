@@ -169,7 +169,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
                 Destination::Scratch(which) => self.memory(d, Memory::Scratch(which)),
             });
             let uniforms = self.uniforms(d, uniforms.gather[usize::from(!self.overwrites())]);
-            bindings.extend([gate, uniforms]);
+            bindings.extend_from_slice(&[gate, uniforms]);
             let pipeline = d.shader(Shader::Gather { fused: false, gated: true, pairs: width == Width::Pair });
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(pass.workgroups.into())?);
         }

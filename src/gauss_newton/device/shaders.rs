@@ -5,6 +5,7 @@
 
 use crate::eval::shaders::{CountUniforms, incidence_resources};
 use crate::shader_source::{binding_kinds, template};
+use residua_base::list::PushAll;
 use residua_codegen::wgsl::{NoParameters, Parameters, ProgramText, Resource, Structure, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -95,13 +96,13 @@ impl ModelShader {
         let mut resources = match self {
             ModelShader::BlockDiagonal { fused } => {
                 let mut resources = incidence_resources();
-                resources.extend([read("source", "f32"), write("result", "f32"), write("low", "f32")]);
-                resources.extend(fused.then(lists));
+                resources.push_all([read("source", "f32"), write("result", "f32"), write("low", "f32")]);
+                resources.push_all(fused.then(lists));
                 resources
             }
             ModelShader::Assemble { .. } => {
                 let mut resources = incidence_resources();
-                resources.extend([read("source", "f32"), write("result", "f32"), write("blocks", "f32")]);
+                resources.push_all([read("source", "f32"), write("result", "f32"), write("blocks", "f32")]);
                 resources
             }
             ModelShader::AssembleFused { .. } => vec![
@@ -114,7 +115,7 @@ impl ModelShader {
             ],
             ModelShader::Clear => vec![write("result", "f32")],
         };
-        resources.extend([read("gate", "u32"), Resource::uniform("dispatch", &self.uniforms())]);
+        resources.push_all([read("gate", "u32"), Resource::uniform("dispatch", &self.uniforms())]);
         resources
     }
 
@@ -245,15 +246,15 @@ mod tests {
 
     fn all() -> Vec<ModelShader> {
         let mut shaders = vec![ModelShader::Clear];
-        shaders.extend([false, true].map(|fused| ModelShader::BlockDiagonal { fused }));
+        shaders.push_all([false, true].map(|fused| ModelShader::BlockDiagonal { fused }));
         for dim in 1..=MOST_TOGETHER {
             let all = [LocalEntries::Parts, LocalEntries::Rows, LocalEntries::MirroredRows];
-            shaders.extend(all.map(|entries| ModelShader::Assemble { dim, entries, wide: false }));
+            shaders.push_all(all.map(|entries| ModelShader::Assemble { dim, entries, wide: false }));
             shaders.push(ModelShader::Assemble { dim, entries: LocalEntries::Parts, wide: true });
         }
         for dim in 1..=MOST_NUMBERS {
             for wide in [false, true] {
-                shaders.extend([false, true].map(|pairs| ModelShader::AssembleFused { dim, pairs, wide }));
+                shaders.push_all([false, true].map(|pairs| ModelShader::AssembleFused { dim, pairs, wide }));
             }
         }
         shaders

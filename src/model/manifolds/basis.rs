@@ -1,7 +1,7 @@
 //! The tangent bases B(x), as products with a row of partial derivatives.
 
 use super::{Manifold, dot};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{Graph, NodeId};
 
 /// A row of partial derivatives with respect to a block's numbers, times the basis B(x) of its tangent space: the partials with
@@ -53,7 +53,7 @@ pub fn tangent_partials(
             let (mut partials, mut first) = (Vec::with_capacity(tangents), 0);
             for part in product.parts {
                 let places = first..first + part.dim as usize;
-                partials.extend(tangent_partials(g, part.manifold, &x[places.clone()], &row[places.clone()]));
+                partials.push_all(tangent_partials(g, part.manifold, &x[places.clone()], &row[places.clone()]));
                 first = places.end;
             }
             partials

@@ -3,7 +3,7 @@
 use super::basis::Frame;
 use super::{Manifold, dot};
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{Buffer, CheckedKernel, DType, Guard, Index, Kernel, Load, Output, Width};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
@@ -104,7 +104,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
         Manifold::Product(product) => {
             let mut moved = Vec::with_capacity(x.len());
             for (manifold, x, delta) in product.split(x, delta) {
-                moved.extend(retract(g, manifold, x, delta));
+                moved.push_all(retract(g, manifold, x, delta));
             }
             moved
         }

@@ -4,7 +4,7 @@
 //! sphere has the radius 1: its t coordinates together have the size 1. A number of one part is never compared with a step of another, whose unit may differ.
 
 use super::{Manifold, Part};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 /// The size of a point in a tangent coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Manifold {
             Manifold::Product(product) => {
                 let (mut sizes, mut first) = (Vec::new(), 0);
                 for &Part { manifold, dim } in product.parts {
-                    sizes.extend(manifold.coordinate_sizes(dim).into_iter().map(|size| match size {
+                    sizes.push_all(manifold.coordinate_sizes(dim).into_iter().map(|size| match size {
                         CoordinateSize::Number(place) => CoordinateSize::Number(first + place),
                         size => size,
                     }));

@@ -1,7 +1,7 @@
 //! Many small problems on the host, in f64: a chunk of them at a time, all that still run in one call of each kernel, and a small
 //! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`]; every step runs over all problems of the chunk.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use crate::eval::cpu::CpuEngine;
@@ -47,7 +47,7 @@ pub async fn solve_many(
     }
     let first_rule = (batch.count >= MANY_PROBLEMS).then_some(kernels.len());
     if first_rule.is_some() {
-        kernels.extend(rule_kernels()?);
+        kernels.push_all(rule_kernels()?);
     }
     let program = Program::compile(kernels).await?;
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;

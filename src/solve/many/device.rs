@@ -1,7 +1,7 @@
 //! What goes to the device and comes back, as plain words: the tables of some problems, and their solutions. What runs the kernel
 //! is no matter here, so that it is tested without a device.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use crate::eval::Arithmetic;
@@ -97,7 +97,7 @@ impl<'a> DeviceBatch<'a> {
         let numbers = self.layout.shared_table(self.template);
         let mut table: Vec<f32> = numbers.iter().map(|&number| number as f32).list();
         if self.is_in_pairs() {
-            table.extend(numbers.iter().map(|&number| split(number)[1]));
+            table.push_all(numbers.iter().map(|&number| split(number)[1]));
         }
         table.push(0.0);
         table

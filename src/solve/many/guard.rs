@@ -16,7 +16,7 @@ use std::ops::Range;
 use residua_base::cooperative::Yielder;
 use residua_base::decimal::scientific;
 use residua_base::error::{ErrorCode, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
@@ -114,7 +114,7 @@ impl Guarded {
         let ends = &self.solutions.termination;
         let converged = ends.iter().filter(|end| end.converged()).count();
         let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
-        sentences.extend(self.remarks.iter().cloned());
+        sentences.push_all(self.remarks.iter().cloned());
         sentences.join(" ")
     }
 }
@@ -136,7 +136,7 @@ pub async fn guard(
             return Ok(guarded);
         }
         guarded.precision = check(template, batch, options, &guarded.solutions).await?;
-        guarded.remarks.extend(guarded.precision.map(|precision| precision.sentence(guarded.arithmetic)));
+        guarded.remarks.push_all(guarded.precision.map(|precision| precision.sentence(guarded.arithmetic)));
         let is_lost = guarded.precision.is_some_and(|precision| !precision.suffices());
         let Some(pairs) = pairs.as_deref_mut() else {
             let ends = guarded.solutions.termination.iter_mut().filter(|end| is_lost && end.converged());
@@ -250,11 +250,11 @@ async fn sampled(template: &Template, batch: &Batch<'_>, ends: &[Termination]) -
     if regular < converged.len() {
         let mut yielder = Yielder::new();
         for (_, length, read) in &batch.parameters {
-            sample.extend(largest(read, *length, ends, &mut yielder).await);
+            sample.push_all(largest(read, *length, ends, &mut yielder).await);
         }
         let is_used = |varying: &&Varying| template.groups.iter().any(|group| group.batch == varying.batch);
         for varying in batch.data.iter().filter(is_used) {
-            sample.extend(largest(&varying.numbers, varying.length, ends, &mut yielder).await);
+            sample.push_all(largest(&varying.numbers, varying.length, ends, &mut yielder).await);
         }
         sample.sort_unstable();
         sample.dedup();

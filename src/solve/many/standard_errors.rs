@@ -14,7 +14,7 @@ use crate::model::Manifold;
 use crate::solve::{CovarianceOptions, covariance};
 use residua_base::cooperative::Yielder;
 use residua_base::error::{ErrorCode, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 /// Problems whose data are read at a time.
 const AT_A_TIME: u32 = 64;
@@ -63,7 +63,7 @@ pub async fn standard_errors(
         functions.set_values(x.to_vec())?;
         match covariance(&mut functions, &mut host, None, options).await {
             // Rounding may give a variance of 0 a small negative value.
-            Ok(matrix) => errors.extend(matrix.iter().step_by(x.len() + 1).map(|variance| variance.max(0.0).sqrt())),
+            Ok(matrix) => errors.push_all(matrix.iter().step_by(x.len() + 1).map(|variance| variance.max(0.0).sqrt())),
             Err(error) if matches!(error.code, ErrorCode::InvalidArgument | ErrorCode::NonFinite) => {
                 errors.extend_from_slice(&missing);
             }

@@ -1,7 +1,7 @@
 //! The functions of the kernel that sum over instances: the normal equations, and the reduction of the cost at a trial point.
 
 use residua_base::error::{Error, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::wgsl::{ProgramText, comment};
 use residua_codegen::{OPERATIONS_OF_PAIR, Width};
 
@@ -76,8 +76,8 @@ impl Writer<'_> {
     fn add_pair_terms(&mut self, group: &Group, layout: &GroupLayout) -> Result<()> {
         let terms = pair_terms(self.template, group)?;
         let mut nodes = vec![(terms.cost, Width::Pair)];
-        nodes.extend(terms.gradient.iter().map(|(_, node)| (*node, Width::Pair)));
-        nodes.extend(terms.rows.iter().flatten().map(|(_, node)| (*node, Width::Single)));
+        nodes.push_all(terms.gradient.iter().map(|(_, node)| (*node, Width::Pair)));
+        nodes.push_all(terms.rows.iter().flatten().map(|(_, node)| (*node, Width::Single)));
         let bindings = self.bindings(layout, &terms.inputs);
         let (code, texts) = self.program.straight_line(terms.graph.graph(), &bindings, &nodes, &TAKEN, 2);
         self.begin_group(group, &code);

@@ -5,7 +5,7 @@ use crate::model::losses;
 use crate::model::manifolds;
 use crate::model::normal_equations::{self, Column, sum};
 use residua_base::error::{Error, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::autodiff;
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
@@ -194,7 +194,7 @@ impl<'a> Draft<'a> {
             }
             for (component, partial) in (0..).zip(self.tangent_row(block, row)) {
                 let position = self.template.free_position(block.first + component);
-                gradient.extend(position.zip(partial));
+                gradient.push_all(position.zip(partial));
             }
         }
         gradient
@@ -289,8 +289,8 @@ pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
         row.sort_unstable_by_key(|(position, _)| *position);
     }
     let mut wanted = vec![cost];
-    wanted.extend(gradient.iter().map(|(_, node)| *node));
-    wanted.extend(rows.iter().flatten().map(|(_, node)| *node));
+    wanted.push_all(gradient.iter().map(|(_, node)| *node));
+    wanted.push_all(rows.iter().flatten().map(|(_, node)| *node));
     let (graph, kept) = draft.graph.extract(&wanted);
     let mut kept = kept.into_iter();
     let mut next = || kept.next().ok_or_else(|| Error::internal("one node is kept for each that was asked for"));

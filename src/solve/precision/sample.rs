@@ -4,7 +4,7 @@ use super::point::Evaluated;
 use super::probe::{Found, Probe};
 use crate::model::{Batch, BlockInfo, Model};
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 /// Instances of a residual block that are sampled at equal distances, at least, if it has so many.
 const INSTANCES: u32 = 256;
@@ -58,7 +58,7 @@ impl Sample {
             extremes.sort_unstable();
             extremes.dedup();
             extremes.retain(|extreme| instances.binary_search_by_key(extreme, |&(instance, _)| instance).is_err());
-            instances.extend(extremes.into_iter().map(|instance| (instance, 1.0)));
+            instances.push_all(extremes.into_iter().map(|instance| (instance, 1.0)));
         }
         Sample { instances }
     }

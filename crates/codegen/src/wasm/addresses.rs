@@ -1,7 +1,7 @@
 //! Addresses in memory: what is the same for all instances is computed before the loop, what several accesses share once an
 //! instance.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 
 use super::encoding::{Instruction, MemArg, ValType};
@@ -261,7 +261,7 @@ impl<'k> Addresses<'k> {
         let pointer = self.word(to, frame::pointer(buffer));
         let mut code = Vec::new();
         if let ([term], None) = (terms.as_slice(), origin) {
-            code.extend([
+            code.push_all([
                 Instruction::LocalGet(words[0]),
                 Instruction::I32Const((term.factor << shift) as i32),
                 Instruction::I32Mul,
@@ -270,7 +270,7 @@ impl<'k> Addresses<'k> {
             for (number, (term, word)) in terms.iter().zip(words).enumerate() {
                 code.push(Instruction::LocalGet(word));
                 if term.factor != 1 {
-                    code.extend([Instruction::I32Const(term.factor as i32), Instruction::I32Mul]);
+                    code.push_all([Instruction::I32Const(term.factor as i32), Instruction::I32Mul]);
                 }
                 if number > 0 {
                     code.push(Instruction::I32Add);
@@ -280,16 +280,16 @@ impl<'k> Addresses<'k> {
                 code.push(Instruction::I32Const(0));
             }
             if let Some(origin) = origin {
-                code.extend([
+                code.push_all([
                     Instruction::LocalGet(origin),
                     Instruction::I32Const(position as i32),
                     Instruction::I32Mul,
                     Instruction::I32Sub,
                 ]);
             }
-            code.extend([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
+            code.push_all([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
         }
-        code.extend([Instruction::LocalGet(pointer), Instruction::I32Add]);
+        code.push_all([Instruction::LocalGet(pointer), Instruction::I32Add]);
         if let Some(Passing { base: local, .. }) = self.passing {
             code.into_iter().for_each(|instruction| to.write(instruction));
             to.write(Instruction::LocalSet(local));
@@ -313,14 +313,14 @@ impl<'k> Addresses<'k> {
         for (number, &(length, offset)) in from.iter().enumerate() {
             let difference = [Instruction::LocalGet(length), Instruction::I32Const(offset as i32), Instruction::I32Sub];
             if number == 0 {
-                code.extend(difference);
+                code.push_all(difference);
                 continue;
             }
             code.push(Instruction::LocalTee(local));
-            code.extend(difference.clone());
+            code.push_all(difference.clone());
             code.push(Instruction::LocalGet(local));
-            code.extend(difference);
-            code.extend([Instruction::I32LtU, Instruction::Select]);
+            code.push_all(difference);
+            code.push_all([Instruction::I32LtU, Instruction::Select]);
         }
         if self.passing.is_some() {
             code.into_iter().for_each(|instruction| to.write(instruction));

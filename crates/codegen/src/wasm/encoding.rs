@@ -3,6 +3,7 @@
 //! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format". The instructions on four lanes of 32 bits, which
 //! the tensor module alone writes, are constants in [`lanes`].
 
+use residua_base::list::PushAll;
 pub mod lanes;
 
 /// The type of a value.
@@ -275,7 +276,7 @@ impl Instruction {
             I::I32Const(number) => signed(code, *number),
             I::F64Const(number) => code.extend_from_slice(&number.to_le_bytes()),
             I::V128Const(bits) => code.extend_from_slice(&bits.to_le_bytes()),
-            I::Shuffle(numbers) => numbers.iter().for_each(|number| code.extend(8 * number..8 * number + 8)),
+            I::Shuffle(numbers) => numbers.iter().for_each(|number| code.push_all(8 * number..8 * number + 8)),
             I::I32x4ExtractLane(lane) | I::F64x2ExtractLane(lane) | I::F64x2ReplaceLane(lane) => code.push(*lane),
             I::Memory(_, place) => place.encode(code),
             I::MemoryLane(_, place, lane) => {
@@ -439,7 +440,7 @@ impl Sections {
     /// Adds a variable with a vector.
     pub fn add_vector(&mut self, bits: u128) {
         let bytes = self.globals.entry();
-        bytes.extend([ValType::V128 as u8, 1]);
+        bytes.push_all([ValType::V128 as u8, 1]);
         Instruction::V128Const(bits).encode(bytes);
         Instruction::End.encode(bytes);
     }
@@ -460,7 +461,7 @@ impl Sections {
             bytes.push(0x60);
             for values in [&signature.0, &signature.1] {
                 unsigned(bytes, values.len() as u32);
-                bytes.extend(values.iter().map(|value| *value as u8));
+                bytes.push_all(values.iter().map(|value| *value as u8));
             }
         }
         let mut module = b"\0asm\x01\0\0\0".to_vec();

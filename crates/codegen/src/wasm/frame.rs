@@ -30,7 +30,7 @@ pub fn frame(dispatch: &InstanceRange, buffers: impl IntoIterator<Item = (u32, u
     let InstanceRange { instances, stride, first, origin } = dispatch;
     let mut words = vec![instances.start, instances.end, *stride, *first, *origin];
     for (pointer, length) in buffers {
-        words.extend([pointer, length]);
+        words.extend_from_slice(&[pointer, length]);
     }
     words
 }

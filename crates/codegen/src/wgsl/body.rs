@@ -1,7 +1,7 @@
 //! The straight-line code of a graph: one `let` per operation, each written just before its first use, so that few values
 //! are live at a time. Dead nodes are never reached.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 use vecmap::VecMap;
 
@@ -137,7 +137,7 @@ impl<'a> Body<'a> {
                 self.written[node.index()] = Some(value);
             } else {
                 pending.push((node, true));
-                pending.extend(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
+                pending.push_all(self.dependencies(node).into_iter().rev().map(|operand| (operand, false)));
             }
         }
         match width {
@@ -178,7 +178,7 @@ impl<'a> Body<'a> {
         if self.part.is_some() && index.as_column().is_some() {
             sum.push(format!("part.first_{name}"));
         }
-        sum.extend(index.terms().iter().map(|term| self.term(kernel, term)));
+        sum.push_all(index.terms().iter().map(|term| self.term(kernel, term)));
         let offset = index.offset();
         if offset != 0 || sum.is_empty() {
             sum.push(format!("{offset}u"));
@@ -374,7 +374,7 @@ impl<'a> Body<'a> {
             texts.push(self.condition(operands[0]));
             rest = &operands[1..];
         }
-        texts.extend(rest.iter().map(|operand| self.single(*operand)));
+        texts.push_all(rest.iter().map(|operand| self.single(*operand)));
         if let Some(value) = self.literal_of(operands[0])
             && operands.iter().all(|operand| self.literal_of(*operand).is_some())
             && op != Op::Select
@@ -434,7 +434,7 @@ impl<'a> Body<'a> {
             if std::mem::replace(&mut reached[node.index()], true) {
                 continue;
             }
-            pending.extend(self.dependencies(node));
+            pending.push_all(self.dependencies(node));
             match self.graph.node(node) {
                 Node::Apply(Op::Sin, [angle, ..]) => wanted[angle.index()][0] = true,
                 Node::Apply(Op::Cos, [angle, ..]) => wanted[angle.index()][1] = true,

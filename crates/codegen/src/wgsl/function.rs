@@ -7,6 +7,7 @@ use crate::wgsl::names::Names;
 use crate::wgsl::writer::Writer;
 use crate::width::Widths;
 use crate::{Case, Function, Width};
+use residua_base::list::PushAll;
 
 /// A function with its selector as first parameter: a switch over the cases.
 pub(super) fn write_function(function: &Function, width: Width, imports: &mut Imports) -> String {
@@ -40,7 +41,7 @@ pub(super) fn write_plain_function(function: &Function, width: Width, imports: &
 /// The head of a function whose own parameters follow some others.
 fn signature(function: &Function, width: Width, others: &[String]) -> String {
     let mut parameters = others.to_vec();
-    parameters.extend(function.parameters.iter().map(|name| format!("{name}: {}", number_type(width))));
+    parameters.push_all(function.parameters.iter().map(|name| format!("{name}: {}", number_type(width))));
     format!("fn {}({}) -> {}", function.name_in(width), parameters.join(", "), result_type(function, width))
 }
 

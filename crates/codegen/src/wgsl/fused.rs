@@ -83,7 +83,7 @@ impl<'a> FusedKernel<'a> {
         let mut group = 0;
         for (number, part) in parts.iter().enumerate() {
             let end = words.len() + self.part_words();
-            words.extend([part.kernel, part.count, part.stride, group, part.groups]);
+            words.extend_from_slice(&[part.kernel, part.count, part.stride, group, part.groups]);
             for name in &self.tables {
                 words.push(first(number, name));
             }

@@ -2,7 +2,7 @@
 //! evaluation has an answer, the expression calls a function of `shaders/common`.
 
 use crate::wgsl::import::Imports;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::Op;
 
 /// The value of an op, from the texts of its operands. A selection takes its condition as a `bool`.
@@ -76,7 +76,7 @@ pub(super) fn comparison(op: Op, a: &str, b: &str, imports: &mut Imports) -> Str
     let mut can_be_nan: Vec<&str> = [a, b].into_iter().filter(|operand| !is_number(operand)).list();
     can_be_nan.dedup();
     let mut terms = if a == b { vec![] } else { vec![format!("({a} {symbol} {b})")] };
-    terms.extend(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));
+    terms.push_all(can_be_nan.into_iter().map(|operand| format!("!{}", imports.call("is_nan", &[operand]))));
     if terms.is_empty() {
         terms.push("true".to_owned());
     }

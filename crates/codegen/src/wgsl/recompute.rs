@@ -16,7 +16,7 @@ use super::total::TotalType;
 use super::workgroup_sum;
 use super::writer::Writer;
 use crate::{CheckedKernel, CheckedRecompute, Constant, Element, Guard, Index, Load, Width};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{Node, NodeId};
 
 crate::uniform! {
@@ -258,9 +258,9 @@ fn entry_code(
     imports: &mut Imports,
 ) -> String {
     let mut taken: Vec<String> = ["offsets", "owner", "first", kernel.name()].map(str::to_owned).into();
-    taken.extend((0..kernel.width()).map(|component| format!("sum_{component}")));
-    taken.extend((0..kernel.lists().len()).map(|number| format!("end_{number}")));
-    taken.extend(of_owner.iter().map(|number| number.name(kernel)));
+    taken.push_all((0..kernel.width()).map(|component| format!("sum_{component}")));
+    taken.push_all((0..kernel.lists().len()).map(|number| format!("end_{number}")));
+    taken.push_all(of_owner.iter().map(|number| number.name(kernel)));
     let reserved = RESERVED
         .iter()
         .copied()

@@ -13,6 +13,7 @@ use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
 use crate::shader_source::binding_kinds;
 use crate::solve::manifold_map::arrays_on_manifolds;
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::Width;
 use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
@@ -172,7 +173,7 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recordin
     let mut uniforms = shape.uniforms(writer.round(descent)?).words().to_vec();
     for array in arrays_on_manifolds(&descent.model.arrays) {
         uniforms.resize(uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
-        uniforms.extend(Dispatch::new(array.count, array.count, array.offset).words());
+        uniforms.push_all(Dispatch::new(array.count, array.count, array.offset).words());
     }
     let round = writer.finish();
     let part = writer.buffer(BufferKind::State).part(0, 4 * state::READ as u64);

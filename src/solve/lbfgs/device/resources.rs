@@ -10,7 +10,7 @@ use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::LbfgsOptions;
 use crate::solve::start::Start;
 use residua_base::error::{Error, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PipelineRequest, Prepared, Submission};
 
 /// Buffers and bound command lists for runs of one shape and objective.
@@ -100,11 +100,11 @@ impl SolverResources {
             let mut bounds = Vec::new();
             for i in 0..point.len() {
                 let (lower, upper) = feasible.bounds_of(i);
-                bounds.extend(if feasible.is_constant(i) { [1.0, -1.0] } else { [finite(lower), finite(upper)] });
+                bounds.push_all(if feasible.is_constant(i) { [1.0, -1.0] } else { [finite(lower), finite(upper)] });
             }
             if let Some(manifolds) = manifolds {
                 for i in 0..point.len() {
-                    bounds.extend([if manifolds.contains(i) { 1.0 } else { 0.0 }, 0.0]);
+                    bounds.extend_from_slice(&[if manifolds.contains(i) { 1.0 } else { 0.0 }, 0.0]);
                 }
             }
             write(BufferKind::Bounds, &bounds)?;
@@ -115,7 +115,7 @@ impl SolverResources {
     /// Submits a batch of so many rounds, and the read-back of the state after it.
     pub fn submit(&self, engine: &GpuEngine, rounds: u32) -> Result<Submission> {
         let mut lists = vec![&self.begin];
-        lists.extend(std::iter::repeat_n(&self.round, rounds as usize));
+        lists.push_all(std::iter::repeat_n(&self.round, rounds as usize));
         lists.push(&self.read);
         engine.context().submit_in_turn(&lists)
     }
@@ -181,7 +181,7 @@ async fn bind(
     for &program in &segment.programs {
         match program.request(shape)? {
             Some((wgsl, entry, layout)) => own.push(PipelineRequest { wgsl, entry, layout }),
-            None => of_functions.extend(match program {
+            None => of_functions.push_all(match program {
                 Program::Functions(program) => Some(program),
                 Program::Own(_) | Program::InPlace(..) => None,
             }),

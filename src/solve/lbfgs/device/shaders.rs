@@ -3,6 +3,7 @@
 use super::state::Places;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::lbfgs::rules::{convergence, history, line_search as line_rule};
+use residua_base::list::PushAll;
 use residua_codegen::wgsl::{ProgramText, Resource, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -101,7 +102,7 @@ impl Kernel {
             Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
         };
         if matches!(self, Kernel::Walk | Kernel::Decide) {
-            rules.extend([
+            rules.push_all([
                 line_rule::verdict(),
                 line_rule::bracket(),
                 line_rule::contradictions(),

@@ -20,6 +20,7 @@ use crate::gauss_newton::device::{DeclareModel, ModelBuffer, ModelRecorder};
 use crate::model::manifolds::{Manifold, retraction_kernel};
 use crate::shader_source::binding_kinds;
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::wgsl::{self, Dispatch, PairForm, WORKGROUP_SIZE};
 use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
 use vecmap::VecMap;
@@ -171,7 +172,7 @@ fn bytes(shape: &Shape, Setting { constrained, width }: Setting, uniforms: u64, 
 /// The uniforms of a generated kernel over blocks: those of pairs begin with those of numbers.
 fn of_dispatch(count: u32, first: u32, low: u32) -> Vec<u32> {
     let mut words = Dispatch::new(count, count, first).words().to_vec();
-    words.extend([low, low]);
+    words.extend_from_slice(&[low, low]);
     words
 }
 
@@ -238,7 +239,7 @@ impl<'a> Writer<'a> {
                 bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
             }
             if self.setting.constrained {
-                bindings.extend([trial, self.place(Place::Bounds)]);
+                bindings.extend_from_slice(&[trial, self.place(Place::Bounds)]);
             }
             let uniforms = self.of_group(group, model.layout.scale);
             self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
@@ -262,13 +263,13 @@ impl<'a> Writer<'a> {
             let uniforms =
                 SolverUniforms { count: jvp.count, width: jvp.width, ..self.product_uniforms(model, group, row) };
             if self.is_coupled && group.shape.part == Part::Eliminated {
-                bindings.extend([self.place(Place::Vectors), self.place(Place::Sums)]);
+                bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums)]);
                 let uniforms = SolverUniforms { blocks: group.blocks * group.shape.dim, ..uniforms };
                 self.dispatch(Kernel::Advance, bindings, uniforms, group.workgroups);
                 continue;
             }
-            bindings.extend(self.product_bindings(model, strategy));
-            bindings.extend([block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
+            bindings.push_all(self.product_bindings(model, strategy));
+            bindings.extend_from_slice(&[block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
             self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
         let eliminates = self.shape.groups.iter().any(|group| group.shape.part == Part::Eliminated);
@@ -412,7 +413,7 @@ impl<'a> Writer<'a> {
 
     fn uniform(&mut self, words: &[u32]) -> Slice {
         let first = 4 * self.uniforms.len() as u64;
-        self.uniforms.extend(words);
+        self.uniforms.extend_from_slice(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         self.place(Place::Uniforms).part(first, ALIGNMENT)
     }

@@ -1,6 +1,6 @@
 //! The host's side of a solve on the device: it submits batches of work, one ahead of what it has read, and tells what came of them.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::collections::VecDeque;
 
 use super::elimination::Elimination;
@@ -188,7 +188,7 @@ impl SolverResources {
         let of_model: Vec<ModelBuffer> =
             segments.iter().flat_map(|segment| segment.places.iter().filter_map(of_model)).list();
         let (of_model, missing): (Vec<_>, Vec<_>) = gauss_newton.missing(&of_model).into_iter().unzip();
-        requests.extend(missing);
+        requests.push_all(missing);
         let mut allocated = engine.allocate_for_solver(model, &theirs, requests).await?;
         for (buffer, allocated) in of_model.into_iter().zip(allocated.split_off(wanted.len())) {
             gauss_newton.take(engine, buffer, allocated).await?;
@@ -315,14 +315,14 @@ impl SolverResources {
         let context = engine.context().clone();
         let mut pieces: Vec<&Prepared> = Vec::new();
         if first {
-            pieces.extend([&self.start, &self.head]);
+            pieces.push_all([&self.start, &self.head]);
         }
         for unit in 0..batch.units {
             if unit > 0 && unit % batch.at_a_time == 0 {
                 context.submit_in_turn(&std::mem::take(&mut pieces))?.finish().await?;
             }
-            pieces.extend(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
-            pieces.extend([&self.tail, &self.head]);
+            pieces.push_all(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
+            pieces.push_all([&self.tail, &self.head]);
         }
         pieces.push(&self.read);
         context.submit_in_turn(&pieces)

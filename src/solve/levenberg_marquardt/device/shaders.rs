@@ -10,6 +10,7 @@ use crate::gauss_newton::device::JtjProduct;
 use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
+use residua_base::list::PushAll;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
 use residua_codegen::{Width, template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -224,7 +225,7 @@ impl Kernel {
                 }
                 if constrained {
                     // The linearised point; lower bounds, upper bounds, whether constant.
-                    resources.extend([read("trial", "f32"), read("bounds", "f32")]);
+                    resources.push_all([read("trial", "f32"), read("bounds", "f32")]);
                 }
                 resources
             }
@@ -246,16 +247,16 @@ impl Kernel {
                     Kernel::Update(..) => vec![write("state", "u32"), read("jvp_squares", "f32")],
                     _ => vec![read("state", "u32")],
                 };
-                resources.extend(product.reads_vector().then(|| read("product", "f32")));
+                resources.push_all(product.reads_vector().then(|| read("product", "f32")));
                 if product.reads_entries() {
                     // Where each block's first entry stands, and the end of the last block's.
-                    resources.extend([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
+                    resources.push_all([read("offsets", "u32"), read("entries", "u32"), read("local", "f32")]);
                 }
                 if product.reads_lists() {
                     // See `gauss_newton::device::fused_lists`.
-                    resources.extend([read("lists", "u32"), read("local", "f32")]);
+                    resources.push_all([read("lists", "u32"), read("local", "f32")]);
                 }
-                resources.extend([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);
+                resources.push_all([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);
                 resources
             }
             Kernel::Complement(_) => vec![
@@ -288,7 +289,7 @@ impl Kernel {
                 // Parts of the reduction of the cost.
                 let mut resources = vec![write("state", "u32"), read("reductions", "f32"), read(sums, pair)];
                 // Parts of ‖Jδ‖².
-                resources.extend(constrained.then(|| read("jvp_squares", "f32")));
+                resources.push_all(constrained.then(|| read("jvp_squares", "f32")));
                 resources
             }
             Kernel::Settle => vec![read("state", "u32"), write("trial", "f32"), write("point", "f32")],
@@ -424,7 +425,7 @@ mod tests {
         let mut products = vec![JtjProduct::Vector, JtjProduct::LocalParts];
         for forms_direction in [false, true] {
             products.push(JtjProduct::LocalJvp { mirrored: forms_direction });
-            products.extend([false, true].map(|heavy| JtjProduct::FusedParts { heavy, forms_direction }));
+            products.push_all([false, true].map(|heavy| JtjProduct::FusedParts { heavy, forms_direction }));
         }
         let pose = Manifold::from_name("unit-quaternion 4 × euclidean 3").expect("a product");
         let quaternion = Manifold::UnitQuaternion;
@@ -439,7 +440,7 @@ mod tests {
                         kernels.push(Kernel::Complement(shape));
                     }
                     for &product in &products {
-                        kernels.extend([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
+                        kernels.push_all([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
                         if part == Part::Eliminated {
                             kernels.push(Kernel::Substitute(shape, product));
                         }
@@ -465,7 +466,7 @@ mod tests {
             };
             let mut settings = vec![(false, Width::Single), (true, Width::Single)];
             // The texts of the others are the same.
-            settings.extend(matches!(kernel, Kernel::Begin(..)).then_some((true, Width::Pair)));
+            settings.push_all(matches!(kernel, Kernel::Begin(..)).then_some((true, Width::Pair)));
             for (constrained, width) in settings {
                 let text = kernel.wgsl(Setting { constrained, width }, "", &coupling);
                 check_module(&text, kernel.name(), &kernel.layout(constrained));

@@ -16,6 +16,7 @@
 
 use crate::solve::rules::{Gain, MAX_DAMPING, Rules};
 use crate::solve::summary::Termination;
+use residua_base::list::PushAll;
 
 use super::phase::Trial;
 
@@ -108,7 +109,7 @@ impl Dogleg {
         // A coordinate with D = 0 has a gradient of 0.
         let steepest = |(&slope, &scale): (&f64, &f64)| if scale > 0.0 { -slope / scale } else { 0.0 };
         self.gradient_step.clear();
-        self.gradient_step.extend(gradient.iter().zip(scale).map(steepest));
+        self.gradient_step.push_all(gradient.iter().zip(scale).map(steepest));
         let product =
             |a: &[f64], b: &[f64]| a.iter().zip(b).zip(scale).map(|((a, b), scale)| scale * a * b).sum::<f64>();
         self.gradient_length = product(&self.gradient_step, &self.gradient_step).sqrt();

@@ -1,6 +1,6 @@
 //! Steps of all parameters at once on the CPU: the kernels of [`crate::model::manifolds`], an array after the other.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -111,7 +111,7 @@ fn sizes(arrays: &[ArrayInfo]) -> Vec<(u32, CoordinateSize)> {
         let of_block = array.manifold.coordinate_sizes(array.dim);
         for block in 0..array.count {
             let first = array.offset + block * array.dim;
-            sizes.extend(of_block.iter().map(|&size| (first, size)));
+            sizes.push_all(of_block.iter().map(|&size| (first, size)));
             // What is left over of a block is no coordinate.
             sizes.resize((first + array.dim) as usize, (first, CoordinateSize::Number(0)));
         }

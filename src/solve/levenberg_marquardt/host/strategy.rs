@@ -11,6 +11,7 @@ use super::ARITHMETIC;
 use super::dogleg::Dogleg;
 use super::phase::Trial;
 use residua_base::decimal::scientific;
+use residua_base::list::PushAll;
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
@@ -108,7 +109,7 @@ impl Strategy {
         if self.dogleg.is_some() {
             let damped = |&diagonal: &f64| rules::damped(self.damping.lambda, diagonal);
             self.scaled_damping.clear();
-            self.scaled_damping.extend(diagonal.iter().map(damped));
+            self.scaled_damping.push_all(diagonal.iter().map(damped));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::model::access_plan::Role;
 use crate::solve::levenberg_marquardt::device::shape::{Group, Part, THREADS};
 use crate::solve::levenberg_marquardt::device::state;
 use residua_base::error::{Error, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 use residua_gpu::Slice;
 
@@ -67,8 +67,8 @@ impl Writer<'_> {
         bindings.push(self.model_table(model.layout, ModelBuffer::FusedLists));
         bindings.push(self.table(model.evaluation, Memory::AllIndices));
         let tables = [ModelBuffer::AllLocal, ModelBuffer::BlockDiagonal];
-        bindings.extend(tables.map(|buffer| self.model_table(model.layout, buffer)));
-        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), slice]);
+        bindings.push_all(tables.map(|buffer| self.model_table(model.layout, buffer)));
+        bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice]);
         let workgroups = group.blocks.div_ceil(TILE).min(MOST_TILES);
         let uniforms =
             SolverUniforms { row, threads: workgroups * THREADS, ..self.of_group(group, model.layout.scale) };
@@ -87,9 +87,9 @@ impl Writer<'_> {
         let strategy = model.jtj_product();
         for (group, row) in groups {
             let mut bindings = vec![self.place(Place::State)];
-            bindings.extend(self.product_bindings(model, strategy));
+            bindings.push_all(self.product_bindings(model, strategy));
             bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonal));
-            bindings.extend([self.place(Place::Vectors), self.place(Place::Sums)]);
+            bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums)]);
             let uniforms = self.product_uniforms(model, group, row);
             self.dispatch(Kernel::Substitute(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
@@ -121,9 +121,9 @@ impl Writer<'_> {
             JtjProduct::Vector => vec![self.place(Place::Product)],
             JtjProduct::FusedParts { heavy, .. } => {
                 let mut bindings = Vec::new();
-                bindings.extend(heavy.then(|| self.place(Place::Product)));
+                bindings.push_all(heavy.then(|| self.place(Place::Product)));
                 let buffers = [ModelBuffer::FusedLists, ModelBuffer::AllLocal];
-                bindings.extend(buffers.map(|buffer| self.model_table(model.layout, buffer)));
+                bindings.push_all(buffers.map(|buffer| self.model_table(model.layout, buffer)));
                 bindings
             }
         }
@@ -149,7 +149,7 @@ impl Writer<'_> {
         let slice = self.place(Place::JvpSquares);
         let mut bindings = vec![self.place(Place::State), self.table(model.evaluation, Memory::AllIndices)];
         bindings.push(self.model_table(model.layout, ModelBuffer::AllLocal));
-        bindings.extend([self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
+        bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
         let uniforms = self.common();
         self.dispatch(Kernel::Products, bindings, uniforms, workgroups);
         Ok(Sums { slice, count: workgroups, width: 1 })
