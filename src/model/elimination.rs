@@ -50,10 +50,12 @@ impl Model {
             return self.eliminated.clone();
         }
         let is_small = |array: &ArrayInfo| array.count > 1 && array.manifold.tangent_dim(array.dim) <= MOST_COLUMNS;
-        let mut candidates = (0..self.arrays.len() as u32).filter(|&k| is_small(&self.arrays[k as usize])).list();
-        candidates.sort_by_key(|&k| std::cmp::Reverse(self.arrays[k as usize].count));
+        let small = (0u64..).zip(&self.arrays).filter(|(_, array)| is_small(array));
+        // What the count lacks of the most in the upper half, the array in the lower.
+        let mut candidates = small.map(|(k, array)| u64::from(u32::MAX - array.count) << 32 | k).list();
+        candidates.sort_unstable();
         let mut arrays: Vec<u32> = Vec::new();
-        for candidate in candidates {
+        for candidate in candidates.into_iter().map(|key| key as u32) {
             arrays.push(candidate);
             let is_independent =
                 |batch: &Batch| !batch.has_addends() && pair_of(batch, &self.arrays, &arrays).is_none();

@@ -28,6 +28,7 @@
 
 use crate::model::manifolds::{self, Manifold};
 use residua_base::list::Listed;
+use residua_base::sort::ascending;
 use residua_codegen::{Element, Epilogue, Index, Load, Output, Width};
 use residua_ir::autodiff;
 use residua_ir::graph::{InputId, NodeId, Op};
@@ -171,7 +172,7 @@ impl Planner<'_> {
     /// Partials by the numbers of the blocks, in their tangent coordinates. `places` are those of the local parameters.
     fn tangent_row(&mut self, mut row: Row, places: &[u32]) -> Row {
         let class = self.class;
-        row.sort_unstable_by_key(|&(place, _)| place);
+        ascending(&mut row);
         for (&slot, &manifold) in slots(class).iter().zip(&class.manifolds) {
             if !manifold.has_unit_basis() {
                 self.project_on_tangent(&mut row, slot, manifold, places);

@@ -19,15 +19,17 @@ pub fn elimination_group(matrix: &NormalMatrix, named: &[(usize, usize)]) -> Vec
             neighbours[row as usize].push(column as u32);
         }
     }
-    let mut order: Vec<u32> = Vec::with_capacity(count);
-    order.extend(
-        (0..count as u32)
-            .filter(|&block| is_candidate(matrix, named, block as usize) && !neighbours[block as usize].is_empty()),
-    );
-    order.sort_by_key(|&block| neighbours[block as usize].len());
+    // The number of neighbours in the upper half, the block in the lower.
+    let mut order = Vec::with_capacity(count);
+    for (block, neighbours) in neighbours.iter().enumerate() {
+        if is_candidate(matrix, named, block) && !neighbours.is_empty() {
+            order.push((neighbours.len() as u64) << 32 | block as u64);
+        }
+    }
+    order.sort_unstable();
     let mut is_taken = vec![false; count];
     let mut group = Vec::new();
-    for block in order {
+    for block in order.into_iter().map(|key| key as u32) {
         if neighbours[block as usize].iter().all(|&other| !is_taken[other as usize]) {
             is_taken[block as usize] = true;
             group.push(block);

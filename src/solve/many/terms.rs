@@ -6,6 +6,7 @@ use crate::model::manifolds;
 use crate::model::normal_equations::{self, Column, sum};
 use residua_base::error::{Error, Result};
 use residua_base::list::{Listed, PushAll};
+use residua_base::sort::ascending;
 use residua_ir::autodiff;
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
@@ -286,7 +287,7 @@ pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
         rows.push(row);
     }
     for row in &mut rows {
-        row.sort_unstable_by_key(|(position, _)| *position);
+        ascending(row);
     }
     let mut wanted = vec![cost];
     wanted.push_all(gradient.iter().map(|(_, node)| *node));

@@ -5,6 +5,7 @@ use super::probe::{Found, Probe};
 use crate::model::{Batch, BlockInfo, Model};
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
+use residua_base::sort::ascending;
 
 /// Instances of a residual block that are sampled at equal distances, at least, if it has so many.
 const INSTANCES: u32 = 256;
@@ -55,7 +56,7 @@ impl Sample {
             (0..regular).map(|number| ((number * u64::from(count) / regular) as usize, represented)).list();
         if regular < u64::from(count) {
             let mut extremes = extremes(batch, x);
-            extremes.sort_unstable();
+            ascending(&mut extremes);
             extremes.dedup();
             extremes.retain(|extreme| instances.binary_search_by_key(extreme, |&(instance, _)| instance).is_err());
             instances.push_all(extremes.into_iter().map(|instance| (instance, 1.0)));
