@@ -13,7 +13,7 @@ use residua_linalg::{
 const SLICE: f64 = 5e6;
 
 /// The tolerance of systems of a trial, at most.
-const LOOSE: f64 = 0.1;
+const LOOSE: f64 = 0.03;
 /// The same where the gradient has decreased little since the system before. With the looser one ill-conditioned problems take many short steps, and
 /// meet a tolerance before they have converged.
 const TIGHT: f64 = 1e-2;
