@@ -12,9 +12,11 @@ use residua_base::list::Listed;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::model::access_plan::Entry;
 use crate::model::losses::{self, LossKind, LossParameters};
 use crate::model::pattern::{Pattern, pattern};
 use crate::model::{Batch, Losses, Model, Rows};
+use residua_base::deadline::Deadline;
 use residua_base::decimal;
 use residua_base::error::{Error, ErrorCode, Result};
 
@@ -372,6 +374,30 @@ impl Functions {
             entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
         Ok(evaluation)
+    }
+
+    /// Compiles what [`Functions::evaluate_at`] needs on the host; whether it is there at the deadline. What is not is finished later.
+    pub(crate) async fn prepare_at(&mut self, objective: Objective, end: Deadline) -> Result<bool> {
+        if self.place() == Place::Device {
+            // Compiling has made the kernels.
+            return Ok(true);
+        }
+        let has_addends = self.has_addends(objective);
+        let entries: &[Entry] = match objective {
+            Objective::Sum => &[Entry::SumGradient],
+            Objective::LeastSquares if !has_addends => &[Entry::CostGradient],
+            Objective::LeastSquares if self.model.batches.iter().all(Batch::has_addends) => {
+                &[Entry::Values, Entry::SeededGradient]
+            }
+            Objective::LeastSquares => &[Entry::Values, Entry::SeededGradient, Entry::CostGradient],
+        };
+        let engine = self.engine.on_cpu();
+        for &entry in entries {
+            if !engine.prepare_until(&self.model, entry, end).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether an objective has residuals that are long sums in it.

@@ -8,7 +8,10 @@ use crate::eval::tests::{block_on, on_cpu};
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::solve::levenberg_marquardt::host::{self, SolverResources};
-use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination};
+use crate::solve::session::DeviceResources;
+use crate::solve::{
+    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise,
+};
 use residua_base::deadline::Deadline;
 use residua_ir::graph::Op;
 
@@ -120,8 +123,8 @@ fn a_solve_ends_between_the_pieces_of_its_kernels_and_the_next_one_goes_on_with_
         let listener = &mut Asked(u32::MAX);
         block_on(host::minimise_least_squares(&mut functions, &mut resources, &options, listener)).unwrap()
     };
-    // The plan, and its code.
-    for _ in 0..2 {
+    // The pattern of J̃, the linear solver on it, the plan, and its code.
+    for _ in 0..4 {
         let Solution { x, summary, .. } = solved(1e-6);
         assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message);
         assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
@@ -135,6 +138,32 @@ fn a_solve_ends_between_the_pieces_of_its_kernels_and_the_next_one_goes_on_with_
     assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
     assert!(late.final_cost > 0.0 && late.final_cost == late.initial_cost);
     assert!(solved(f64::INFINITY).summary.success());
+}
+
+#[test]
+fn lbfgs_ends_between_the_pieces_of_its_kernels_and_the_next_solve_goes_on_with_them() {
+    const DIM: u32 = 300;
+    let mut functions: Functions = on_cpu(model(DIM), &vec![0.0; DIM as usize]);
+    let mut resources = DeviceResources::default();
+    let mut solved = |max_time_ms: f64| {
+        let mut options = LbfgsOptions::defaults();
+        options.solve.max_time_ms = max_time_ms;
+        let listener = &mut Asked(u32::MAX);
+        block_on(minimise(&mut functions, &mut resources, &options, true, listener)).unwrap()
+    };
+    // The plan, and its code.
+    for _ in 0..2 {
+        let Solution { x, summary, .. } = solved(1e-6);
+        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message);
+        assert_eq!(
+            summary.message,
+            "Stopped after maxTimeMs, 0.000001 milliseconds, before the cost of the start was known."
+        );
+        assert_eq!(x, vec![0.0; DIM as usize]);
+    }
+    let late = solved(1e-6).summary;
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
+    assert!(late.final_cost.is_finite() && late.final_cost == late.initial_cost);
 }
 
 #[test]

@@ -28,6 +28,7 @@
 //! Both solvers take [`options`], begin at a [`start`] within a [`feasible`] set, and return a [`summary`], which a [`record`]
 //! packs for the facade. [`covariance`](mod@covariance) and [`rank`](mod@rank) describe the solution.
 
+mod before_start;
 mod check_schedule;
 pub mod covariance;
 pub mod driver;

@@ -43,6 +43,11 @@ impl Untouched {
         untouched
     }
 
+    /// A message, and the sentence after it if there are any.
+    pub fn added_to(&self, message: String) -> String {
+        if self.count > 0 { format!("{message} {}", self.sentence()) } else { message }
+    }
+
     /// As a sentence with its full stop; empty if there are none.
     pub fn sentence(&self) -> String {
         let names = self.names.join(", ");

@@ -37,6 +37,11 @@ impl Rows {
         Ok(&self.differentiate(functions.model())?.pattern)
     }
 
+    /// Whether the pattern of J̃ has been made.
+    pub(super) fn has_pattern(&self) -> bool {
+        self.tangents.is_some()
+    }
+
     fn differentiate(&mut self, model: &Model) -> Result<&Differentiated> {
         let tangents = match self.tangents.take() {
             Some(tangents) => tangents,

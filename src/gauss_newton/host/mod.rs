@@ -48,6 +48,13 @@ impl HostModel {
         self.rows.pattern(functions)
     }
 
+    /// Makes the pattern of J̃; whether it was not there.
+    pub fn make_pattern(&mut self, functions: &mut Functions) -> Result<bool> {
+        let is_new = !self.rows.has_pattern();
+        self.rows.pattern(functions)?;
+        Ok(is_new)
+    }
+
     /// Compiles what a linearisation needs; whether it is there at the deadline. What is not is finished later.
     pub async fn prepare(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
         self.rows.prepare(functions, end).await
@@ -94,9 +101,9 @@ impl HostModel {
         products::JtJ { functions, tables: &mut self.tables }
     }
 
-    /// Compiles what sums need; `false` where the problem has none.
-    pub async fn prepare_sums(&mut self, functions: &mut Functions) -> Result<bool> {
-        self.sums.prepare(functions).await
+    /// Compiles what sums need; `false` where the problem has none, `None` where the deadline passes before.
+    pub async fn prepare_sums(&mut self, functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
+        self.sums.prepare(functions, end).await
     }
 
     /// J̃ᵀr̃ and J̃ᵀJ̃ at a point, after [`HostModel::prepare_sums`].

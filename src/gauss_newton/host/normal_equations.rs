@@ -14,6 +14,7 @@ use crate::model::access_plan::Entry;
 use crate::model::losses::LossKind;
 use crate::model::normal_equations::SharedSums;
 use crate::model::{Batch, Model};
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 
 use super::model::{LeastSquares, Normal};
@@ -30,20 +31,21 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Compiles the kernels. `false` where there are no sums: for many parameters, for few residuals, where instances have blocks of their
-    /// own, and for long sums, whose rows are only known when their addends are added up.
-    pub(super) async fn prepare(&mut self, functions: &mut Functions) -> Result<bool> {
+    /// own, and for long sums, whose rows are only known when their addends are added up. `None` where the deadline passes before they are there.
+    pub(super) async fn prepare(&mut self, functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
         let OnHost { model, engine, .. } = functions.on_host();
         let is_small = model.num_params as usize <= MOST_COLUMNS && model.num_residuals as usize >= LEAST_ROWS;
         if !is_small || !model.batches.iter().all(shares_blocks) {
-            return Ok(false);
+            return Ok(Some(false));
         }
         self.trial = None;
         for entry in [Entry::SquaredSums, Entry::RobustSums] {
-            if model.batches.iter().any(|batch| entry_of(model, batch) == Some(entry)) {
-                engine.prepare(model, entry).await?;
+            let is_used = model.batches.iter().any(|batch| entry_of(model, batch) == Some(entry));
+            if is_used && !engine.prepare_until(model, entry, end).await? {
+                return Ok(None);
             }
         }
-        Ok(true)
+        Ok(Some(true))
     }
 
     /// The model at a point, with J̃ᵀJ̃ in one block of all parameters.

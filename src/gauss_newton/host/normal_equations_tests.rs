@@ -7,6 +7,7 @@ use crate::model::CompileInput;
 use crate::model::losses::LossParameters;
 use crate::model::pattern::Pattern;
 use crate::model::tests::{Recorder, compiled};
+use residua_base::deadline::Deadline;
 use residua_ir::graph::Op;
 
 /// Instances of each residual block.
@@ -106,7 +107,7 @@ impl Modelled {
     }
 
     fn prepare(&mut self) -> bool {
-        block_on(self.host.prepare_sums(&mut self.functions)).unwrap()
+        block_on(self.host.prepare_sums(&mut self.functions, Deadline::NEVER)).unwrap() == Some(true)
     }
 
     fn linearise_as_sums(&mut self, x: &[f64]) -> LeastSquares {

@@ -10,7 +10,7 @@ use crate::solve::lbfgs::ending::{self, Failure};
 use crate::solve::lbfgs::rules;
 use crate::solve::lbfgs::rules::line_search::ROUNDINGS;
 use crate::solve::manifold_map::ManifoldMap;
-use crate::solve::options::LbfgsOptions;
+use crate::solve::options::{LbfgsOptions, SolveOptions};
 use crate::solve::scalar::evaluate;
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
@@ -145,6 +145,16 @@ impl Lbfgs {
     /// Ends the run at the next call, unless it has converged; at the earliest after the evaluation of the start.
     pub fn stop(&mut self, termination: Termination) {
         self.ending.get_or_insert(ending::stopped(termination, &self.options.solve));
+    }
+
+    /// The options of every solver.
+    pub(super) fn options(&self) -> &SolveOptions {
+        &self.options.solve
+    }
+
+    /// The first sentences of its message.
+    pub(super) fn preamble(&self) -> &str {
+        &self.preamble
     }
 
     /// Where the last iteration ended.

@@ -2,11 +2,13 @@
 
 use super::minimizer::{Lbfgs, Step};
 use crate::eval::{Functions, Objective, Place};
+use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::summary::{SolveSummary, Termination};
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Yielder;
+use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 
 /// Evaluates an objective at the points that the solver returns, until the run ends. `manifolds`: the map of the solver; `began`: a time of
@@ -22,6 +24,9 @@ pub async fn run(
     listener: &mut dyn Listener,
     began: f64,
 ) -> Result<SolveSummary> {
+    if !functions.prepare_at(objective, Deadline::after(began, solver.options().max_time_ms)).await? {
+        return Ok(before_start::summary(solver.options(), solver.preamble(), listener, began));
+    }
     let mut evaluation = None;
     let mut yielder = Yielder::new();
     loop {

@@ -10,7 +10,7 @@ use super::retraction::Retraction;
 use super::solve_path::{Beginning, SolvePath};
 use crate::eval::Functions;
 use crate::gauss_newton::host::HostModel;
-use crate::solve::ending;
+use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::solution::{Details, Solution};
@@ -60,24 +60,14 @@ pub async fn minimise_least_squares(
         Beginning::Ready(path, systems) => (path, systems),
         Beginning::Late(rows) => {
             *kept = rows;
-            let (termination, why) = match listener.aborted() {
-                true => (Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned()),
-                false => (Termination::MaxTime, ending::time_limit_at_start(&options.solve)),
-            };
-            let message = with_untouched(format!("{}{why}.", start.preamble), &untouched);
-            let elapsed_ms = now_ms() - began;
-            let summary = SolveSummary { termination, message, elapsed_ms, ..SolveSummary::before_start() };
-            let (x, summary) = write_back(functions, ARITHMETIC, Ok(summary), || Left::Host(start.point)).await?;
-            let times = vec![("setup", elapsed_ms)];
-            let details = Details { times, untouched, ..Details::default() };
-            return Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details });
+            return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
         }
     };
     let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
     let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
-    summary.message = with_untouched(summary.message, &untouched);
+    summary.message = untouched.added_to(summary.message);
     let mut rank = String::new();
     if summary.termination.converged() && solver.may_lack_rank() {
         rank = deficiency::sentence(functions, model, untouched.count > 0).await?;
@@ -95,11 +85,6 @@ pub async fn minimise_least_squares(
     *kept = path.into_kept(solver.into_systems());
     let details = Details { linear_solver, times, untouched, rank };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
-}
-
-/// A message, and the sentence of the blocks that no residual touches, if there are any.
-fn with_untouched(message: String, untouched: &Untouched) -> String {
-    if untouched.count > 0 { format!("{message} {}", untouched.sentence()) } else { message }
 }
 
 /// Computes what the minimizer requests until it has ended.

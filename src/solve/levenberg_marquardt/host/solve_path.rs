@@ -74,7 +74,10 @@ impl SolvePath {
     ) -> Result<Beginning> {
         let kind = options.linear_solver;
         let n = functions.values().len();
-        if matches!(kind, None | Some(Kind::DenseQr)) && model.prepare_sums(functions).await? {
+        let may_be_sums = matches!(kind, None | Some(Kind::DenseQr));
+        let has_sums = if may_be_sums { model.prepare_sums(functions, end).await? } else { Some(false) };
+        let Some(has_sums) = has_sums else { return Ok(Beginning::Late(kept)) };
+        if has_sums {
             let linear_solver = match kind {
                 None => format!("normal equations: {n} parameters, which all residuals share"),
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
@@ -99,7 +102,15 @@ impl SolvePath {
         }
         // After a solve that ended while it made the kernels of rows, this one goes on with them.
         let is_again = kept.as_ref().is_some_and(|kept| kept.chosen.has_served);
+        let are_kept = kept.as_ref().is_some_and(|kept| kept.chosen.kind == kind);
+        // The pattern, and the order of elimination on it, are pieces that the next solve finds.
+        if !are_kept && model.make_pattern(functions)? && end.has_passed() {
+            return Ok(Beginning::Late(kept));
+        }
         let rows = of_rows(functions, model, kind, kept)?;
+        if !are_kept && end.has_passed() {
+            return Ok(Beginning::Late(Some(rows)));
+        }
         let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
         let trial = trial.filter(|trial| trial.pays_at_once || is_again);
         // The dogleg takes Gauss-Newton steps that are not cut short, and multiplies by J̃ itself.
