@@ -23,11 +23,18 @@ use super::{Arithmetic, Evaluation, Objective};
 /// Evaluates a model in f64.
 #[derive(Default)]
 pub struct CpuEngine {
-    compiled: VecMap<Entry, Compiled>,
-    /// Kernels that write into a sparse matrix.
-    scattered: VecMap<Entry, Compiled>,
-    /// Those of either that a call has left unfinished, by whether they write into a sparse matrix.
-    unfinished: VecMap<(Entry, bool), Preparation>,
+    compiled: VecMap<(Entry, Output), Compiled>,
+    /// Those that a call has left unfinished.
+    unfinished: VecMap<(Entry, Output), Preparation>,
+}
+
+/// Where the kernels of an entry write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    /// Into memory in the order of the instances.
+    InOrder,
+    /// Into a sparse matrix.
+    Scattered,
 }
 
 /// One entry's kernels, one for each batch.
@@ -114,7 +121,8 @@ impl CpuEngine {
     }
 
     async fn compile(&mut self, model: &Model, entry: Entry, end: Deadline) -> Result<bool> {
-        if self.compiled.contains_key(&entry) {
+        let key = (entry, Output::InOrder);
+        if self.compiled.contains_key(&key) {
             return Ok(true);
         }
         let mut plan = |number: usize| {
@@ -122,13 +130,25 @@ impl CpuEngine {
             let plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: None, pieces: None })
         };
-        let mut preparation = self.unfinished.remove(&(entry, false)).unwrap_or_default();
-        let program = preparation.advance(model.batches.len(), end, &mut plan).await?;
+        self.advance(key, model.batches.len(), end, &mut plan).await
+    }
+
+    /// Goes on with kernels of which `plan` makes the plan of a batch. Whether they are there at the deadline.
+    async fn advance(
+        &mut self,
+        key: (Entry, Output),
+        batches: usize,
+        end: Deadline,
+        plan: &mut dyn FnMut(usize) -> Result<Planned>,
+    ) -> Result<bool> {
+        let mut preparation = self.unfinished.remove(&key).unwrap_or_default();
+        let program = preparation.advance(batches, end, plan).await?;
+        let is_there = program.is_some();
         match program {
-            Some(program) => _ = self.compiled.insert(entry, Compiled::new(program, preparation)),
-            None => _ = self.unfinished.insert((entry, false), preparation),
+            Some(program) => _ = self.compiled.insert(key, Compiled::new(program, preparation)),
+            None => _ = self.unfinished.insert(key, preparation),
         }
-        Ok(self.compiled.contains_key(&entry))
+        Ok(is_there)
     }
 
     /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
@@ -141,7 +161,8 @@ impl CpuEngine {
         pattern: &Pattern,
         end: Deadline,
     ) -> Result<bool> {
-        if self.scattered.contains_key(&entry) {
+        let key = (entry, Output::Scattered);
+        if self.compiled.contains_key(&key) {
             return Ok(true);
         }
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
@@ -157,21 +178,12 @@ impl CpuEngine {
             let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: Some(scatter), pieces })
         };
-        let mut preparation = self.unfinished.remove(&(entry, true)).unwrap_or_default();
-        let program = preparation.advance(model.batches.len(), end, &mut plan).await?;
-        match program {
-            Some(program) => _ = self.scattered.insert(entry, Compiled::new(program, preparation)),
-            None => _ = self.unfinished.insert((entry, true), preparation),
-        }
-        Ok(self.scattered.contains_key(&entry))
+        self.advance(key, model.batches.len(), end, &mut plan).await
     }
 
     /// Why generated code was refused here, if it was.
     pub fn interpreted_because(&self) -> Option<&str> {
-        self.compiled
-            .values()
-            .chain(self.scattered.values())
-            .find_map(|compiled| compiled.program.interpreted_because())
+        self.compiled.values().find_map(|compiled| compiled.program.interpreted_because())
     }
 
     pub(crate) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
@@ -251,7 +263,8 @@ impl CpuEngine {
         give: Give<'_>,
     ) -> Result<()> {
         self.prepare_scattered(model, Entry::Jacobian, partials, pattern, Deadline::NEVER).await?;
-        let pieces = self.scattered.get(&Entry::Jacobian).map_or(&[][..], |compiled| &compiled.pieces);
+        let pieces =
+            self.compiled.get(&(Entry::Jacobian, Output::Scattered)).map_or(&[][..], |compiled| &compiled.pieces);
         if pieces.is_empty() {
             let mut residuals = vec![0.0; model.num_residuals as usize];
             self.begin_matrix(Entry::Jacobian, pattern, memory);
@@ -284,7 +297,7 @@ impl CpuEngine {
     /// Makes room for a matrix that the kernels of an entry are to fill: with zeros, where they add to it.
     pub(crate) fn begin_matrix(&self, entry: Entry, pattern: &Pattern, entries: &mut Vec<f64>) {
         entries.resize(pattern.col_indices.len(), 0.0);
-        if self.scattered.get(&entry).is_some_and(Compiled::accumulates) {
+        if self.compiled.get(&(entry, Output::Scattered)).is_some_and(Compiled::accumulates) {
             entries.fill(0.0);
         }
     }
@@ -296,12 +309,12 @@ impl CpuEngine {
 
     /// Runs a kernel that [`CpuEngine::prepare`] has compiled.
     pub(crate) fn run_prepared(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
-        run(self.compiled.get(&entry), model, number, entry, memory)
+        run(self.compiled.get(&(entry, Output::InOrder)), model, number, entry, memory)
     }
 
     /// Runs a kernel that [`CpuEngine::prepare_scattered`] has compiled.
     pub(crate) fn run_scattered(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
-        let compiled = self.scattered.get(&entry);
+        let compiled = self.compiled.get(&(entry, Output::Scattered));
         let places = compiled.map_or(&[][..], |compiled| &compiled.scatters[number].places);
         run(compiled, model, number, entry, Memory { places, ..memory })
     }

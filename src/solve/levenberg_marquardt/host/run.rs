@@ -116,13 +116,11 @@ async fn run(
             Request::Linearise(x) => {
                 if !path.prepare(functions, model, end).await? {
                     minimizer.abandon_step(Termination::MaxTime);
-                    now = now_ms();
-                    continue;
-                }
-                match path.linearise(functions, model, x).await? {
-                    Some(linearised) => answer = Some(Answer::Model(linearised)),
+                } else if let Some(linearised) = path.linearise(functions, model, x).await? {
+                    answer = Some(Answer::Model(linearised));
+                } else {
                     // The same is asked for again.
-                    None => minimizer.use_rows(path.take_rows(functions, model)?),
+                    minimizer.use_rows(path.take_rows(functions, model)?);
                 }
                 &mut stages.model
             }
@@ -147,12 +145,11 @@ async fn run(
                 &mut unmeasured
             }
             Request::EvaluateTrial(x) => {
-                if !path.prepare_reduction(functions, model, end).await? {
+                if path.prepare_reduction(functions, model, end).await? {
+                    answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
+                } else {
                     minimizer.abandon_step(Termination::MaxTime);
-                    now = now_ms();
-                    continue;
                 }
-                answer = Some(Answer::Reduction(path.reduction(functions, model, x).await?));
                 &mut stages.trials
             }
             Request::Iteration(iteration) => {
