@@ -10,9 +10,6 @@ use super::{Extents, Reals, Target, vector};
 const ROW_BLOCK: usize = 64;
 const COLUMN_BLOCK: usize = 512;
 
-/// Most rows of the left factor for which packing the right one takes longer than what it saves.
-const FEW: usize = 4;
-
 /// Memory that the parts of a product share. Several products may use it in turns: each has a number of its own, by which a part finds whether
 /// the panels are of its product.
 #[derive(Debug, Default)]
@@ -42,11 +39,11 @@ impl<'a> Product<'a> {
     /// The product of two factors.
     pub fn new(extents: Extents, left: Reals<'a>, right: Reals<'a>) -> Product<'a> {
         let Extents { rows, columns, .. } = extents;
-        if columns <= FEW && columns < rows {
+        if columns <= vector::FEW && columns < rows {
             let transposed = Product::new(extents.transposed(), right, left);
             return Product { is_transposed: true, ..transposed };
         }
-        let has_few_rows = rows <= FEW && vector::is_in_order(&right);
+        let has_few_rows = vector::suits(extents, &right);
         Product { extents, left, right, is_transposed: false, has_few_rows }
     }
 

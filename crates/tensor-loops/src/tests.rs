@@ -99,6 +99,8 @@ fn products_of_all_sizes_about_tiles_and_blocks_are_within_their_bound() {
         (63, 513, 5),
         (4, 1025, DEPTH_BLOCK + 5),
         (5, 5, 2049),
+        (16, 6, 517),
+        (17, 6, 131),
         (2, 3, 2100),
     ] {
         for layout in 0..48 {

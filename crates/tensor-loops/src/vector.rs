@@ -1,4 +1,4 @@
-//! Products with few rows, which read the right factor once and pack nothing.
+//! Products with few rows, which pack nothing: the right factor comes from memory once.
 
 use std::ops::Range;
 
@@ -18,13 +18,21 @@ const DOT_BLOCK: usize = 1024;
 /// Columns whose sums are made at once, so that a row is read once for all of them.
 const TOGETHER: usize = 4;
 
-/// Whether a right factor follows in memory along the columns or along the depth.
-pub fn is_in_order(right: &Reals) -> bool {
-    match right {
+/// Most rows of the left factor for which packing the right one takes longer than what it saves; and most rows where the right factor is f32 whose
+/// columns lie along a depth of some length.
+pub const FEW: usize = 4;
+const SEVERAL: usize = 16;
+const LONG: usize = 128;
+
+/// Whether a product has so few rows that the right factor is read where it lies.
+pub fn suits(Extents { rows, depth, .. }: Extents, right: &Reals) -> bool {
+    let is_in_order = match right {
         Reals::Singles(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
         Reals::Halves(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
         Reals::Quantised(_) => true,
-    }
+    };
+    let is_along_depth = matches!(right, Reals::Singles(Factor { depth_stride: 1, .. })) && depth >= LONG;
+    (rows <= FEW && is_in_order) || (rows <= SEVERAL && is_along_depth)
 }
 
 /// Columns of a part.
@@ -152,10 +160,17 @@ fn along_depth<T: Element>(
     target: &mut Target<f32>,
 ) {
     let numbers = |column: usize| &right.values[column * right.outer_stride..][..depth];
+    let in_pairs = if left.len() > FEW * depth { left.len() / depth / 2 * 2 } else { 0 };
     let mut column = columns.start;
     while column + TOGETHER <= columns.end {
         let numbers = [0, 1, 2, 3].map(|k| numbers(column + k));
-        for (row, left) in left.chunks_exact(depth).enumerate() {
+        for row in (0..in_pairs).step_by(2) {
+            let rows = [0, 1].map(|k| &left[(row + k) * depth..][..depth]);
+            for (k, dots) in dots_of_two(numbers, rows).iter().enumerate() {
+                write(target, row + k, column, dots);
+            }
+        }
+        for (row, left) in left.chunks_exact(depth).enumerate().skip(in_pairs) {
             write(target, row, column, &dots_of(numbers, left));
         }
         column += TOGETHER;
@@ -180,6 +195,54 @@ fn dots_of<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32;
         }
     }
     sums
+}
+
+/// Σ aᵢbᵢ of four columns b and two rows, in blocks.
+#[inline]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+fn dots_of_two<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
+    let mut sums = [[0.0; TOGETHER]; 2];
+    for first in (0..rows[0].len()).step_by(DOT_BLOCK) {
+        let last = (first + DOT_BLOCK).min(rows[0].len());
+        let of_block = dots_of_block(columns.map(|column| &column[first..last]), rows.map(|row| &row[first..last]));
+        for (sums, of_block) in sums.iter_mut().zip(of_block) {
+            for (sum, of_block) in sums.iter_mut().zip(of_block) {
+                *sum += of_block;
+            }
+        }
+    }
+    sums
+}
+
+/// Σ aᵢbᵢ of four columns b and two rows, in 4 parts each: 8 sums, the rows and a column fit the registers of x86-64. It is a function of its own
+/// as the tile of long products is.
+#[inline(never)]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+fn dots_of_block<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
+    let [row, other_row] = rows.map(|row| row.as_chunks::<4>().0);
+    let [a, b, c, d] = columns.map(|column| column.as_chunks::<4>().0);
+    let mut sums = [[Four::all(0.0); TOGETHER]; 2];
+    for (((((row, other_row), a), b), c), d) in row.iter().zip(other_row).zip(a).zip(b).zip(c).zip(d) {
+        let rows = [Four::new(*row), Four::new(*other_row)];
+        for (column, numbers) in [a, b, c, d].into_iter().enumerate() {
+            let numbers = T::four(numbers);
+            for k in 0..2 {
+                sums[k][column] = sums[k][column].plus_product(rows[k], numbers);
+            }
+        }
+    }
+    let done = rows[0].len() / 4 * 4;
+    let mut results = [[0.0; TOGETHER]; 2];
+    for k in 0..2 {
+        let [x, y, z, w] = Four::transposed(sums[k]);
+        results[k] = x.plus(y).plus(z.plus(w)).numbers();
+        for (result, column) in results[k].iter_mut().zip(columns) {
+            for (a, b) in rows[k][done..].iter().zip(&column[done..]) {
+                *result += a * b.number();
+            }
+        }
+    }
+    results
 }
 
 /// Σ aᵢbᵢ of several columns b, in 8 parts each.
