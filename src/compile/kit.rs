@@ -57,9 +57,6 @@ impl EngineKit for Kit<'_> {
         let Some(Engine::Gpu(engine)) = &mut self.on_device else { return Err(not_laid_out()) };
         let mut done = |done: usize, total: usize| progress.tell(done as f64 / total.max(1) as f64);
         engine.prepare(self.model, self.values, self.slices, &mut done).await?;
-        if self.width == Width::Pair {
-            engine.check_pairs(self.model, self.values).await?;
-        }
         if let Some(on_host) = on_host {
             engine.set_on_cpu(on_host);
         }

@@ -4,7 +4,7 @@ use residua_base::error::{ErrorCode, Result};
 use residua_codegen::Width;
 use residua_gpu::Context;
 
-use super::gpu::GpuEngine;
+use super::gpu::{GpuEngine, PairCheck};
 use super::{Arithmetic, Engine, Functions};
 
 impl Functions {
@@ -30,8 +30,8 @@ impl Functions {
 
     /// An engine in pairs at the current parameters, of which the kernels have been checked.
     async fn in_pairs(&self, context: Context) -> Result<GpuEngine> {
-        let wide = GpuEngine::new(context, &self.model, Width::Pair, None).await?;
-        wide.check_pairs(&self.model, &self.values).await?;
+        let wide = GpuEngine::new(context.clone(), &self.model, Width::Pair, None).await?;
+        PairCheck::new(context, &self.model, &self.values).await?.run(&self.model).await?;
         wide.publish_at(0, &self.values)?;
         Ok(wide)
     }

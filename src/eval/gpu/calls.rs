@@ -18,6 +18,7 @@ use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
 use super::call::Call;
+use super::pair_check::PairCheck;
 use super::{GpuEngine, MOST_OPERATIONS};
 
 /// A call on its way.
@@ -31,6 +32,10 @@ pub(super) struct Launched {
 impl GpuEngine {
     /// Makes everything that calls of the common kinds need, so that the first one does not wait for it, and publishes the parameters.
     /// `progress` is called with the number of pipelines that are ready and the number of all. Tables are uploaded while the browser compiles.
+    /// Kernels in pairs are then checked, see [`PairCheck`].
+    ///
+    /// # Errors
+    /// Those of the device and of the listener; `gpu-unavailable` where the device does not compute pairs.
     pub async fn prepare(
         &mut self,
         model: &Model,
@@ -53,8 +58,15 @@ impl GpuEngine {
             memory.push_all(recording.memory.iter().copied());
             recordings.push((call, recording));
         }
-        let (wanted, requests) = self.pipeline_requests(&programs, slices).await?;
+        let (wanted, mut requests) = self.pipeline_requests(&programs, slices).await?;
         let context = self.context.clone();
+        let mut check = match self.layout.width {
+            Width::Single => None,
+            Width::Pair => Some(PairCheck::new(context.clone(), model, x).await?),
+        };
+        if let Some(check) = &mut check {
+            requests.extend(check.requests().await?);
+        }
         let (compiled, uploaded) = {
             let compiling = pin!(context.pipelines(&requests, progress));
             let uploading = pin!(async {
@@ -77,7 +89,10 @@ impl GpuEngine {
             self.context.bound(binding).await?;
             self.prepared.insert(call, prepared);
         }
-        Ok(())
+        match check {
+            Some(check) => check.run(model).await,
+            None => Ok(()),
+        }
     }
 
     pub(in crate::eval) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
@@ -229,7 +244,7 @@ impl GpuEngine {
         Ok(Launched { submission, spreads, downloads: recording.downloads.clone() })
     }
 
-    fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
+    pub(super) fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
         let entries: Vec<Entry> = match call {
             Call::Gradient(call) => call.entries(),
             Call::Values => vec![Entry::Values],

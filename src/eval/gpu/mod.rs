@@ -31,6 +31,7 @@ mod shared_data;
 use buffers::Buffers;
 use call::Call;
 pub use gradient::DeviceGradient;
+pub use pair_check::PairCheck;
 pub use shared_data::{DataPart, NewSharedData};
 use shared_data::{SharedData, single};
 
