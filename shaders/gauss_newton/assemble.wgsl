@@ -26,7 +26,15 @@ fn assemble(
         #if MIRRORED
         let second = place >= dispatch.stride;
         let instance = select(place, place - {DIM}u * dispatch.stride, second);
+        #if WIDE
+        let sign = select(1.0, -1.0, second);
+        let low = instance + dispatch.first_partial + dispatch.outputs * dispatch.row_stride;
+        #for a in 0..DIM
+        sum_{a} = sum_of_pairs(sum_{a}, sign * vec2<f32>(source[instance + {a}u * dispatch.stride], source[low + {a}u * dispatch.stride]));
+        #endfor
+        #else
         let weight = select(source[instance], -source[instance], second);
+        #endif
         #else
         let instance = place;
         #if WEIGHTED
@@ -51,7 +59,7 @@ fn assemble(
             let column_{a} = source[partial + {a}u * dispatch.stride];
             #endfor
             #for a in 0..DIM
-            #if MIRRORED || WEIGHTED
+            #if WEIGHTED
             sum_{a} = sum_of_pairs(sum_{a}, exact_product(column_{a}, weight));
             #endif
             #for b in 0..a + 1

@@ -161,7 +161,7 @@ fn a_model_in_pairs_is_that_of_numbers_with_pairs_where_they_decide_where_steps_
                 assert_eq!(element.low.as_ref().map(|low| low.as_column().unwrap()), low, "{entry:?}, column {column}");
             }
         }
-        for entry in [Entry::Product, Entry::Jvp, Entry::LineariseRows] {
+        for entry in [Entry::Product, Entry::Jvp] {
             let plan = AccessPlan::in_width(&class, rows, entry, Width::Pair, "").unwrap();
             assert!(!plan.kernel.has_pairs(), "{entry:?}");
         }

@@ -113,9 +113,9 @@ impl Entry {
             | Entry::SeededGradient
             | Entry::Jacobian
             | Entry::Linearise
+            | Entry::LineariseRows
             | Entry::Trial => of_functions,
-            Entry::LineariseRows
-            | Entry::Product
+            Entry::Product
             | Entry::Jvp
             | Entry::Normal
             | Entry::SquaredSums

@@ -10,7 +10,7 @@
 //! | entry | reads | gives |
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
-//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃; of a mirrored class not the second block's J̃ |
+//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃ (in pairs J̃ᵀr̃ stays); of a mirrored class nothing of the second block |
 //! | `jvp` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
 //! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
 //! | `normal` | the local table | on the CPU: J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ |
@@ -291,15 +291,18 @@ impl Planner<'_> {
                     None => self.store_local(table.corrected(output), corrected),
                     Some(_) => self.store_residual(output, corrected, false),
                 }
-            } else if rows_alone {
+            } else if rows_alone && self.width == Width::Single {
                 let corrected = self.product_of(residual_scale, r);
                 self.store_local(output, corrected);
             }
         }
         if rows_alone && partials.are_mirrored(class) {
-            let second = table.partial(0, class.block_dims[0]);
+            let first = class.block_dims[0];
+            // Without pairs the first columns have r̃.
+            let sums = (if self.width == Width::Pair { first } else { table.width })..table.width;
+            let is_read = |column: u32| column < table.partial(0, first) && !sums.contains(&column);
             let column = |element: &Element| element.index.as_column();
-            self.writes.retain(|write| write.element().and_then(column).is_none_or(|column| column < second));
+            self.writes.retain(|write| write.element().and_then(column).is_none_or(is_read));
         }
         let half_weight = self.product_of(half, weight);
         self.product_of(half_weight, rho)

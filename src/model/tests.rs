@@ -1,5 +1,6 @@
 //! What shares a kernel and what does not.
 
+use super::access_plan::{AccessPlan, Entry};
 use super::*;
 use residua_base::cooperative::{Slices, run_synchronously};
 use residua_codegen::Width;
@@ -221,6 +222,27 @@ fn the_two_ends_of_a_spring_share_their_columns_of_the_jacobian() {
         assert_eq!(batches[0].class.block_dims, [3, 3]);
         assert_eq!(least_squares::is_mirrored(&batches[0].class), !uneven);
     }
+}
+
+#[test]
+fn rows_in_pairs_have_the_first_end_of_a_spring_alone() {
+    let mut r = Recorder::default();
+    let outputs = [(0, 6), (3, 9), (6, 3)].map(|(first, second)| distance(&mut r, first, second, false));
+    let batch = group(r, outputs.to_vec(), 12).remove(0);
+    let columns = |entry| {
+        let plan = AccessPlan::in_width(&batch.class, batch.rows, entry, Width::Pair, "").unwrap();
+        let columns = |index: &residua_codegen::Index| index.as_column().unwrap();
+        let elements = plan.kernel.outputs.iter().filter_map(|output| output.element());
+        let mut written: Vec<(u32, Option<u32>)> =
+            elements.map(|element| (columns(&element.index), element.low.as_ref().map(columns))).collect();
+        written.sort_unstable();
+        written
+    };
+    // J̃ᵀr̃ of both ends, r, J̃ of both ends, and the low parts of the first seven.
+    let whole: Vec<_> = (0..13).map(|column| (column, (column < 7).then(|| column + 13))).collect();
+    assert_eq!(columns(Entry::Linearise), whole);
+    let first = |&(column, _): &(u32, Option<u32>)| !(3..6).contains(&column) && column < 10;
+    assert_eq!(columns(Entry::LineariseRows), whole.into_iter().filter(first).collect::<Vec<_>>());
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl GpuEngine {
             Width::Pair => Some(PairCheck::new(context.clone(), model, x).await?),
         };
         if let Some(check) = &mut check {
-            requests.extend(check.requests().await?);
+            requests.push_all(check.requests().await?);
         }
         let (compiled, uploaded) = {
             let compiling = pin!(context.pipelines(&requests, progress));

@@ -2,6 +2,7 @@
 
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
+use residua_base::list::PushAll;
 use residua_codegen::Width;
 use residua_gpu::{Context, PipelineRequest};
 
@@ -32,7 +33,7 @@ impl PairCheck {
         let (objective, at) = (Objective::LeastSquares, Point::Brought);
         let gradient = Call::Gradient(GradientCall { objective, seeded: false, at, stays: false, fixed: false });
         let mut programs = self.engine.record(&self.sample.model, gradient)?.programs;
-        programs.extend(self.engine.record(&self.sample.model, Call::Values)?.programs);
+        programs.push_all(self.engine.record(&self.sample.model, Call::Values)?.programs);
         Ok(self.engine.pipeline_requests(&programs, &Slices::without_progress()).await?.1)
     }
 

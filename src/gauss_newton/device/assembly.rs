@@ -15,7 +15,7 @@ use super::buffers::ModelBuffer;
 use super::declare::DeclareModel;
 use super::fused_lists::{FusedLists, GroupLists, HeavyPass};
 use super::model::ModelRecorder;
-use super::shaders::{LocalEntries, ModelShader};
+use super::shaders::ModelShader;
 
 impl<K: Kernels> ModelRecorder<'_, K> {
     /// The uniforms of a gather of both gradient and block diagonal of a chunk, if its only pass allows that. There is only one chunk then.
@@ -40,7 +40,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             [ModelBuffer::Local(number), ModelBuffer::BlockDiagonal].map(|buffer| self.buffer(d, buffer));
         bindings.extend_from_slice(&[local, gradient, blocks, gate, self.uniforms(d, uniforms)]);
         let wide = self.is_wide();
-        let entries = if wide { LocalEntries::Parts } else { self.local_entries(number) };
+        let entries = self.linearised_entries(number);
         let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries, wide });
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);

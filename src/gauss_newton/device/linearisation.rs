@@ -30,9 +30,8 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             }
         }
         let reads_rows =
-            |number: usize| self.assembles(number).is_some() && self.local_entries(number) != LocalEntries::Parts;
-        // Rows alone leave a gradient that is made of f32 rows, which pairs must not be.
-        let rows_alone = !self.is_wide() && self.chunks().any(reads_rows);
+            |number: usize| self.assembles(number).is_some() && self.linearised_entries(number) != LocalEntries::Parts;
+        let rows_alone = self.chunks().any(reads_rows);
         let entry = if rows_alone { Entry::LineariseRows } else { Entry::Linearise };
         self.run(d, entry, ModelBuffer::CostSums, at, gate)?;
         for number in self.chunks() {

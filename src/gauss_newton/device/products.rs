@@ -187,4 +187,12 @@ impl<K: Kernels> ModelRecorder<'_, K> {
             _ => LocalEntries::Parts,
         }
     }
+
+    /// The same of a linearisation. A gradient in pairs is not made of rows, which are rounded, but its parts can be mirrored.
+    pub(super) fn linearised_entries(&self, number: usize) -> LocalEntries {
+        match self.local_entries(number) {
+            LocalEntries::Rows if self.is_wide() => LocalEntries::Parts,
+            entries => entries,
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_codegen::Width;
 use residua_gpu::{Buffer, BufferRequest};
 use vecmap::VecMap;
 
@@ -38,9 +37,7 @@ impl DeviceModel {
     /// Makes ready for recordings: kernels are planned, tables and weights are on the device as the problem has them, and lists and uniforms
     /// are those of the blocks that take part.
     pub async fn refresh(&mut self, engine: &mut GpuEngine, model: &Model) -> Result<()> {
-        let wide = engine.layout().width == Width::Pair;
-        let entries = ENTRIES.into_iter().filter(|entry| !wide || *entry != Entry::LineariseRows).list();
-        engine.refresh(model, &entries).await?;
+        engine.refresh(model, &ENTRIES).await?;
         let version = Some(engine.recordings_version());
         if self.version == version {
             return Ok(());

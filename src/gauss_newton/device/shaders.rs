@@ -48,7 +48,8 @@ pub enum LocalEntries {
     Parts,
     /// One number of an instance, in the first column: r̃ or J̃p. It counts times the entry's columns of J̃.
     Rows,
-    /// The same of instances with two blocks, where the second's columns are the negatives of the first's, and are not there.
+    /// The same of instances with two blocks, where the second's columns are the negatives of the first's, and are not there. Where parts of the
+    /// gradient are pairs, those of the first block stand in place of the number.
     MirroredRows,
 }
 
@@ -150,7 +151,8 @@ impl ModelShader {
                 (template!("gauss_newton/block_diagonal"), Box::new(BlockDiagonalTemplate { fused }))
             }
             ModelShader::Assemble { dim, entries, wide } => {
-                let (weighted, mirrored) = (entries == LocalEntries::Rows, entries == LocalEntries::MirroredRows);
+                let mirrored = entries == LocalEntries::MirroredRows;
+                let weighted = entries == LocalEntries::Rows || (mirrored && !wide);
                 (template!("gauss_newton/assemble"), Box::new(AssembleTemplate { dim, weighted, mirrored, wide }))
             }
             ModelShader::AssembleFused { dim, pairs, wide } => {
@@ -250,7 +252,8 @@ mod tests {
         for dim in 1..=MOST_TOGETHER {
             let all = [LocalEntries::Parts, LocalEntries::Rows, LocalEntries::MirroredRows];
             shaders.push_all(all.map(|entries| ModelShader::Assemble { dim, entries, wide: false }));
-            shaders.push(ModelShader::Assemble { dim, entries: LocalEntries::Parts, wide: true });
+            let in_pairs = [LocalEntries::Parts, LocalEntries::MirroredRows];
+            shaders.push_all(in_pairs.map(|entries| ModelShader::Assemble { dim, entries, wide: true }));
         }
         for dim in 1..=MOST_NUMBERS {
             for wide in [false, true] {
