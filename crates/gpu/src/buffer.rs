@@ -59,11 +59,12 @@ impl BufferRequest {
         BufferRequest { zeroed: true, ..self }
     }
 
-    /// For code outside this crate, which may bind it as vertices too: of exactly the requested size, new, and never used for
-    /// anything else afterwards.
+    /// For code outside this crate, which may bind it as vertices too: new, and never used for anything else afterwards. Its size is the requested
+    /// one, rounded up to 16 bytes, since kernels of tensors read whole vectors.
     #[must_use]
     pub fn exported(self) -> BufferRequest {
-        BufferRequest { usage: self.usage | BufferUsages::VERTEX, reusable: false, ..self }
+        let size = self.size.next_multiple_of(16);
+        BufferRequest { size, usage: self.usage | BufferUsages::VERTEX, reusable: false, ..self }
     }
 }
 

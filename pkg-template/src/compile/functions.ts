@@ -201,7 +201,7 @@ export class GpuCompiledFunctions {
    *
    * `gradient` is the same buffer for every call, with the layout of `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
    * ParameterArray's entries from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. The functions own it and destroy it with
-   * themselves. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
+   * themselves. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
    * overwrites it. On the CPU it is null; `value` is computed all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
@@ -247,7 +247,7 @@ export class GpuCompiledFunctions {
   /**
    * The current parameters on the GPU; null on the CPU. It is the same buffer for the object's life: f32, tightly packed (a Vec3 takes 12
    * bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point.
-   * In 'f32x2' these are the numbers rounded to f32, and the buffer is longer at its end.
+   * In 'f32x2' these are the numbers rounded to f32, and the buffer is longer at its end. Its size is rounded up to 16 bytes.
    * It may be copied from or bound, and must not be written or destroyed.
    */
   get parameterBuffer(): GPUBuffer | null {

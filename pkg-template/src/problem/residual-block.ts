@@ -22,7 +22,7 @@ export interface ResidualBlock {
   setData(input: string, values: Numbers): void;
   /**
    * Returns the f32 GPU buffer of a data input, to be written by copy or compute between calls: the input's numbers in the order in which
-   * they were given. The first call creates it, later calls return the same buffer. Null on the CPU, before compiling and after the
+   * they were given. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer. Null on the CPU, before compiling and after the
    * functions are disposed; with several compiled functions it belongs to the latest.
    */
   dataBuffer(input: string): GPUBuffer | null;

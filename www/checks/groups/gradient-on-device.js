@@ -29,14 +29,14 @@ export const group = {
           check.ok(left.gradient === buffer, 'the same buffer');
           check.equal(left.value, expected.value, 'the value');
           const numbers = await bufferNumbers((await GpuContext.default()).device, left.gradient);
-          check.same(numbers, expected.gradient, 'the gradient');
+          check.same(numbers.slice(0, expected.gradient.length), expected.gradient, 'the gradient');
           check.ok(numbers.some((number) => number !== 0), 'not zeros alone');
         }
       }
       points.setAt(0, [100, 0, 0]);
       const moved = await functions.evaluateCostWithGradientOnDevice();
       const cost = (await functions.evaluateCostWithGradient()).value;
-      check.equal(buffer.size, 600, 'bytes');
+      check.equal(buffer.size, 608, 'bytes, rounded up to 16');
       check.equal(moved.value, cost, 'what is set applies to the next call');
     }),
 
@@ -58,7 +58,7 @@ export const group = {
       const { gradient } = await functions.evaluateCostWithGradientOnDevice();
       const numbers = await bufferNumbers((await GpuContext.default()).device, gradient);
       const read = await functions.evaluateCostWithGradient();
-      check.same(numbers, read.gradient);
+      check.same(numbers.slice(0, read.gradient.length), read.gradient);
       check.same([numbers.slice(9, 15), numbers[31]], [[0, 0, 0, 0, 0, 0], 0]);
       check.notEqual(numbers[30], 0);
     }),

@@ -163,6 +163,22 @@ export const group = {
       check.same(Array.from(at.values(), Math.fround), [...(await positions.data())]);
     }),
 
+    ...onGpu('a program reads a solver’s gradient and parameters and writes its data where they lie, however many numbers they are', async (check) => {
+      const device = await tensorDevice(check);
+      const problem = new Problem();
+      const at = problem.parameters('at', { dim: 1, values: [1, 2, 3, 4, 5] });
+      const pull = problem.residuals('pull', { inputs: { at: at.at([0, 1, 2, 3, 4]), goal: problem.data([0, 0, 0, 0, 0]) }, residual: ({ at, goal }) => at.sub(goal) });
+      const functions = await GpuCompiledFunctions.compile(problem, { backend: 'gpu' });
+      check.defer(() => functions.dispose());
+      const gradient = device.gradient(functions, await functions.evaluateCostWithGradientOnDevice());
+      const [positions, goals] = [device.borrow(functions.parameterBuffer, [5], 'f32'), device.borrow(pull.dataBuffer('goal'), [5], 'f32')];
+      const aim = await device.compile({}, () => goals.assign(positions.sub(gradient.mul(0.5))));
+      aim.run();
+      await device.synchronize();
+      await levenbergMarquardt(functions);
+      at.values().forEach((value, k) => check.close(value, (k + 1) / 2, { within: 1e-5, because: 'a linear problem, solved in f32' }, `coordinate ${k}`));
+    }),
+
     ...onGpu('a lost device rejects calls with device-lost, and the next default device is a new one', async (check) => {
       const device = await Device.default();
       const x = device.tensor([1, 2, 3]);

@@ -329,13 +329,17 @@ export class Device {
 
   /**
    * The current parameters of compiled functions, all as a vector or those of an array as [count, dim], in memory of this device: as they are
-   * now, and after refresh() as the solver has them then. publish() sets them. Throws 'invalid-argument'.
+   * now, and after refresh() as the solver has them then. publish() sets them. Without a copy, for reading: borrow() of the functions'
+   * parameterBuffer. Throws 'invalid-argument'.
    */
   parameters(functions: GpuCompiledFunctions, array?: ParameterArray): SharedTensor<'f32'> {
     return this.share(parameterNumbers(functions, array));
   }
 
-  /** A data input of a residual block as [count, dim], to be assigned to: publish() gives it to the solver. Throws 'invalid-argument'. */
+  /**
+   * A data input of a residual block as [count, dim], to be assigned to: publish() gives it to the solver. Without a copy: borrow() of the
+   * block's dataBuffer(), which a program may assign to between calls. Throws 'invalid-argument'.
+   */
   dataInput(block: ResidualBlock, input: string): SharedTensor<'f32'> {
     return this.share(dataNumbers(block, input));
   }
