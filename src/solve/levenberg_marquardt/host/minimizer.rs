@@ -44,6 +44,9 @@ pub struct LevenbergMarquardt {
     /// g = J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
     gradient: Vec<f64>,
     diagonal: Vec<f64>,
+    /// Both at the point before, while a step from it may still be rejected.
+    gradient_before: Vec<f64>,
+    diagonal_before: Vec<f64>,
     frozen: Vec<bool>,
     /// g with zeros at frozen coordinates.
     free_gradient: Vec<f64>,
@@ -87,6 +90,8 @@ impl LevenbergMarquardt {
             residuals: 0.0,
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
+            gradient_before: Vec::new(),
+            diagonal_before: Vec::new(),
             frozen: vec![false; n],
             free_gradient: Vec::new(),
             scaled_size: 0.0,
@@ -166,7 +171,8 @@ impl LevenbergMarquardt {
             (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => self.judge(Trial { change, ..trial }),
             (Phase::Accepting(trial, gain), Some(Answer::Model(model))) => self.accept(trial, gain, model),
             (Phase::Restoring(trial), Some(Answer::Model(model))) => {
-                self.model = model;
+                self.linearise(model);
+                self.is_new_point = false;
                 self.reject(trial)
             }
             (Phase::Solving(_), Some(Answer::RowsNeeded)) => {
@@ -376,7 +382,7 @@ impl LevenbergMarquardt {
         TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }
     }
 
-    /// Moves to the trial point, unless its derivatives are not finite.
+    /// Moves to the trial point, unless its derivatives are not finite or have lost a column.
     fn accept(&mut self, trial: Trial, gain: Gain, model: LeastSquares) -> Pending {
         if !model.is_finite() {
             self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
@@ -384,7 +390,15 @@ impl LevenbergMarquardt {
         }
         let (cost, step) = (self.model.cost, self.trial_step(trial));
         std::mem::swap(&mut self.point, &mut self.trial);
+        self.gradient_before.clone_from(&self.gradient);
+        self.diagonal_before.clone_from(&self.diagonal);
         self.linearise(model);
+        let diagonals = [self.diagonal_before.as_slice(), &self.diagonal];
+        if self.strategy.loses_column(&self.gradient_before, diagonals, &self.projected_step, gain.ratio) {
+            std::mem::swap(&mut self.point, &mut self.trial);
+            self.phase = Phase::Restoring(trial);
+            return Pending::LineariseAtPoint;
+        }
         let converged =
             self.strategy.converge(&AcceptedStep { cost, cosine: self.cosine, trial: step, is_hidden: gain.hidden });
         self.conclude(trial, gain, converged)

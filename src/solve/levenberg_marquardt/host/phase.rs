@@ -84,7 +84,7 @@ pub(super) enum Phase {
     EvaluatingTrial(Trial),
     /// The model at the trial point, which is to be accepted with this verdict.
     Accepting(Trial, Gain),
-    /// The model at the point again: at the trial point it was not finite.
+    /// The model at the point again: at the trial point it was not finite, or had lost a column.
     Restoring(Trial),
     Finished,
 }

@@ -19,6 +19,13 @@ const LEAST_SOLVABLE: f64 = 2.0;
 /// And above this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
 const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
+/// A step does what the model says of a coordinate where it leaves less than this share of the gradient.
+const LEFT_OF_GRADIENT: f64 = 0.05;
+/// And the model does not overstate a step whose gain ratio is above this.
+const EXACT_GAIN: f64 = 0.99;
+/// Steps in a row that are rejected for a lost column, at most: with Nielsen's rule they raise λ by 2³⁶.
+const MOST_LOSSES: u32 = 8;
+
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
     pub(super) rules: Rc<Rules>,
@@ -39,6 +46,8 @@ pub(super) struct Strategy {
     least_damping: f64,
     /// How many systems had none.
     unsolved: u32,
+    /// Steps since the last accepted one that were rejected for a lost column.
+    losses: u32,
     /// The trust region of a radius, where it bounds steps. λ then only keeps systems solvable.
     pub(super) dogleg: Option<Dogleg>,
 }
@@ -78,6 +87,7 @@ impl Strategy {
             gradient_norm: 0.0,
             least_damping: rules::MIN_DAMPING,
             unsolved: 0,
+            losses: 0,
             dogleg,
         }
     }
@@ -137,6 +147,33 @@ impl Strategy {
         let least = (LEAST_SOLVABLE * self.damping.lambda).max(LEAST_AFTER_TROUBLE);
         self.least_damping = self.least_damping.max(least);
         self.unsolved += 1;
+    }
+
+    /// Whether a step that lowers the cost is rejected, since a column of J̃ all but vanishes with it: where an exponential has vanished the cost is
+    /// flat in its rate, and no later step leads back. It is lost where its square falls to less than ε, relative to the column that falls least if all fall.
+    /// `slopes`: the gradient before the step; `diagonals`: those of J̃ᵀJ̃ before and after.
+    ///
+    /// A column may vanish where its residuals do, as those of a limit that is kept. Then the model is exact, and the full step leaves no gradient.
+    pub(super) fn loses_column(&mut self, slopes: &[f64], diagonals: [&[f64]; 2], step: &[f64], ratio: f64) -> bool {
+        // λ does not stand for the radius of the dogleg, which has another step on the same path at once.
+        if self.dogleg.is_some() {
+            return false;
+        }
+        let [before, after] = diagonals;
+        let ratios =
+            before.iter().zip(after).filter(|(before, _)| **before > 0.0).map(|(before, after)| after / before);
+        // Another column that grows is no reason to call this one lost.
+        let common = ratios.fold(0.0, f64::max).min(1.0);
+        let is_exact = ratio > EXACT_GAIN;
+        let is_lost = |coordinate: usize| {
+            // The damped step leaves λDδ of the gradient.
+            let left = (self.scaled_damping[coordinate] * step[coordinate]).abs();
+            let falls = after[coordinate] < ARITHMETIC.epsilon() * common * before[coordinate];
+            falls && (!is_exact || left > LEFT_OF_GRADIENT * slopes[coordinate].abs())
+        };
+        let is_lost = self.losses < MOST_LOSSES && (0..step.len()).any(is_lost);
+        self.losses = if is_lost { self.losses + 1 } else { 0 };
+        is_lost
     }
 
     /// A sentence on systems without a solution, after a space; empty if there were none.
