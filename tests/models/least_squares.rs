@@ -32,6 +32,17 @@ pub fn rosenbrock() -> Model {
     model(2, 1, "euclidean", vec![0], vec![0], Vec::new(), tape)
 }
 
+/// √x₀, x₁ − 2.
+pub fn root_and_line() -> Model {
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let first = r.apply(Op::Sqrt, &[x]);
+    let two = r.constant(2.0);
+    let second = r.apply(Op::Sub, &[y, two]);
+    let tape = r.tape(vec![first, second], 2, 0);
+    model(2, 1, "euclidean", vec![0], vec![0], Vec::new(), tape)
+}
+
 /// Springs of rest length 1 on a grid.
 pub fn springs(side: u32) -> Model {
     grid(side, Edge::Spring)

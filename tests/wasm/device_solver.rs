@@ -1,7 +1,7 @@
 //! Levenberg-Marquardt on the device against the same in f64 on the CPU, in a browser on a real WebGPU device.
 
 use crate::least_squares::{
-    Edge, Random, curve, grid, quaternions, rosenbrock, scattered, shared, springs, twelve_numbers,
+    Edge, Random, curve, grid, quaternions, root_and_line, rosenbrock, scattered, shared, springs, twelve_numbers,
 };
 use crate::shared_context::shared_context;
 use crate::{landmarks, mixture};
@@ -451,4 +451,24 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
     functions.set_values(x).unwrap();
     options.solve.max_iterations = 3;
     assert!(minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.is_ok());
+}
+
+#[wasm_bindgen_test]
+async fn an_infinite_derivative_of_a_residual_of_0_at_the_start_is_an_error() {
+    let context = shared_context().await;
+    let options = options();
+    // √x₀ and x₁ − 2: at x₀ = 0 the residual is 0, and so is the product of both that stands in the gradient on some devices.
+    let mut functions = on_gpu(&context, root_and_line(), &[0.0, 1.0]).await;
+    let mut kept = None;
+    let error = minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap_err();
+    assert_eq!(error.code, residua_base::ErrorCode::NonFinite);
+    assert!(
+        error.message.contains("derivative of residual 0") && error.message.contains("Infinity"),
+        "{}",
+        error.message
+    );
+    assert_eq!(functions.values(), [0.0, 1.0], "the start stays");
+    functions.set_values(vec![1.0, 1.0]).unwrap();
+    let solution = minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap();
+    assert!((solution.x[1] - 2.0).abs() < 1e-5, "{:?}", solution.x);
 }
