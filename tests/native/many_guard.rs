@@ -236,6 +236,30 @@ fn a_sample_has_256_problems_and_those_with_the_largest_numbers() {
 }
 
 #[test]
+fn only_problems_that_have_lost_digits_end_at_the_limit() {
+    let (template, batch) = (lines(5), points(2_000, 5, 0.0));
+    let sound = rounded(on_cpu(&template, &batch, &defaults()));
+    let mut solutions = sound.clone();
+    // 0 is in every sample; regular samples leave the others out.
+    let lost = [0, 777, 1_501];
+    for problem in lost {
+        solutions.cost[problem] *= 1.01;
+    }
+    let found = guarded(&template, &batch, solutions, false);
+    let precision = found.precision.unwrap();
+    assert_eq!((precision.problems, precision.lost), (2_000, 3), "all are checked: {precision:?}");
+    for (problem, end) in found.solutions.termination.iter().enumerate() {
+        let expected = if lost.contains(&problem) { Termination::PrecisionLimit } else { sound.termination[problem] };
+        assert_eq!(*end, expected, "{problem}");
+    }
+    let text = found.message();
+    assert!(
+        text.starts_with("1997 of 2000 problems converged.") && text.contains("of which 3 have lost digits"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_sample_is_of_problems_that_have_converged() {
     let (template, batch) = (lines(5), points(2_000, 5, 0.0));
     let mut solutions = rounded(on_cpu(&template, &batch, &defaults()));

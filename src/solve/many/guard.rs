@@ -9,7 +9,8 @@
 //!   mean square over the sample. It counts where the costs differ by [`NO_LOSS`] or more: below, the point is as good as the other one.
 //!
 //! A problem with a loss above [`MOST_LOSS`], or above ten times the largest tolerance, or with a shift above [`MOST_SHIFT`] has lost digits. One
-//! such problem in the sample is enough: what happens to problems outside of it is not known.
+//! such problem in the sample is enough for all to go on in another arithmetic: what happens to problems outside of it is not known. Where they may not
+//! go on, all that have converged are checked like the sample, and those that have lost digits end with 'precision-limit'.
 
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ const OF_TOLERANCE: f64 = 10.0;
 /// Numbers that are looked at between two questions whether to yield.
 const PIECE: usize = 1 << 16;
 
-/// What rounding does to the problems of a sample.
+/// What rounding does to the problems that were checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManyPrecision {
     /// The largest loss, from 0 to 1.
@@ -93,6 +94,12 @@ pub struct Guarded {
 }
 
 impl Guarded {
+    /// Takes a check, and says what it has found.
+    fn take(&mut self, check: Option<Check>) {
+        self.precision = check.map(|check| check.precision);
+        self.remarks.push_all(self.precision.map(|precision| precision.sentence(self.arithmetic)));
+    }
+
     /// Solutions of the host, which nothing checks.
     pub fn of_host(solutions: ManySolutions) -> Guarded {
         Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, remarks: Vec::new() }
@@ -120,7 +127,8 @@ impl Guarded {
 }
 
 /// Checks what a device has found in an arithmetic. Where that does not suffice, all problems go on, else those that have ended with 'precision-limit': the
-/// device goes on in pairs, and where that does not suffice the host, if they may. Without pairs, problems at the limit stay as they are.
+/// device goes on in pairs, and where that does not suffice the host, if they may. Without pairs, problems at the limit stay as they are, and those that
+/// have lost digits end there.
 pub async fn guard(
     template: &Template,
     batch: &Batch<'_>,
@@ -135,14 +143,23 @@ pub async fn guard(
         if audience.aborted() {
             return Ok(guarded);
         }
-        guarded.precision = check(template, batch, options, &guarded.solutions).await?;
-        guarded.remarks.push_all(guarded.precision.map(|precision| precision.sentence(guarded.arithmetic)));
-        let is_lost = guarded.precision.is_some_and(|precision| !precision.suffices());
+        let sample = sampled(template, batch, &guarded.solutions.termination).await;
+        let mut checked = check(template, batch, options, &guarded.solutions, sample, &mut Deaf).await?;
+        let is_lost = checked.as_ref().is_some_and(|checked| !checked.precision.suffices());
         let Some(pairs) = pairs.as_deref_mut() else {
-            let ends = guarded.solutions.termination.iter_mut().filter(|end| is_lost && end.converged());
-            ends.for_each(|end| *end = Termination::PrecisionLimit);
+            if is_lost {
+                let ends = &guarded.solutions.termination;
+                let all = (0..batch.count).filter(|&problem| ends[problem as usize].converged()).list();
+                if checked.as_ref().is_some_and(|checked| checked.precision.problems < all.len() as u32) {
+                    checked = check(template, batch, options, &guarded.solutions, all, &mut Quiet(audience)).await?;
+                }
+                let lost = checked.iter().flat_map(|checked| &checked.lost);
+                lost.for_each(|&problem| guarded.solutions.termination[problem as usize] = Termination::PrecisionLimit);
+            }
+            guarded.take(checked);
             return Ok(guarded);
         };
+        guarded.take(checked);
         let ends = &guarded.solutions.termination;
         let goes_on = |problem: &u32| is_lost || ends[*problem as usize] == Termination::PrecisionLimit;
         let problems = (0..batch.count).filter(goes_on).list();
@@ -181,35 +198,46 @@ pub async fn guard(
     }
 }
 
-/// Solves a sample of the problems that have converged in f64, from their solutions. None if none has converged.
+/// What the check of some problems has found.
+struct Check {
+    precision: ManyPrecision,
+    /// Those that have lost digits.
+    lost: Vec<u32>,
+}
+
+/// Solves problems that have converged again in f64, from their solutions. None without problems. A problem that is not solved, since the caller
+/// has aborted, counts as lost.
 async fn check(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
     solutions: &ManySolutions,
-) -> Result<Option<ManyPrecision>> {
-    let sample = sampled(template, batch, &solutions.termination).await;
-    if sample.is_empty() {
+    problems: Vec<u32>,
+    audience: &mut dyn ManyListener,
+) -> Result<Option<Check>> {
+    if problems.is_empty() {
         return Ok(None);
     }
-    let exact = cpu::solve_many(template, &extract(template, batch, &sample, &solutions.x), options, &mut Deaf).await?;
-    Ok(Some(compare(template, options, &sample, solutions, &exact)))
+    let again = extract(template, batch, &problems, &solutions.x);
+    let exact = cpu::solve_many(template, &again, options, audience).await?;
+    Ok(Some(compare(template, options, &problems, solutions, &exact)))
 }
 
-/// Compares the problems of a sample with their solutions in f64.
+/// Compares problems with their solutions in f64.
 fn compare(
     template: &Template,
     options: &ManyOptions,
-    sample: &[u32],
+    problems: &[u32],
     computed: &ManySolutions,
     exact: &ManySolutions,
-) -> ManyPrecision {
+) -> Check {
     let numbers = template.values.len();
     let tolerances = &options.tolerances;
     let left = OF_TOLERANCE * tolerances.cost.max(tolerances.gradient).max(tolerances.parameter);
     let scales = root_mean_squares(&exact.x, numbers);
-    let mut found = ManyPrecision { loss: 0.0, shift: 0.0, problems: sample.len() as u32, lost: 0 };
-    for (position, &problem) in sample.iter().enumerate() {
+    let precision = ManyPrecision { loss: 0.0, shift: 0.0, problems: problems.len() as u32, lost: 0 };
+    let mut found = Check { precision, lost: Vec::new() };
+    for (position, &problem) in problems.iter().enumerate() {
         let loss = difference(computed.cost[problem as usize], exact.cost[position]);
         let (of_computed, of_exact) = (problem as usize * numbers, position * numbers);
         let shifts = template.blocks.iter().flat_map(|block| block.first..block.first + block.dim).map(|number| {
@@ -219,10 +247,14 @@ fn compare(
             if before == after { 0.0 } else { (before - after).abs() / scale }
         });
         let shift = if loss < NO_LOSS.max(left) { 0.0 } else { shifts.fold(0.0, f64::max) };
-        found.loss = found.loss.max(loss);
-        found.shift = found.shift.max(shift);
-        found.lost += u32::from(loss > MOST_LOSS.max(left) || shift > MOST_SHIFT);
+        found.precision.loss = found.precision.loss.max(loss);
+        found.precision.shift = found.precision.shift.max(shift);
+        let is_unknown = exact.termination[position] == Termination::Aborted;
+        if loss > MOST_LOSS.max(left) || shift > MOST_SHIFT || is_unknown {
+            found.lost.push(problem);
+        }
     }
+    found.precision.lost = found.lost.len() as u32;
     found
 }
 
