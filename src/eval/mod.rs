@@ -17,8 +17,7 @@ use crate::model::losses::{self, LossKind, LossParameters};
 use crate::model::pattern::{Pattern, pattern};
 use crate::model::{Batch, Losses, Model, Rows};
 use residua_base::deadline::Deadline;
-use residua_base::decimal;
-use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::error::{Error, Result};
 
 pub mod access_plan_cache;
 mod arithmetic;
@@ -32,6 +31,7 @@ mod evaluation;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
 pub mod layout;
+mod non_finite;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
@@ -478,35 +478,6 @@ impl Functions {
             give(part, start, piece);
         };
         engine.jacobian(model, partials, pattern, &x, spare, &mut give).await
-    }
-
-    /// The error for a point at which something is NaN or infinite, naming the residual.
-    pub async fn non_finite_error(&mut self, x: &[f64]) -> Result<Error> {
-        let found = self.non_finite_place(x).await?;
-        let message = "the objective is not finite at the start, although every residual and derivative is";
-        Ok(found.unwrap_or_else(|| Error::new(ErrorCode::NonFinite, message.to_owned())))
-    }
-
-    /// The error that names the first residual or derivative that is NaN or infinite at a point, if there is one.
-    pub async fn non_finite_place(&mut self, x: &[f64]) -> Result<Option<Error>> {
-        let error = |message: String| Some(Error::new(ErrorCode::NonFinite, message));
-        let residuals = self.engine.values(&self.model, x).await?;
-        if let Some(row) = residuals.iter().position(|r| !r.is_finite()) {
-            let name = self.model.residual_name(row as u32);
-            return Ok(error(format!("{name} is {} at the start", decimal::shortest(residuals[row]))));
-        }
-        let linearisation = self.evaluate_jacobian(Some(x)).await?;
-        let (Some(entry), Some(pattern)) = (linearisation.entries.iter().position(|e| !e.is_finite()), self.pattern())
-        else {
-            return Ok(None);
-        };
-        let row = pattern.row_offsets.partition_point(|&offset| offset as usize <= entry) as u32 - 1;
-        Ok(error(format!(
-            "the derivative of {} with respect to {} is {} at the start",
-            self.model.residual_name(row),
-            self.model.parameter_name(pattern.col_indices[entry]),
-            decimal::shortest(linearisation.entries[entry])
-        )))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::tests::{Recorder, params_model, with_any_loss};
 pub(crate) use residua_base::cooperative::run_synchronously as block_on;
+use residua_base::error::ErrorCode;
 use residua_codegen::Width;
 use residua_ir::graph::Op;
 
