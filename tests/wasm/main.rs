@@ -26,6 +26,7 @@ mod normal;
 mod pair_evaluations;
 mod pair_solver;
 mod pairs;
+mod pipeline_limits;
 mod profile;
 mod shared_context;
 

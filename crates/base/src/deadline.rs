@@ -15,6 +15,11 @@ impl Deadline {
         Deadline(began_ms + limit_ms)
     }
 
+    /// Milliseconds until the moment, infinite without a limit; not above 0 when it has come.
+    pub fn left_ms(self) -> f64 {
+        if self.0 < f64::INFINITY { self.0 - now_ms() } else { f64::INFINITY }
+    }
+
     /// Whether the moment has come.
     pub fn has_passed(self) -> bool {
         self.0 < f64::INFINITY && now_ms() >= self.0
@@ -32,5 +37,8 @@ mod tests {
         assert!(!Deadline::after(began, 1e6).has_passed());
         assert!(!Deadline::after(began, f64::INFINITY).has_passed());
         assert!(!Deadline::NEVER.has_passed());
+        assert_eq!(Deadline::NEVER.left_ms(), f64::INFINITY);
+        let left = Deadline::after(began, 1e6).left_ms();
+        assert!(left > 0.0 && left <= 1e6, "{left}");
     }
 }

@@ -5,11 +5,14 @@
 //! in the browser's cache.
 
 use residua_base::list::Listed;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 
 use super::commands::BindingKind;
 use super::context::Context;
@@ -17,6 +20,7 @@ use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::PendingErrors;
 use super::submission::check_layout;
 use residua_base::cooperative::Yielder;
+use residua_base::deadline::Deadline;
 use residua_base::{Error, ErrorCode, Result};
 use vecmap::VecMap;
 
@@ -42,6 +46,12 @@ pub struct PipelineRequest {
     pub layout: Vec<BindingKind>,
 }
 
+/// Milliseconds of a timer of [`Context::pipelines_until`] at most: Node does not end while one is running.
+const LONGEST_PAUSE: f64 = 50.0;
+
+/// Milliseconds between two looks at what is compiled in the background.
+const SHORT_PAUSE: f64 = 5.0;
+
 /// More pipelines than this are kept only while they are in use.
 const MOST_KEPT: usize = 1024;
 
@@ -51,6 +61,8 @@ pub struct PipelineCache {
     known: Vec<(PipelineRequest, Pipeline)>,
     compiled: u64,
     hits: u64,
+    /// Calls of [`Context::pipelines_until`] that have ended, and whose pipelines are being compiled.
+    in_background: u32,
 }
 
 impl PipelineCache {
@@ -164,6 +176,52 @@ impl Context {
         }
         waiting.pipelines = new;
         Ok(requests.iter().filter_map(|request| known.get(&request)).cloned().list())
+    }
+
+    /// The same until a deadline: `None` if it passes while the browser compiles. The browser goes on then, and a later call waits for what it
+    /// compiles, rather than have it compile the same again.
+    pub async fn pipelines_until(
+        &self,
+        requests: &[PipelineRequest],
+        deadline: Deadline,
+    ) -> Result<Option<Vec<Pipeline>>> {
+        let are_known = || {
+            let known = &self.0.pipelines.borrow().known;
+            requests.iter().all(|request| known.iter().any(|(known, _)| known == request))
+        };
+        while self.0.pipelines.borrow().in_background > 0 && !are_known() {
+            // At least one turn of the event loop, without which nothing in the background goes on. The timer itself cannot fail.
+            let _ = self.unless_lost(raw::sleep(deadline.left_ms().clamp(0.0, SHORT_PAUSE))).await?;
+            if deadline.has_passed() {
+                return Ok(None);
+            }
+        }
+        if deadline == Deadline::NEVER {
+            return self.pipelines(requests, &mut |_, _| Ok(())).await.map(Some);
+        }
+        let (context, requests) = (self.clone(), requests.to_vec());
+        let mut making = Box::pin(async move { context.pipelines(&requests, &mut |_, _| Ok(())).await });
+        loop {
+            let mut pause = raw::sleep(deadline.left_ms().clamp(0.0, LONGEST_PAUSE));
+            let made = poll_fn(|task| match (making.as_mut().poll(task), Pin::new(&mut pause).poll(task)) {
+                (Poll::Ready(made), _) => Poll::Ready(Some(made)),
+                (Poll::Pending, Poll::Ready(_)) => Poll::Ready(None),
+                (Poll::Pending, Poll::Pending) => Poll::Pending,
+            });
+            if let Some(made) = made.await {
+                return made.map(Some);
+            }
+            if deadline.has_passed() {
+                let context = self.clone();
+                context.0.pipelines.borrow_mut().in_background += 1;
+                spawn_local(async move {
+                    // A later call meets the error of a kernel that does not compile.
+                    drop(making.await);
+                    context.0.pipelines.borrow_mut().in_background -= 1;
+                });
+                return Ok(None);
+            }
+        }
     }
 
     /// Starts the browser's compilation.

@@ -1,9 +1,9 @@
 //! The pipelines of the GPU engine, made when a recording first names them.
 
 use residua_base::list::Listed;
-use std::pin::pin;
 
-use residua_base::cooperative::{Slices, join};
+use residua_base::cooperative::Slices;
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl;
 use residua_gpu::{Pipeline, PipelineRequest};
@@ -19,17 +19,20 @@ impl GpuEngine {
         programs.iter().map(|program| self.pipelines.get(program).cloned().ok_or_else(absent)).list_or_error()
     }
 
-    /// The same, and pipelines of a solver's own, all compiled at the same time.
+    /// The same, and pipelines of a solver's own, all compiled at the same time. `None` if a deadline passes before they are there; the next call
+    /// finds those that the browser has compiled by then.
     pub async fn pipelines_with(
         &mut self,
         programs: &[Program],
         own: &[PipelineRequest],
-    ) -> Result<(Vec<Pipeline>, Vec<Pipeline>)> {
-        let context = self.context.clone();
-        let nobody = &mut |_, _| Ok(());
-        let own = pin!(context.pipelines(own, nobody));
-        let (programs, own) = join(pin!(self.pipelines(programs)), own).await;
-        Ok((programs?, own?))
+        deadline: Deadline,
+    ) -> Result<Option<(Vec<Pipeline>, Vec<Pipeline>)>> {
+        let (wanted, mut requests) = self.pipeline_requests(programs, &Slices::without_progress()).await?;
+        requests.extend_from_slice(own);
+        let Some(mut made) = self.context.pipelines_until(&requests, deadline).await? else { return Ok(None) };
+        let own = made.split_off(wanted.len());
+        self.enter_pipelines(wanted, made);
+        Ok(Some((self.pipelines(programs).await?, own)))
     }
 
     pub(super) async fn make_pipelines(&mut self, programs: &[Program]) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::LbfgsOptions;
 use crate::solve::start::Start;
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_base::list::{Listed, PushAll};
 use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PipelineRequest, Prepared, Submission};
@@ -28,7 +29,7 @@ pub struct SolverResources {
 }
 
 impl SolverResources {
-    /// Resources for an objective of a model.
+    /// Resources for an objective of a model. `None` if the deadline passes before their pipelines are there.
     ///
     /// # Errors
     /// `out-of-memory` where the buffers do not fit; what compiling pipelines fails with.
@@ -37,7 +38,8 @@ impl SolverResources {
         model: &Model,
         shape: Shape,
         objective: Objective,
-    ) -> Result<SolverResources> {
+        end: Deadline,
+    ) -> Result<Option<SolverResources>> {
         let recording = record::record(&engine.descent(model, objective), shape)?;
         let own = [
             BufferKind::State,
@@ -67,12 +69,14 @@ impl SolverResources {
         let allocated = engine.allocate_for_solver(model, &of_functions, requests).await?;
         let mut buffers: Vec<(BufferKind, Buffer)> = own.into_iter().zip(allocated).list();
         buffers.push((BufferKind::Point, engine.published().clone()));
-        compile(engine, shape, [&begin, &round, &read]).await?;
+        if !compile(engine, shape, [&begin, &round, &read], end).await? {
+            return Ok(None);
+        }
         let begin = bind(engine, model, shape, &buffers, &begin).await?;
         let round = bind(engine, model, shape, &buffers, &round).await?;
         let read = bind(engine, model, shape, &buffers, &read).await?;
         let recordings_version = engine.recordings_version();
-        Ok(SolverResources { recordings_version, shape, objective, buffers, begin, round, read, state, uniforms })
+        Ok(Some(SolverResources { recordings_version, shape, objective, buffers, begin, round, read, state, uniforms }))
     }
 
     /// Whether the resources are for runs of this shape and objective on the present recordings.
@@ -143,8 +147,8 @@ impl SolverResources {
     }
 }
 
-/// Compiles the pipelines of all segments at the same time, so that [`bind`] finds them compiled.
-async fn compile(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3]) -> Result<()> {
+/// Compiles the pipelines of all segments at the same time, so that [`bind`] finds them compiled; whether they are there at the deadline.
+async fn compile(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3], end: Deadline) -> Result<bool> {
     let (mut programs, mut requests) = (Vec::new(), Vec::new());
     for segment in segments {
         for &program in &segment.programs {
@@ -155,8 +159,7 @@ async fn compile(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3]) 
             }
         }
     }
-    engine.pipelines_with(&programs, &requests).await?;
-    Ok(())
+    Ok(engine.pipelines_with(&programs, &requests, end).await?.is_some())
 }
 
 /// Binds a list to its buffers and pipelines, which are made where they are missing.

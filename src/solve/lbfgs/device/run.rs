@@ -9,12 +9,14 @@ use super::schedule::Schedule;
 use crate::eval::gpu::GpuEngine;
 use crate::eval::{Functions, Objective};
 use crate::model::Batch;
+use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::{ManifoldMap, arrays_on_manifolds};
 use crate::solve::options::LbfgsOptions;
 use crate::solve::start::Start;
 use crate::solve::summary::SolveSummary;
 use residua_base::clock::now_ms;
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::Width;
 use residua_gpu::Submission;
@@ -76,13 +78,18 @@ impl<'a> Run<'a> {
         let (engine, model) =
             functions.on_device().ok_or_else(|| Error::internal("a run on the device without functions there"))?;
         engine.refresh_objective(model, options.objective).await?;
+        let end = Deadline::after(began, options.solve.max_time_ms);
         let resources = match kept.take().filter(|resources| resources.fit(engine, shape, options.objective)) {
-            Some(resources) => Ok(resources),
-            None => SolverResources::new(engine, model, shape, options.objective).await,
+            Some(resources) => Ok(Some(resources)),
+            None => SolverResources::new(engine, model, shape, options.objective, end).await,
         };
         let resources = match resources {
             Err(error) if error.code == ErrorCode::OutOfMemory => return Ok(None),
             other => other?,
+        };
+        let Some(resources) = resources else {
+            engine.publish_at(0, &start.point)?;
+            return Ok(Some(before_start::summary(&options.solve, &start.preamble, listener, began)));
         };
         resources.upload(engine, start, manifolds, options)?;
         let mut report = PendingReport::new(options, engine.arithmetic(), &start.preamble, began);

@@ -13,6 +13,7 @@ use crate::eval::pairs::{split, table_len};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
 use crate::model::Manifold;
+use crate::solve::before_start;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
@@ -23,6 +24,7 @@ use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::PairForm;
 use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
@@ -88,7 +90,17 @@ pub async fn minimise_on_device(
     let curved = functions.model().arrays.iter().any(|array| array.manifold != Manifold::Euclidean);
     let elimination = Elimination::for_solver(functions.model(), options.linear_solver)?;
     let linear_solver = elimination.as_ref().map_or_else(|| "pcg: on the device".to_owned(), Elimination::sentence);
-    let mut resources = SolverResources::of(functions, kept, constrained, elimination).await?;
+    let end = Deadline::after(began, options.solve.max_time_ms);
+    let Some(mut resources) = SolverResources::of(functions, kept, constrained, elimination, end).await? else {
+        functions.bring_values().await?;
+        let arithmetic = functions.arithmetic();
+        let start = (Start::of(functions, arithmetic)?, arithmetic);
+        let mut solution = before_start::solution(functions, &options.solve, start, listener, began).await?;
+        if !read_back {
+            solution.x.clear();
+        }
+        return Ok(solution);
+    };
     // Where nothing holds the parameters, the start is where they are: on the device already.
     let preamble = if constrained || curved { resources.bring_in(functions).await? } else { String::new() };
     let setup = now_ms() - began;
@@ -117,9 +129,7 @@ pub async fn minimise_on_device(
         *kept = Some(resources);
     }
     let (x, mut summary) = write_back(functions, run.arithmetic, summary, || Left::Device { read_back }).await?;
-    if untouched.count > 0 {
-        summary.message = format!("{} {}", summary.message, untouched.sentence());
-    }
+    summary.message = untouched.added_to(summary.message);
     let details = Details { linear_solver, times: vec![("setup", setup)], untouched, rank: String::new() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
@@ -138,13 +148,14 @@ fn engine(functions: &mut Functions) -> Result<(&mut GpuEngine, &crate::model::M
 }
 
 impl SolverResources {
-    /// What an earlier solve has left, or new.
+    /// What an earlier solve has left, or new. `None` if the deadline passes before its pipelines are there.
     async fn of(
         functions: &mut Functions,
         kept: &mut Option<SolverResources>,
         constrained: bool,
         elimination: Option<Elimination>,
-    ) -> Result<SolverResources> {
+        end: Deadline,
+    ) -> Result<Option<SolverResources>> {
         let (engine, model) = engine(functions)?;
         let recordings_version = engine.recordings_version();
         let mut gauss_newton = match kept.take() {
@@ -153,7 +164,7 @@ impl SolverResources {
                 if (resources.recordings_version, resources.constrained) == (recordings_version, constrained)
                     && resources.elimination == elimination
                 {
-                    return Ok(resources);
+                    return Ok(Some(resources));
                 }
                 resources.gauss_newton
             }
@@ -190,7 +201,7 @@ impl SolverResources {
             })
             .list();
         let context = engine.context().clone();
-        let pipelines = pipelines(engine, &recording).await?;
+        let Some(pipelines) = pipelines(engine, &recording, end).await? else { return Ok(None) };
         let memory = |place: &Place| match place {
             Place::Functions(memory) => Some(*memory),
             _ => None,
@@ -244,7 +255,7 @@ impl SolverResources {
         let state_download = list.download(list.whole(state));
         let state = of(Place::State)?;
         let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
-        Ok(SolverResources {
+        Ok(Some(SolverResources {
             gauss_newton,
             recordings_version,
             constrained,
@@ -261,7 +272,7 @@ impl SolverResources {
             stride: recording.stride() as usize,
             untouched: None,
             schedule: None,
-        })
+        }))
     }
 
     /// Products of a step that are no iterations of conjugate gradients.
@@ -345,8 +356,12 @@ impl SolverResources {
     }
 }
 
-/// The pipelines of all segments.
-async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<VecMap<Program, Pipeline>> {
+/// The pipelines of all segments, if they are there before the deadline.
+async fn pipelines(
+    engine: &mut GpuEngine,
+    recording: &Recording,
+    end: Deadline,
+) -> Result<Option<VecMap<Program, Pipeline>>> {
     let mut programs: Vec<Program> = Vec::new();
     for segment in [&recording.head, &recording.iteration, &recording.tail] {
         for &program in &segment.programs {
@@ -369,14 +384,16 @@ async fn pipelines(engine: &mut GpuEngine, recording: &Recording) -> Result<VecM
         }
     }
     let mut found: VecMap<Program, Pipeline> = VecMap::default();
-    let (of_functions, of_solver) = engine.pipelines_with(&theirs, &requests).await?;
+    let Some((of_functions, of_solver)) = engine.pipelines_with(&theirs, &requests, end).await? else {
+        return Ok(None);
+    };
     for (program, pipeline) in theirs.into_iter().zip(of_functions) {
         found.insert(Program::Functions(program), pipeline);
     }
     for (program, pipeline) in own.into_iter().zip(of_solver) {
         found.insert(program, pipeline);
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// A batch on its way.
