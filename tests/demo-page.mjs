@@ -20,11 +20,22 @@ export async function openDemo(browser, query, { webgpu = true, viewport = SMALL
   listen(page, complaints);
   await page.setViewport(viewport);
   if (!webgpu) await page.evaluateOnNewDocument(() => Object.defineProperty(Navigator.prototype, 'gpu', { value: undefined }));
+  if (paused) await page.evaluateOnNewDocument(pauseAtOnce);
   await page.goto(new URL(`demos/?${query}`, base).href);
   await page.waitForFunction(() => window.residuaDemos !== undefined);
-  if (paused) await page.evaluate(() => window.residuaDemos.pause());
   await page.evaluate(() => window.residuaDemos.ready);
   return { page, complaints, close: () => page.close() };
+}
+
+/** In a page: pauses the demos when they are made. On a busy machine a demo takes steps before a call from outside arrives. */
+function pauseAtOnce() {
+  Object.defineProperty(window, 'residuaDemos', {
+    configurable: true,
+    set(demos) {
+      Object.defineProperty(window, 'residuaDemos', { value: demos });
+      demos.pause();
+    },
+  });
 }
 
 /** What the page tells, with the demo's positions as they were last brought from the device. */

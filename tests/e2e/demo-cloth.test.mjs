@@ -62,6 +62,7 @@ longTest('it falls alike on both engines, in wind too, and the picture is drawn 
       await choose(page, 'wind', 2);
       const fallen = await take(page, 12);
       assert.equal(fallen.failure, null);
+      assert.equal(fallen.steps, 12);
       falls[backend] = fallen.positions;
       if (backend === 'cpu') return;
       const drawn = await page.evaluate(() => {
