@@ -45,6 +45,16 @@ export class Instance<M extends RestartableModule = RawModule> {
     }
   }
 
+  /** Calls a function over the module's memory with two numbers, as `call` does, but allocates nothing. */
+  invoke<T>(work: (a: number, b: number) => T, a: number, b: number): T {
+    if (this.failure !== null) throw this.failure;
+    try {
+      return work(a, b);
+    } catch (error) {
+      throw this.translate(error);
+    }
+  }
+
   /** Calls the module and waits for a promise that it returns. Rejects at once if the module fails meanwhile. */
   async wait<T>(work: (module: M) => Promise<T> | T): Promise<T> {
     const promise = this.call(work);

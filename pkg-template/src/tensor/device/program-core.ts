@@ -34,6 +34,8 @@ export interface Trial {
   readonly transfer: () => void;
 }
 
+const nothing = () => {};
+
 /** A program on a device. */
 export class ProgramCore {
   /** Memory of each result. */
@@ -44,6 +46,7 @@ export class ProgramCore {
   private readonly inputs: ProgramInputs;
   private readonly runner: Runner;
   private readonly results: readonly Output[];
+  private readonly hasCopies: boolean;
   /** Memory of each slot in the latest run; null for a large input that was not given yet. */
   private readonly slots: (Memory | null)[];
   private readonly written = new Set<Memory>();
@@ -57,6 +60,11 @@ export class ProgramCore {
   /** Sizes that no run may make negative. */
   private readonly bounds: readonly Dim[];
   private disposed = false;
+  /** A run, in messages. */
+  private readonly runCall: string;
+  // What each run passes on: made once, as a small run takes less than a microsecond.
+  private readonly sizesOfInput = ({ shape }: ProgramInput) => this.sizesOf(shape);
+  private readonly isWritten = (memory: Memory) => this.writes(memory);
 
   constructor(
     readonly core: DeviceCore,
@@ -81,6 +89,7 @@ export class ProgramCore {
         used.add(memory);
         return { memory, copiedFrom: null };
       });
+      this.hasCopies = this.results.some(({ copiedFrom }) => copiedFrom !== null);
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
       this.runner = core.engine.runner(plan, kernels, places, words);
       if (this.slots.every((memory) => memory !== null)) this.runner.bind(this.slots as Memory[]);
@@ -91,6 +100,7 @@ export class ProgramCore {
       throw error;
     }
     this.words = words;
+    this.runCall = `${name}.run`;
     this.positions = new Map(dims.map(({ name }, position) => [name, position]));
     this.tapeDims = tape.dims.length;
     this.bounds = tape.bounds;
@@ -135,14 +145,14 @@ export class ProgramCore {
   run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): void {
     this.check();
     const { core, inputs, runner, slots } = this;
-    const call = `${this.name}.run`;
+    const call = this.runCall;
     // Inputs may be refused: the words of these sizes then stay to be written.
     if (this.takeSizes(call, sizes)) this.areWordsWritten = false;
     inputs.take(
       call,
       feedOf,
-      ({ shape }) => this.sizesOf(shape),
-      (memory) => this.writes(memory),
+      this.sizesOfInput,
+      this.isWritten,
       slots,
     );
     const isImmediate = core.queue.isIdle;
@@ -152,14 +162,19 @@ export class ProgramCore {
     const { words, present, tapeDims } = this;
     const isWritten = this.areWordsWritten;
     this.areWordsWritten = true;
-    const { results } = this;
-    core.queue.push(function* () {
-      transfer();
+    const { hasCopies } = this;
+    core.queue.push(() => {
+      transfer?.();
       if (!isWritten) runner.setWords(words, present.slice(0, tapeDims));
       const steps = runner.run(bound);
-      if (steps !== undefined) yield* steps;
-      for (const { memory, copiedFrom } of results) if (copiedFrom !== null) core.engine.copy(copiedFrom, memory, memory.bytes);
+      return hasCopies ? this.copyResults(steps) : steps;
     });
+  }
+
+  /** Copies results that have the memory of others, after a run. */
+  private *copyResults(steps: ReturnType<Runner['run']>): Generator<void, void, void> {
+    if (steps !== undefined) yield* steps;
+    for (const { memory, copiedFrom } of this.results) if (copiedFrom !== null) this.core.engine.copy(copiedFrom, memory, memory.bytes);
   }
 
   /**
@@ -178,13 +193,13 @@ export class ProgramCore {
       inputs.take(
         call,
         feedOf,
-        ({ shape }) => this.sizesOf(shape),
-        (memory) => this.writes(memory),
+        this.sizesOfInput,
+        this.isWritten,
         bound,
       );
       inputs.undraw();
       const slots = bound as readonly Memory[];
-      return { words, dims, slots, isWritten: (slot) => this.written.has(slots[slot] as Memory) || this.owned.some(({ buffer }) => buffer === slots[slot]?.buffer), transfer: inputs.transfer(false) };
+      return { words, dims, slots, isWritten: (slot) => this.written.has(slots[slot] as Memory) || this.owned.some(({ buffer }) => buffer === slots[slot]?.buffer), transfer: inputs.transfer(false) ?? nothing };
     } finally {
       [this.present, this.words] = [present, before];
     }

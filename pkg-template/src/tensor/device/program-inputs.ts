@@ -128,11 +128,13 @@ export class ProgramInputs {
    * @param isWritten whether the program writes memory, so that an input there has to be copied first
    */
   take(call: string, feedOf: (input: ProgramInput) => FeedValue, sizesOf: (input: ProgramInput) => readonly number[], isWritten: (memory: Memory) => boolean, slots: (Memory | null)[]): void {
-    this.uploads = [];
-    this.copies = [];
-    this.pictures = [];
-    this.numbered.clear();
+    // Work that waits has the lists of its run.
+    if (this.uploads.length > 0) this.uploads = [];
+    if (this.copies.length > 0) this.copies = [];
+    if (this.pictures.length > 0) this.pictures = [];
+    if (this.numbered.size > 0) this.numbered.clear();
     for (const cell of this.cells) cell.check(call);
+    if (this.fed.length === 0 && this.draws.length === 0) return;
     const taken: Taken[] = [];
     for (const { slot, input } of this.fed) slots[slot] = this.takeFeed(`${call}: ${input.name}`, slot, input, feedOf(input), sizesOf(input), isWritten, taken);
     // Once all inputs are accepted: a picture holds a texture until it is written.
@@ -149,9 +151,10 @@ export class ProgramInputs {
     for (const draw of this.draws) draw.runs -= 1;
   }
 
-  /** Returns the uploads and copies of what was taken, to be made when it is the run's turn. */
-  transfer(isImmediate: boolean): () => void {
+  /** Returns the uploads and copies of what was taken, to be made when it is the run's turn; null if there are none. */
+  transfer(isImmediate: boolean): (() => void) | null {
     const { core, small, uploads, copies, pictures } = this;
+    if (small === null && uploads.length + copies.length + pictures.length === 0) return null;
     const own = (bytes: Uint8Array<ArrayBuffer>) => (isImmediate ? bytes : bytes.slice());
     const changes = this.smallChanges().map(({ start, end }) => ({ start, bytes: own(this.smallBytes.subarray(start, end)) }));
     const now = uploads.map(({ memory, bytes }) => ({ memory, bytes: own(bytes) }));

@@ -63,6 +63,9 @@ export interface ProgramPlan {
   toString(): string;
 }
 
+const NO_FEEDS = /* @__PURE__ */ Object.freeze({});
+const noFeed = () => 0;
+
 /** A compiled program: a fixed list of kernels with its memory, to be run as often as wanted. */
 export class Program<I extends Specs, R extends Results> {
   /** The same as dispose(), for `using`. */
@@ -104,7 +107,7 @@ export class Program<I extends Specs, R extends Results> {
    * not those of its picture.
    */
   run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Stored<R>;
-  run(inputs: unknown = {}, sizes?: unknown): Stored<R> {
+  run(inputs: unknown = NO_FEEDS, sizes?: unknown): Stored<R> {
     this.core.run(this.feeds('run', inputs), sizes);
     if (this.core.dimValues !== this.storedAt) this.resize();
     return this.stored;
@@ -149,6 +152,7 @@ export class Program<I extends Specs, R extends Results> {
     this.core.check();
     checkObject(argument, given);
     const feeds = given as Readonly<Record<string, unknown>>;
+    if (this.inputs.length === 0 && feeds === NO_FEEDS) return noFeed;
     for (const name of Object.keys(feeds)) {
       if (this.inputs.every((input) => input.name !== name)) {
         throw invalidArgument(`${argument}.${name}`, describe(feeds[name]), this.inputs.length === 0 ? 'no inputs' : `inputs '${this.inputs.map((input) => input.name).join("', '")}'`);

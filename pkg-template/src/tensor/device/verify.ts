@@ -206,7 +206,8 @@ class HostKernels {
     try {
       runner.setWords(words);
       const parts = runner.run([]);
-      for (let began = performance.now(); parts.next().done !== true; ) {
+      const isOver = () => parts === undefined || parts.next().done === true;
+      for (let began = performance.now(); !isOver(); ) {
         if (performance.now() - began < TURN_MS) continue;
         await new Promise<void>((resolve) => turns.next(resolve));
         began = performance.now();

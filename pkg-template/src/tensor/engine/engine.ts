@@ -50,7 +50,7 @@ export interface Runner {
   setWords(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>): void;
   /** Prepares runs with memory for each slot, so that they allocate nothing. */
   bind(slots: readonly Memory[]): void;
-  /** Runs with memory for each slot. On the CPU a generator does a step at each `next()`. */
+  /** Runs with memory for each slot. On the CPU the call does a part of the first step, and a generator one of what is left at each `next()`. */
   run(slots: readonly Memory[]): Generator<void, void, void> | void;
   /** Frees what the runner owns. Regions are their owner's. */
   dispose(): void;

@@ -116,7 +116,7 @@ export class CpuEngine implements Engine {
 
   /** Calls a kernel. A trap is a failure of the module. */
   callKernel(kernel: HostKernel, frame: number, part: number): number {
-    return this.instance.call(() => kernel(frame, part)) ?? 0;
+    return this.instance.invoke(kernel, frame, part) ?? 0;
   }
 
   /** The bytes of memory. The view is not kept: the module's memory may grow. */

@@ -58,25 +58,37 @@ export class CpuRunner implements Runner {
     // Addresses are written by runs.
   }
 
-  *run(slots: readonly Memory[]): Generator<void, void, void> {
-    const { steps } = this.plan;
-    const { on, words, starts } = this;
+  /** The first part of the first step is done by the call: a run of one short kernel then allocates nothing. */
+  run(slots: readonly Memory[]): Generator<void, void, void> | void {
     const bound = this.writeFrames(slots);
-    const address = this.frames?.offset ?? 0;
-    on.accounts.submits += 1;
-    for (let k = 0; k < steps.length; k++) {
-      const step = steps[k] as Step;
-      if (isDispatch(step)) {
-        const kernel = this.kernels[step.kernel] as HostKernel;
-        const frame = address + 4 * (starts[k] as number);
-        for (let part = on.callKernel(kernel, frame, 0); part !== 0; part = on.callKernel(kernel, frame, part)) yield;
-        on.accounts.dispatches += 1;
-      } else {
-        const [from, to] = [step.from, step.to].map((place) => on.view(memoryOf(this.plan, this.places, bound, place))) as [Uint8Array, Uint8Array];
-        to.set(from.subarray(0, words[k * STEP_WORDS] as number));
-      }
+    this.on.accounts.submits += 1;
+    if (this.plan.steps.length === 0) return undefined;
+    const part = this.advance(bound, 0, 0);
+    return part === 0 && this.plan.steps.length === 1 ? undefined : this.rest(bound, part);
+  }
+
+  /** Does what is left after a part of the first step. */
+  private *rest(bound: readonly Memory[], part: number): Generator<void, void, void> {
+    for (let k = part === 0 ? 1 : 0; k < this.plan.steps.length; ) {
       yield;
+      part = this.advance(bound, k, part);
+      if (part === 0) k++;
     }
+  }
+
+  /** Does a part of a step. Returns the next part, 0 after the last. */
+  private advance(bound: readonly Memory[], k: number, part: number): number {
+    const { on } = this;
+    const step = this.plan.steps[k] as Step;
+    if (isDispatch(step)) {
+      const frame = (this.frames?.offset ?? 0) + 4 * (this.starts[k] as number);
+      const next = on.callKernel(this.kernels[step.kernel] as HostKernel, frame, part);
+      if (next === 0) on.accounts.dispatches += 1;
+      return next;
+    }
+    const [from, to] = [step.from, step.to].map((place) => on.view(memoryOf(this.plan, this.places, bound, place))) as [Uint8Array, Uint8Array];
+    to.set(from.subarray(0, this.words[k * STEP_WORDS] as number));
+    return 0;
   }
 
   dispose(): void {
