@@ -315,3 +315,23 @@ fn nothing_is_checked_after_an_abort_or_without_a_converged_problem() {
     assert_eq!(guarded(&template, &batch, solutions, true).precision, None);
     assert_eq!(guarded(&template, &Batch::default(), ManySolutions::default(), true).precision, None);
 }
+
+#[test]
+fn the_message_counts_problems_that_converged_where_a_parameter_has_no_effect() {
+    let (_, samples) = noisy_peaks(3, 0.0);
+    let message_from = |centre: f64| {
+        let mut draft = peaks(LossParameters::default());
+        draft.values[1] = centre;
+        let (template, batch) = (draft.template(), samples_batch(3, samples.clone(), 1));
+        let exact = on_cpu(&template, &batch, &defaults());
+        let on_host = Guarded::of_host(exact).message();
+        let checked = guarded(&template, &batch, on_device(&template, &batch, &defaults(), 40), false).message();
+        [on_host, checked]
+    };
+    let what = "converged where a parameter has no effect on any residual";
+    // The bell lies so far from all samples that it is 0 there, and only the line is fitted.
+    let [on_host, checked] = message_from(100.0);
+    assert!(on_host.starts_with("3 of 3 problems converged. 3 converged where"), "{on_host}");
+    assert!(checked.contains(&format!("3 of the 3 that were checked {what}")), "{checked}");
+    assert!(message_from(0.0).iter().all(|message| !message.contains(what)));
+}

@@ -99,7 +99,10 @@ export interface ManyResult {
   termination: Termination[];
   /** Number of problems that converged. */
   converged: number;
-  /** How many problems converged, and what rounding does to them. */
+  /**
+   * How many problems converged, and what rounding does to them. Also how many converged where a parameter has no effect on any residual, as
+   * where an exponential has vanished: another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
+   */
   message: string;
   /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */
   arithmetic: 'f32' | 'f32x2' | 'f64';

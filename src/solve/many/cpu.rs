@@ -75,7 +75,7 @@ pub async fn solve_many(
                 break;
             }
         }
-        chunk.finish(&mut solutions);
+        chunk.finish(&solver, &mut solutions);
         first = problems.end;
         audience.progress(first);
     }
@@ -449,8 +449,10 @@ impl Chunk {
         problem.arrival = Arrival::ByStep(AcceptedStep { cost, cosine: f64::NAN, trial: *trial, is_hidden });
     }
 
-    fn finish(self, solutions: &mut ManySolutions) {
-        let numbers = self.x.len() / self.problems.len().max(1);
+    fn finish(self, solver: &Solver, solutions: &mut ManySolutions) {
+        let numbers = solver.template.values.len();
+        let normal = self.normal.chunks_exact(solver.layout.numbers());
+        solutions.without_effect.push_all(normal.map(|normal| solver.layout.has_zero_column(normal)));
         for (position, problem) in self.problems.into_iter().enumerate() {
             let place = position * numbers..(position + 1) * numbers;
             let end = problem.end.unwrap_or(Termination::Aborted);

@@ -89,6 +89,8 @@ pub struct Guarded {
     pub precision: Option<ManyPrecision>,
     /// What the solutions are computed in.
     pub arithmetic: Arithmetic,
+    /// How many of the problems that were checked have converged where a parameter has no effect.
+    without_effect: usize,
     /// What was said of each arithmetic that was checked, and where the problems were solved again, as sentences.
     remarks: Vec<String>,
 }
@@ -96,13 +98,14 @@ pub struct Guarded {
 impl Guarded {
     /// Takes a check, and says what it has found.
     fn take(&mut self, check: Option<Check>) {
+        self.without_effect = check.as_ref().map_or(0, |check| check.without_effect);
         self.precision = check.map(|check| check.precision);
         self.remarks.push_all(self.precision.map(|precision| precision.sentence(self.arithmetic)));
     }
 
     /// Solutions of the host, which nothing checks.
     pub fn of_host(solutions: ManySolutions) -> Guarded {
-        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, remarks: Vec::new() }
+        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, without_effect: 0, remarks: Vec::new() }
     }
 
     /// The loss of the solutions: 0 in f64.
@@ -122,7 +125,23 @@ impl Guarded {
         let converged = ends.iter().filter(|end| end.converged()).count();
         let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
         sentences.push_all(self.remarks.iter().cloned());
+        sentences.push_all(self.sentence_on_effects());
         sentences.join(" ")
+    }
+
+    /// How many have converged where a parameter has no effect, of those that are known, as a sentence with its full stop; none where there are none.
+    fn sentence_on_effects(&self) -> Option<String> {
+        let (count, of) = match (self.arithmetic, self.precision) {
+            (Arithmetic::F64, _) => (self.solutions.converged_without_effect(), String::new()),
+            (_, Some(precision)) => (self.without_effect, format!(" of the {} that were checked", precision.problems)),
+            (_, None) => (0, String::new()),
+        };
+        (count > 0).then(|| {
+            format!(
+                "{count}{of} converged where a parameter has no effect on any residual, as where an exponential has vanished: \
+                 another start may lead to a lower cost."
+            )
+        })
     }
 }
 
@@ -138,7 +157,7 @@ pub async fn guard(
     mut pairs: Option<&mut impl PairSolver>,
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
-    let mut guarded = Guarded { solutions, precision: None, arithmetic, remarks: Vec::new() };
+    let mut guarded = Guarded { solutions, precision: None, arithmetic, without_effect: 0, remarks: Vec::new() };
     loop {
         if audience.aborted() {
             return Ok(guarded);
@@ -203,6 +222,8 @@ struct Check {
     precision: ManyPrecision,
     /// Those that have lost digits.
     lost: Vec<u32>,
+    /// How many have converged where a parameter has no effect.
+    without_effect: usize,
 }
 
 /// Solves problems that have converged again in f64, from their solutions. None without problems. A problem that is not solved, since the caller
@@ -236,7 +257,7 @@ fn compare(
     let left = OF_TOLERANCE * tolerances.cost.max(tolerances.gradient).max(tolerances.parameter);
     let scales = root_mean_squares(&exact.x, numbers);
     let precision = ManyPrecision { loss: 0.0, shift: 0.0, problems: problems.len() as u32, lost: 0 };
-    let mut found = Check { precision, lost: Vec::new() };
+    let mut found = Check { precision, lost: Vec::new(), without_effect: exact.converged_without_effect() };
     for (position, &problem) in problems.iter().enumerate() {
         let loss = difference(computed.cost[problem as usize], exact.cost[position]);
         let (of_computed, of_exact) = (problem as usize * numbers, position * numbers);

@@ -51,6 +51,11 @@ impl NormalLayout {
         normal[1..].split_at(self.free)
     }
 
+    /// Whether a column of J is 0.
+    pub fn has_zero_column(self, normal: &[f64]) -> bool {
+        (0..self.free).any(|column| normal[self.jtj(column, column)] == 0.0)
+    }
+
     /// Place of an entry of the gradient.
     pub fn gradient(self, position: usize) -> usize {
         1 + position

@@ -99,9 +99,17 @@ pub struct ManySolutions {
     pub iterations: Vec<u32>,
     /// Why each ended.
     pub termination: Vec<Termination>,
+    /// Whether some parameter that may move has no effect where each ended: a column of its Jacobian is 0. Empty of a device, which does not tell.
+    pub without_effect: Vec<bool>,
 }
 
 impl ManySolutions {
+    /// How many have converged where a parameter has no effect.
+    pub fn converged_without_effect(&self) -> usize {
+        let both = |(end, &without): (&Termination, &bool)| end.converged() && without;
+        self.termination.iter().zip(&self.without_effect).filter(|&pair| both(pair)).count()
+    }
+
     /// Puts solutions of some problems, which went on from these, in their places. Iterations add up.
     fn replace(&mut self, problems: &[u32], numbers: usize, found: ManySolutions) {
         for (position, &problem) in problems.iter().enumerate() {
@@ -112,6 +120,8 @@ impl ManySolutions {
             self.iterations[problem] += found.iterations[position];
             self.termination[problem] = found.termination[position];
         }
+        // Of a device's solutions nothing is known of the others.
+        self.without_effect = if problems.len() == self.cost.len() { found.without_effect } else { Vec::new() };
     }
 }
 
