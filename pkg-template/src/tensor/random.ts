@@ -45,7 +45,7 @@ export class Random {
   bits(shape: Shape): Tensor<'u32'> {
     return Tensor.make(this.draw('bits', shape));
   }
-  /** Numbers in [low, high), by default [0, 1), of 24 random bits each. */
+  /** Numbers in [low, high), by default [0, 1), of 24 random bits each; `low` where f32 has both bounds as one number. */
   uniform(shape: Shape, low = 0, high = 1): Tensor<'f32'> {
     return Tensor.make(distributions.uniform(this.draw('uniform', shape), low, high));
   }

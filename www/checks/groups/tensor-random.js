@@ -92,6 +92,16 @@ export const group = {
       check.close(mean([...dropped]), 1, within(1 / Math.sqrt(3)), 'dropout keeps the mean');
     }),
 
+    ...onEach('uniform numbers stay below a bound that is large beside their range', async (check) => {
+      const device = await tensorDevice(check);
+      const random = new Random(12);
+      // f32 has 16 numbers in each of these ranges, so that one draw in 32 is nearest to the upper bound.
+      const [above, across] = await device.read(random.uniform([2000], 1e6, 1e6 + 1), random.uniform([2000], -1e6 - 1, -1e6));
+      check.same([...new Set(above)].sort((a, b) => a - b), Array.from({ length: 16 }, (_, k) => 1e6 + k / 16));
+      check.same([...new Set(across)].sort((a, b) => a - b), Array.from({ length: 16 }, (_, k) => -1e6 - 1 + k / 16));
+      check.match(await check.failureInWords(() => random.uniform([1], -3e38, 3e38)), /^invalid-argument: uniform: /);
+    }),
+
     ...onEach('a permutation has each number once', async (check) => {
       const device = await tensorDevice(check);
       const [permutation] = await device.read(new Random(2).permutation(1000));

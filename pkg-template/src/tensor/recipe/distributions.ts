@@ -31,13 +31,31 @@ function openUnit(bits: Node): Node {
   return apply('mul', [apply('add', [cast(apply('shr', [bits, 9]), 'f32'), 0.5]), 2 ** -23]);
 }
 
-/** In [low, high); rounding may give `high` where it is large beside the difference. */
+/** In [low, high), as f32 has these bounds; `low` where both are one number. */
 export function uniform(bits: Node, low: unknown, high: unknown): Node {
   checkFinite('uniform: low', low);
   checkFinite('uniform: high', high, low);
+  const range = Math.fround(high - low);
+  if (!Number.isFinite(range)) throw invalidArgument('uniform', `low ${low} and high ${high}`, 'bounds whose difference is a number of f32');
   const share = unit(bits);
-  const scaled = high - low === 1 ? share : apply('mul', [share, high - low]);
-  return low === 0 ? scaled : apply('add', [scaled, low]);
+  const scaled = range === 1 ? share : apply('mul', [share, range]);
+  const sum = low === 0 ? scaled : apply('add', [scaled, low]);
+  return reaches(Math.fround(low), range, Math.fround(high)) ? apply('minimum', [sum, Math.max(below(Math.fround(high)), Math.fround(low))]) : sum;
+}
+
+/** Whether the largest share of a range and its lower bound round to the upper one, with one rounding or with two. */
+function reaches(low: number, range: number, high: number): boolean {
+  const largest = (1 - 2 ** -24) * range;
+  return Math.fround(largest + low) >= high || Math.fround(Math.fround(largest) + low) >= high;
+}
+
+/** The f32 below another; below 0 the nearest that devices do not take as 0. */
+function below(x: number): number {
+  if (x === 0) return -(2 ** -126);
+  const bits = new DataView(new ArrayBuffer(4));
+  bits.setFloat32(0, x);
+  bits.setInt32(0, bits.getInt32(0) + (x > 0 ? -1 : 1));
+  return bits.getFloat32(0);
 }
 
 /** Whole numbers in [low, high): the high half of the product of the bits and the range, so that a number's chance is off by at most 2⁻³². */
