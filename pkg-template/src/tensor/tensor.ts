@@ -181,11 +181,11 @@ export class Tensor<D extends DType = any> {
   log2(): Tensor<D> { return Tensor.make(activations.log2(this.node)); }
   /** The error function, 2/√π ∫ e^(−t²) dt from 0. */
   erf(): Tensor<D> { return this.unary('erf'); }
-  /** Sine of an angle in radians. */
+  /** Sine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
   sin(): Tensor<D> { return this.unary('sin'); }
-  /** Cosine of an angle in radians. */
+  /** Cosine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
   cos(): Tensor<D> { return this.unary('cos'); }
-  /** Tangent of an angle in radians. */
+  /** Tangent of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
   tan(): Tensor<D> { return this.unary('tan'); }
   /** Arc sine in [−π/2, π/2]; NaN outside [−1, 1]. */
   asin(): Tensor<D> { return this.unary('asin'); }
@@ -249,7 +249,7 @@ export class Tensor<D extends DType = any> {
 
   // Types.
 
-  /** As another type: to floats the nearest; to integers toward zero, clamped, NaN as 0; to bool whether it is not 0. */
+  /** As another type: to floats the nearest; floats to integers toward zero, clamped, NaN as 0; integers to integers by their low bits, so −1 is 255 of u8; to bool whether it is not 0. */
   cast<E extends DType>(dtype: E): Tensor<E> { return Tensor.make(cast(this.node, dtype)); }
   /** The same 32 bits as another type. Takes f32, i32 and u32. */
   bitcast<E extends 'f32' | 'i32' | 'u32'>(dtype: E): Tensor<E> { return Tensor.make(bitcast(this.node, dtype)); }
