@@ -11,6 +11,7 @@ fn advance(
     if state[ACCEPTED] == 0.0 {
         return;
     }
+    let starts = state[ITERATION] == 0.0;
     let lowest = state[STORE_LOWEST] != 0.0;
     let kept = state[KEPT];
     let pairs = select(0u, u32(state[COUNT]), state[STEEPEST] == 0.0);
@@ -31,6 +32,11 @@ fn advance(
         }
         point[i] = t;
         vectors[GRADIENT * dispatch.stride + i] = h;
+        if starts {
+            vectors[BEGAN * dispatch.stride + i] = t;
+        }
+        let steep = STEEP * dispatch.stride + i;
+        vectors[steep] = max(select(vectors[steep], 0.0, starts), select(abs(h), 0.0, stays(i, t, h)));
         if pairs == 0u {
             continue;
         }

@@ -67,7 +67,7 @@ fn total_sections(lane: u32, sections: u32) {
     for (var first = 0u; first < sections; first += THREADS / 4u) {
         let section = first + lane / 4u;
         var sum = vec2<f32>();
-        if section < sections && section != LARGEST {
+        if section < sections && section != LARGEST && section != SHARES {
             for (var k = lane % 4u; k < dispatch.groups; k += 4u) {
                 sum = sum_of_pairs(sum, partials[section * dispatch.groups + k]);
             }
@@ -87,13 +87,16 @@ fn total_sections(lane: u32, sections: u32) {
 fn mark_largest() {
     var most = 0u;
     var found = 0u;
+    var shares = vec2<f32>();
     for (var k = 0u; k < dispatch.groups; k++) {
         let part = partials[LARGEST * dispatch.groups + k];
+        shares = max(shares, partials[SHARES * dispatch.groups + k]);
         most = max(most, bitcast<u32>(part.x));
         found |= u32(part.y);
     }
     state[TRIAL_LARGEST] = bitcast<f32>(most);
     state[FOUND] = f32(found);
+    put(TOTALS + 2u * SHARES, shares);
 }
 
 fn total(section: u32) -> f32 {
@@ -216,14 +219,23 @@ fn take(rise: f32) {
     state[record + 5u] = state[STEP];
     state[record + 6u] = state[SIZE_NOW];
     state[record + 7u] = state[EVALUATIONS];
-    state[STEEPEST_GRADIENT] = max(state[STEEPEST_GRADIENT], largest);
-    let reason = ending(
-        iteration, state[record + 2u], before, largest, state[STEEPEST_GRADIENT], state[record + 4u], state[SIZE_NOW], state[IDLE],
-        state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS], state[RESOLUTION]
+    if first {
+        put(FIRST_COST, pair_at(COST));
+    }
+    let fall = difference(FIRST_COST, COST);
+    let shares = pair_at(TOTALS + 2u * SHARES);
+    state[SHARE] = shares.x;
+    state[SHARE_LIMIT] = share_limit(state[COST], fall, state[COST_TOLERANCE], state[PARAMETER_TOLERANCE], state[RESOLUTION]);
+    let ends = ending(
+        iteration, state[record + 2u], select(before, state[COST], first), fall, largest, shares.x, shares.y, sqrt(total(EFFECT)),
+        state[record + 4u], state[SIZE_NOW], state[IDLE],
+        state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS], state[RESOLUTION],
+        state[LARGEST_RESULT]
     );
+    state[SETTLED] = ends.y;
     set_out();
-    if reason != 0.0 {
-        end(reason);
+    if ends.x != 0.0 {
+        end(ends.x);
     } else if state[STEEPEST] == 0.0 {
         follows = 1u;
     }

@@ -7,6 +7,8 @@
 // y the change of the gradient and q the trial's gradient where coordinates may move; those of layer k + 1 the products of s, y and q
 // with pair k of the history. A step that is taken then needs no pass of its own for the Gram matrix.
 var<workgroup> marks: atomic<u32>;
+var<workgroup> share: atomic<u32>; // bits of nonnegative numbers, ordered as these
+var<workgroup> unsettled: atomic<u32>;
 
 // A coordinate of s, y and q.
 fn step_of(i: u32) -> vec3<f32> {
@@ -84,6 +86,8 @@ fn own(group: u32, lane: u32) {
     var size = vec2<f32>();
     var moved = vec2<f32>();
     var largest = 0u;
+    var most_share = 0.0;
+    var most_unsettled = 0.0;
     var found = 0u;
     for (var i = group * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
         let now = step_of(i);
@@ -97,7 +101,17 @@ fn own(group: u32, lane: u32) {
         let stood = stays(i, x, g);
         found |= select(0u, NON_FINITE_POINT, !is_finite(t)) | select(0u, NON_FINITE_GRADIENT, !is_finite(h));
         found |= select(0u, MOVED, t != x) | select(0u, TURNED, stood != stays(i, t, h));
-        largest = max(largest, bitcast<u32>(abs(now.z)));
+        let slope_here = abs(now.z);
+        largest = max(largest, bitcast<u32>(slope_here));
+        // How far this entry has fallen since its largest value in the run; if not far, what it changes the cost by over the coordinate's size.
+        // A size that the steps of the run have made is none.
+        if slope_here > 0.0 {
+            let ratio = slope_here / max(slope_here, select(vectors[STEEP * dispatch.stride + i], 0.0, start));
+            most_share = max(most_share, ratio);
+            let known = start || abs(t - vectors[BEGAN * dispatch.stride + i]) <= KNOWN_TRAVEL * abs(t);
+            let extent = select(abs(t) * select(1.0 / state[RESOLUTION], 1.0, known), 1.0, on_manifold);
+            most_unsettled = max(most_unsettled, select(0.0, slope_here * extent, ratio * ratio > state[SHARE_LIMIT]));
+        }
         if !fixed {
             size = more(size, t, t);
             let effect = rounded(select(t, 1.0, on_manifold) * h);
@@ -135,9 +149,13 @@ fn own(group: u32, lane: u32) {
     put_addend(1u, lane, moved);
     keep(8u, 2u, group, lane);
     atomicOr(&marks, found);
+    atomicMax(&share, bitcast<u32>(most_share));
+    atomicMax(&unsettled, bitcast<u32>(most_unsettled));
     let most = largest_over_workgroup(largest);
     if lane == 0u {
         partials[LARGEST * dispatch.groups + group] = vec2<f32>(bitcast<f32>(most), f32(atomicLoad(&marks)));
+        let largest_two = vec2<u32>(atomicLoad(&share), atomicLoad(&unsettled));
+        partials[SHARES * dispatch.groups + group] = bitcast<vec2<f32>>(largest_two);
     }
 }
 

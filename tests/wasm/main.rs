@@ -17,6 +17,7 @@ mod recorder;
 mod choice;
 mod cpu_program;
 mod descent;
+mod descent_endings;
 mod device_gradient;
 mod device_solver;
 mod engines;

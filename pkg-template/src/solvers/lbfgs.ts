@@ -6,7 +6,10 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
 
-/** Options of L-BFGS. */
+/**
+ * Options of L-BFGS. `gradientTolerance`: each entry of the gradient relative to its own largest value in the run. `costTolerance` and
+ * `parameterTolerance` end a run where the gradient has come to rest too, so that a stop with badly scaled parameters is no success.
+ */
 export interface LbfgsOptions extends SolveOptions {
   /** Number of history pairs; 10 by default. */
   historySize?: number;
@@ -31,7 +34,8 @@ export const LBFGS_OPTIONS: OptionNames<LbfgsOptions> = {
 };
 
 /**
- * Minimises Σ weight·f, or the least-squares cost, from the current parameters, and writes the best point back to them. Blocks on manifolds
+ * Minimises Σ weight·f, or the least-squares cost, from the current parameters, and writes the best point back to them. Parameters should be
+ * of similar size. A sum that falls without a bound ends with 'non-finite', and `message` says so. Blocks on manifolds
  * stay on them; the history is in tangent coordinates. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with
  * 'disposed', with 'invalid-argument' for options out of range and for blocks without a nearest point on their manifold, and with any
  * exception of `onIteration`, which ends the solve.
@@ -56,6 +60,7 @@ export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptio
     c2,
     leastSquares: Number(objective === 'least-squares'),
     readBack: Number(options.readBack ?? true),
+    takeOver: Number(functions.canMoveToCpu),
   };
   return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
 }

@@ -7,21 +7,22 @@ use crate::eval::Arithmetic;
 use crate::solve::ending;
 use crate::solve::options::SolveOptions;
 use crate::solve::summary::{IterationSummary, Termination};
+use residua_base::decimal::scientific;
 
 /// The ending that a result of [`convergence_rule::ending`] stands for; `None` to go on. `last`: the iteration that was tested;
-/// `steepest`: the largest max norm of the gradient in the run; `size`: Euclidean norm of the coordinates that are not constant.
+/// `first_cost`: the cost of the start; `share`: the largest share of an entry of the gradient in its largest value of the run; `size`: Euclidean norm of the coordinates that are not constant.
 pub fn of_convergence(
     result: f64,
     options: &SolveOptions,
     arithmetic: Arithmetic,
     last: &IterationSummary,
-    steepest: f64,
+    first_cost: f64,
+    share: f64,
     size: f64,
 ) -> Option<(Termination, String)> {
     Some(match result {
         convergence_rule::GRADIENT => {
-            let share = if last.gradient_max_norm > 0.0 { last.gradient_max_norm / steepest } else { 0.0 };
-            let what = "the gradient's max norm, relative to the largest of the run,";
+            let what = "the gradient, each entry relative to its largest value in the run,";
             let message = ending::gradient_tolerance(what, share, options, 0.0, arithmetic);
             (Termination::GradientTolerance, message)
         }
@@ -39,7 +40,22 @@ pub fn of_convergence(
             );
             (Termination::PrecisionLimit, message)
         }
-        convergence_rule::ITERATIONS => (Termination::MaxIterations, ending::iteration_limit(options)),
+        convergence_rule::UNBOUNDED => {
+            let [cost, size] = [last.cost, size].map(|number| scientific(number, Some(3)));
+            (
+                Termination::NonFinite,
+                format!("The cost falls without a bound: it still falls at {cost}, with parameters of norm {size}"),
+            )
+        }
+        convergence_rule::ITERATIONS => {
+            let limit = ending::iteration_limit(options);
+            // A fall by so much, to below 0, is more often a fault of the function than a minimum far away.
+            let deep = last.cost < 0.0 && last.cost.abs() > 1e8 * first_cost.abs();
+            let [from, to] = [first_cost, last.cost].map(|cost| scientific(cost, Some(3)));
+            let doubt =
+                if deep { format!("; the cost fell from {from} to {to} and may have no bound") } else { String::new() };
+            (Termination::MaxIterations, limit + &doubt)
+        }
         _ => return None,
     })
 }
@@ -93,10 +109,18 @@ impl Failure {
         }
     }
 
-    /// The ending of a run whose search along the gradient failed. `trials`: the most that a search may make.
-    pub fn ending(self, trials: u32, arithmetic: Arithmetic) -> (Termination, String) {
+    /// The ending of a run whose search along the gradient failed. `trials`: the most that a search may make; `settled`: whether the run has
+    /// converged if rounding hides any further fall of the cost.
+    pub fn ending(self, trials: u32, arithmetic: Arithmetic, settled: bool) -> (Termination, String) {
         let tried = "along the gradient";
         match self {
+            Failure::Precision if settled => (
+                Termination::CostTolerance,
+                format!(
+                    "Converged: steps {tried} change the cost by no more than its rounding error in {}",
+                    arithmetic.name()
+                ),
+            ),
             Failure::Precision => (
                 Termination::PrecisionLimit,
                 format!("Steps {tried} change the cost by no more than its rounding error in {}", arithmetic.name()),
@@ -146,7 +170,7 @@ mod tests {
             (1e-18, 1e-26, Termination::ParameterTolerance),
         ] {
             let ending =
-                of_convergence(convergence_rule::PARAMETER, &options, Arithmetic::F32, &last(step), 1e-15, size);
+                of_convergence(convergence_rule::PARAMETER, &options, Arithmetic::F32, &last(step), 1.0, 1e-15, size);
             assert_eq!(ending.unwrap().0, expected, "{size} {step}");
         }
     }

@@ -1,7 +1,7 @@
 //! L-BFGS: minimises a function f(x) from cost and gradient g, within box bounds and along manifolds.
 //!
 //! D. Liu and J. Nocedal, "On the limited memory BFGS method for large scale optimization", Math. Programming 45 (1989), with the line search
-//! of A. Lewis and M. Overton (2013) and the tests of convergence of Ceres Solver.
+//! of A. Lewis and M. Overton (2013). Convergence: [`rules::convergence`].
 //!
 //! # The loop
 //!
@@ -12,7 +12,7 @@
 //! ```text
 //! evaluate f and g at x
 //! loop {
-//!     converge             end if the accepted step, or the start, meets a tolerance                  rules progress, ending
+//!     converge             end if the accepted step, or the start, meets a tolerance                  rules progress, share_limit, ending
 //!     direction            d = −Hg; −γg if the history is empty or d does not descend                 rule descends
 //!     line search {
 //!         place trial      x′ = x ⊞ αd, clamped to the bounds

@@ -89,13 +89,15 @@ impl<'a> PendingReport<'a> {
             (state::END_START, _) | (_, None) => Some((Termination::NonFinite, String::new())),
             (state::END_SMALL, _) => Some(ending::gradient_underflow(self.arithmetic)),
             (result, _) if result >= state::END_SEARCH => {
+                let settled = self.number(state::SETTLED) != 0.0;
                 let failure = Failure::of(f64::from(result - state::END_SEARCH));
-                Some(failure.ending(self.options.max_line_search_steps, self.arithmetic))
+                Some(failure.ending(self.options.max_line_search_steps, self.arithmetic, settled))
             }
             (result, Some(last)) => {
                 let size = self.number(record(last.iteration as usize) + 6);
-                let steepest = self.number(state::STEEPEST_GRADIENT);
-                ending::of_convergence(result.into(), &self.options.solve, self.arithmetic, last, steepest, size)
+                let share = self.number(state::SHARE);
+                let first = self.history.first().map_or(f64::NAN, |start| start.cost);
+                ending::of_convergence(result.into(), &self.options.solve, self.arithmetic, last, first, share, size)
             }
         };
         on_device.unwrap_or_else(|| ending::stopped(self.stop.unwrap_or(Termination::Aborted), &self.options.solve))
@@ -204,7 +206,13 @@ mod tests {
                 convergence::GRADIENT as f32,
                 Termination::GradientTolerance,
                 current,
-                "Moved. Converged: the gradient's max norm",
+                "Moved. Converged: the gradient, each entry relative to its largest value in the run, 1.000e-9 is within",
+            ),
+            (
+                convergence::UNBOUNDED as f32,
+                Termination::NonFinite,
+                -1.0,
+                "Moved. The cost falls without a bound: it still falls at",
             ),
             (
                 convergence::ITERATIONS as f32,
@@ -242,6 +250,7 @@ mod tests {
         for (result, termination, cost, words) in cases {
             let mut block = state_block(2, result);
             block[state::HAS_LOWEST] = 1.0;
+            block[state::SHARE] = 1e-9;
             let mut report = PendingReport::new(&options, Arithmetic::F32, "Moved. ", 0.0);
             report.read(&block, &mut Collector { costs: Vec::new(), wanted: 3 });
             assert!(report.is_over());

@@ -37,7 +37,8 @@ pub enum BufferKind {
     State,
     /// The current point, in the buffer that the application sees.
     Point,
-    /// The gradient at the point, the direction, and the lowest point.
+    /// The gradient at the point, the direction, the lowest point, the largest size of each entry of the gradient in
+    /// the run, and the start.
     Vectors,
     /// Lower and upper bound of each parameter; if some are on manifolds, then a flag for each parameter, and a number that is not used.
     Bounds,
@@ -113,7 +114,7 @@ impl Shape {
             BufferKind::Functions(_) => 0,
             BufferKind::State => self.places().words() as u64,
             BufferKind::Point => self.count.into(),
-            BufferKind::Vectors => 3 * self.stride(),
+            BufferKind::Vectors => state::VECTORS as u64 * self.stride(),
             BufferKind::Bounds if self.manifold_arrays > 0 => 4 * u64::from(self.count),
             BufferKind::Bounds if self.constrained => 2 * u64::from(self.count),
             BufferKind::Bounds => 4,

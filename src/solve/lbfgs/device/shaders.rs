@@ -98,7 +98,9 @@ impl Kernel {
         };
         let mut rules = match self {
             Kernel::Place => vec![history::descends()],
-            Kernel::Decide => vec![convergence::progress(), convergence::ending(), history::pair()],
+            Kernel::Decide => {
+                vec![convergence::progress(), convergence::share_limit(), convergence::ending(), history::pair()]
+            }
             Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
         };
         if matches!(self, Kernel::Walk | Kernel::Decide) {

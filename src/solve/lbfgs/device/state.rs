@@ -7,9 +7,10 @@ use std::fmt::Write;
 
 use crate::eval::Arithmetic;
 use crate::model::line;
-use crate::solve::lbfgs::rules::line_search as line_rule;
+use crate::solve::lbfgs::rules::{convergence, line_search as line_rule};
 use crate::solve::options::LbfgsOptions;
 use crate::solve::words::words;
+use residua_base::decimal;
 
 words! { pub usize, distinct STATE:
     /// The gate of what evaluates a trial point: whether there is one.
@@ -77,8 +78,10 @@ words! { pub usize, distinct STATE:
     PHASE = 43,
     /// Of the last step taken, how far along the direction it went.
     ACCEPTED_STEP = 44,
-    /// The largest gradient of the run.
-    STEEPEST_GRADIENT = 46,
+    /// Of the last step taken: the largest share of an entry of the gradient in its largest value of the run.
+    SHARE = 46,
+    /// The square of the share above which a coordinate has not come to rest.
+    SHARE_LIMIT = 47,
     // The options of the run.
     C1 = 48,
     C2 = 49,
@@ -88,6 +91,12 @@ words! { pub usize, distinct STATE:
     GRADIENT_TOLERANCE = 53,
     PARAMETER_TOLERANCE = 54,
     MAX_ITERATIONS = 55,
+    /// Above it a cost or a norm is no result.
+    LARGEST_RESULT = 56,
+    /// The cost of the start.
+    FIRST_COST = 57,
+    /// Whether the run has converged if rounding hides any further fall of the cost.
+    SETTLED = 59,
     /// The gate of what evaluates several steps at once: whether any stand after it, and after the guard's zero.
     LINE = 64,
     STEPS = 66,
@@ -101,7 +110,7 @@ words! { pub usize, COUNTS:
     /// Records before the first is written over: more than two batches of work make.
     MOST_RECORDS = 256,
     /// Sections of the partial sums that concern the trial alone, and those of each pair of the history.
-    OWN = 11,
+    OWN = 12,
     PRODUCTS = 6,
     // Sections.
     SLOPE = 0,
@@ -115,10 +124,15 @@ words! { pub usize, COUNTS:
     SIZE = 8,
     EFFECT = 9,
     LARGEST = 10,
+    /// Largest numbers, too: the share, and the effect of a coordinate that has not come to rest.
+    SHARES = 11,
     // Parts of the buffer of vectors.
     GRADIENT = 0,
     DIRECTION = 1,
     LOWEST = 2,
+    STEEP = 3,
+    BEGAN = 4,
+    VECTORS = 5,
     // What is found of a trial.
     MOVED = 1,
     NON_FINITE_POINT = 2,
@@ -223,6 +237,8 @@ impl Places {
             writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
         }
         // Twice as much is still a number of f32.
+        let known = decimal::shortest(convergence::KNOWN_TRAVEL);
+        writeln!(text, "const KNOWN_TRAVEL = {known};").expect("writing to a string can't fail");
         text + "const LARGEST_NUMBER = 1e38;\n"
     }
 }
@@ -246,6 +262,7 @@ pub fn initial(options: &LbfgsOptions, arithmetic: Arithmetic, places: Places) -
         (GRADIENT_TOLERANCE, tolerance(solve.gradient_tolerance)),
         (PARAMETER_TOLERANCE, tolerance(solve.parameter_tolerance)),
         (MAX_ITERATIONS, solve.max_iterations as f32),
+        (LARGEST_RESULT, convergence::largest_result(arithmetic) as f32),
     ];
     for (word, value) in told {
         state[word] = value;

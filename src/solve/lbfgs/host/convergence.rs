@@ -17,36 +17,68 @@ pub struct Convergence {
     options: SolveOptions,
     arithmetic: Arithmetic,
     progress: Rc<Function>,
+    share_limit: Rc<Function>,
     ending: Rc<Function>,
+    /// The cost of the start.
+    first: f64,
+    /// What [`rule::share_limit`] gave for the last iteration.
+    limit: f64,
+    settled: bool,
     /// Cost and gradient's max norm of the last iteration that made visible progress.
     cost: f64,
     gradient_max_norm: f64,
-    /// The largest gradient's max norm so far.
-    steepest: f64,
     /// Iterations since the last progress.
     idle: f64,
+}
+
+/// What is measured at the end of an iteration, beside its summary: arguments of [`rule::ending`].
+#[derive(Clone, Copy, Debug)]
+pub struct Measures {
+    /// Euclidean norm of the coordinates that are not constant.
+    pub size: f64,
+    /// Rounding error of the cost.
+    pub noise: f64,
+    /// Norm of all gᵢxᵢ.
+    pub effect: f64,
+    /// The largest share of the gradient.
+    pub share: f64,
+    /// The largest effect of a coordinate that has not come to rest.
+    pub unsettled: f64,
 }
 
 impl Convergence {
     /// The test of a run with these options, over evaluations in this arithmetic.
     pub fn new(options: SolveOptions, arithmetic: Arithmetic) -> Convergence {
-        let (progress, ending) = (rule::progress(), rule::ending());
         Convergence {
             options,
             arithmetic,
-            progress,
-            ending,
+            progress: rule::progress(),
+            share_limit: rule::share_limit(),
+            ending: rule::ending(),
+            first: 0.0,
+            limit: 0.0,
+            settled: false,
             cost: 0.0,
             gradient_max_norm: 0.0,
-            steepest: 0.0,
             idle: 0.0,
         }
     }
 
-    /// Whether the run ends with this iteration, and the sentence that says why, without its full stop. `size`: Euclidean norm of the
-    /// coordinates that are not constant; `noise`: rounding error of the cost. Called once for each iteration, in order.
-    pub fn test(&mut self, last: &IterationSummary, size: f64, noise: f64) -> Option<(Termination, String)> {
+    /// The square of the share of the gradient above which a coordinate has not come to rest.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    /// Whether the run has converged if no step from the last iteration lowers the cost visibly.
+    pub fn settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Whether the run ends with this iteration, and the sentence that says why, without its full stop. Called once for each iteration, in
+    /// order.
+    pub fn test(&mut self, last: &IterationSummary, measures: &Measures) -> Option<(Termination, String)> {
         let IterationSummary { cost, cost_change, gradient_max_norm, step_norm, .. } = *last;
+        let Measures { size, noise, effect, share, unsettled } = *measures;
         let iteration = f64::from(last.iteration);
         let arguments = [iteration, self.cost - cost, noise, gradient_max_norm, self.gradient_max_norm, self.idle];
         let [better, idle] = evaluate(&self.progress, &arguments);
@@ -54,17 +86,25 @@ impl Convergence {
             (self.cost, self.gradient_max_norm) = (cost, gradient_max_norm);
         }
         self.idle = idle;
-        self.steepest = self.steepest.max(gradient_max_norm);
+        if last.iteration == 0 {
+            self.first = cost;
+        }
+        let fall = self.first - cost;
         let SolveOptions { max_iterations, cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = self.options;
+        let epsilon = self.arithmetic.epsilon();
+        [self.limit] = evaluate(&self.share_limit, &[cost, fall, cost_tolerance, parameter_tolerance, epsilon]);
         let before = cost + cost_change;
-        let [result] = evaluate(
+        let [result, settled] = evaluate(
             &self.ending,
             &[
                 iteration,
                 cost_change,
                 before,
+                fall,
                 gradient_max_norm,
-                self.steepest,
+                share,
+                unsettled,
+                effect,
                 step_norm,
                 size,
                 idle,
@@ -72,10 +112,12 @@ impl Convergence {
                 gradient_tolerance,
                 parameter_tolerance,
                 f64::from(max_iterations),
-                self.arithmetic.epsilon(),
+                epsilon,
+                rule::largest_result(self.arithmetic),
             ],
         );
-        ending::of_convergence(result, &self.options, self.arithmetic, last, self.steepest, size)
+        self.settled = settled != 0.0;
+        ending::of_convergence(result, &self.options, self.arithmetic, last, self.first, share, size)
     }
 }
 
@@ -105,10 +147,16 @@ mod tests {
         }
     }
 
+    /// Of a run whose gradient was 1, and all of whose coordinates have come to rest.
     fn tested(options: &SolveOptions, last: &IterationSummary, size: f64) -> Option<Termination> {
+        let measures = Measures { size, noise: 0.0, effect: 0.0, share: last.gradient_max_norm, unsettled: 0.0 };
+        tested_at(options, last, &measures)
+    }
+
+    fn tested_at(options: &SolveOptions, last: &IterationSummary, measures: &Measures) -> Option<Termination> {
         let mut convergence = Convergence::new(options.clone(), Arithmetic::F64);
-        convergence.steepest = 1.0;
-        convergence.test(last, size, 0.0).map(|(termination, _)| termination)
+        convergence.first = 1000.0;
+        convergence.test(last, measures).map(|(termination, _)| termination)
     }
 
     #[test]
@@ -152,7 +200,8 @@ mod tests {
                 let gradient = if i < 5 { 1.0 } else { gradient_at_5 };
                 // The cost varies by less than the noise, 1e-3.
                 let cost = 1.0 + if i % 2 == 0 { 0.0 } else { -9e-4 };
-                let ended = convergence.test(&iteration(i, cost, 1e-4, gradient, 1.0), 1.0, 1e-3);
+                let measures = Measures { size: 1.0, noise: 1e-3, effect: 1.0, share: gradient, unsettled: 1.0 };
+                let ended = convergence.test(&iteration(i, cost, 1e-4, gradient, 1.0), &measures);
                 ended.is_some_and(|(termination, _)| termination == Termination::PrecisionLimit)
             });
             assert_eq!(ended, Some(expected_end));

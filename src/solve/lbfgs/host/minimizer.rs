@@ -19,9 +19,10 @@ use residua_base::decimal;
 use residua_base::error::Result;
 use residua_codegen::Function;
 
-use super::convergence::Convergence;
+use super::convergence::{Convergence, Measures};
 use super::history::History;
 use super::line_search::{Conditions, Decision, LineSearch, Next, Origin, Rule, Trial};
+use super::shares::Shares;
 
 /// A request or a report of [`Lbfgs::next`].
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,7 @@ pub struct Lbfgs {
     line_search_rule: Rc<Rule>,
     descends: Rc<Function>,
     direction: Vec<f64>,
+    shares: Shares,
     history: History,
     phase: Phase,
     /// The reason to end the run at the next call.
@@ -103,6 +105,7 @@ impl Lbfgs {
         let Start { point, feasible, preamble } = start;
         let n = point.len();
         let capacity = options.history_size.min(options.solve.max_iterations.max(1));
+        let shares = Shares::new(&point);
         let iterate = |point: Vec<f64>| Iterate { gradient: vec![0.0; n], cost: f64::NAN, point };
         Ok(Lbfgs {
             options: options.clone(),
@@ -117,6 +120,7 @@ impl Lbfgs {
             line_search_rule: Rule::new(),
             descends: rules::history::descends(),
             direction: vec![0.0; n],
+            shares,
             history: History::new(n, capacity as usize)?,
             phase: Phase::Start,
             ending: None,
@@ -283,11 +287,17 @@ impl Lbfgs {
     /// Rounding error of the cost: that of the sum, and that of the coordinates, each of which changes the cost by gᵢ times its own rounding
     /// error. Independent errors add as squares.
     fn noise(&self) -> f64 {
-        let Iterate { point, gradient, cost } = &self.current;
-        // Tangent coordinates are those of a unit block; the rounding error of an angle is at most that of π.
-        let size = |i: usize, x: f64| if self.is_on_manifold(i) { 1.0 } else { x };
-        let effects = norm(&point.iter().zip(gradient).enumerate().map(|(i, (x, g))| size(i, *x) * g).list());
-        self.arithmetic.epsilon() * (cost.abs() + effects)
+        self.arithmetic.epsilon() * (self.current.cost.abs() + self.effect())
+    }
+
+    /// The norm of what the coordinates change the cost by when each changes by its own size.
+    fn effect(&self) -> f64 {
+        norm(&(0..self.frozen.len()).map(|i| self.coordinate_size(i) * self.current.gradient[i]).list())
+    }
+
+    /// |x|; tangent coordinates are those of a unit block, and the rounding error of an angle is at most that of π.
+    fn coordinate_size(&self, i: usize) -> f64 {
+        if self.is_on_manifold(i) { 1.0 } else { self.current.point[i].abs() }
     }
 
     /// Continues the search with a measured trial, up to one that needs an evaluation or to the end of the search.
@@ -434,8 +444,12 @@ impl Lbfgs {
     /// Whether the run ends with this iteration.
     fn converge(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
         let size = self.feasible.norm_of_free(&self.current.point);
-        let noise = self.noise();
-        self.convergence.test(last, size, noise)
+        let gradient = self.free_gradient();
+        let (limit, epsilon) = (self.convergence.limit(), self.arithmetic.epsilon());
+        let on_manifold = |i| self.manifolds.as_ref().is_some_and(|manifolds| manifolds.contains(i));
+        let (share, unsettled) = self.shares.take(&self.current.point, &gradient, on_manifold, limit, epsilon);
+        let (noise, effect) = (self.noise(), self.effect());
+        self.convergence.test(last, &Measures { size, noise, effect, share, unsettled })
     }
 
     /// After a line search without a step: searches along the gradient, or ends the run if that was the direction.
@@ -451,7 +465,8 @@ impl Lbfgs {
             Failure::Exhausted if norm(&moved) <= visible => Failure::Precision,
             other => other,
         };
-        self.finish(failure.ending(self.options.max_line_search_steps, self.arithmetic))
+        let settled = self.convergence.settled();
+        self.finish(failure.ending(self.options.max_line_search_steps, self.arithmetic, settled))
     }
 
     fn finish(&mut self, (termination, message): (Termination, String)) -> Pending {

@@ -5,6 +5,7 @@ mod history;
 mod line_search;
 mod minimizer;
 mod run;
+mod shares;
 #[cfg(test)]
 mod tests;
 

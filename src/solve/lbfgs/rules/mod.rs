@@ -9,6 +9,7 @@
 //! | | [`line_search::outcome`] | whether the search goes on, and how it ends |
 //! | history update | [`history::pair`] | whether a pair is kept, its ρ and its γ |
 //! | convergence | [`convergence::progress`] | iterations since the last visible progress |
+//! | | [`convergence::share_limit`] | how far entries of the gradient must have fallen |
 //! | | [`convergence::ending`] | whether the run ends, and by which test |
 
 pub mod convergence;
