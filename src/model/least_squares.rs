@@ -26,18 +26,16 @@
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
-use crate::model::manifolds::{self, Manifold};
 use residua_base::list::Listed;
-use residua_base::sort::ascending;
 use residua_codegen::{Element, Epilogue, Index, Load, Output, Width};
-use residua_ir::autodiff;
-use residua_ir::graph::{InputId, NodeId, Op};
+use residua_ir::graph::{NodeId, Op};
 
 use super::batch::Rows;
 use super::class::{Class, Losses};
 use super::entries::Entries;
 use super::planner::{Planner, Target};
 use super::role::Role;
+use super::tangent::{Row, slots};
 
 /// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
 /// row by row, each row as wide as the blocks, and on the CPU the corrected residuals, or on a device in pairs the low parts of J̃ᵀr̃ and r.
@@ -92,24 +90,8 @@ impl LocalTable {
     }
 }
 
-/// Entries of a row of ∂r/∂x or J̃ by their [`Class::gradient_column`], ascending; the others are zero whatever the point.
-pub(super) type Row = Vec<(u32, NodeId)>;
-
 /// So many entries may the correction for a loss add to J̃ of an instance.
 const MOST_FILL: usize = 1024;
-
-/// The places of a block slot's numbers: first column of the local gradient, and how many.
-fn slots(class: &Class) -> Vec<(u32, u32)> {
-    let mut first = 0;
-    class
-        .block_dims
-        .iter()
-        .map(|&dim| {
-            first += dim;
-            (first - dim, dim)
-        })
-        .list()
-}
 
 impl Planner<'_> {
     pub(super) fn load_local(&mut self, column: u32) -> NodeId {
@@ -137,67 +119,6 @@ impl Planner<'_> {
     fn store_sum(&mut self, column: u32, node: NodeId) {
         let element = self.in_local(column);
         self.writes.push(Output { node, epilogue: Epilogue::Store(element) });
-    }
-
-    /// Rows of ∂r/∂x in tangent coordinates: the entries that are not zero whatever the point, by [`Class::gradient_column`], ascending.
-    pub(super) fn tangent_jacobian(&mut self) -> Vec<Row> {
-        let class = self.class;
-        let locals = self.local_inputs();
-        let places = self.places();
-        let partials = autodiff::sparse_jacobian(&mut self.graph, &class.outputs, &locals);
-        let mut rows = Vec::with_capacity(partials.len());
-        for partials in partials {
-            let row = partials.into_iter().map(|(local, partial)| (places[local.0 as usize], partial)).list();
-            rows.push(self.tangent_row(row, &places));
-        }
-        rows
-    }
-
-    /// J̃ᵀr̃ in tangent coordinates by a sweep from the residuals, each times `scale`; by [`Class::gradient_column`], ascending.
-    fn tangent_gradient(&mut self, scale: NodeId) -> Row {
-        let class = self.class;
-        let seeds = class.outputs.iter().map(|&r| (r, self.product_of(scale, r))).list();
-        let locals = self.local_inputs();
-        let places = self.places();
-        let partials = autodiff::gradient(&mut self.graph, &seeds, &locals);
-        let row = places.iter().zip(partials).filter_map(|(&place, partial)| Some((place, partial?))).list();
-        self.tangent_row(row, &places)
-    }
-
-    /// The [`Class::gradient_column`] of each local parameter.
-    fn places(&self) -> Vec<u32> {
-        (0..self.class.locals.len()).map(|local| self.class.gradient_column(local)).list()
-    }
-
-    /// Partials by the numbers of the blocks, in their tangent coordinates. `places` are those of the local parameters.
-    fn tangent_row(&mut self, mut row: Row, places: &[u32]) -> Row {
-        let class = self.class;
-        ascending(&mut row);
-        for (&slot, &manifold) in slots(class).iter().zip(&class.manifolds) {
-            if !manifold.has_unit_basis() {
-                self.project_on_tangent(&mut row, slot, manifold, places);
-            }
-        }
-        row
-    }
-
-    /// Brings the entries of a block on a manifold into its tangent coordinates. `places` are those of the local parameters.
-    fn project_on_tangent(&mut self, row: &mut Row, (first, dim): (u32, u32), manifold: Manifold, places: &[u32]) {
-        let [start, end] = [first, first + dim].map(|limit| row.partition_point(|&(place, _)| place < limit));
-        if start == end {
-            return;
-        }
-        let mut partials = vec![None; dim as usize];
-        for &(place, partial) in &row[start..end] {
-            partials[(place - first) as usize] = Some(partial);
-        }
-        let mut inputs = vec![None; dim as usize];
-        for (local, place) in (0u32..).zip(places).filter(|(_, place)| (first..first + dim).contains(place)) {
-            inputs[(place - first) as usize] = Some(InputId(local));
-        }
-        let block: Vec<NodeId> = inputs.iter().flatten().map(|&input| self.graph.input(input)).list();
-        let tangent = manifolds::tangent_partials(&mut self.graph, manifold, &block, &partials);
-        row.splice(start..end, (first..).zip(tangent).filter_map(|(place, partial)| Some((place, partial?))));
     }
 
     /// Stores the linearisation, or only its rows; gives the cost.

@@ -34,6 +34,7 @@ mod role;
 pub mod scatter;
 mod signature;
 mod sums;
+mod tangent;
 mod tape;
 
 pub use batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
