@@ -1,8 +1,10 @@
 //! The plans of a model's kernels on the GPU, made when an entry is first needed, one for all batches that share a kernel.
 
-use crate::model::Model;
+use std::rc::Rc;
+
 use crate::model::access_plan::{AccessPlan, Entry};
 use crate::model::recompute::{RecomputePlan, slots_by_dim};
+use crate::model::{Class, Losses, Model};
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 use residua_codegen::Width;
@@ -10,7 +12,7 @@ use vecmap::VecMap;
 
 use super::layout::Layout;
 use super::record::Kernels;
-use super::texts::anonymous_kernel;
+use super::texts::{anonymous_kernel, classes_of_kernels, representatives};
 
 /// The plans of those kernels that were needed so far.
 pub struct AccessPlanCache {
@@ -20,18 +22,36 @@ pub struct AccessPlanCache {
     width: Width,
     /// For each kernel a batch that has it.
     representatives: Vec<usize>,
+    /// For each kernel its class, with the losses that it is compiled with.
+    classes: Vec<Rc<Class>>,
     made: VecMap<(usize, Entry), AccessPlan>,
     lists: VecMap<(usize, Entry), Vec<RecomputePlan>>,
 }
 
 impl AccessPlanCache {
-    /// No plans yet, for batches with these kernels out of `count`, computed in numbers of this width.
-    pub fn new(numbers: Vec<usize>, count: usize, width: Width) -> AccessPlanCache {
-        let mut representatives = vec![0; count];
-        for (batch, &number) in numbers.iter().enumerate().rev() {
-            representatives[number] = batch;
+    /// No plans yet, for a model of which the batches have these kernels out of `count`, computed in numbers of this width.
+    pub fn new(model: &Model, numbers: Vec<usize>, count: usize, width: Width) -> AccessPlanCache {
+        let representatives = representatives(&numbers, count);
+        let classes = classes_of_kernels(model, &numbers, count, width);
+        let (made, lists) = (VecMap::default(), VecMap::default());
+        AccessPlanCache { numbers, width, representatives, classes, made, lists }
+    }
+
+    /// Follows a change of a block's loss. Releases the plans of kernels that compute losses and were made without the one that is wanted
+    /// now, and gives their numbers. A kernel that was made with all losses keeps them.
+    pub fn loss_changed(&mut self, model: &Model) -> Vec<usize> {
+        let wanted = classes_of_kernels(model, &self.numbers, self.classes.len(), self.width);
+        let mut changed = Vec::new();
+        for (number, wanted) in wanted.into_iter().enumerate() {
+            if (self.classes[number].losses, wanted.losses) == (Losses::Squared, Losses::Any) {
+                self.classes[number] = wanted;
+                changed.push(number);
+            }
         }
-        AccessPlanCache { numbers, width, representatives, made: VecMap::default(), lists: VecMap::default() }
+        let is_current = |&(number, entry): &(usize, Entry)| !(entry.has_losses() && changed.contains(&number));
+        self.made.retain(|key, _| is_current(key));
+        self.lists.retain(|key, _| is_current(key));
+        changed
     }
 
     /// Makes the plans of an entry that are not there yet.
@@ -53,19 +73,20 @@ impl AccessPlanCache {
     fn make_one(&mut self, model: &Model, number: usize, entry: Entry) -> Result<()> {
         if !self.made.contains_key(&(number, entry)) {
             let batch = &model.batches[self.representatives[number]];
-            self.made.insert((number, entry), anonymous_kernel(batch, entry, self.width)?);
+            let plan = anonymous_kernel(&self.classes[number], batch.rows, entry, self.width)?;
+            self.made.insert((number, entry), plan);
         }
         Ok(())
     }
 
     /// Makes the sums over lists of an entry that are not there yet, of those kernels that run over lists.
-    pub fn make_lists(&mut self, model: &Model, layout: &Layout, entry: Entry) -> Result<()> {
+    pub fn make_lists(&mut self, layout: &Layout, entry: Entry) -> Result<()> {
         for (chunk, lists) in layout.chunks.iter().zip(&layout.lists.of_chunks) {
             let number = self.numbers[chunk.batch];
             if lists.is_none() || self.lists.contains_key(&(number, entry)) {
                 continue;
             }
-            let class = &model.batches[chunk.batch].class;
+            let class = &self.classes[number];
             let mut plans = Vec::new();
             for slots in slots_by_dim(class) {
                 let mut plan = RecomputePlan::in_width(class, entry, self.width, &slots, "")?;

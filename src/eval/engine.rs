@@ -185,6 +185,17 @@ impl Engine {
         }
     }
 
+    /// A block has another loss. The CPU's kernels have them all.
+    pub fn loss_changed(&mut self, model: &Model) {
+        match self {
+            Engine::Cpu(_) => {
+                let _ = model;
+            }
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.loss_changed(model),
+        }
+    }
+
     /// Other parameters are constant.
     pub fn constant_changed(&mut self) {
         match self {

@@ -309,6 +309,7 @@ impl Functions {
             return Err(Error::internal("a loss is set for residuals that were compiled to have none"));
         }
         self.block_mut(block)?.loss = loss;
+        self.engine.loss_changed(&self.model);
         Ok(())
     }
 

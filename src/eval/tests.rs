@@ -289,7 +289,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     ] {
         let model = two_kinds(with_long_sum);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count, width);
+        let mut plans = access_plan_cache::AccessPlanCache::new(&model, numbers, count, width);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
@@ -300,7 +300,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         let limits = Limits { max_storage_buffer_binding_size: binding, ..Limits::default() };
         let layout = layout::Layout::new(&model, width, &partials, &limits, batch_size).unwrap();
         for entry in [crate::model::access_plan::Entry::SumGradient, crate::model::access_plan::Entry::CostGradient] {
-            plans.make_lists(&model, &layout, entry).unwrap();
+            plans.make_lists(&layout, entry).unwrap();
         }
         assert_eq!(layout.chunks.iter().map(|chunk| chunk.range.len() as u32).sum::<u32>(), instances);
         let have_lists = layout.lists.of_chunks.iter().filter(|lists| lists.is_some()).count();
@@ -340,7 +340,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
     for binding in [1 << 16, 1 << 27] {
         let model = two_kinds(false);
         let (numbers, count) = texts::kernel_numbers(&model);
-        let mut plans = access_plan_cache::AccessPlanCache::new(numbers, count, Width::Single);
+        let mut plans = access_plan_cache::AccessPlanCache::new(&model, numbers, count, Width::Single);
         for entry in crate::model::access_plan::Entry::ALL {
             plans.make(&model, entry).unwrap();
         }
@@ -348,11 +348,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
         let layout = layout::Layout::new(&model, Width::Single, &[2, 1], &limits, None).unwrap();
         for objective in [Objective::Sum, Objective::LeastSquares] {
             plans
-                .make_lists(
-                    &model,
-                    &layout,
-                    objective::Descent::<access_plan_cache::AccessPlanCache>::entries(objective)[0],
-                )
+                .make_lists(&layout, objective::Descent::<access_plan_cache::AccessPlanCache>::entries(objective)[0])
                 .unwrap();
         }
         let mut list = DescentList::default();
@@ -387,4 +383,41 @@ fn what_differs_in_derivatives_alone_is_another_kernel() {
     let outputs = vec![r.square(x), r.apply(Op::Mul, &[y, fixed])];
     let f = functions(r, outputs, &[2.0, 3.0]);
     assert_eq!(texts::kernel_numbers(f.model()), (vec![0, 1], 2));
+}
+
+#[test]
+fn kernels_in_pairs_have_losses_from_when_a_block_has_one() {
+    use crate::model::access_plan::Entry;
+
+    let mut r = Recorder::default();
+    let (x, y) = (r.parameter(0), r.parameter(1));
+    let outputs = vec![r.square(x), r.apply(Op::Mul, &[x, y])];
+    let mut model = functions_with_losses(r, outputs, &[2.0, 3.0]).model().clone();
+    let (numbers, count) = texts::kernel_numbers(&model);
+    let plans_in = |model: &Model, width| {
+        let mut plans = access_plan_cache::AccessPlanCache::new(model, numbers.clone(), count, width);
+        for entry in [Entry::CostGradient, Entry::Values] {
+            plans.make(model, entry).unwrap();
+        }
+        plans
+    };
+    let losses = |plans: &access_plan_cache::AccessPlanCache| -> Vec<usize> {
+        (0..count).map(|number| plans.of_kernel(number, Entry::CostGradient).unwrap().kernel.calls.len()).collect()
+    };
+    assert_eq!(losses(&plans_in(&model, Width::Single)), vec![1; count]);
+    let mut plans = plans_in(&model, Width::Pair);
+    assert_eq!(losses(&plans), vec![0; count]);
+    model.blocks[0].loss = LossParameters::new("squared", 1.0, 1.0, 2.0).unwrap();
+    assert_eq!(plans.loss_changed(&model), []);
+
+    model.blocks[0].loss = LossParameters::new("huber", 1.0, 1.0, 1.0).unwrap();
+    assert_eq!(plans.loss_changed(&model), (0..count).collect::<Vec<_>>());
+    assert!(plans.of_kernel(0, Entry::CostGradient).is_err(), "a kernel with a loss is planned again");
+    assert!(plans.of_kernel(0, Entry::Values).is_ok(), "residuals have no loss");
+    plans.make(&model, Entry::CostGradient).unwrap();
+    assert_eq!(losses(&plans), vec![1; count]);
+    assert_eq!(losses(&plans_in(&model, Width::Pair)), vec![1; count], "a loss at the start");
+
+    model.blocks[0].loss = LossParameters::default();
+    assert_eq!(plans.loss_changed(&model), [], "a kernel that has losses keeps them");
 }

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use rustc_hash::FxHasher;
 
 use crate::model::access_plan::{AccessPlan, Entry};
+use crate::model::losses::LossKind;
 use crate::model::recompute::{RecomputePlan, pays, slots_by_dim};
-use crate::model::{Batch, Class, Model, Rows};
+use crate::model::{Class, Losses, Model, Rows};
 use residua_base::error::Result;
 use residua_codegen::Width;
 use residua_codegen::wgsl::{self, PairForm};
@@ -25,10 +26,10 @@ pub struct KernelText {
     pub entries: Vec<(String, String)>,
 }
 
-/// The kernel of a batch on the GPU without its header, so that its text depends on nothing but what it computes, and
+/// The kernel of a class on the GPU without its header, so that its text depends on nothing but what it computes, and
 /// equal kernels are compiled once.
-pub fn anonymous_kernel(batch: &Batch, entry: Entry, width: Width) -> Result<crate::model::access_plan::AccessPlan> {
-    let mut plan = AccessPlan::in_width(&batch.class, batch.rows, entry, width, "")?;
+pub fn anonymous_kernel(class: &Class, rows: Rows, entry: Entry, width: Width) -> Result<AccessPlan> {
+    let mut plan = AccessPlan::in_width(class, rows, entry, width, "")?;
     plan.kernel.clear_header();
     Ok(plan)
 }
@@ -60,6 +61,32 @@ pub fn kernel_numbers(model: &Model) -> (Vec<usize>, usize) {
     (numbers, representatives.len())
 }
 
+/// For each kernel its class, from a batch that has it. Kernels in pairs have no losses while all their blocks have the squared one: a driver
+/// takes longer to compile the losses in pairs than the residuals of most problems.
+pub fn classes_of_kernels(model: &Model, numbers: &[usize], count: usize, width: Width) -> Vec<Rc<Class>> {
+    let all_squared = |number: usize| {
+        let mut batches = model.batches.iter().zip(numbers).filter(|&(_, &other)| other == number);
+        batches.all(|(batch, _)| model.blocks[batch.block as usize].loss.kind == LossKind::Squared)
+    };
+    let class_of = |(number, &batch): (usize, &usize)| {
+        let losses = match width {
+            Width::Pair if all_squared(number) => Losses::Squared,
+            Width::Pair | Width::Single => Losses::Any,
+        };
+        model.batches[batch].class.limited_to(losses)
+    };
+    representatives(numbers, count).iter().enumerate().map(class_of).list()
+}
+
+/// For each kernel a batch that has it.
+pub fn representatives(numbers: &[usize], count: usize) -> Vec<usize> {
+    let mut representatives = vec![0; count];
+    for (batch, &number) in numbers.iter().enumerate().rev() {
+        representatives[number] = batch;
+    }
+    representatives
+}
+
 /// Whether kernels address rows in the same way. Where they start is no matter of their text.
 fn same_rows(a: Rows, b: Rows) -> bool {
     match (a, b) {
@@ -82,13 +109,14 @@ pub struct KernelSource {
 /// The kernels of a model that is computed in numbers of this width, of which pairs have products of this form.
 pub fn kernel_sources(model: &Model, width: Width, form: PairForm) -> Vec<KernelSource> {
     let (numbers, count) = kernel_numbers(model);
+    let classes = classes_of_kernels(model, &numbers, count, width);
     let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).list();
     for (batch, number) in model.batches.iter().zip(numbers) {
         match &mut sources[number] {
             Some(source) => source.instances += batch.count,
             none => {
                 *none = Some(KernelSource {
-                    class: batch.class.clone(),
+                    class: classes[number].clone(),
                     rows: batch.rows,
                     width,
                     form,

@@ -1,5 +1,7 @@
 //! A class: what the instances of a batch have in common.
 
+use std::rc::Rc;
+
 use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::manifolds::Manifold;
@@ -47,6 +49,14 @@ pub struct Class {
 }
 
 impl Class {
+    /// The class without losses that its residuals do not have at present.
+    pub fn limited_to(self: &Rc<Class>, losses: Losses) -> Rc<Class> {
+        match losses {
+            Losses::Any => self.clone(),
+            Losses::Squared => Rc::new(Class { losses, ..Class::clone(self) }),
+        }
+    }
+
     /// Column of the local gradient that a local parameter has: block after block, component after component.
     pub fn gradient_column(&self, local: usize) -> u32 {
         let place = self.locals[local];

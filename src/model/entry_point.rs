@@ -127,6 +127,29 @@ impl Entry {
         }
     }
 
+    /// Whether its kernels compute robust losses.
+    pub fn has_losses(self) -> bool {
+        match self {
+            Entry::CostGradient
+            | Entry::CostDescent
+            | Entry::CostLine
+            | Entry::Linearise
+            | Entry::LineariseRows
+            | Entry::Trial
+            | Entry::RobustSums => true,
+            Entry::Values
+            | Entry::SumGradient
+            | Entry::SumDescent
+            | Entry::SumLine
+            | Entry::SeededGradient
+            | Entry::Jacobian
+            | Entry::Product
+            | Entry::Jvp
+            | Entry::Normal
+            | Entry::SquaredSums => false,
+        }
+    }
+
     /// Whether the device itself decides if its kernels run.
     pub(super) fn is_gated(self) -> bool {
         match self {

@@ -40,7 +40,7 @@ impl LaidOut<'_> {
 /// The model laid out, in chunks of so many instances, with fused lists where they are wanted.
 fn laid_out<'a>(model: &'a Model, limits: &Limits, batch_size: Option<u32>) -> LaidOut<'a> {
     let (numbers, count) = kernel_numbers(model);
-    let mut plans = AccessPlanCache::new(numbers, count, Width::Single);
+    let mut plans = AccessPlanCache::new(model, numbers, count, Width::Single);
     for entry in Entry::ALL {
         plans.make(model, entry).unwrap();
     }

@@ -28,7 +28,10 @@ export interface ResidualBlock {
   dataBuffer(input: string): GPUBuffer | null;
   /** Sets the weight of the block in sums and costs, finite and at least 0; 1 by default. */
   setWeight(weight: number): void;
-  /** Sets the robust loss; `loss.squared()` by default. */
+  /**
+   * Sets the robust loss; `loss.squared()` by default. Nothing is recompiled, except on the GPU with `precision: 'f32x2'`: there the first
+   * call after a change from `loss.squared()` to another loss compiles kernels that contain losses.
+   */
   setLoss(loss: Loss): void;
   /** Sets whether the block contributes to sums and costs; true by default. */
   setEnabled(enabled: boolean): void;

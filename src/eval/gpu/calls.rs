@@ -253,7 +253,7 @@ impl GpuEngine {
         for entry in entries {
             self.access_plans.make(model, entry)?;
             if matches!(entry, Entry::SumGradient | Entry::CostGradient) {
-                self.access_plans.make_lists(model, &self.layout, entry)?;
+                self.access_plans.make_lists(&self.layout, entry)?;
             }
         }
         let (layout, limits) = (&self.layout, self.context.limits());

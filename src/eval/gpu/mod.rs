@@ -103,7 +103,7 @@ impl GpuEngine {
                 format!("the residuals have {kernels} topologies; the GPU engine takes at most {MOST_KERNELS}"),
             ));
         }
-        let mut plans = AccessPlanCache::new(numbers, kernels, width);
+        let mut plans = AccessPlanCache::new(model, numbers, kernels, width);
         plans.make_in_slices(model, &[Entry::CostGradient], slices).await?;
         check_sizes(model, &plans)?;
         plans.make_in_slices(model, &[Entry::Jacobian], slices).await?;
@@ -167,7 +167,7 @@ impl GpuEngine {
         for entry in Descent::<AccessPlanCache>::entries(objective) {
             self.access_plans.make(model, entry)?;
         }
-        self.access_plans.make_lists(model, &self.layout, Descent::<AccessPlanCache>::entries(objective)[0])?;
+        self.access_plans.make_lists(&self.layout, Descent::<AccessPlanCache>::entries(objective)[0])?;
         self.upload_tables(model).await
     }
 
@@ -256,6 +256,25 @@ impl GpuEngine {
     pub(super) fn enabled_changed(&mut self) {
         self.prepared.retain(|call, _| !matches!(call, Call::Gradient(..)));
         self.recordings_version += 1;
+    }
+
+    /// A block has another loss. Kernels that were compiled without it are compiled again at the next call.
+    pub(super) fn loss_changed(&mut self, model: &Model) {
+        let numbers = self.access_plans.loss_changed(model);
+        if !numbers.is_empty() {
+            self.pipelines.retain(|program, _| !has_losses(program, &numbers));
+            self.enabled_changed();
+        }
+    }
+}
+
+/// Whether a pipeline is of one of these kernels, and computes losses.
+fn has_losses(program: &Program, numbers: &[usize]) -> bool {
+    match program {
+        Program::Kernel(number, entry) | Program::Lists(number, entry, _) => {
+            entry.has_losses() && numbers.contains(number)
+        }
+        Program::Shader(_) => false,
     }
 }
 
