@@ -27,6 +27,8 @@
 //!
 //! What cannot be computed is a rejected step and raises λ: a singular system, NaN at x′, derivatives at x′ that are not finite. On the host so is a
 //! damped step to where a column of J̃ has vanished. The loop also ends at a limit of iterations or time, and when a rule finds that precision or the trust region is exhausted.
+//! Where D holds a coordinate that the present diagonal would let go, the host takes the present one and goes on, in place of any of these ends and of convergence
+//! by cost or step.
 //!
 //! With the dogleg (host alone, [`TrustRegion`](super::options::TrustRegion)) λ is as small as the linear solver allows, and the step is the point
 //! where Powell's path to δ leaves a ball of radius Δ (rules lm_dogleg, lm_radius). Accepting and rejecting change Δ. After a rejected step

@@ -401,7 +401,10 @@ impl LevenbergMarquardt {
         }
         let converged =
             self.strategy.converge(&AcceptedStep { cost, cosine: self.cosine, trial: step, is_hidden: gain.hidden });
-        self.conclude(trial, gain, converged)
+        // A gradient does not depend on D.
+        let goes_on = converged.is_some_and(|end| end != Termination::GradientTolerance)
+            && self.strategy.releases_coordinates(&self.diagonal, &self.frozen);
+        self.conclude(trial, gain, converged.filter(|_| !goes_on))
     }
 
     /// Stays at the point and raises the damping.
@@ -413,6 +416,8 @@ impl LevenbergMarquardt {
         let gain = self.strategy.rejection(gain);
         // A system without a solution gave no step that could show that nothing is left to gain.
         let end = gain.end.filter(|_| trial.linear_iterations.is_some());
+        let goes_on = end.is_some() && self.strategy.releases_coordinates(&self.diagonal, &self.frozen);
+        let end = end.filter(|_| !goes_on);
         let end = end.filter(|&end| !self.strategy.begins_anew(end, &self.point, self.model.cost));
         self.conclude(trial, Gain { end, ..gain }, None)
     }

@@ -26,6 +26,10 @@ const EXACT_GAIN: f64 = 0.99;
 /// Steps in a row that are rejected for a lost column, at most: with Nielsen's rule they raise λ by 2³⁶.
 const MOST_LOSSES: u32 = 8;
 
+/// Where λDⱼ is h times the diagonal of J̃ᵀJ̃, a step makes 1/(1 + h) of what coordinate j needs alone, and gains some 2/h of what there is to gain. At this
+/// bound a cost tolerance ends a run while up to 50 times itself is left there.
+const MOST_HOLD: f64 = 100.0;
+
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
     pub(super) rules: Rc<Rules>,
@@ -174,6 +178,27 @@ impl Strategy {
         let is_lost = self.losses < MOST_LOSSES && (0..step.len()).any(is_lost);
         self.losses = if is_lost { self.losses + 1 } else { 0 };
         is_lost
+    }
+
+    /// Lowers D to the present diagonal, if a D of earlier points keeps a coordinate where it is; gives whether it did. No step of such a run shows that
+    /// it has come to its end. A column of J̃ that was large by many orders at the start does so where another one stays as large.
+    ///
+    /// With λ above 1 it is rejected steps that keep the present one short.
+    pub(super) fn releases_coordinates(&mut self, diagonal: &[f64], frozen: &[bool]) -> bool {
+        // The dogleg has no λD.
+        if self.dogleg.is_some() || self.damping.lambda > 1.0 {
+            return false;
+        }
+        let lambda = self.damping.lambda;
+        let is_free = |coordinate: usize| !frozen[coordinate] && diagonal[coordinate] > 0.0;
+        let holds = |k: usize| is_free(k) && lambda * self.scale[k] > MOST_HOLD * diagonal[k];
+        if !(0..diagonal.len()).any(holds) {
+            return false;
+        }
+        for coordinate in (0..diagonal.len()).filter(|&coordinate| is_free(coordinate)) {
+            self.scale[coordinate] = diagonal[coordinate];
+        }
+        true
     }
 
     /// A sentence on systems without a solution, after a space; empty if there were none.

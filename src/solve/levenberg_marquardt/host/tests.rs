@@ -5,6 +5,7 @@ mod deficiency;
 mod dogleg;
 mod dual;
 mod fakes;
+mod held_columns;
 mod lost_columns;
 mod more_garbow_hillstrom;
 mod sums;
