@@ -81,7 +81,14 @@ mod tests {
 
     #[test]
     fn one_later_result_carries_a_finding_and_a_check_with_read_back_replaces_it() {
-        let estimate = PrecisionEstimate { loss: 0.5, shift: None, instances: 1, underflows: false };
+        let estimate = PrecisionEstimate {
+            loss: 0.5,
+            shift: None,
+            instances: 1,
+            underflows: false,
+            immovable: None,
+            without_effect: None,
+        };
         let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });
         let mut schedule = CheckSchedule { found: found.clone(), ..CheckSchedule::default() };
         assert_eq!(schedule.time(false, Objective::LeastSquares, 3.0), CheckTime::Later(found.clone()));

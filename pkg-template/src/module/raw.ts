@@ -163,6 +163,8 @@ export interface RawLbfgsOptions {
   c2: number;
   leastSquares: number;
   readBack: number;
+  /** Whether pairs on the device may continue at the limit of single precision. */
+  takeOver: number;
 }
 
 /** The point of an evaluation: undefined for the current parameters, null for the numbers in `pointPlace`, or an array. */

@@ -126,7 +126,14 @@ impl Solvers for Fakes {
 
     async fn check(&mut self, _: f64) -> Result<Checked> {
         let loss = self.loss.expect("a check has a loss");
-        let estimate = PrecisionEstimate { loss, shift: None, instances: 1, underflows: self.underflows };
+        let estimate = PrecisionEstimate {
+            loss,
+            shift: None,
+            instances: 1,
+            underflows: self.underflows,
+            immovable: None,
+            without_effect: None,
+        };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
     }
 

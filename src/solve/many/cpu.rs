@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, TrialStep};
 use crate::solve::summary::Termination;
+use crate::solve::vector::dot;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
@@ -452,7 +453,10 @@ impl Chunk {
     fn finish(self, solver: &Solver, solutions: &mut ManySolutions) {
         let numbers = solver.template.values.len();
         let normal = self.normal.chunks_exact(solver.layout.numbers());
-        solutions.without_effect.push_all(normal.map(|normal| solver.layout.has_zero_column(normal)));
+        let ends = self.x.chunks_exact(numbers).zip(&self.problems);
+        solutions.without_effect.push_all(normal.zip(ends).map(|(normal, (x, problem))| {
+            solver.layout.has_column_without_effect(normal, dot(x, x).sqrt(), problem.cost)
+        }));
         for (position, problem) in self.problems.into_iter().enumerate() {
             let place = position * numbers..(position + 1) * numbers;
             let end = problem.end.unwrap_or(Termination::Aborted);

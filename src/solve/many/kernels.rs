@@ -51,9 +51,12 @@ impl NormalLayout {
         normal[1..].split_at(self.free)
     }
 
-    /// Whether a column of J is 0.
-    pub fn has_zero_column(self, normal: &[f64]) -> bool {
-        (0..self.free).any(|column| normal[self.jtj(column, column)] == 0.0)
+    /// Whether a parameter has no effect at x on residuals of this cost: its column of J is 0, or a change of it by all of ‖x‖ is below the rounding error
+    /// of the residuals. `size`: ‖x‖.
+    pub fn has_column_without_effect(self, normal: &[f64], size: f64, cost: f64) -> bool {
+        let rounding = f64::EPSILON * (2.0 * cost).sqrt();
+        let lengths = (0..self.free).map(|column| normal[self.jtj(column, column)].sqrt());
+        lengths.into_iter().any(|length| length == 0.0 || (size > 0.0 && length * size <= rounding))
     }
 
     /// Place of an entry of the gradient.

@@ -99,7 +99,8 @@ pub struct ManySolutions {
     pub iterations: Vec<u32>,
     /// Why each ended.
     pub termination: Vec<Termination>,
-    /// Whether some parameter that may move has no effect where each ended: a column of its Jacobian is 0. Empty of a device, which does not tell.
+    /// Whether some parameter that may move has no effect where each ended: by its column of the
+    /// Jacobian. Empty of a device, which does not tell.
     pub without_effect: Vec<bool>,
 }
 

@@ -23,17 +23,28 @@ pub struct PrecisionEstimate {
     pub instances: usize,
     /// Whether squares of residuals below the smallest normal number are a part of the cost that matters.
     pub underflows: bool,
+    /// A parameter that the solver could not move, since the squares of its derivatives are below the range of the arithmetic.
+    pub immovable: Option<u32>,
+    /// A parameter without any effect on the residuals, in f64 too.
+    pub without_effect: Option<u32>,
 }
 
 impl PrecisionEstimate {
+    /// Whether numbers of the problem are below the range of the arithmetic, which pairs share.
+    pub fn is_below_range(&self) -> bool {
+        self.underflows || self.immovable.is_some()
+    }
+
     /// Whether a solution with this estimate may count as converged.
     pub fn suffices(&self) -> bool {
-        self.loss <= MOST_LOSS && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
+        self.loss <= MOST_LOSS
+            && self.immovable.is_none()
+            && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
     }
 
     /// The estimate as a sentence with its full stop.
     pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances, underflows } = self;
+        let PrecisionEstimate { loss, shift, instances, underflows, immovable, without_effect } = self;
         let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
             let name = model.parameter_name(shift.parameter);
             format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
@@ -41,8 +52,21 @@ impl PrecisionEstimate {
         let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
         let evaluated = if *instances == 1 { "instance" } else { "instances" };
         let underflow = if *underflows { UNDERFLOW } else { "" };
+        let immovable = immovable.map_or_else(String::new, |parameter| {
+            let name = model.parameter_name(parameter);
+            format!(
+                " {name} could not be moved: the squares of all derivatives by it are below the smallest number of the arithmetic, since its unit is too small or \
+                 its effect has all but vanished. Another unit, another start or backend 'cpu' may help."
+            )
+        });
+        let without_effect = without_effect.map_or_else(String::new, |parameter| {
+            let name = model.parameter_name(parameter);
+            format!(
+                " {name} has no effect on any residual there, as where an exponential has vanished: another start may lead to a lower cost."
+            )
+        });
         format!(
-            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision{underflow}."
+            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision{underflow}.{immovable}{without_effect}"
         )
     }
 }

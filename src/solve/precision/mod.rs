@@ -10,6 +10,9 @@
 //! - **shift**, how far Δr moves the minimum: the least-squares solution of J δ = −Δr over the sample, relative to the parameter's scale, the
 //!   larger of |x| and its standard error with the others fixed. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
 //!
+//! A parameter whose derivatives have squares below the smallest normal number of f32 stands still on the device, and no test of convergence sees it. It is
+//! looked for among as many parameters as the shift.
+//!
 //! Squares below the smallest normal number of f32 are lost as a whole: the device sees a cost of 0, however far the residuals are from 0.
 //!
 //! Of a sum of energies ([`sum`]) the loss is the difference of the two sums, relative to the sum itself, and there is no shift.
@@ -27,16 +30,13 @@ mod tests;
 
 use crate::eval::Objective;
 use crate::model::{Model, losses};
-use point::share;
+use point::{SMALLEST_SQUARE, share};
 use residua_base::error::Result;
 use shift::Rows;
 
 pub use finding::{Checked, MOST_LOSS, MOST_SHIFT, PrecisionEstimate};
 pub use point::Evaluated;
 pub use shift::{MOST_SHIFTED, Shift};
-
-/// Squares of residuals below this are 0 on devices that flush subnormal numbers. Pairs have the range of single precision.
-const SMALLEST_SQUARE: f64 = f32::MIN_POSITIVE as f64;
 
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
 /// are left out.
@@ -69,5 +69,6 @@ pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Resul
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
     let shift = rows.shift(model.num_residuals as usize, cost);
-    Ok(PrecisionEstimate { loss: share(explained, whole), shift, instances, underflows })
+    let [immovable, without_effect] = [false, true].map(|vanish| rows.immovable(vanish));
+    Ok(PrecisionEstimate { loss: share(explained, whole), shift, instances, underflows, immovable, without_effect })
 }

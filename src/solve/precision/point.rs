@@ -2,6 +2,9 @@
 
 use crate::eval::Arithmetic;
 
+/// Squares below this are 0 on devices that flush subnormal numbers. Pairs have the range of single precision.
+pub(super) const SMALLEST_SQUARE: f64 = f32::MIN_POSITIVE as f64;
+
 /// A point of a solve, and what was computed there.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluated<'a> {

@@ -1,5 +1,6 @@
-//! How far rounding moves the minimum.
+//! How far rounding moves the minimum, and which parameters the arithmetic cannot move.
 
+use super::point::SMALLEST_SQUARE;
 use super::probe::Probe;
 use residua_base::list::Listed;
 use residua_linalg::{DenseQr, SparseMatrix, System};
@@ -22,6 +23,8 @@ pub(super) struct Rows<'a> {
     x: &'a [f64],
     /// The free parameters; empty if there are too many.
     free: Vec<usize>,
+    /// Of each free parameter, whether a residual of the rows depends on it.
+    occurs: Vec<bool>,
     values: Vec<f64>,
     differences: Vec<f64>,
 }
@@ -32,7 +35,8 @@ impl<'a> Rows<'a> {
         if free.len() > MOST_SHIFTED {
             free.clear();
         }
-        Rows { x, free, values: Vec::new(), differences: Vec::new() }
+        let occurs = vec![false; free.len()];
+        Rows { x, free, occurs, values: Vec::new(), differences: Vec::new() }
     }
 
     /// Adds the residuals of the last instance of a probe, each times a factor.
@@ -46,10 +50,24 @@ impl<'a> Rows<'a> {
             for (parameter, partial) in probe.partials_of(output) {
                 if let Ok(column) = self.free.binary_search(&parameter) {
                     self.values[first + column] += factor * partial;
+                    self.occurs[column] = true;
                 }
             }
             self.differences.push(factor * probe.difference(output));
         }
+    }
+
+    /// The first parameter on which residuals depend, and of whose derivatives no square is in the range of single precision. With `vanish` one
+    /// whose derivatives are all 0 in f64 too, otherwise one of which some are not.
+    pub(super) fn immovable(&self, vanish: bool) -> Option<u32> {
+        let n = self.free.len();
+        let largest =
+            |column: usize| self.values.iter().skip(column).step_by(n).fold(0.0_f64, |most, v| most.max(v.abs()));
+        let is_immovable = |&column: &usize| {
+            let largest = largest(column);
+            self.occurs[column] && (largest == 0.0) == vanish && largest * largest < SMALLEST_SQUARE
+        };
+        (0..n).find(is_immovable).map(|column| self.free[column] as u32)
     }
 
     /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64. None where the rows do not determine the

@@ -16,5 +16,5 @@ pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEsti
         }
     })?;
     let loss = share(difference.abs(), sum.abs().max(point.cost.abs()));
-    Ok(PrecisionEstimate { loss, shift: None, instances, underflows: false })
+    Ok(PrecisionEstimate { loss, shift: None, instances, underflows: false, immovable: None, without_effect: None })
 }

@@ -251,3 +251,36 @@ fn robust_losses_weigh_what_rounding_changes() {
     functions.set_loss(0, LossParameters::new("tukey", 1.0, 1.0, 1.0).unwrap()).unwrap();
     assert_eq!(estimate_at(&functions, &at).loss, 0.0);
 }
+
+/// Residuals a·exp(−b·t) − y at six points.
+fn decay(start: [f64; 2]) -> Functions {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let outputs = (1..=6)
+        .map(|i| {
+            let (t, y) =
+                (r.constant(f64::from(i)), r.constant(3.0 * (-0.5 * f64::from(i)).exp() + 0.1 * noise(i as usize)));
+            let exponent = r.apply(Op::Mul, &[b, t]);
+            let exponent = r.apply(Op::Neg, &[exponent]);
+            let value = r.apply(Op::Exp, &[exponent]);
+            let value = r.apply(Op::Mul, &[a, value]);
+            r.apply(Op::Sub, &[value, y])
+        })
+        .collect();
+    functions(r, outputs, &start)
+}
+
+#[test]
+fn a_parameter_that_single_precision_cannot_move_is_no_convergence() {
+    // exp(−60) is 9e-27, whose square is below 1.2e-38; exp(−1000) is 0 in f64 too.
+    for (rate, immovable, without_effect) in [(0.5, None, None), (60.0, Some(0), None), (1000.0, None, Some(0))] {
+        let functions = decay([3.0, rate]);
+        let found = estimate_at(&functions, &[3.0, rate]);
+        assert_eq!((found.immovable, found.without_effect), (immovable, without_effect), "{rate}: {found:?}");
+        assert_eq!(found.is_below_range(), immovable.is_some(), "{rate}");
+        assert_eq!(found.suffices(), immovable.is_none(), "{rate}");
+        let text = found.sentence(functions.model(), Arithmetic::F32);
+        assert_eq!(text.contains("could not be moved"), immovable.is_some(), "{text}");
+        assert_eq!(text.contains("has no effect on any residual"), without_effect.is_some(), "{text}");
+    }
+}

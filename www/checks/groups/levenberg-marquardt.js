@@ -1,5 +1,5 @@
 /** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
-import { GpuContext, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
+import { GpuContext, lbfgs, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
 import { anywhere, gpuAgainstCpu, onCpu, onEach, onGpu } from '../define.js';
 import { decay, reached, within } from './decay.js';
 
@@ -264,6 +264,23 @@ export const group = {
       }
     }),
 
+    ...gpuAgainstCpu('L-BFGS on ranges to satellites goes on in pairs with \'auto\'', async (check) => {
+      const exact = await solve(ranges().problem, { backend: 'cpu' });
+      const functions = await check.compile(ranges().problem, { backend: 'auto', fallbackThreshold: 0 });
+      const iterations = [];
+      const options = { objective: 'least-squares', maxIterations: 300, onIteration: ({ iteration }) => { iterations.push(iteration); } };
+      const result = await lbfgs(functions, options);
+      check.equal(functions.precision, 'f32');
+      check.equal(result.arithmetic, 'f32x2', result.message);
+      check.match(result.message, /^The GPU ended with 'precision-limit' after \d+ iterations in single precision, and the GPU continued for \d+ in double-single precision: \d+ iterations in all\./);
+      const metresOff = Math.hypot(...result.x.map((coordinate, axis) => coordinate - exact.x[axis]));
+      check.below(metresOff, 1e-3, 'pairs of 2.5e7 m are rounded by up to 3e-8 m; a millimetre is what positioning asks for', result.message);
+      check.same(iterations, Array.from({ length: result.iterations + 1 }, (_, i) => i));
+      // A solution that stays on the GPU is one of a loop of frames, which ends there.
+      const frame = await lbfgs(functions, { objective: 'least-squares', readBack: false });
+      check.equal(frame.arithmetic, 'f32', frame.message);
+    }),
+
     ...onEach('blocks that no residual uses are named', async (check) => {
       const problem = new Problem();
       const vertices = problem.parameters('vertices', { dim: 2, values: new Float64Array(40) });
@@ -314,6 +331,9 @@ export const group = {
       for (let i = 0; i < n; i++) for (let j = 0; j + 1 < n; j++) pairs.push(i * n + j, i * n + j + 1, j * n + i, (j + 1) * n + i);
       problem.residuals('springs', { inputs: { ends: grid.at(pairs, 2) }, residual: ({ ends: [a, b] }) => V.sub(a.distance(b), 1) });
       const functions = await check.compile(problem);
+      const solved = () => levenbergMarquardt(functions, { maxIterations: 10, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 });
+      // The first solve makes kernels, which a browser may compile in one piece; troubleshooting.md says so.
+      await solved();
       let turns = 0, running = true;
       const count = () => { turns++; if (running) setTimeout(count, 0); };
       setTimeout(count, 0);
@@ -321,7 +341,7 @@ export const group = {
       // A fast machine solves more than once, so that there are slices to count on each.
       do {
         grid.set(start);
-        await levenbergMarquardt(functions, { maxIterations: 10, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 });
+        await solved();
       } while (performance.now() - begin < 20 * SLICE_MS);
       const duration = performance.now() - begin;
       running = false;
