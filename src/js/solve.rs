@@ -84,14 +84,14 @@ fn record_to_js((numbers, texts): Record) -> JsValue {
 
 async fn solve_lbfgs(session: &mut Session, options: JsValue, callbacks: &mut Callbacks) -> Result<JsValue> {
     let read = read_options(&options);
-    let Session { functions, device, .. } = session;
     let mut lbfgs = LbfgsOptions::from_numbers(&read)?;
     if is_set(read("leastSquares")) {
         lbfgs.objective = Objective::LeastSquares;
     }
-    let solution = driver::minimise(functions, device, &lbfgs, read("readBack") != Some(0.0), callbacks).await?;
+    let solution = driver::descend(session, &lbfgs, request(&read), callbacks).await?;
     let solver = format!("L-BFGS, history {}", lbfgs.history_size);
-    Ok(record_to_js(record(functions, &solver, &lbfgs.solve, &solution, device.checks.is_due())))
+    let check_is_due = session.device.checks.is_due();
+    Ok(record_to_js(record(&mut session.functions, &solver, &lbfgs.solve, &solution, check_is_due)))
 }
 
 async fn solve_levenberg_marquardt(
@@ -103,14 +103,17 @@ async fn solve_levenberg_marquardt(
     let names = |name: &str| text(&options, name);
     let place = session.functions.place();
     let solver = LevenbergMarquardtOptions::from_numbers(place, &read, &names)?;
-    let request = Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) };
-    let solution = driver::levenberg_marquardt(session, &solver, request, callbacks).await?;
+    let solution = driver::levenberg_marquardt(session, &solver, request(&read), callbacks).await?;
     let name = match solver.trust_region {
         TrustRegion::LevenbergMarquardt => "Levenberg-Marquardt",
         TrustRegion::Dogleg => "Levenberg-Marquardt with dogleg steps",
     };
     let check_is_due = session.device.checks.is_due();
     Ok(record_to_js(record(&mut session.functions, name, &solver.solve, &solution, check_is_due)))
+}
+
+fn request(read: &impl Fn(&str) -> Option<f64>) -> Request {
+    Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) }
 }
 
 /// The options that are numbers. The facade has checked them, so that any other is as good as absent.

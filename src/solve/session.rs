@@ -51,7 +51,7 @@ impl Session {
         if self.engine.is_none() {
             self.engine = self.functions.widen().await?;
             if self.engine.is_some() {
-                self.device.levenberg_marquardt = None;
+                self.device.release();
             }
         }
         Ok(self.engine.is_some())
@@ -63,7 +63,7 @@ impl Session {
     /// What the device fails with.
     pub async fn narrow(&mut self) -> Result<()> {
         let Some(engine) = self.engine.take() else { return Ok(()) };
-        self.device.levenberg_marquardt = None;
+        self.device.release();
         self.functions.narrow(engine).await
     }
 }
@@ -81,6 +81,10 @@ pub struct DeviceResources {
 
 #[cfg(target_arch = "wasm32")]
 impl DeviceResources {
+    fn release(&mut self) {
+        (self.lbfgs, self.levenberg_marquardt) = (None, None);
+    }
+
     /// The resources of L-BFGS.
     pub fn lbfgs(&mut self) -> &mut Option<lbfgs::device::SolverResources> {
         self.levenberg_marquardt = None;

@@ -43,8 +43,11 @@ test('lbfgs passes all options to the module', async () => {
   await lbfgs(functions, { maxIterations: 7, c2: 0.5, objective: 'least-squares' });
   assert.deepEqual(raw.options, {
     maxIterations: 7, maxTimeMs: Infinity, costTolerance: 1e-8, gradientTolerance: 1e-8, parameterTolerance: 1e-8,
-    historySize: 10, maxLineSearchSteps: 20, c1: 1e-4, c2: 0.5, leastSquares: 1, readBack: 1,
+    historySize: 10, maxLineSearchSteps: 20, c1: 1e-4, c2: 0.5, leastSquares: 1, readBack: 1, takeOver: 0,
   });
+  const chosen = await compiled({ fallbackThreshold: 0 });
+  await lbfgs(chosen.functions, { readBack: false });
+  assert.deepEqual([chosen.raw.options.takeOver, chosen.raw.options.readBack], [1, 0]);
 });
 
 test('residual blocks that were added after the compile are named in the message and the report of a solve', async () => {

@@ -3,7 +3,7 @@
 use super::stages::{HandOver, Stage};
 use crate::eval::Place;
 use crate::solve::listener::Listener;
-use crate::solve::options::{LevenbergMarquardtOptions, Used};
+use crate::solve::options::{SolveOptions, Used};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use residua_base::list::Listed;
@@ -23,15 +23,14 @@ pub(crate) struct Before {
 
 impl Before {
     /// The iterations and the time that the options leave to the next stage.
-    pub(crate) fn rest(&self, options: &LevenbergMarquardtOptions) -> LevenbergMarquardtOptions {
+    pub(crate) fn rest(&self, options: &SolveOptions) -> SolveOptions {
         let SolveSummary { iterations, elapsed_ms, .. } = self.solution.summary;
-        let mut rest = options.clone();
-        rest.solve.max_iterations = options.solve.max_iterations.saturating_sub(iterations);
-        rest.solve.max_time_ms = (options.solve.max_time_ms - elapsed_ms).max(f64::MIN_POSITIVE);
-        let solve = &options.solve;
-        rest.solve.used =
-            Used { iterations: solve.max_iterations.min(iterations), ms: solve.max_time_ms.min(elapsed_ms) };
-        rest
+        SolveOptions {
+            max_iterations: options.max_iterations.saturating_sub(iterations),
+            max_time_ms: (options.max_time_ms - elapsed_ms).max(f64::MIN_POSITIVE),
+            used: Used { iterations: options.max_iterations.min(iterations), ms: options.max_time_ms.min(elapsed_ms) },
+            ..options.clone()
+        }
     }
 
     /// Why the last of them handed over.
@@ -85,7 +84,7 @@ impl Before {
         summary.elapsed_ms += before.elapsed_ms;
         summary.initial_cost = before.initial_cost;
         let mut linear_solver = details_before.linear_solver;
-        if !is_late {
+        if !is_late && !details.linear_solver.is_empty() {
             linear_solver.push_str(&format!("; then on the {} {}", processor(stage.place), details.linear_solver));
         }
         let times = details_before.times.into_iter().chain(details.times).list();

@@ -1,23 +1,60 @@
 //! The driver of L-BFGS: whole iterations on the device where it takes the problem, otherwise a solver on the host over evaluations in
-//! either place.
+//! either place. A run on the device that ends for want of digits can go on there in pairs.
 
 use std::rc::Rc;
 
+use super::continuation::{Before, Continued, Passed};
 use super::guard::{check, is_checked, judge, judge_by_earlier};
+use super::least_squares::{Request, Solvers};
 use super::remark::remark;
+use super::stages::{HandOver, PAIRS, stage_after};
 use crate::eval::Functions;
 use crate::solve::check_schedule::CheckTime;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::LbfgsOptions;
-use crate::solve::session::DeviceResources;
+use crate::solve::session::{DeviceResources, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
-use crate::solve::summary::SolveSummary;
+use crate::solve::summary::{SolveSummary, Termination};
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
-use residua_base::error::Result;
+use residua_base::error::{ErrorCode, Result};
+
+/// Minimises as [`minimise`] does. Where single precision on the device is the limit and the request allows it, the run goes on in pairs there. A
+/// solution that stays on the device is one of a loop of frames, which does not go on: near its minimum each frame would.
+///
+/// # Errors
+/// Those of [`minimise`].
+pub async fn descend(
+    session: &mut Session,
+    options: &LbfgsOptions,
+    request: Request,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let stage = session.stage();
+    let Request { read_back, may_hand_over } = request;
+    let solution = minimise(&mut session.functions, &mut session.device, options, read_back, listener).await?;
+    let is_below_range = solution.precision.as_ref().is_some_and(|checked| checked.estimate.is_below_range());
+    let reason = HandOver::Ended(solution.summary.termination);
+    let wants_digits = solution.summary.termination == Termination::PrecisionLimit && !is_below_range;
+    let goes_on = read_back && may_hand_over && wants_digits && stage_after(stage, reason) == Some(PAIRS);
+    if !goes_on || !session.enter(PAIRS).await? {
+        return Ok(solution);
+    }
+    let passed = vec![Passed { stage, reason, iterations: solution.summary.iterations }];
+    let before = Before { solution, passed };
+    let rest = LbfgsOptions { solve: before.rest(&options.solve), ..options.clone() };
+    let mut continued = Continued { listener, before: Some(&before.solution.summary) };
+    let outcome = minimise(&mut session.functions, &mut session.device, &rest, read_back, &mut continued).await;
+    session.leave().await?;
+    match outcome {
+        // What pairs take more of than there is, the run in single precision did without.
+        Err(error) if matches!(error.code, ErrorCode::LimitExceeded | ErrorCode::OutOfMemory) => Ok(before.solution),
+        outcome => outcome.map(|solution| before.join(solution, PAIRS).0),
+    }
+}
 
 /// Minimises an objective of the functions by L-BFGS from their current parameters, which become the solution. `resources`: those that
 /// solvers keep on the device for these functions. Without `read_back` a solution on the device stays there, and its `x` is empty.

@@ -70,7 +70,8 @@ async fn through<S: Solvers>(
     let mut before: Option<Before> = None;
     loop {
         let watches = request.may_hand_over && stage_after(stage, HandOver::Stagnated).is_some();
-        let rest = before.as_ref().map_or_else(|| options.clone(), |before| before.rest(options));
+        let solve = before.as_ref().map_or_else(|| options.solve.clone(), |before| before.rest(&options.solve));
+        let rest = LevenbergMarquardtOptions { solve, ..options.clone() };
         let mut continued =
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, watches);
@@ -91,7 +92,7 @@ async fn through<S: Solvers>(
                 CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
             }
         }
-        let underflows = solution.precision.as_ref().is_some_and(|checked| checked.estimate.underflows);
+        let underflows = solution.precision.as_ref().is_some_and(|checked| checked.estimate.is_below_range());
         let reason = hand_over(solution.summary.termination, stagnation.has_occurred(), underflows);
         let iterations = solution.summary.iterations;
         let (solution, mut passed) = match before.take() {

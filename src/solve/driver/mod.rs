@@ -20,7 +20,7 @@ mod tests;
 
 #[cfg(target_arch = "wasm32")]
 pub use call::Call;
-pub use descent::minimise;
+pub use descent::{descend, minimise};
 pub use guard::check_later;
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
