@@ -61,6 +61,9 @@ async function runsOf(files, starts) {
   for (const { name, start, solver, digits, reference, control, end } of runs) {
     console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${control.toFixed(1).padStart(4)} in f32, ${end}`);
   }
+  // A column of the Jacobian underflows there, which is no convergence.
+  const elsewhere = runs.filter((run) => leadsElsewhere(run) && run.solver === 'levenbergMarquardt');
+  for (const { end } of elsewhere) assert.match(end, /^precision-limit /);
   return runs.filter((run) => !leadsElsewhere(run));
 }
 

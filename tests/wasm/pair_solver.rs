@@ -6,6 +6,7 @@ use crate::{landmarks, mixture};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Arithmetic, Engine, Functions, Objective};
+use residua::model::losses::LossParameters;
 use residua::model::{Manifold, Model};
 use residua::solve::levenberg_marquardt::device::minimise_on_device;
 use residua::solve::levenberg_marquardt::host::SolverResources;
@@ -89,6 +90,27 @@ async fn a_curve_has_the_digits_of_the_cpu() {
     // Bit for bit.
     let again = on_device(&mut on_gpu(&context, Width::Pair, &model, &start).await).await;
     assert_eq!(again.x, pairs.x);
+}
+
+#[wasm_bindgen_test]
+async fn a_loss_that_is_set_between_solves_takes_effect() {
+    let (context, model, start) = (shared_context().await, curve(90), [1.0, 1.0, 0.0]);
+    // A scale below the sinusoid of 0.01 that the curve leaves, so that the loss moves the minimum.
+    let loss = LossParameters::new("cauchy", 0.003, 1.0, 1.0).unwrap();
+    let mut host = on_cpu(&model, &start);
+    host.set_loss(0, loss).unwrap();
+    let expected = on_host(&mut host).await;
+    let mut functions = on_gpu(&context, Width::Pair, &model, &start).await;
+    let mut resources = None;
+    let mut solutions = Vec::new();
+    for loss in [LossParameters::default(), loss] {
+        functions.set_loss(0, loss).unwrap();
+        functions.set_values(start.to_vec()).unwrap();
+        solutions.push(minimise_on_device(&mut functions, &mut resources, &options(), true, &mut Heard).await.unwrap());
+    }
+    assert!(distance(&solutions[0].x, &expected.x) > 1e-5, "the loss does not matter: {:?}", solutions[0].x);
+    // The bound of the squared loss above, times the loss's own condition: ρ″ is of the size of ρ′ here.
+    assert!(distance(&solutions[1].x, &expected.x) < 1e-10, "{:?} {:?}", solutions[1].x, expected.x);
 }
 
 #[wasm_bindgen_test]
