@@ -236,9 +236,9 @@ impl Places {
         for (name, value) in numbers {
             writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
         }
-        // Twice as much is still a number of f32.
         let known = decimal::shortest(convergence::KNOWN_TRAVEL);
         writeln!(text, "const KNOWN_TRAVEL = {known};").expect("writing to a string can't fail");
+        // Twice as much is still a number of f32.
         text + "const LARGEST_NUMBER = 1e38;\n"
     }
 }
