@@ -109,4 +109,10 @@ impl Formula {
     pub fn choose(&mut self, condition: Scalar, a: Scalar, b: Scalar) -> Scalar {
         self.0.select(condition, a, b)
     }
+
+    /// The larger of two, or `a` where one is NaN.
+    pub fn larger(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        let below = self.less(a, b);
+        self.choose(below, b, a)
+    }
 }

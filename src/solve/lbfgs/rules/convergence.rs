@@ -72,17 +72,14 @@ pub fn share_limit() -> Rc<Function> {
     function("share_limit", parameters, |f, [cost, fall, cost_tolerance, parameter_tolerance, epsilon]| {
         let (one, roundings) = (f.number(1.0), f.number(ROUNDINGS));
         let least = f.times(roundings, epsilon);
-        let below = f.less(cost_tolerance, parameter_tolerance);
-        let tolerance = f.choose(below, parameter_tolerance, cost_tolerance);
-        let below = f.less(tolerance, least);
-        let tolerance = f.choose(below, least, tolerance);
+        let tolerance = f.larger(cost_tolerance, parameter_tolerance);
+        let tolerance = f.larger(tolerance, least);
         let size = f.magnitude(cost);
         let ratio = f.over(size, fall);
         let deep = f.less(size, fall);
         let ratio = f.choose(deep, ratio, one);
         let square = f.times(tolerance, ratio);
-        let below = f.less(square, epsilon);
-        [f.choose(below, epsilon, square)]
+        [f.larger(square, epsilon)]
     })
 }
 
@@ -187,8 +184,7 @@ pub fn ending() -> Rc<Function> {
             ]
             .map(|(what, scale, tolerance, least, judged)| {
                 let (what, scale) = (f.magnitude(what), f.magnitude(scale));
-                let below = f.less(tolerance, least);
-                let raised = f.choose(below, least, tolerance);
+                let raised = f.larger(tolerance, least);
                 let most = f.times(raised, scale);
                 let on = f.less(zero, tolerance);
                 let within = f.at_most(what, most);
