@@ -1,16 +1,16 @@
 //! Functions with an engine on either side, in a browser on a real WebGPU device: which calls run where, and that nobody notices but by
 //! their digits.
 
+use crate::on_engines::{Silent, on_cpu, on_gpu};
 use crate::shared_context::{own_context, shared_context};
 use std::pin::pin;
 
 use crate::recorder::{Recorder, model as model_of};
 use residua::eval::choice::{Extent, Measured};
-use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
-use residua::eval::{Choice, Engine, Functions, Job, Objective, Place, trial};
+use residua::eval::{Choice, Engine, Job, Objective, Place, trial};
 use residua::model::Model;
-use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Termination, minimise};
+use residua::solve::{DeviceResources, LbfgsOptions, Termination, minimise};
 use residua_codegen::Width;
 use residua_gpu::Speed;
 use residua_ir::graph::Op;
@@ -34,11 +34,6 @@ fn start() -> Vec<f64> {
     (0..COUNT).map(|i| 1.0 + f64::from(i % 5) / 8.0).collect()
 }
 
-async fn on_gpu(model: &Model) -> Functions {
-    let engine = GpuEngine::new(shared_context().await, model, Width::Single, None).await.unwrap();
-    Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), start()).unwrap()
-}
-
 /// By figures in which evaluations are sooner on the CPU, and L-BFGS too unless there are many parameters.
 fn choice(params: f64) -> Choice {
     let device = Speed { round_trip_ms: 1.0, dispatch_ms: 0.01, moving_ms: 1.0 };
@@ -46,24 +41,12 @@ fn choice(params: f64) -> Choice {
     Choice::new(&extent, &Measured { device, cpu_gradient_ms: 0.01, gpu_gradient_ms: Some(1.1) })
 }
 
-struct Silent;
-
-impl Listener for Silent {
-    fn iteration(&mut self, _: &IterationSummary) -> bool {
-        false
-    }
-
-    fn aborted(&mut self) -> bool {
-        false
-    }
-}
-
 #[wasm_bindgen_test]
 async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpus() {
     let model = model();
-    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
-    let mut gpu = on_gpu(&model).await;
-    let mut both = on_gpu(&model).await;
+    let mut cpu = on_cpu(&model, &start());
+    let mut gpu = on_gpu(&shared_context().await, Width::Single, &model, &start()).await;
+    let mut both = on_gpu(&shared_context().await, Width::Single, &model, &start()).await;
     both.choose(choice(1e5));
     assert!(both.choice().unwrap().is_on_cpu(Job::Gradient) && !both.choice().unwrap().is_on_cpu(Job::Descent));
     let exact = cpu.evaluate(None).await.unwrap();
@@ -86,9 +69,9 @@ async fn calls_that_are_sooner_on_the_cpu_have_its_digits_and_the_others_the_gpu
 async fn a_solve_on_the_cpu_is_that_of_the_cpu_and_the_device_shows_where_it_ended() {
     let model = model();
     let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
-    let mut cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start()).unwrap();
+    let mut cpu = on_cpu(&model, &start());
     let expected = minimise(&mut cpu, &mut DeviceResources::default(), &options, true, &mut Silent).await.unwrap();
-    let mut both = on_gpu(&model).await;
+    let mut both = on_gpu(&shared_context().await, Width::Single, &model, &start()).await;
     both.choose(choice(1e3));
     assert!(both.choice().unwrap().is_on_cpu(Job::Descent));
     both.enter(Job::Descent).await.unwrap();
@@ -106,7 +89,7 @@ async fn a_solve_on_the_cpu_is_that_of_the_cpu_and_the_device_shows_where_it_end
 #[wasm_bindgen_test]
 async fn parameters_that_a_solve_left_on_the_device_are_brought_before_the_cpu_evaluates() {
     let model = model();
-    let mut both = on_gpu(&model).await;
+    let mut both = on_gpu(&shared_context().await, Width::Single, &model, &start()).await;
     both.choose(choice(1e5));
     let options = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
     minimise(&mut both, &mut DeviceResources::default(), &options, false, &mut Silent).await.unwrap();

@@ -1,15 +1,14 @@
 //! L-BFGS on both engines, one body for either, in a browser on a real WebGPU device.
 
+use crate::on_engines::{on_both, on_cpu, on_gpu};
 use crate::recorder::{Recorder, model};
 use crate::shared_context::{own_context, shared_context};
-use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::model::Model;
 use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, Solution, Termination, minimise};
 use residua_base::error::ErrorCode;
 use residua_codegen::Width;
-use residua_gpu::Context;
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
@@ -61,17 +60,6 @@ impl Random {
         let mut random = Random(seed);
         (0..count).map(|_| random.uniform(low, high)).collect()
     }
-}
-
-async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
-    let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
-    Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
-}
-
-/// The same functions on either engine.
-async fn both(model: Model, x: &[f64]) -> [Functions; 2] {
-    let gpu = on_gpu(&shared_context().await, model.clone(), x).await;
-    [gpu, Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap()]
 }
 
 /// Hears of the iterations, and stops after some.
@@ -140,7 +128,7 @@ async fn rosenbrock_s_valley_is_walked_to_its_end_on_both_engines() {
     for count in [2, 20] {
         let start: Vec<f64> = (0..count).map(|i| if i % 2 == 0 { -1.25 } else { 1.0 }).collect();
         let mut evaluations = Vec::new();
-        for mut functions in both(rosenbrock(count), &start).await {
+        for mut functions in on_both(&rosenbrock(count), &start).await {
             let options = options(500, 1e-4);
             let solution = solved(&mut functions, &options).await;
             assert_eq!(solution.summary.termination, Termination::GradientTolerance);
@@ -159,7 +147,7 @@ async fn rosenbrock_s_valley_is_walked_to_its_end_on_both_engines() {
 async fn both_engines_take_the_same_steps_while_rounding_is_small() {
     let start = Random::many(5, 300, 0.0, 10.0);
     let mut histories = Vec::new();
-    for mut functions in both(springs(100), &start).await {
+    for mut functions in on_both(&springs(100), &start).await {
         let options = options(12, 0.0);
         histories.push(solved(&mut functions, &options).await.summary.history);
     }
@@ -181,8 +169,8 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
     for (model, start, c2, trials) in cases {
         let mut found = Vec::new();
         let context = shared_context().await;
-        let cpu = Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), start.to_vec()).unwrap();
-        for mut functions in [on_gpu(&context, model, start).await, cpu] {
+        let cpu = on_cpu(&model, start);
+        for mut functions in [on_gpu(&context, Width::Single, &model, start).await, cpu] {
             let mut options = options(6, 0.0);
             options.c2 = c2;
             let before = context.stats().readbacks;
@@ -202,7 +190,7 @@ async fn long_searches_try_the_same_steps_on_both_engines() {
 async fn a_second_solve_finds_what_the_first_has_made() {
     let context = own_context().await;
     let start = Random::many(5, 300, 0.0, 10.0);
-    let mut functions = on_gpu(&context, springs(100), &start).await;
+    let mut functions = on_gpu(&context, Width::Single, &springs(100), &start).await;
     let options = options(12, 0.0);
     let (mut found, mut resources) = (Vec::new(), DeviceResources::default());
     for _ in 0..2 {
@@ -220,7 +208,7 @@ async fn a_second_solve_finds_what_the_first_has_made() {
 async fn bounds_hold_and_constants_stay_to_the_last_bit() {
     let count = 12;
     let start: Vec<f64> = (0..count).map(|i| 0.1 + 0.1 * f64::from(i)).collect();
-    for mut functions in both(logarithms(count), &start).await {
+    for mut functions in on_both(&logarithms(count), &start).await {
         let n = count as usize;
         functions.set_constant((0..n).map(|i| i == 3).collect()).unwrap();
         let mut upper = vec![f64::INFINITY; n];
@@ -244,7 +232,7 @@ async fn bounds_hold_and_constants_stay_to_the_last_bit() {
 
 #[wasm_bindgen_test]
 async fn trials_that_are_nan_are_stepped_around() {
-    for mut functions in both(logarithms(2), &[1.0 / 1024.0, 50.0]).await {
+    for mut functions in on_both(&logarithms(2), &[1.0 / 1024.0, 50.0]).await {
         // The gradient at the start is 1,023.
         let mut options = options(100, 2e-8);
         options.objective = Objective::Sum;
@@ -257,7 +245,7 @@ async fn trials_that_are_nan_are_stepped_around() {
 
 #[wasm_bindgen_test]
 async fn a_start_that_is_nan_is_named() {
-    for mut functions in both(logarithms(3), &[1.0, -2.0, 1.0]).await {
+    for mut functions in on_both(&logarithms(3), &[1.0, -2.0, 1.0]).await {
         let options = options(100, 1e-5);
         let error = minimise(&mut functions, &mut DeviceResources::default(), &options, true, &mut Heard::new())
             .await
@@ -276,7 +264,7 @@ async fn a_start_that_is_nan_is_named() {
 #[wasm_bindgen_test]
 async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
     let start = Random::many(9, 60, 0.0, 3.0);
-    for mut functions in both(springs(20), &start).await {
+    for mut functions in on_both(&springs(20), &start).await {
         let options = options(2000, 0.0);
         let solution = solved(&mut functions, &options).await;
         let termination = solution.summary.termination;
@@ -296,7 +284,7 @@ async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
 #[ignore = "long"]
 async fn limits_and_callers_end_a_run_with_its_best_point() {
     let start = Random::many(5, 300, 0.0, 10.0);
-    for mut functions in both(springs(100), &start).await {
+    for mut functions in on_both(&springs(100), &start).await {
         let mut resources = DeviceResources::default();
         let initial = functions.evaluate_at(Objective::LeastSquares, &start).await.unwrap().cost;
         for (most, expected) in [(0, Termination::MaxIterations), (7, Termination::MaxIterations)] {
@@ -329,7 +317,7 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
 async fn twenty_iterations_read_back_five_times_at_most_and_the_point_stays_on_the_device() {
     let context = shared_context().await;
     let start = Random::many(5, 3000, 0.0, 10.0);
-    let mut functions = on_gpu(&context, springs(1000), &start).await;
+    let mut functions = on_gpu(&context, Width::Single, &springs(1000), &start).await;
     let options = options(20, 0.0);
     let before = context.stats().readbacks;
     let mut heard = Heard::new();
@@ -353,7 +341,7 @@ async fn a_run_repeats_bit_for_bit_on_a_device() {
     let start = Random::many(5, 3000, 0.0, 10.0);
     let mut histories = Vec::new();
     for _ in 0..2 {
-        let mut functions = on_gpu(&context, springs(1000), &start).await;
+        let mut functions = on_gpu(&context, Width::Single, &springs(1000), &start).await;
         let options = options(60, 0.0);
         let solution = solved(&mut functions, &options).await;
         let figures =
@@ -370,7 +358,7 @@ async fn a_run_repeats_bit_for_bit_on_a_device() {
 async fn several_hundred_thousand_parameters_are_solved_for_on_the_device() {
     let count = 70_000;
     let start = Random::many(77, 3 * count, 0.0, 10.0);
-    let [mut gpu, mut cpu] = both(springs(count as u32), &start).await;
+    let [mut gpu, mut cpu] = on_both(&springs(count as u32), &start).await;
     let mut options = options(4, 0.0);
     options.history_size = 2;
     let solution = solved(&mut gpu, &options).await;
@@ -396,8 +384,8 @@ async fn in_pairs_a_valley_is_followed_to_the_digits_of_the_cpu() {
         (0.0, 1e-15, 0.0);
     let engine = GpuEngine::new(context.clone(), &model, Width::Pair, None).await.unwrap();
     let pairs = Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
-    let single = on_gpu(&context, model.clone(), &x).await;
-    let host = Functions::new(model, Engine::Cpu(CpuEngine::new()), x.clone()).unwrap();
+    let single = on_gpu(&context, Width::Single, &model, &x).await;
+    let host = on_cpu(&model, &x);
     let mut found = Vec::new();
     for mut functions in [pairs, single, host] {
         let mut resources = DeviceResources::default();

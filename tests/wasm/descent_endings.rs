@@ -1,13 +1,10 @@
 //! What L-BFGS calls convergence, on both engines: parameters in units of very different sizes, a start at the minimum, and costs without a bound.
 
+use crate::on_engines::{Silent, on_both};
 use crate::recorder::{Recorder, model};
-use crate::shared_context::shared_context;
-use residua::eval::cpu::CpuEngine;
-use residua::eval::gpu::GpuEngine;
-use residua::eval::{Engine, Functions, Objective};
+use residua::eval::{Functions, Objective};
 use residua::model::Model;
-use residua::solve::{DeviceResources, IterationSummary, LbfgsOptions, Listener, SolveSummary, Termination, minimise};
-use residua_codegen::Width;
+use residua::solve::{DeviceResources, LbfgsOptions, SolveSummary, Termination, minimise};
 use residua_ir::graph::Op;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
@@ -36,24 +33,6 @@ fn falling(count: u32) -> Model {
     model(1, count, "euclidean", vec![0; 1], (0..count).collect(), Vec::new(), tape)
 }
 
-struct Silent;
-
-impl Listener for Silent {
-    fn iteration(&mut self, _: &IterationSummary) -> bool {
-        false
-    }
-
-    fn aborted(&mut self) -> bool {
-        false
-    }
-}
-
-async fn both(model: &Model, x: &[f64]) -> [Functions; 2] {
-    let engine = GpuEngine::new(shared_context().await, model, Width::Single, None).await.unwrap();
-    [Engine::Gpu(Box::new(engine)), Engine::Cpu(CpuEngine::new())]
-        .map(|engine| Functions::new(model.clone(), engine, x.to_vec()).unwrap())
-}
-
 async fn solved(functions: &mut Functions, objective: Objective) -> SolveSummary {
     let mut options = LbfgsOptions { objective, ..LbfgsOptions::defaults() };
     options.solve.max_iterations = 500;
@@ -76,7 +55,7 @@ async fn solved(functions: &mut Functions, objective: Objective) -> SolveSummary
 async fn a_success_is_a_minimum_in_any_unit_of_a_parameter() {
     let mut short = 0;
     for unit in [1.0, 1e6, 1e-6, 1e9, 1e-9] {
-        for mut functions in both(&valley(unit), &[-1.25, 1.0 / unit]).await {
+        for mut functions in on_both(&valley(unit), &[-1.25, 1.0 / unit]).await {
             let summary = solved(&mut functions, Objective::LeastSquares).await;
             // 1e-4 of the cost; where rounding ends the run, the valley's floor to 1e-7 of the largest terms, which are 100.
             let least = summary.final_cost - 0.5 <= 5e-5;
@@ -90,7 +69,7 @@ async fn a_success_is_a_minimum_in_any_unit_of_a_parameter() {
 
 #[wasm_bindgen_test]
 async fn a_solve_that_is_repeated_at_its_end_is_a_success() {
-    for mut functions in both(&valley(1.0), &[-1.25, 1.0]).await {
+    for mut functions in on_both(&valley(1.0), &[-1.25, 1.0]).await {
         for _ in 0..2 {
             let summary = solved(&mut functions, Objective::LeastSquares).await;
             assert!(summary.success() && summary.final_cost - 0.5 <= 5e-5, "{}", summary.message);
@@ -101,7 +80,7 @@ async fn a_solve_that_is_repeated_at_its_end_is_a_success() {
 #[wasm_bindgen_test]
 async fn a_sum_that_falls_without_a_bound_is_no_success() {
     // The derivative vanishes as 1/x, while the cost goes on falling.
-    for mut functions in both(&falling(3), &[1.0, 2.0, 4.0]).await {
+    for mut functions in on_both(&falling(3), &[1.0, 2.0, 4.0]).await {
         let summary = solved(&mut functions, Objective::Sum).await;
         let expected = [Termination::NonFinite, Termination::MaxIterations, Termination::PrecisionLimit];
         assert!(expected.contains(&summary.termination), "{}", summary.message);

@@ -3,29 +3,18 @@
 use crate::least_squares::{
     Edge, Random, curve, grid, quaternions, root_and_line, rosenbrock, scattered, shared, springs, twelve_numbers,
 };
+use crate::on_engines::{on_cpu, on_gpu};
 use crate::shared_context::shared_context;
 use crate::{landmarks, mixture};
-use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Engine, Functions};
-use residua::model::Model;
 use residua::solve::levenberg_marquardt::device::{self, minimise_on_device};
 use residua::solve::levenberg_marquardt::host::SolverResources;
 use residua::solve::{
     IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination, minimise_least_squares,
 };
 use residua_codegen::Width;
-use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
-
-async fn on_gpu(context: &Context, model: Model, x: &[f64]) -> Functions {
-    let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
-    Functions::new(model, Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
-}
-
-fn on_cpu(model: Model, x: &[f64]) -> Functions {
-    Functions::new(model, Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap()
-}
 
 #[derive(Default)]
 struct Heard {
@@ -86,7 +75,7 @@ async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMa
 
 #[wasm_bindgen_test]
 async fn rosenbrock_is_solved() {
-    let mut functions = on_gpu(&shared_context().await, rosenbrock(), &[-1.2, 1.0]).await;
+    let mut functions = on_gpu(&shared_context().await, Width::Single, &rosenbrock(), &[-1.2, 1.0]).await;
     let solution = solve(&mut functions, &mut None, &options()).await;
     // The minimum is 0 at (1, 1): f32 residuals of 1e-7 are what is left.
     assert!(solution.x.iter().all(|x| (x - 1.0).abs() < 1e-5), "{:?}", solution.x);
@@ -109,9 +98,9 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     };
     let mut steps = steps;
     steps.solve.max_iterations = 6;
-    let device = solve(&mut on_gpu(&shared_context().await, model.clone(), &x).await, &mut None, &steps).await;
+    let device = solve(&mut on_gpu(&shared_context().await, Width::Single, &model, &x).await, &mut None, &steps).await;
     let mut heard = Heard::default();
-    let host = minimise_least_squares(&mut on_cpu(model, &x), &mut SolverResources::default(), &steps, &mut heard)
+    let host = minimise_least_squares(&mut on_cpu(&model, &x), &mut SolverResources::default(), &steps, &mut heard)
         .await
         .unwrap();
     assert_eq!(device.summary.history.len(), host.summary.history.len());
@@ -143,9 +132,9 @@ async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
     {
         let model = grid(side, edge);
         let x = scattered(model.num_params);
-        let device = solve(&mut on_gpu(&context, model.clone(), &x).await, &mut None, &steps).await;
+        let device = solve(&mut on_gpu(&context, Width::Single, &model, &x).await, &mut None, &steps).await;
         let mut heard = Heard::default();
-        let host = minimise_least_squares(&mut on_cpu(model, &x), &mut SolverResources::default(), &steps, &mut heard)
+        let host = minimise_least_squares(&mut on_cpu(&model, &x), &mut SolverResources::default(), &steps, &mut heard)
             .await
             .unwrap();
         assert_eq!(device.summary.history.len(), host.summary.history.len());
@@ -181,9 +170,9 @@ async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
     for (places, count, has_heading) in [(8, 60, true), (8, 60, false), (1_200, 2_000, true), (5_000, 25_000, false)] {
         let model = landmarks::model(places, count, 5, has_heading);
         let x = landmarks::start(&model);
-        let device = solve(&mut on_gpu(&context, model.clone(), &x).await, &mut None, &steps).await;
+        let device = solve(&mut on_gpu(&context, Width::Single, &model, &x).await, &mut None, &steps).await;
         let mut heard = Heard::default();
-        let mut on_cpu = on_cpu(model, &x);
+        let mut on_cpu = on_cpu(&model, &x);
         let host =
             minimise_least_squares(&mut on_cpu, &mut SolverResources::default(), &exactly, &mut heard).await.unwrap();
         assert!(device.details.linear_solver.starts_with("iterative-schur"), "{}", device.details.linear_solver);
@@ -207,10 +196,11 @@ async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
 async fn a_curve_is_fitted_as_on_the_cpu() {
     let model = curve(90);
     let start = [1.0, 1.0, 0.0];
-    let device = solve(&mut on_gpu(&shared_context().await, model.clone(), &start).await, &mut None, &options()).await;
+    let device =
+        solve(&mut on_gpu(&shared_context().await, Width::Single, &model, &start).await, &mut None, &options()).await;
     let mut heard = Heard::default();
     let tight = LevenbergMarquardtOptions::defaults();
-    let host = minimise_least_squares(&mut on_cpu(model, &start), &mut SolverResources::default(), &tight, &mut heard)
+    let host = minimise_least_squares(&mut on_cpu(&model, &start), &mut SolverResources::default(), &tight, &mut heard)
         .await
         .unwrap();
     // f32 may reach its limit before a tolerance.
@@ -229,7 +219,7 @@ async fn quaternions_stay_on_their_sphere_and_arrive() {
     for count in [3, 1500] {
         let (model, x) = quaternions(count);
         let wanted = model.batches[0].data.clone();
-        let solution = solve(&mut on_gpu(&context, model, &x).await, &mut None, &options()).await;
+        let solution = solve(&mut on_gpu(&context, Width::Single, &model, &x).await, &mut None, &options()).await;
         assert!(solution.summary.success());
         for (block, q) in solution.x.chunks_exact(4).enumerate() {
             let norm = q.iter().map(|q| q * q).sum::<f64>().sqrt();
@@ -252,7 +242,9 @@ async fn blocks_of_more_than_ten_numbers_are_solved_for() {
         let start: Vec<f64> = wanted.iter().map(|x| x + 0.25).collect();
         let mut options = options();
         options.solve.max_iterations = steps;
-        let solution = solve(&mut on_gpu(&context, twelve_numbers(&wanted), &start).await, &mut None, &options).await;
+        let solution =
+            solve(&mut on_gpu(&context, Width::Single, &twelve_numbers(&wanted), &start).await, &mut None, &options)
+                .await;
         // The model is nearly linear: what the first step leaves is what conjugate gradients leave of it at a tolerance of 0.1 at most.
         assert!(solution.summary.final_cost < 1e-3 * solution.summary.initial_cost);
         if steps == 2 {
@@ -278,10 +270,10 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
     upper[0] = 1.0;
     (4..numbers).step_by(3).for_each(|i| lower[i] = 0.5);
     (4..numbers).step_by(5).for_each(|i| upper[i] = 1.0);
-    let mut functions = on_gpu(&shared_context().await, model.clone(), &x).await;
+    let mut functions = on_gpu(&shared_context().await, Width::Single, &model, &x).await;
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
     let device = solve(&mut functions, &mut None, &options()).await;
-    let mut functions = on_cpu(model, &x);
+    let mut functions = on_cpu(&model, &x);
     functions.set_bounds(lower.clone(), upper.clone()).unwrap();
     let tight = LevenbergMarquardtOptions::defaults();
     let host = minimise_least_squares(&mut functions, &mut SolverResources::default(), &tight, &mut Heard::default())
@@ -317,7 +309,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
         let model = mixture::model(losses);
         let engine = GpuEngine::new(context.clone(), &model, Width::Single, batch_size).await.unwrap();
         let mut device = Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
-        let (mut host, mut kept) = (on_cpu(model, &x), None);
+        let (mut host, mut kept) = (on_cpu(&model, &x), None);
         // The same functions solve again with another block disabled, with limits, and as at first.
         for (disabled, limited) in [(None, false), (Some(1), false), (Some(2), true), (None, true), (None, false)] {
             for functions in [&mut device, &mut host] {
@@ -351,7 +343,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
 #[wasm_bindgen_test]
 async fn bounds_hold_and_constants_stay() {
     let context = shared_context().await;
-    let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
+    let mut functions = on_gpu(&context, Width::Single, &rosenbrock(), &[-1.2, 1.0]).await;
     functions.set_bounds(vec![f64::NEG_INFINITY, f64::NEG_INFINITY], vec![0.5, f64::INFINITY]).unwrap();
     let solution = solve(&mut functions, &mut None, &options()).await;
     // On the bound x = ½ the valley is at y = ¼, and the cost ½(1 − ½)².
@@ -359,7 +351,7 @@ async fn bounds_hold_and_constants_stay() {
     assert!((solution.x[1] - 0.25).abs() < 1e-5 && (solution.summary.final_cost - 0.125).abs() < 1e-6);
     assert!(solution.summary.success());
 
-    let mut functions = on_gpu(&context, rosenbrock(), &[-1.2, 1.0]).await;
+    let mut functions = on_gpu(&context, Width::Single, &rosenbrock(), &[-1.2, 1.0]).await;
     functions.set_constant(vec![false, true]).unwrap();
     let mut kept = None;
     let solution = solve(&mut functions, &mut kept, &options()).await;
@@ -384,7 +376,7 @@ async fn twenty_steps_read_back_at_most_five_times_and_repeat_to_the_bit() {
     for linear_tolerance in [0.0, 0.1] {
         options.linear_tolerance = linear_tolerance;
         options.max_linear_iterations = 10;
-        let mut functions = on_gpu(&context, model.clone(), &x).await;
+        let mut functions = on_gpu(&context, Width::Single, &model, &x).await;
         let (mut histories, mut kept) = (Vec::new(), None);
         for _ in 0..2 {
             functions.set_values(x.clone()).unwrap();
@@ -416,7 +408,7 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
         (0.0, 0.0, 0.0);
     let mut heard = Heard { stop_at: Some(1), ..Heard::default() };
     let mut kept = None;
-    let mut functions = on_gpu(&context, model.clone(), &x).await;
+    let mut functions = on_gpu(&context, Width::Single, &model, &x).await;
     let solution = minimise_on_device(&mut functions, &mut kept, &options, true, &mut heard).await.unwrap();
     assert_eq!(solution.summary.termination, Termination::Aborted);
     assert!(solution.summary.iterations <= 12, "{}", solution.summary.iterations);
@@ -458,7 +450,7 @@ async fn an_infinite_derivative_of_a_residual_of_0_at_the_start_is_an_error() {
     let context = shared_context().await;
     let options = options();
     // √x₀ and x₁ − 2: at x₀ = 0 the residual is 0, and so is the product of both that stands in the gradient on some devices.
-    let mut functions = on_gpu(&context, root_and_line(), &[0.0, 1.0]).await;
+    let mut functions = on_gpu(&context, Width::Single, &root_and_line(), &[0.0, 1.0]).await;
     let mut kept = None;
     let error = minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap_err();
     assert_eq!(error.code, residua_base::ErrorCode::NonFinite);

@@ -24,6 +24,7 @@ mod engines;
 mod gpu;
 mod gpu_contexts;
 mod normal;
+mod on_engines;
 mod pair_evaluations;
 mod pair_solver;
 mod pairs;

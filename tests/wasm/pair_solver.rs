@@ -1,28 +1,18 @@
 //! Levenberg-Marquardt on the device in double-single arithmetic against the same in f64 on the CPU. Each test has a control: f32 does not pass it.
 
 use crate::least_squares::{curve, quaternions, rosenbrock};
+use crate::on_engines::{on_cpu, on_gpu};
 use crate::shared_context::shared_context;
 use crate::{landmarks, mixture};
-use residua::eval::cpu::CpuEngine;
 use residua::eval::gpu::GpuEngine;
 use residua::eval::{Arithmetic, Engine, Functions, Objective};
+use residua::model::Manifold;
 use residua::model::losses::LossParameters;
-use residua::model::{Manifold, Model};
 use residua::solve::levenberg_marquardt::device::minimise_on_device;
 use residua::solve::levenberg_marquardt::host::SolverResources;
 use residua::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solution, minimise_least_squares};
 use residua_codegen::Width;
-use residua_gpu::Context;
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
-
-async fn on_gpu(context: &Context, width: Width, model: &Model, x: &[f64]) -> Functions {
-    let engine = GpuEngine::new(context.clone(), model, width, None).await.unwrap();
-    Functions::new(model.clone(), Engine::Gpu(Box::new(engine)), x.to_vec()).unwrap()
-}
-
-fn on_cpu(model: &Model, x: &[f64]) -> Functions {
-    Functions::new(model.clone(), Engine::Cpu(CpuEngine::new()), x.to_vec()).unwrap()
-}
 
 struct Heard;
 

@@ -1,37 +1,19 @@
 //! Limits of time on the device while pipelines are made, in a browser on a real WebGPU device.
 
 use crate::least_squares::{scattered, springs};
+use crate::on_engines::{Silent, on_gpu};
 use crate::shared_context::own_context;
-use residua::eval::gpu::GpuEngine;
-use residua::eval::{Engine, Functions};
 use residua::solve::levenberg_marquardt::device::minimise_on_device;
-use residua::solve::{
-    DeviceResources, IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, SolveOptions, Termination,
-    minimise,
-};
+use residua::solve::{DeviceResources, LbfgsOptions, LevenbergMarquardtOptions, SolveOptions, Termination, minimise};
 use residua_codegen::Width;
 use wasm_bindgen_test::wasm_bindgen_test;
-
-/// Neither hears nor stops.
-struct Silent;
-
-impl Listener for Silent {
-    fn iteration(&mut self, _: &IterationSummary) -> bool {
-        false
-    }
-
-    fn aborted(&mut self) -> bool {
-        false
-    }
-}
 
 #[wasm_bindgen_test]
 async fn a_solve_ends_while_its_pipelines_are_made_and_a_later_one_finds_them() {
     let context = own_context().await;
     let model = springs(12);
     let x = scattered(model.num_params);
-    let engine = GpuEngine::new(context.clone(), &model, Width::Single, None).await.unwrap();
-    let mut functions = Functions::new(model, Engine::Gpu(Box::new(engine)), x.clone()).unwrap();
+    let mut functions = on_gpu(&context, Width::Single, &model, &x).await;
     let (mut kept, mut resources) = (None, DeviceResources::default());
     for is_lbfgs in [false, true] {
         functions.set_values(x.clone()).unwrap();
