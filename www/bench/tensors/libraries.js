@@ -1,12 +1,14 @@
 /**
  * The libraries of the benchmark of tensors, each behind `prepare(work, operands)` → `{ run, read, weighted, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with
  * the mean of the last result's elements, `weighted(factors, shape)` with that of their products with factors, `finish()` when all that was submitted is done, `gpuMs(count)` with the
- * milliseconds of the GPU for one of so many runs, or null where the library has no clock for that. A rejected `prepare` keeps nothing.
+ * milliseconds of the GPU for one of so many runs, or null where the library has no clock for that; `repeatedMs(samples)`, where the library has it, with those of one of many dispatches in a
+ * pass. A rejected `prepare` keeps nothing.
  */
 import * as tensor from 'residua/tensor';
 import { jaxOnGpu } from '../contenders/jax.js';
 import { peer } from '../contenders/peers.js';
 import { tfjsOnGpu } from '../contenders/tfjs.js';
+import { repeatedMs } from './repeated-dispatches.js';
 import { warmUp } from './warm-up.js';
 
 /** Operands of a work for a library: its inputs and the constants that this library takes. */
@@ -29,6 +31,7 @@ export const residua = (backend) => ({
       // A read comes after all that was submitted before it.
       finish: () => device.synchronize(),
       gpuMs: backend === 'gpu' && device.features.timestamps ? (count) => clocked(work, operands, count) : () => null,
+      repeatedMs: backend === 'gpu' && device.features.timestamps ? (samples) => repeatedMs(device.gpu, () => program.run(), { samples, warmUp }) : () => null,
       dispose: () => device.dispose(),
     };
   },
