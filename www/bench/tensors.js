@@ -2,9 +2,9 @@
  * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, and the round trip of a small program.
  *
  * Times of each library are of the same work on the same numbers: 'GPU, ms' by the device's timestamps where the library has them, which contain some 9 µs a kernel; 'GPU in one pass, ms' the same
- * where each kernel is dispatched 20 times between its timestamps, the least of some runs, for residua alone; 'in a row, ms' is the time of many runs without a read between them, divided by their
- * number, which holds for all; 'with a read, ms' is one run and a number of its result in JavaScript. The mean of the result, and that of its elements with random signs, are compared with
- * double precision.
+ * where each kernel is dispatched many times between its timestamps, the least of some runs, for residua alone; 'in a row, ms' is the time of many runs without a read between them, divided by
+ * their number, which holds for all; 'with a read, ms' is one run and a number of its result in JavaScript, by the median and the least of up to 200. The mean of the result, and that of its
+ * elements with random signs, are compared with double precision.
  *
  * Parameters: `divisor` (of the sizes, 1 by default), `works` (names, by their beginnings), `engine` ('gpu', by default; 'cpu' compares the CPU engine with tfjs-backend-wasm on one thread).
  */
@@ -44,13 +44,10 @@ async function measure(library, work, operands, expected, reps) {
     }
     Object.assign(row, { status: difference <= TOLERANCE ? 'measured' : 'wrong', 'first, ms': firstMs, value, difference });
     await warmUp(prepared);
-    const [alone, many, one] = [[], [], []];
+    const alone = await timesWithRead(prepared);
+    const [many, one] = [[], []];
     for (let rep = 0; rep < reps; rep++) {
-      const start = performance.now();
-      prepared.run();
-      await prepared.read();
       const once = performance.now();
-      alone.push(once - start);
       for (let i = 0; i <= IN_A_ROW; i++) prepared.run();
       await prepared.finish();
       const last = performance.now();
@@ -64,13 +61,26 @@ async function measure(library, work, operands, expected, reps) {
     const inARow = oneOfMany(many, one, IN_A_ROW);
     const ms = repeatedMs ?? gpuMs ?? inARow;
     const rate = (amount) => (amount === undefined || ms === undefined ? undefined : amount / ms / 1e6);
-    Object.assign(row, { 'GPU, ms': gpuMs, 'GPU in one pass, ms': repeatedMs, 'in a row, ms': inARow, 'with a read, ms': median(alone), 'GFLOP/s': rate(work.operations), 'GB/s': rate(work.bytes) });
+    Object.assign(row, { 'GPU, ms': gpuMs, 'GPU in one pass, ms': repeatedMs, 'in a row, ms': inARow, 'with a read, ms': median(alone), 'with a read, least, ms': Math.min(...alone), 'GFLOP/s': rate(work.operations), 'GB/s': rate(work.bytes) });
   } catch (error) {
     Object.assign(row, { status: row.status === undefined ? 'unable' : 'failed', reason: error?.message ?? String(error) });
   } finally {
     prepared?.dispose();
   }
   return row;
+}
+
+/** Times of runs whose result is read, as many as take so long. */
+async function timesWithRead({ run, read }) {
+  const times = [];
+  const [least, most, until] = [5, 200, performance.now() + 500];
+  while (times.length < least || (times.length < most && performance.now() < until)) {
+    const start = performance.now();
+    run();
+    await read();
+    times.push(performance.now() - start);
+  }
+  return times;
 }
 
 export async function run(parameters, report, progress, { reps }) {
