@@ -13,6 +13,18 @@ export type { WasmSource } from './module/loading.js';
 export { init } from './tensor/module/loading.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
+export {
+  adaptiveAvgPool,
+  adaptiveMaxPool,
+  avgPool,
+  conv1d,
+  conv2d,
+  convTranspose1d,
+  convTranspose2d,
+  maxPool,
+  type ConvOptions,
+  type ConvTransposeOptions,
+} from './tensor/convolutions.js';
 export { type DataOf, type DType } from './tensor/dtype.js';
 export {
   attention,
@@ -42,8 +54,10 @@ export type { QuantizedType } from './tensor/recipe/quantised.js';
 export type { Keep } from './tensor/recipe/operands.js';
 export type { NormOptions as VectorNormOptions, VarianceOptions } from './tensor/recipe/reductions.js';
 export type { ScanOptions } from './tensor/recipe/rows.js';
+export type { Padding, PoolOptions } from './tensor/recipe/sliding.js';
 export type { SortOptions, TopkOptions } from './tensor/recipe/sorting.js';
 export type { Range } from './tensor/recipe/slices.js';
+export { gridSample, resize, type GridSampleOptions, type ResizeOptions } from './tensor/resampling.js';
 export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export type { Quantized } from './tensor/quantized.js';
 export { bincount, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from './tensor/segments.js';

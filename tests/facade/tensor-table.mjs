@@ -306,6 +306,35 @@ table('attention', [
   ['leading axes broadcast', () => T.attention(given([[[[0]]], [[[0]]]]), key, value).flatten(), [2.5, 4.5, 2.5, 4.5]],
 ]);
 
+const picture = given([[[[1, 2, 3], [4, 5, 6], [7, 8, 9]]]]);
+const corner = given([[[[1, 0], [0, 2]]]]);
+table('pictures', [
+  ['conv2d', () => T.conv2d(picture, corner), [[[[11, 14], [20, 23]]]]],
+  ['conv2d with padding and stride', () => T.conv2d(picture, corner, { stride: 2, padding: 1 }), [[[[2, 6], [14, 23]]]]],
+  ['conv2d with dilation and a bias', () => T.conv2d(picture, corner, { dilation: 2, bias: given([100]) }), [[[[119]]]]],
+  ['conv2d of as many rows as columns', () => T.conv2d(picture, corner, { padding: 'same' }), [[[[11, 14, 3], [20, 23, 6], [7, 8, 9]]]]],
+  ['conv2d of two channels', () => T.conv2d(given([[[[1, 2]], [[3, 4]]]]), given([[[[1]], [[10]]], [[[2]], [[0]]]])), [[[[31, 42]], [[2, 4]]]]],
+  ['conv1d of groups', () => T.conv1d(given([[[1, 2, 3], [4, 5, 6]]]), given([[[1, 1]], [[1, -1]]]), { groups: 2 }), [[[3, 5], [-1, -1]]]],
+  ['conv1d of groups with two channels each', () => T.conv1d(given([[[1, 2], [3, 4], [5, 6], [7, 8]]]), given([[[1], [10]], [[2], [1]]]), { groups: 2 }), [[[31, 42], [17, 20]]]],
+  ['conv1d of no images', () => T.conv1d(given([], 'f32', [0, 1, 3]), given([[[1, 2]]])), []],
+  ['convTranspose2d', () => T.convTranspose2d(given([[[[1, 2], [3, 4]]]]), corner), [[[[1, 2, 0], [3, 6, 4], [0, 6, 8]]]]],
+  ['convTranspose1d with stride, padding and more', () => T.convTranspose1d(given([[[1, 2]]]), given([[[1, 10, 100]]]), { stride: 2, padding: 1, outputPadding: 1 }), [[[10, 102, 20, 200]]]],
+  ['convTranspose1d of windows with gaps', () => T.convTranspose1d(given([[[1, 2]]]), given([[[1, 10], [3, 5]]]), { stride: 3, dilation: 2, bias: given([0, 1]) }), [[[1, 0, 10, 2, 0, 20], [4, 1, 6, 7, 1, 11]]]],
+  ['maxPool', () => T.maxPool(picture, [2, 2], { stride: 1, padding: [[1, 0], [0, 1]] }), [[[[2, 3, 3], [5, 6, 6], [8, 9, 9]]]]],
+  ['maxPool never takes the padding', () => T.maxPool(given([-5, -6, -7], 'i32'), [2], { stride: 2, padding: 1 }), [-5, -6], 'i32'],
+  ['avgPool', () => T.avgPool(picture, [2, 2], { stride: 2, padding: [0, 1] }), [[[[2.5, 4]]]]],
+  ['avgPool that counts padding', () => T.avgPool(picture, [3, 2], { stride: 2, padding: [0, 1], countPadding: true }), [[[[2, 5.5]]]]],
+  ['adaptiveMaxPool', () => T.adaptiveMaxPool(picture, [2, 1]), [[[[6], [9]]]]],
+  ['adaptiveAvgPool', () => T.adaptiveAvgPool(picture, [1, 2]), [[[[4.5, 5.5]]]]],
+  ['resize to the nearest', () => T.resize(picture, [2, 5]), [[[[1, 1, 2, 3, 3], [7, 7, 8, 9, 9]]]]],
+  ['resize between pixels', () => T.resize(given([[0, 4]]), [1, 4], { mode: 'linear' }), [[0, 1, 3, 4]]],
+  ['resize with corners that stay', () => T.resize(given([0, 4]), [5], { mode: 'linear', alignCorners: true }), [0, 1, 2, 3, 4]],
+  ['cubic resize with corners that stay', () => T.resize(given([0, 8, 0]), [5], { mode: 'cubic', alignCorners: true }), [0, 4.75, 8, 4.75, 0]],
+  ['gridSample of the nearest', () => T.gridSample(picture, given([[[[-1, -1], [0, 0.9], [9, 0]]]])), [[[[1, 8, 6]]]]],
+  ['gridSample between pixels', () => T.gridSample(picture, given([[[[-1, -1], [0, 0.5], [9, 0]]]]), { mode: 'linear', border: 'zero' }), [[[[0.25, 7.25, 0]]]]],
+  ['gridSample of a mirrored picture', () => T.gridSample(picture, given([[[[-2, 0], [1.5, -0.5]]]]), { mode: 'linear', border: 'mirror', alignCorners: true }), [[[[5, 4]]]]],
+]);
+
 table('sources', [
   ['full of integers', () => T.full([2], -3, 'i32'), [-3, -3], 'i32'],
   ['eye', () => T.eye(2, 3), [[1, 0, 0], [0, 1, 0]]],

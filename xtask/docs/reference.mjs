@@ -48,6 +48,8 @@ const TENSOR_PAGES = [
     exports: [
       'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'Values', 'Planes', 'where', 'concat', 'stack', 'einsum', 'linear', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
       'batchNorm', 'NormOptions', 'rope', 'RopeOptions', 'crossEntropy', 'segmentSum', 'segmentMean', 'segmentMax', 'segmentMin', 'bincount', 'histogram', 'SparseMatrix', 'attention', 'AttentionOptions', 'grad',
+      'conv1d', 'conv2d', 'convTranspose1d', 'convTranspose2d', 'ConvOptions', 'ConvTransposeOptions', 'maxPool', 'avgPool', 'adaptiveMaxPool', 'adaptiveAvgPool', 'PoolOptions', 'Padding', 'resize', 'ResizeOptions',
+      'gridSample', 'GridSampleOptions',
     ],
   },
   {

@@ -1,8 +1,8 @@
 // Programs that must compile, with the types that the package infers.
 import type { Value } from 'residua';
 import {
-  Device, Random, Tensor, arange, attention, batchNorm, concat, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, iota, layerNorm, linear, loadGguf, loadNpy, loadNpz, loadSafetensors, map,
-  oneHot, rope, saveNpy, saveSafetensors, scalar, scan, segmentMax, spec, stack, where, zeros, type DType, type FileSource, type Operand, type QuantizedTensor, type Selection, type StoredTensor,
+  Device, Random, Tensor, adaptiveAvgPool, arange, attention, avgPool, batchNorm, concat, conv2d, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, gridSample, iota, layerNorm, linear, maxPool, loadGguf, loadNpy, loadNpz, loadSafetensors, map,
+  oneHot, resize, rope, saveNpy, saveSafetensors, scalar, scan, segmentMax, spec, stack, where, zeros, type ConvOptions, type DType, type FileSource, type Operand, type Padding, type QuantizedTensor, type Selection, type StoredTensor,
 } from 'residua/tensor';
 
 /** Compiles where both types are the same. */
@@ -128,4 +128,13 @@ export async function files(device: Device, response: Promise<Response>, blob: B
   const more: FileSource[] = ['a.npz', new Uint8Array(1), new ArrayBuffer(1), new DataView(new ArrayBuffer(1))];
   void more;
   return [await saveSafetensors({ ...all, sum: one.sum() }, { words: 'x' }), await saveNpy(one)];
+}
+
+/** A picture through a small network. */
+export function classes(picture: Tensor<'f16'>, weight: Tensor<'f32'>, grid: Tensor<'f32'>, padding: Padding = 'same'): Tensor<'f16'> {
+  const options: ConvOptions = { stride: [2, 2], padding, dilation: 1, groups: 1, bias: zeros([8]) };
+  const deep = maxPool(conv2d(picture, weight, options).relu(), [3, 3], { stride: 2, padding: [[0, 1], [0, 1]] });
+  same<typeof deep, Tensor<'f16'>>();
+  const small = resize(gridSample(avgPool(deep, [2, 2], { countPadding: true }), grid, { mode: 'linear', border: 'mirror' }), [4, 4], { mode: 'cubic', alignCorners: true });
+  return adaptiveAvgPool(small, [1, 1]).flatten(1);
 }
