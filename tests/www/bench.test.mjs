@@ -13,8 +13,10 @@ import { repeated } from '../../www/bench/repeated.js';
 import { gridNearest, readSizes, subdivisionsNearest } from '../../www/bench/sizes.js';
 import { extrapolated, inWords, least, median, oneOfMany, relativeDifference, vectorDifference } from '../../www/bench/statistics.js';
 import { columnsOf } from '../../www/bench/table.js';
+import { convolution } from '../../www/bench/tensors/convolution.js';
 import { mlpStep } from '../../www/bench/tensors/mlp-step.js';
-import { numbersOf, signsOfElements, works } from '../../www/bench/tensors/works.js';
+import { numbersOf, signsOfElements, transposed, works } from '../../www/bench/tensors/works.js';
+import * as loops from '../../www/checks/tensors/picture-loops.js';
 import { onCpu, residua } from './residua.mjs';
 const { waveSheetWithTopology } = await import('../../www/bench/jobs/sheet-meshes.js');
 const { springMesh } = await import('../../www/bench/jobs/spring-meshes.js');
@@ -79,6 +81,20 @@ test('expected results of tensors tell apart what has the same mean', () => {
   const product = Array.from({ length: n * n }, (_, k) => Array.from({ length: n }, (_, l) => a[Math.floor(k / n) * n + l] * b[l * n + (k % n)]).reduce((sum, term) => sum + term, 0));
   assert.ok(difference(all[0].expected([a, b]), product) < 1e-10);
   assert.ok(difference(all[0].expected([a, b]), product.map((_, k) => product[(k % n) * n + Math.floor(k / n)])) > 0.01, 'the transposed product');
+});
+
+test('the expected convolution is that of plain loops, for each order of the axes', () => {
+  const work = convolution(32);
+  const expected = work.expected();
+  const [x, weight] = work.constants.residua;
+  const { values } = loops.convolution({ shape: x.shape, values: x.values }, { shape: weight.shape, values: weight.values }, { padding: 'same' });
+  assert.ok(Math.abs(mean(values) - expected.value) < 1e-10);
+  assert.ok(Math.abs(weighted(values, expected.shape) - expected.weighted) < 1e-10);
+  const [last, kernel] = work.constants.tfjs;
+  const [, , height, width] = x.shape;
+  for (const [c, row, column] of [[0, 0, 0], [5, 3, 7], [63, 7, 1]]) assert.equal(last.values[(row * width + column) * 64 + c], x.values[(c * height + row) * width + column]);
+  for (const [o, c, t] of [[0, 0, 0], [5, 9, 4], [63, 1, 8]]) assert.equal(kernel.values[(t * 64 + c) * 64 + o], weight.values[(o * 64 + c) * 9 + t]);
+  assert.deepEqual([...transposed([1, 2, 3, 4, 5, 6], [2, 3])], [1, 4, 2, 5, 3, 6]);
 });
 
 test('the rate and the labels of the training step are operands of every library', () => {

@@ -1,5 +1,5 @@
 /**
- * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, and the round trip of a small program.
+ * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, a convolution, and the round trip of a small program.
  *
  * Times of each library are of the same work on the same numbers: 'GPU, ms' by the device's timestamps where the library has them, which contain some 9 µs a kernel; 'GPU in one pass, ms' the same
  * where each kernel is dispatched many times between its timestamps, the least of some runs, for residua alone; 'in a row, ms' is the time of many runs without a read between them, divided by
@@ -10,10 +10,11 @@
  */
 import { numbers } from './parameters.js';
 import { median, oneOfMany } from './statistics.js';
+import { convolution } from './tensors/convolution.js';
 import { jax, residua, tfjs, tfjsWasm } from './tensors/libraries.js';
 import { mlpStep } from './tensors/mlp-step.js';
 import { warmUp } from './tensors/warm-up.js';
-import { numbersOf, signsOfElements, works } from './tensors/works.js';
+import { numbersOf, signsOfElements, transposed, works } from './tensors/works.js';
 
 export const name = 'tensors';
 export const onDemand = true;
@@ -38,7 +39,9 @@ async function measure(library, work, operands, expected, reps) {
     let difference = Math.abs(value - expected.value) / expected.scale;
     if (expected.shape !== undefined) {
       prepared.run();
-      const weighted = await prepared.weighted(signsOfElements(expected.shape), expected.shape);
+      const { shape } = expected;
+      const factors = signsOfElements(shape);
+      const weighted = await (work.transposed?.includes(library.key) ? prepared.weighted(transposed(factors, shape), [...shape].reverse()) : prepared.weighted(factors, shape));
       // NaN if either is.
       difference = Math.max(difference, Math.abs(weighted - expected.weighted) / expected.weightedScale);
     }
@@ -88,7 +91,7 @@ export async function run(parameters, report, progress, { reps }) {
   const [divisor] = numbers(parameters, 'divisor', [engine === 'cpu' ? 4 : 1]);
   const wanted = parameters.get('works')?.split(',');
   const libraries = engine === 'cpu' ? [residua('cpu'), tfjsWasm] : [residua('gpu'), tfjs, jax];
-  const chosen = [...works(divisor), mlpStep].filter((work) => wanted?.some((word) => work.name.startsWith(word)) ?? true);
+  const chosen = [...works(divisor), convolution(divisor), mlpStep].filter((work) => wanted?.some((word) => work.name.startsWith(word)) ?? true);
   for (const work of chosen) {
     progress(`${work.name}, ${work.size}`, true);
     const operands = work.inputs.map((shape, k) => numbersOf(shape.reduce((a, b) => a * b, 1), k));

@@ -49,6 +49,18 @@ pub struct Factor<'a, T> {
     pub depth_stride: usize,
 }
 
+/// A factor with places instead of strides, as windows have that overlap: the number of an outer position and a place along the depth stands at
+/// `outer[position] + depth[place]`.
+#[derive(Clone, Copy, Debug)]
+pub struct Scattered<'a, T> {
+    /// The numbers.
+    pub values: &'a [T],
+    /// Where each row of the left, column of the right factor begins.
+    pub outer: &'a [u32],
+    /// How much further each place along the depth is.
+    pub depth: &'a [u32],
+}
+
 /// A factor of real numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Reals<'a> {
@@ -56,6 +68,10 @@ pub enum Reals<'a> {
     Singles(Factor<'a, f32>),
     /// f16.
     Halves(Factor<'a, Half>),
+    /// f32 at places of their own.
+    ScatteredSingles(Scattered<'a, f32>),
+    /// f16 at places of their own.
+    ScatteredHalves(Scattered<'a, Half>),
     /// Integers of few bits with scales.
     Quantised(Quantised<'a>),
 }
@@ -84,6 +100,8 @@ impl Reals<'_> {
         match self {
             Reals::Singles(factor) => factor.write(outer, to),
             Reals::Halves(factor) => factor.write(outer, to),
+            Reals::ScatteredSingles(factor) => factor.write(outer, to),
+            Reals::ScatteredHalves(factor) => factor.write(outer, to),
             Reals::Quantised(factor) => factor.write(outer, 0, to),
         }
     }
@@ -94,6 +112,16 @@ impl<T: Element> Factor<'_, T> {
     fn write(&self, outer: usize, to: &mut [f32]) {
         for (depth, number) in to.iter_mut().enumerate() {
             *number = self.values[outer * self.outer_stride + depth * self.depth_stride].number();
+        }
+    }
+}
+
+impl<T: Element> Scattered<'_, T> {
+    #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+    fn write(&self, outer: usize, to: &mut [f32]) {
+        let first = self.outer[outer];
+        for (place, number) in self.depth.iter().zip(to) {
+            *number = self.values[(first + place) as usize].number();
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::elements::Element;
 use super::four::Four;
 use super::quantised::{BLOCK, Quantised};
-use super::{Factor, Reals};
+use super::{Factor, Reals, Scattered};
 
 /// Copies a part of a factor, `outer` × `depth` numbers from a position on, into panels of `W` outer positions, place along the depth after
 /// place. What a last panel lacks is 0. The first place of a quantised factor is a multiple of 32.
@@ -24,6 +24,8 @@ pub fn pack<const W: usize>(
         match factor {
             Reals::Singles(factor) => elements(panel, factor, (first, width), first_depth),
             Reals::Halves(factor) => elements(panel, factor, (first, width), first_depth),
+            Reals::ScatteredSingles(factor) => scattered(panel, factor, (first, width), first_depth),
+            Reals::ScatteredHalves(factor) => scattered(panel, factor, (first, width), first_depth),
             Reals::Quantised(factor) => blocks(panel, factor, (first, width), first_depth),
         }
     }
@@ -59,6 +61,33 @@ fn elements<T: Element, const W: usize>(
             let at = from + lane * outer_stride;
             for (place, to) in panel.iter_mut().enumerate() {
                 to[lane] = values[at + place * depth_stride].number();
+            }
+        }
+    }
+}
+
+/// Fills a panel with elements at places of their own. Outer positions are often neighbours: those of one row of windows.
+#[inline]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+fn scattered<T: Element, const W: usize>(
+    panel: &mut [[f32; W]],
+    factor: &Scattered<T>,
+    (first, width): (usize, usize),
+    first_depth: usize,
+) {
+    let outer = &factor.outer[first..first + width];
+    let depth = &factor.depth[first_depth..first_depth + panel.len()];
+    let are_neighbours = width == W && outer.iter().zip(outer[0]..).all(|(place, next)| *place == next);
+    for (to, further) in panel.iter_mut().zip(depth) {
+        if are_neighbours {
+            let at = (outer[0] + further) as usize;
+            let fours = factor.values[at..at + W].as_chunks::<4>().0;
+            for (to, four) in to.as_chunks_mut::<4>().0.iter_mut().zip(fours) {
+                *to = T::four(four).numbers();
+            }
+        } else {
+            for (number, place) in to.iter_mut().zip(outer) {
+                *number = factor.values[(place + further) as usize].number();
             }
         }
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::blocks::DEPTH_BLOCK;
 use super::elements::number_of_half;
-use super::{Extents, Factor, Panels, Product, Quantised, Reals, Target, integer_product};
+use super::{Extents, Factor, Panels, Product, Quantised, Reals, Scattered, Target, integer_product};
 
 fn product(extents: Extents, left: Reals, right: Reals, target: &mut Target<f32>) {
     let (product, mut panels) = (Product::new(extents, left, right), Panels::default());
@@ -106,6 +106,32 @@ fn products_of_all_sizes_about_tiles_and_blocks_are_within_their_bound() {
         for layout in 0..48 {
             check(Extents { rows, columns, depth }, [layout % 4, layout / 4 % 4, layout / 16], layout);
         }
+    }
+}
+
+#[test]
+fn places_of_their_own_give_the_bits_of_the_same_numbers_in_order() {
+    // Windows of 3 places over rows of 7 numbers, of which one begins at each of the first 5: rows of places with gaps between.
+    for (rows, count) in [(1, 3), (5, 12), (70, 110), (9, 1)] {
+        let extents = Extents { rows, columns: 5 * count, depth: 3 };
+        let (a, b) = (numbers(1, rows * 3), numbers(2, 7 * count));
+        let outer: Vec<u32> = (0..extents.columns as u32).map(|column| column / 5 * 7 + column % 5).collect();
+        let depth = [0, 1, 2];
+        let windows: Vec<f32> = outer.iter().flat_map(|place| depth.map(|k: u32| b[(place + k) as usize])).collect();
+        let left = Reals::Singles(Factor { values: &a, outer_stride: 3, depth_stride: 1 });
+        let in_order = Reals::Singles(Factor { values: &windows, outer_stride: 3, depth_stride: 1 });
+        let scattered = Reals::ScatteredSingles(Scattered { values: &b, outer: &outer, depth: &depth });
+        let result = |right: Reals, is_left: bool| {
+            let mut values = vec![f32::NAN; rows * extents.columns];
+            let (extents, row_stride, column_stride) =
+                if is_left { (extents.transposed(), 1, extents.columns) } else { (extents, extents.columns, 1) };
+            let (left, right) = if is_left { (right, left) } else { (left, right) };
+            product(extents, left, right, &mut Target { values: &mut values, row_stride, column_stride });
+            values
+        };
+        // Sums of three terms in one order, whatever the rows and columns.
+        assert_eq!(result(scattered, false), result(in_order, false), "{extents:?}");
+        assert_eq!(result(scattered, true), result(in_order, true), "{extents:?}, transposed");
     }
 }
 

@@ -30,6 +30,7 @@ pub fn suits(Extents { rows, depth, .. }: Extents, right: &Reals) -> bool {
         Reals::Singles(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
         Reals::Halves(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
         Reals::Quantised(_) => true,
+        Reals::ScatteredSingles(_) | Reals::ScatteredHalves(_) => false,
     };
     let is_along_depth = matches!(right, Reals::Singles(Factor { depth_stride: 1, .. })) && depth >= LONG;
     (rows <= FEW && is_in_order) || (rows <= SEVERAL && is_along_depth)
@@ -71,6 +72,8 @@ pub fn product(
         Reals::Singles(right) => elements(columns, numbers, depth, right, target),
         Reals::Halves(right) => elements(columns, numbers, depth, right, target),
         Reals::Quantised(right) => quantised(columns, numbers, depth, right, target),
+        // Of these a product of few rows has tiles.
+        Reals::ScatteredSingles(_) | Reals::ScatteredHalves(_) => {}
     }
 }
 

@@ -1,15 +1,16 @@
 //! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, and sorts.
 //!
-//! Fusion gives factors of the host that are loads with fixed strides, and results without an epilogue. The strides are those of the kernel's
-//! addresses, found by evaluating them one step along each axis. A product is run in parts, so that the page has turns during a long one.
+//! Fusion gives factors of the host that are loads with fixed strides, or loads from windows, whose places follow from one place for each row or column
+//! and one along the depth; and results without an epilogue. Strides and places are those of the kernel's addresses, found by evaluating them. A product
+//! is run in parts, so that the page has turns during a long one.
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Target, integer_product};
+use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered, Target, integer_product};
 
 use crate::dtype::DType;
 use crate::host_sort;
-use crate::host_strides::{Strides, strides};
+use crate::host_strides::{Strides, is_linear, places, strides};
 use crate::kernel::{Body, Extent, Kernel, Product};
 use crate::quantised::BLOCK;
 use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
@@ -25,9 +26,11 @@ struct Access {
     strides: Strides,
 }
 
-/// A factor: its numbers, or the words and the scales of a quantised one. The strides of the depth are then those of a block.
+/// A factor: its numbers, with strides or in windows, or the words and the scales of a quantised one. The strides of the depth are then those of a
+/// block.
 enum Operand {
     Numbers(Access),
+    Windows { numbers: Access, index: Id },
     Quantised { bits: u32, words: Access, scales: Access },
 }
 
@@ -54,8 +57,12 @@ impl Layout {
             let dtype = kernel.buffers[buffer as usize].dtype;
             Ok(Access { buffer, dtype, strides: strides(&kernel.graph, index, words, axes, step)? })
         };
-        let operand = |id: Id| match (kernel.graph.node(id), kernel.graph.as_dequantized(id)) {
-            (Node::Load { buffer, index }, _) => Ok(Operand::Numbers(access((buffer, index), 1)?)),
+        let operand = |id: Id, outer: usize| match (kernel.graph.node(id), kernel.graph.as_dequantized(id)) {
+            (Node::Load { buffer, index }, _) => {
+                let numbers = access((buffer, index), 1)?;
+                let has_strides = [outer, axes - 1].iter().all(|axis| is_linear(&kernel.graph, index, *axis));
+                Ok(if has_strides { Operand::Numbers(numbers) } else { Operand::Windows { numbers, index } })
+            }
             (_, Some(Dequantized { bits, word, scale, .. })) => {
                 Ok(Operand::Quantised { bits: bits.bits(), words: access(word, BLOCK)?, scales: access(scale, BLOCK)? })
             }
@@ -68,8 +75,8 @@ impl Layout {
                 columns: extent(columns) as usize,
                 depth: extent(depth) as usize,
             },
-            left: operand(*left)?,
-            right: operand(*right)?,
+            left: operand(*left, axes - 3)?,
+            right: operand(*right, axes - 2)?,
             result: access((store.buffer, store.index), 1)?,
             ty: kernel.graph.ty(*left),
         };
@@ -80,7 +87,8 @@ impl Layout {
     /// Makes the innermost axes of the batch rows where all share a right factor: a batch of sentences times a matrix of weights, or the heads
     /// of a group times their keys.
     fn merge_rows(&mut self) {
-        while let Some(extent) = self.batch.last() {
+        // The places of windows are not those of one stride.
+        while let (Some(extent), false) = (self.batch.last(), matches!(self.left, Operand::Windows { .. })) {
             let axis = self.batch.len() - 1;
             let rows = self.extents.rows as i64;
             let continues = |access: &Access| {
@@ -137,6 +145,25 @@ impl Access {
     }
 }
 
+impl Access {
+    /// The elements of windows from the first of a point on.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    unsafe fn scattered<'a, T>(
+        &self,
+        buffers: &[*mut u8],
+        point: &[u32],
+        [outer, depth]: &'a [Vec<u32>; 2],
+    ) -> Scattered<'a, T> {
+        let first = self.matrix(buffers, point, [(0, 0), (0, 0)]).first;
+        let last = |places: &[u32]| places.iter().copied().max().unwrap_or_default() as usize;
+        // SAFETY: by the caller; the farthest place is one of the windows.
+        let values = unsafe { std::slice::from_raw_parts(first, last(outer) + last(depth) + 1) };
+        Scattered { values, outer, depth }
+    }
+}
+
 impl<T> Matrix<T> {
     /// # Safety
     /// The elements are memory that nothing writes.
@@ -159,25 +186,45 @@ impl<T> Matrix<T> {
 impl Operand {
     fn parts(&self) -> Vec<&Access> {
         match self {
-            Operand::Numbers(numbers) => vec![numbers],
+            Operand::Numbers(numbers) | Operand::Windows { numbers, .. } => vec![numbers],
             Operand::Quantised { words, scales, .. } => vec![words, scales],
         }
     }
 
     fn parts_mut(&mut self) -> Vec<&mut Access> {
         match self {
-            Operand::Numbers(numbers) => vec![numbers],
+            Operand::Numbers(numbers) | Operand::Windows { numbers, .. } => vec![numbers],
             Operand::Quantised { words, scales, .. } => vec![words, scales],
         }
+    }
+
+    /// Places of windows of rows or columns and along the depth; none of what has strides.
+    fn places(&self, kernel: &Kernel, words: &[u32], axes: [(usize, usize); 2]) -> Result<[Vec<u32>; 2]> {
+        let Operand::Windows { index, .. } = self else { return Ok([Vec::new(), Vec::new()]) };
+        let count = axes[1].0 + 1;
+        let along = |(axis, extent)| places(&kernel.graph, *index, words, count, axis, extent);
+        Ok([along(axes[0])?, along(axes[1])?])
     }
 
     /// The numbers of a factor at a point of the batch.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn reals<'a>(&self, buffers: &[*mut u8], point: &[u32], axes: [(usize, usize); 2]) -> Result<Reals<'a>> {
+    unsafe fn reals<'a>(
+        &self,
+        buffers: &[*mut u8],
+        point: &[u32],
+        axes: [(usize, usize); 2],
+        places: &'a [Vec<u32>; 2],
+    ) -> Result<Reals<'a>> {
         // SAFETY: by the caller, for all.
         Ok(match self {
+            Operand::Windows { numbers, .. } if numbers.dtype == DType::F16 => {
+                Reals::ScatteredHalves(unsafe { numbers.scattered(buffers, point, places) })
+            }
+            Operand::Windows { numbers, .. } => {
+                Reals::ScatteredSingles(unsafe { numbers.scattered(buffers, point, places) })
+            }
             Operand::Numbers(values) if values.dtype == DType::F16 => {
                 Reals::Halves(unsafe { values.matrix(buffers, point, axes).factor() })
             }
@@ -204,8 +251,18 @@ impl Operand {
     }
 }
 
+/// Memory that products share, one after another or in turns.
+#[derive(Default)]
+pub struct Workspace {
+    panels: Panels,
+    /// The number of the product that the places are of.
+    owner: Option<u32>,
+    /// Places of windows of the left and of the right factor.
+    places: [[Vec<u32>; 2]; 2],
+}
+
 /// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
-/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same panels, which other products may
+/// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same workspace, which other products may
 /// use in between: `owner` is a number of this product.
 ///
 /// # Safety
@@ -215,7 +272,7 @@ pub unsafe fn run(
     words: &[u32],
     buffers: &[*mut u8],
     part: usize,
-    panels: &mut Panels,
+    workspace: &mut Workspace,
     owner: u32,
 ) -> Result<usize> {
     if let Body::Sort(sort) = &kernel.body {
@@ -252,14 +309,19 @@ pub unsafe fn run(
         }
         return Ok(if end == points { 0 } else { end });
     }
+    let Workspace { panels, owner: placed, places } = workspace;
+    if part == 0 || *placed != Some(owner) {
+        *places = [layout.left.places(kernel, words, left)?, layout.right.places(kernel, words, right)?];
+        *placed = Some(owner);
+    }
     // SAFETY: by the caller.
-    let parts = unsafe { layout.product(buffers, &layout.point(0), left, right)? }.parts();
+    let parts = unsafe { layout.product(buffers, &layout.point(0), left, right, places)? }.parts();
     let mut work = 0;
     while place < points * parts {
         let point = layout.point(place / parts);
         // SAFETY: by the caller; the result is no factor's memory.
         let (product, mut target) = unsafe {
-            let product = layout.product(buffers, &point, left, right)?;
+            let product = layout.product(buffers, &point, left, right, places)?;
             (product, layout.result.matrix::<f32>(buffers, &point, result).target())
         };
         for part in place % parts..parts {
@@ -283,11 +345,12 @@ impl Layout {
         point: &[u32],
         left: [(usize, usize); 2],
         right: [(usize, usize); 2],
+        places: &'a [[Vec<u32>; 2]; 2],
     ) -> Result<residua_tensor_loops::Product<'a>> {
         // SAFETY: by the caller.
         unsafe {
-            let left = self.left.reals(buffers, point, left)?;
-            let right = self.right.reals(buffers, point, right)?;
+            let left = self.left.reals(buffers, point, left, &places[0])?;
+            let right = self.right.reals(buffers, point, right, &places[1])?;
             Ok(residua_tensor_loops::Product::new(self.extents, left, right))
         }
     }

@@ -1,8 +1,9 @@
 //! Addresses of kernels of the host, as strides.
 
 use residua_base::error::Result;
+use residua_base::list::Listed;
 
-use crate::scalar::{Graph, Id, Node, fold};
+use crate::scalar::{Graph, Id, Node, Op, fold};
 
 /// An address as a sum: the first element and the stride of each axis.
 pub struct Strides {
@@ -25,21 +26,70 @@ pub fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize, step: u32) 
     Ok(Strides { first: i64::from(origin), of_axes })
 }
 
+/// Whether an address is a multiple of a coordinate, besides what does not depend on it.
+pub fn is_linear(graph: &Graph, index: Id, axis: usize) -> bool {
+    varying(graph, index, axis).into_iter().all(|id| match graph.node(id) {
+        Node::Apply(op, _) => matches!(op, Op::IntAdd | Op::IntSub | Op::IntMul),
+        _ => true,
+    })
+}
+
+/// How much further than its first place each of so many places of an axis is.
+pub fn places(graph: &Graph, index: Id, words: &[u32], axes: usize, axis: usize, extent: usize) -> Result<Vec<u32>> {
+    let mut at = vec![0u32; axes];
+    let mut values = evaluated(graph, index, words, &at);
+    let origin = values[index.index()];
+    let varying = varying(graph, index, axis);
+    Ok((0..extent)
+        .map(|place| {
+            at[axis] = place as u32;
+            for id in &varying {
+                values[id.index()] = value(graph, *id, words, &at, &values);
+            }
+            values[index.index()].wrapping_sub(origin)
+        })
+        .list())
+}
+
+/// What of an address depends on the coordinate of an axis, operands first.
+fn varying(graph: &Graph, index: Id, axis: usize) -> Vec<Id> {
+    let mut varies = vec![false; index.index() + 1];
+    let needed = graph.needed([index]);
+    for id in &needed {
+        varies[id.index()] = match graph.node(*id) {
+            Node::Coordinate(of) => of as usize == axis,
+            Node::Apply(_, operands) => operands.iter().any(|operand| varies[operand.index()]),
+            Node::Literal(..) | Node::Size(_) | Node::Load { .. } | Node::Folded { .. } => false,
+        };
+    }
+    needed.into_iter().filter(|id| varies[id.index()]).list()
+}
+
 /// The value of an address at a point.
 fn evaluate(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Result<u32> {
+    Ok(evaluated(graph, root, words, at)[root.index()])
+}
+
+/// The values of all nodes up to one.
+fn evaluated(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Vec<u32> {
     let mut values: Vec<u32> = Vec::with_capacity(root.index() + 1);
     for id in graph.ids().take(root.index() + 1) {
-        values.push(match graph.node(id) {
-            Node::Literal(_, bits) => bits,
-            Node::Coordinate(axis) => at.get(axis as usize).copied().unwrap_or_default(),
-            Node::Size(word) => words[word as usize],
-            // What an address does not need has any value.
-            Node::Load { .. } | Node::Folded { .. } => 0,
-            Node::Apply(op, operands) => {
-                let types = operands.map(|operand| graph.ty(operand));
-                fold(op, types, operands.map(|operand| values[operand.index()])).unwrap_or_default()
-            }
-        });
+        values.push(value(graph, id, words, at, &values));
     }
-    Ok(values[root.index()])
+    values
+}
+
+/// The value of a node of those of its operands.
+fn value(graph: &Graph, id: Id, words: &[u32], at: &[u32], values: &[u32]) -> u32 {
+    match graph.node(id) {
+        Node::Literal(_, bits) => bits,
+        Node::Coordinate(axis) => at.get(axis as usize).copied().unwrap_or_default(),
+        Node::Size(word) => words[word as usize],
+        // What an address does not need has any value.
+        Node::Load { .. } | Node::Folded { .. } => 0,
+        Node::Apply(op, operands) => {
+            let types = operands.map(|operand| graph.ty(operand));
+            fold(op, types, operands.map(|operand| values[operand.index()])).unwrap_or_default()
+        }
+    }
 }

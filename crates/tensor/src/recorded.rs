@@ -19,15 +19,15 @@ fn is_near(found: f64, expected: f64) -> bool {
 }
 
 /// A recipe with one result, what it reads, and what it gives.
-struct Case {
-    title: &'static str,
-    tape: Vec<f64>,
-    dims: Vec<u32>,
-    inputs: Vec<Vec<f64>>,
+pub(crate) struct Case {
+    pub title: &'static str,
+    pub tape: Vec<f64>,
+    pub dims: Vec<u32>,
+    pub inputs: Vec<Vec<f64>>,
     expected: Vec<f64>,
 }
 
-fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     let mut lines = include_str!("../../../tests/facade/tensor-recipes.txt").lines();
     let mut cases = Vec::new();
     while let Some(title) = lines.next() {

@@ -1,5 +1,5 @@
 /**
- * The libraries of the benchmark of tensors, each behind `prepare(work, operands)` → `{ run, read, weighted, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with
+ * The libraries of the benchmark of tensors, each with a `key` in works and behind `prepare(work, operands)` → `{ run, read, weighted, finish, gpuMs, dispose }`: `run()` submits a run of the work, `read()` resolves with
  * the mean of the last result's elements, `weighted(factors, shape)` with that of their products with factors, `finish()` when all that was submitted is done, `gpuMs(count)` with the
  * milliseconds of the GPU for one of so many runs, or null where the library has no clock for that; `repeatedMs(samples)`, where the library has it, with those of one of many dispatches in a
  * pass. A rejected `prepare` keeps nothing.
@@ -17,6 +17,7 @@ const operandsOf = (work, library, operands) => [...work.inputs.map((shape, k) =
 /** residua on an engine. A device of its own has a clock for each kernel, which costs a pass for each; the others run without. */
 export const residua = (backend) => ({
   name: `residua ${backend.toUpperCase()}`,
+  key: 'residua',
   async prepare(work, operands) {
     const device = await tensor.Device.create({ backend });
     const program = await compile(device, work, operands).catch((error) => {
@@ -59,6 +60,7 @@ async function clocked(work, operands, count) {
 
 const tfjsOf = (name, load, hasClock) => ({
   name,
+  key: 'tfjs',
   async prepare(work, operands) {
     const tf = await load();
     const inputs = [];
@@ -118,6 +120,7 @@ export const tfjsWasm = tfjsOf('TensorFlow.js wasm', async () => {
 
 export const jax = {
   name: 'jax-js',
+  key: 'jax',
   async prepare(work, operands) {
     const jax = await jaxOnGpu();
     const inputs = [];

@@ -1,10 +1,11 @@
 /**
- * Workloads of the benchmark of tensors. A work is `{ name, size, inputs, constants, operations, bytes, residua, tfjs, jax, expected }`:
+ * Workloads of the benchmark of tensors. A work is `{ name, size, inputs, constants, operations, bytes, residua, tfjs, jax, transposed, expected }`:
  *
  *   inputs      shapes of the operands, whose numbers come from a fixed sequence in −½ … ½
  *   constants   of a library (`residua`, `tfjs`, `jax`), more operands, which are uploaded once: `{ values, shape, dtype }`
  *   operations  floating-point operations of one run, and `bytes` what it has to read and write: rates are of these
  *   residua, tfjs, jax   the result from the library's module and the operands as its arrays; of jax-js each use but the last needs `.ref`, and of a list of results the first is compared
+ *   transposed  libraries whose result is the transpose of what is expected
  *   expected    from the inputs in double precision `{ value, scale, shape, weighted, weightedScale }`: the mean of the result, the magnitude that its error is compared with, and unless the
  *               result is a scalar its shape and the same two of its elements multiplied by `signs(shape)`
  */
@@ -28,6 +29,11 @@ export function signsOfElements(shape) {
   const all = new Float32Array(ofRows.length * ofColumns.length);
   ofRows.forEach((sign, i) => all.set(ofColumns.map((other) => sign * other), i * ofColumns.length));
   return all;
+}
+
+/** A matrix with its rows as columns. */
+export function transposed(values, [rows, columns]) {
+  return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)]);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Tiles of products: that every tile gives the same bits, and what 'measure' finds. */
-import { Device, linear } from 'residua/tensor';
+import { Device, conv2d, linear } from 'residua/tensor';
 import { tensorDevice } from '../tensors/compare.js';
 import { onCpu, onGpu } from '../define.js';
 
@@ -24,6 +24,7 @@ const MORE = {
   'half precision': (device) => linear(matrix(device, [66, 64], 1), matrix(device, [132, 64], 2, 'f16')),
   'weights of 8 bits': async (device) => linear(matrix(device, [66, 96], 1), await device.quantize(matrix(device, [132, 96], 2), 'q8_0')),
   'signed integers': (device) => matrix(device, [34, 30], 1, 'i32').matmul(matrix(device, [30, 140], 2, 'i32')),
+  'windows of pictures': (device) => conv2d(matrix(device, [2, 3, 11, 13], 1), matrix(device, [66, 3, 3, 3], 2), { padding: 1 }),
   'unsigned integers': (device) => matrix(device, [129, 20], 1, 'u32').matmul(matrix(device, [20, 36], 2, 'u32')),
 };
 

@@ -5,6 +5,7 @@
  * shapes), `given` what else a case says (device, shapes of inputs and outputs). One output may stand for a list.
  */
 import { arange, attention, batchNorm, concat, crossEntropy, einsum, eye, full, layerNorm, oneHot, rmsNorm, rope, stack, where } from 'residua/tensor';
+import { OPERATORS_OF_PICTURES } from './onnx-pictures.js';
 
 const TYPES = { 1: 'f32', 2: 'u8', 6: 'i32', 9: 'bool', 10: 'f16', 11: 'f32', 12: 'u32' };
 
@@ -253,6 +254,7 @@ export const OPERATORS = {
   GatherND: ([a, indices]) => a.gatherNd(indices),
   Scatter: scatterElements, ScatterElements: scatterElements,
   ScatterND: ([a, indices, source], n, { reduction = 'none' }) => a.scatterNd(indices, source, { combine: reduction === 'none' ? 'set' : reduction }),
+  ...OPERATORS_OF_PICTURES,
 };
 
 const ARRAYS = { f32: Float32Array, f16: Uint16Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array, bool: Uint8Array };

@@ -9,7 +9,7 @@ use residua_base::sort::ascending;
 use rustc_hash::FxHashSet;
 
 use super::group::{is_packed, points};
-use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, has_memory};
+use crate::expr::{Border, Elementwise, Expr, Op, Tensor, TensorId, has_memory};
 use crate::size::Size;
 
 /// What kernels run on.
@@ -81,7 +81,8 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
 }
 
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
-/// each element is read many times, on the host all but views with fixed strides and blocks along the depth.
+/// each element is read many times, on the host all but views with fixed strides, blocks along the depth and windows. Windows are read in place: in
+/// memory they are several times as large as what they are of, and that is what gets memory.
 fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
     let factors = |tensor: &Tensor| match tensor.op {
         Op::MatMul => 2,
@@ -90,13 +91,37 @@ fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
     };
     for tensor in &expr.nodes {
         for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
+            let is_short = |stored: &[bool]| !target.is_host && is_short(expr, stored, *factor);
+            if tensor.op == Op::MatMul
+                && !is_short(stored)
+                && let Some(base) = under_windows(expr, *factor, target.is_host)
+            {
+                stored[base.0 as usize] = true;
+            }
             let is_read = if target.is_host {
-                is_view(expr, stored, *factor) || are_blocks(expr, stored, *factor, side)
+                is_view(expr, stored, *factor)
+                    || are_blocks(expr, stored, *factor, side)
+                    || are_windows(expr, stored, *factor)
             } else {
-                is_short(expr, stored, *factor)
+                is_short(stored)
             };
             stored[factor.0 as usize] |= !is_read;
         }
+    }
+}
+
+/// What the windows of a factor are of, with its border or without; none where there are no windows.
+fn under_windows(expr: &Expr, factor: TensorId, with_border: bool) -> Option<TensorId> {
+    let (mut id, mut has_windows) = (factor, false);
+    loop {
+        let tensor = expr.tensor(id);
+        match &tensor.op {
+            Op::Windows { .. } => has_windows = true,
+            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Slice { .. } => {}
+            Op::Pad { border: Border::Constant, .. } if has_windows && !with_border => {}
+            _ => return has_windows.then_some(id),
+        }
+        id = tensor.operands[0];
     }
 }
 
@@ -104,8 +129,8 @@ fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
 fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
     const MOST_OPERATIONS: f64 = 4.0;
     let mut work = 0.0;
-    let mut pending = vec![factor];
-    while let Some(id) = pending.pop()
+    let mut pending = vec![(factor, false)];
+    while let Some((id, mut is_in_windows)) = pending.pop()
         && work <= MOST_OPERATIONS
     {
         let operand = expr.tensor(id);
@@ -116,14 +141,44 @@ fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
             // Products read the words of quantised numbers, which are fewer bytes than these.
             Op::Permute(_) | Op::Expand | Op::Reshape | Op::Dequantize(_) => 0.0,
             Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
+            Op::Windows { .. } => {
+                is_in_windows = true;
+                1.0
+            }
+            // Neighbours in windows are read one by one anyway.
+            Op::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
             Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) => {
                 operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
             }
             _ => f64::INFINITY,
         };
-        pending.extend(&operand.operands);
+        pending.extend(operand.operands.iter().map(|operand| (*operand, is_in_windows)));
     }
     work <= MOST_OPERATIONS
+}
+
+/// Whether a factor has the windows of memory as its rows or columns: a place is then the sum of one for the row or column and one along the depth.
+fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    let mut tensor = expr.tensor(factor);
+    let swaps_last = |axes: &[u32]| {
+        let count = axes.len() as u32;
+        count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
+    };
+    while let (Op::Permute(axes), false) = (&tensor.op, stored[tensor.operands[0].0 as usize]) {
+        if !swaps_last(axes) {
+            return false;
+        }
+        tensor = expr.tensor(tensor.operands[0]);
+    }
+    let from = tensor.operands.first().map(|operand| expr.tensor(*operand).shape.as_slice()).unwrap_or_default();
+    let batch = tensor.shape.len().saturating_sub(2);
+    // Rows and columns are of several axes each, those of a batch of one.
+    tensor.op == Op::Reshape
+        && tensor.dtype.is_real()
+        && from.len() >= batch
+        && from[..batch] == tensor.shape[..batch]
+        && is_division(&tensor.shape[batch..], &from[batch..])
+        && is_view(expr, stored, tensor.operands[0])
 }
 
 /// Whether a factor is memory that is read with fixed strides.
@@ -132,7 +187,7 @@ fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
     while !stored[id.0 as usize] {
         let tensor = expr.tensor(id);
         let has_strides = match &tensor.op {
-            Op::Permute(_) | Op::Expand => true,
+            Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
             Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
             Op::Reshape => is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape),
             _ => false,

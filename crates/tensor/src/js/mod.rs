@@ -6,7 +6,6 @@ use js_sys::{Reflect, Uint8Array};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_codegen::wgsl::Access;
-use residua_tensor_loops::Panels;
 use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
@@ -216,8 +215,8 @@ pub struct HostProduct {
 }
 
 thread_local! {
-    /// Half a megabyte that all products share.
-    static PANELS: RefCell<Panels> = RefCell::default();
+    /// Half a megabyte that all products share, and places of windows.
+    static WORKSPACE: RefCell<host_product::Workspace> = RefCell::default();
     static PRODUCTS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -234,9 +233,9 @@ impl HostProduct {
     /// Runs a part of it with the frame at an address of this module's memory. Gives where the next part begins, or 0 after the last.
     pub fn run(&self, frame: u32, part: u32) -> std::result::Result<u32, JsValue> {
         // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
-        let next = PANELS.with_borrow_mut(|panels| unsafe {
+        let next = WORKSPACE.with_borrow_mut(|workspace| unsafe {
             let (buffers, words) = host_product::read_frame(&self.kernel, frame as usize as *const u32);
-            host_product::run(&self.kernel, words, &buffers, part as usize, panels, self.number)
+            host_product::run(&self.kernel, words, &buffers, part as usize, workspace, self.number)
         });
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }

@@ -12,6 +12,7 @@ use crate::size::Size;
 
 mod attention;
 mod borders;
+mod convolutions;
 mod empty;
 mod extremes;
 mod long;

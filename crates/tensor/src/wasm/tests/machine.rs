@@ -3,7 +3,6 @@
 use wasmi::{Config, Engine, Instance, Linker, Memory, MemoryType, Module, Store as Runtime};
 
 use residua_base::error::Result;
-use residua_tensor_loops::Panels;
 
 use crate::kernel::{Body, Kernel};
 use crate::wasm::module;
@@ -28,10 +27,10 @@ fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Resul
     let mut memories: Vec<Vec<u128>> =
         buffers.iter().map(|bytes| bytes.chunks(16).map(padded_chunk).collect::<Vec<u128>>()).collect();
     let addresses: Vec<*mut u8> = memories.iter_mut().map(|memory| memory.as_mut_ptr().cast()).collect();
-    let (mut panels, mut part) = (Panels::default(), 0);
+    let (mut workspace, mut part) = (host_product::Workspace::default(), 0);
     loop {
         // SAFETY: the memories are as large as the buffers of the kernel and its indices are within them.
-        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut panels, 0)? };
+        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut workspace, 0)? };
         if part == 0 {
             break;
         }

@@ -1,0 +1,114 @@
+//! Convolutions and pools, as the facade composes them.
+
+use super::*;
+use crate::recorded::cases;
+
+/// The windows of 3 × 3 elements of pictures [images, channels, height, width] with a border of zeros, as columns of a matrix.
+fn columns(expr: &mut Expr, x: TensorId, stride: u32) -> TensorId {
+    let extents: Vec<i64> = expr.shape(x).iter().map(|size| size.at(&[])).collect();
+    let [images, channels, height, width] = extents[..] else { panic!("pictures") };
+    let padded = expr.pad_with_zeros(x, shape(&[0, 0, 1, 1]), &shape(&[images, channels, height + 2, width + 2]));
+    let count = |extent: i64| (extent - 1) / i64::from(stride) + 1;
+    let mut sizes = vec![images, channels, height + 2, width + 2];
+    let mut windows = padded;
+    for axis in [2, 3] {
+        sizes[axis] = count(extents[axis]);
+        sizes.push(3);
+        let op = Op::Windows { axis: axis as u32, step: stride, dilation: 1 };
+        let dtype = expr.dtype(x);
+        windows = expr.push(Tensor { op, operands: vec![windows], dtype, shape: shape(&sizes) });
+    }
+    let beside = expr.permute(windows, &[0, 1, 4, 5, 2, 3]);
+    expr.reshape(beside, &shape(&[images, channels * 9, count(height) * count(width)]))
+}
+
+/// The convolution with a weight [out, channels, 3, 3] as [images, out, positions], for x in slot 0 and the weight in slot 1.
+fn convolution(expr: &mut Expr, dtype: DType, pictures: &[i64], out: i64, stride: u32) -> [TensorId; 3] {
+    let x = expr.input(0, dtype, &shape(pictures));
+    let weight = expr.input(1, DType::F32, &shape(&[out, pictures[1], 3, 3]));
+    let right = columns(expr, x, stride);
+    let rows = expr.reshape(weight, &shape(&[out, pictures[1] * 9]));
+    [x, weight, expr.matmul(rows, right, DType::F32)]
+}
+
+fn plan_of(expr: Expr, results: Vec<TensorId>, is_host: bool) -> Plan {
+    let mut recipe = Recipe { expr, dims: Vec::new(), results, assignments: Vec::new() };
+    crate::grad::differentiate(&mut recipe).expect("a recipe with derivatives");
+    Plan::new(&recipe, &Target { is_host, ..GPU }).expect("a recipe that plans")
+}
+
+#[test]
+fn windows_are_read_in_place_and_have_no_memory() {
+    let mut expr = Expr::default();
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[1, 64, 256, 256], 64, 1);
+    // The picture with its border is 17 MB; its windows would be 151 MB.
+    let padded = "map: reads 1 writes 2
+product: reads 3 reads 2 writes 0
+place 0: 16777216 bytes of a result
+place 1: slot 0
+place 2: 17040384 bytes
+place 3: slot 1
+";
+    assert_eq!(plan_of(expr.clone(), vec![product], false).to_string(), padded);
+    assert_eq!(plan_of(expr, vec![product], true).to_string(), padded);
+}
+
+#[test]
+fn a_border_is_read_in_place_where_a_dispatch_takes_longer_than_its_copy() {
+    let mut expr = Expr::default();
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[2, 3, 8, 8], 40, 2);
+    let bias = expr.input(2, DType::F32, &shape(&[40, 1]));
+    let sum = expr.elementwise(E::Add, &[product, bias]);
+    let zero = expr.constant(0.0, DType::F32);
+    let result = expr.elementwise(E::Maximum, &[sum, zero]);
+    let inputs = [numbers(384, 1), numbers(40 * 27, 2), numbers(40, 3)];
+    let plan = check(expr, &[result], &inputs, &[]);
+    assert_eq!(names(&plan), ["product_maximum_add"], "{plan}");
+}
+
+#[test]
+fn what_windows_are_of_has_memory_where_it_is_computed() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[1, 2, 6, 6]));
+    let computed = expr.elementwise(E::Sin, &[x]);
+    let weight = expr.input(1, DType::F32, &shape(&[12, 18]));
+    let right = columns(&mut expr, computed, 1);
+    let product = expr.matmul(weight, right, DType::F32);
+    let plan = check(expr, &[product], &[numbers(72, 1), numbers(216, 2)], &[]);
+    // 72 numbers, not the 648 of the windows.
+    assert!(plan.to_string().contains(": 288 bytes"), "{plan}");
+}
+
+#[test]
+fn convolutions_and_their_derivatives_are_those_of_the_reference() {
+    for dtype in [DType::F32, DType::F16] {
+        for (pictures, out, stride) in [([2, 2, 4, 5], 20, 1), ([1, 3, 6, 5], 3, 2)] {
+            let mut expr = Expr::default();
+            let [x, weight, product] = convolution(&mut expr, dtype, &pictures, out, stride);
+            let square = expr.elementwise(E::Mul, &[product, product]);
+            let loss = expr.reduce(Reduction::Sum, square, &[0, 1, 2]);
+            let slopes = [x, weight].map(|leaf| expr.gradient(loss, leaf));
+            // That by x has its type, whose rounding is more than what is allowed here.
+            let results =
+                if dtype == DType::F16 { vec![product, slopes[1]] } else { vec![product, slopes[0], slopes[1]] };
+            let mut recipe = Recipe { expr, dims: Vec::new(), results, assignments: Vec::new() };
+            crate::grad::differentiate(&mut recipe).expect("a recipe with derivatives");
+            let eighths = |count: i64, seed: i64| {
+                (0..count).map(|k| ((k * 7 + seed) % 23) as f64 * 0.125 - 1.0).collect::<Vec<f64>>()
+            };
+            let inputs = [eighths(pictures.iter().product(), 2), eighths(out * pictures[1] * 9, 3)];
+            check(recipe.expr, &recipe.results, &inputs, &[]);
+        }
+    }
+}
+
+#[test]
+fn recorded_pictures_are_computed_by_kernels() {
+    let mut count = 0;
+    for case in cases().into_iter().filter(|case| case.title.starts_with("pictures")) {
+        let recipe = Recipe::decode(&case.tape).unwrap();
+        check(recipe.expr, &recipe.results, &case.inputs, &case.dims);
+        count += 1;
+    }
+    assert!(count > 20, "{count} recipes");
+}
