@@ -189,7 +189,11 @@ fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
         let has_strides = match &tensor.op {
             Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
             Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
-            Op::Reshape => is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape),
+            // Memory has one order.
+            Op::Reshape => {
+                stored[tensor.operands[0].0 as usize]
+                    || is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape)
+            }
             _ => false,
         };
         if !has_strides {

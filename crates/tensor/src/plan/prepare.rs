@@ -1,5 +1,6 @@
 //! What a recipe is made ready for: each operation once, roots that kernels can write, concatenations of few parts.
 
+use super::reshapes::Products;
 use super::sort::Where;
 use super::{attention, scatter, sort};
 use crate::dtype::DType;
@@ -35,6 +36,10 @@ pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     let slots: Vec<Option<u32>> = recipe.results.iter().map(|_| None).chain(assigned.map(Some)).list();
     // A root is written by a kernel as what it is: inputs and what stands in another slot are copied, and numbers that stand as words in memory are packed.
     for place in 0..roots.len() {
+        // A reshape has the memory of what it is of.
+        while let Op::Reshape = expr.tensor(roots[place]).op {
+            roots[place] = expr.tensor(roots[place]).operands[0];
+        }
         let root = roots[place];
         let is_elsewhere = match expr.tensor(root).op {
             Op::Input(_) => true,
@@ -76,13 +81,14 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
     }
 }
 
-/// Rewrites what kernels have no form for; gives the new places of all nodes. Attention of other sizes than kernels take becomes products and
+/// Rewrites what kernels have no form for; gives the new places of all nodes. What follows products stands before their reshapes. Attention of other sizes than kernels take becomes products and
 /// reductions, sorts of long rows become sorts of blocks or passes over digits, large scatters become sorts and scans,
 /// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
 /// bytes that are factors of products on the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = (target.most_buffers as usize).saturating_sub(3).max(2);
     let mut result = Expr::default();
+    let mut products = Products::default();
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
     for tensor in &expr.nodes {
         let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
@@ -126,6 +132,12 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
                 is_of_elements,
                 Where { target, most_dims },
             ));
+            continue;
+        }
+        if let Op::Elementwise(_) = tensor.op
+            && let Some(moved) = products.behind(&mut result, tensor, &operands)
+        {
+            places.push(moved);
             continue;
         }
         if tensor.op == Op::MatMul && target.is_host {

@@ -3,23 +3,23 @@
 use super::*;
 use crate::recorded::cases;
 
-/// The windows of 3 × 3 elements of pictures [images, channels, height, width] with a border of zeros, as columns of a matrix.
+/// The windows of 3 × 3 elements of pictures [images, channels, height, width] with a border of zeros, as columns of matrices [images, 1, elements, windows].
 fn columns(expr: &mut Expr, x: TensorId, stride: u32) -> TensorId {
     let extents: Vec<i64> = expr.shape(x).iter().map(|size| size.at(&[])).collect();
     let [images, channels, height, width] = extents[..] else { panic!("pictures") };
-    let padded = expr.pad_with_zeros(x, shape(&[0, 0, 1, 1]), &shape(&[images, channels, height + 2, width + 2]));
+    let x = expr.reshape(x, &shape(&[images, 1, channels, height, width]));
     let count = |extent: i64| (extent - 1) / i64::from(stride) + 1;
-    let mut sizes = vec![images, channels, height + 2, width + 2];
-    let mut windows = padded;
-    for axis in [2, 3] {
-        sizes[axis] = count(extents[axis]);
+    let mut sizes = vec![images, 1, channels, height + 2, width + 2];
+    let mut windows = expr.pad_with_zeros(x, shape(&[0, 0, 0, 1, 1]), &shape(&sizes));
+    for axis in [3, 4] {
+        sizes[axis] = count(extents[axis - 1]);
         sizes.push(3);
         let op = Op::Windows { axis: axis as u32, step: stride, dilation: 1 };
         let dtype = expr.dtype(x);
         windows = expr.push(Tensor { op, operands: vec![windows], dtype, shape: shape(&sizes) });
     }
-    let beside = expr.permute(windows, &[0, 1, 4, 5, 2, 3]);
-    expr.reshape(beside, &shape(&[images, channels * 9, count(height) * count(width)]))
+    let beside = expr.permute(windows, &[0, 1, 2, 5, 6, 3, 4]);
+    expr.reshape(beside, &shape(&[images, 1, channels * 9, count(height) * count(width)]))
 }
 
 /// The convolution with a weight [out, channels, 3, 3] as [images, out, positions], for x in slot 0 and the weight in slot 1.
@@ -27,8 +27,11 @@ fn convolution(expr: &mut Expr, dtype: DType, pictures: &[i64], out: i64, stride
     let x = expr.input(0, dtype, &shape(pictures));
     let weight = expr.input(1, DType::F32, &shape(&[out, pictures[1], 3, 3]));
     let right = columns(expr, x, stride);
-    let rows = expr.reshape(weight, &shape(&[out, pictures[1] * 9]));
-    [x, weight, expr.matmul(rows, right, DType::F32)]
+    // One group.
+    let rows = expr.reshape(weight, &shape(&[1, out, pictures[1] * 9]));
+    let product = expr.matmul(rows, right, DType::F32);
+    let result = [size(pictures[0]), size(out), expr.shape(right)[3].clone()];
+    [x, weight, expr.reshape(product, &result)]
 }
 
 fn plan_of(expr: Expr, results: Vec<TensorId>, is_host: bool) -> Plan {
@@ -51,6 +54,29 @@ place 3: slot 1
 ";
     assert_eq!(plan_of(expr.clone(), vec![product], false).to_string(), padded);
     assert_eq!(plan_of(expr, vec![product], true).to_string(), padded);
+}
+
+#[test]
+fn what_follows_a_reshaped_product_is_part_of_its_kernel() {
+    let mut expr = Expr::default();
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[2, 3, 6, 6], 40, 1);
+    let pictures = expr.reshape(product, &shape(&[2, 40, 6, 6]));
+    let [bias, other] =
+        [(2, [1, 40, 1, 1]), (3, [2, 40, 6, 6])].map(|(slot, of)| expr.input(slot, DType::F32, &shape(&of)));
+    let biased = expr.elementwise(E::Add, &[pictures, bias]);
+    let gate = expr.elementwise(E::Sigmoid, &[biased]);
+    let gated = expr.elementwise(E::Mul, &[gate, biased]);
+    let sum = expr.elementwise(E::Sub, &[other, gated]);
+    let half = expr.constant(0.5, DType::F32);
+    let result = expr.elementwise(E::Mul, &[half, sum]);
+    let inputs = [numbers(216, 1), numbers(40 * 27, 2), numbers(40, 3), numbers(2880, 4)];
+    for is_host in [false, true] {
+        let plan = plan_of(expr.clone(), vec![result], is_host);
+        let products = plan.kernels.iter().filter(|kernel| kernel.name.starts_with("product")).count();
+        // On the host a product has no epilogue.
+        assert_eq!((products, plan.kernels.len()), (1, if is_host { 3 } else { 1 }), "{plan}");
+    }
+    check(expr, &[result], &inputs, &[]);
 }
 
 #[test]
