@@ -205,6 +205,14 @@ test('integers, halves, and sizes that are Dims', () => {
   assert.deepEqual(valueOf(T.gridSample(x, T.zeros([n, 1, 1, 2]), { mode: 'linear' }), { n: 2 }), [[[[0.5]]], [[[0.5]]]]);
 });
 
+test('windows with more elements than kernels count are limit-exceeded', () => {
+  const refused = residuaError('limit-exceeded', /: got windows with \d+ elements in all; takes fewer than 4294967296: fewer images or channels at once/);
+  assert.throws(() => T.conv2d(T.zeros([1, 64, 4096, 4096]), T.zeros([1, 64, 3, 3])), refused);
+  assert.throws(() => T.maxPool(T.zeros([8, 64, 1024, 1024]), [3, 3], { stride: 1 }), refused);
+  assert.throws(() => T.convTranspose2d(T.zeros([1, 1, 4096, 4096]), T.zeros([1, 1, 7, 7])), refused);
+  T.conv2d(T.zeros([7, 64, 1024, 1024]), T.zeros([1, 64, 3, 3]));
+});
+
 test('what does not fit is invalid-argument', () => {
   const [x, weight] = [T.zeros([1, 4, 5, 5]), T.zeros([6, 2, 3, 3])];
   const n = T.dim('n', 9);

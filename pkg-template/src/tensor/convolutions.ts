@@ -1,6 +1,7 @@
 /**
  * Convolutions and pools. Pictures are [images, channels, height, width], signals [images, channels, width]; other layouts become these by permute(),
- * which costs nothing. Sums of half precision are in single. Each function throws 'invalid-argument' where types, shapes or options do not fit.
+ * which costs nothing. Sums of half precision are in single. Each function throws 'invalid-argument' where types, shapes or options do not fit, and
+ * 'limit-exceeded' where all windows together have 2³² elements or more.
  */
 
 import type { DType } from './dtype.js';

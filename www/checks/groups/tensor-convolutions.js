@@ -140,7 +140,7 @@ export const group = {
     ...onEach('pools along one to three axes are those of plain loops', async (check) => {
       const device = await tensorDevice(check);
       await compare(check, device, 'f32', [...poolsOf(device, [5, 40], [7], { padding: [[3, 1]] }), ...poolsOf(device, [2, 5, 6, 7], [2, 3, 2], { dilation: [2, 1, 2], stride: [1, 2, 3], padding: 'same' })]);
-    }, long),
+    }),
 
     ...onEach('pictures of other sizes are those of plain loops', async (check) => {
       const device = await tensorDevice(check);
@@ -152,7 +152,7 @@ export const group = {
       const options = ['linear', 'cubic'].flatMap((mode) => [false, true].map((alignCorners) => ({ mode, alignCorners })));
       const nearest = [[10, 12], [5, 3], [1, 2]].map((size) => resized(device, size, {}));
       await compare(check, device, 'f32', [...nearest, resized(device, [7, 4], { alignCorners: true }), ...options.map((each) => resized(device, [8, 4], each))]);
-    }, long),
+    }),
 
     ...onEach('pictures at places of a grid are those of plain loops', async (check) => {
       const device = await tensorDevice(check);
@@ -173,7 +173,7 @@ export const group = {
       const options = { groups: 3, padding: 'same' };
       const expected = conv(conv({ shape: [1, 3, 6, 7], values: planes.values }, kernel([3, 1, 5, 1]), options), kernel([3, 1, 1, 5]), options);
       await compare(check, device, 'f32', [{ name: 'blur', tensor: blurred(stored(device, planes), 0.6), array: { shape: [3, 6, 7], values: expected.values }, allowed: 24, floor: 1, because: 'roundings of exponentials, weights and sums of numbers up to 1' }]);
-    }, long),
+    }),
 
     ...gpuAgainstCpu('gradients through convolutions, pools, sizes and grids agree', async (check) => {
       const [onGpu, onCpu] = [await slopes(check, 'gpu'), await slopes(check, 'cpu')];
@@ -193,7 +193,7 @@ export const group = {
       }));
       check.equal(onGpu.length, 6 * 9 * 3);
       // A power of 1/2.2 makes more of a rounding near 0.
-      onGpu.forEach((value, i) => check.close(value, onCpu[i], { within: 1e-3, because: 'roundings near 0 grow by the power of 1/2.2: a 4-byte number of 1e-7 is 7e-4' }, `number ${i}`));
-    }, long),
+      onGpu.forEach((value, i) => check.close(value, onCpu[i], { within: 1e-3, because: 'roundings near 0 grow by the power of 1/2.2: an error of 1e-7 becomes 7e-4' }, `number ${i}`));
+    }),
   ],
 };

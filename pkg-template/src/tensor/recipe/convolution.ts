@@ -95,7 +95,7 @@ export function convolution(operation: string, x: Node, weight: Node, axes: numb
   const { groups, from, to, sizes, dtype } = channels;
   const sliding = slidingOf(operation, x, sizes, options, sizes.map(() => 1));
   const [images, , ...extents] = x.shape as readonly [Size, number, ...Size[]];
-  const patches = slidingWindows(reshaped(x, [images, groups, from, ...extents]), sliding, 0);
+  const patches = slidingWindows(operation, reshaped(x, [images, groups, from, ...extents]), sliding, 0);
   const positions = patches.shape.slice(3 + axes);
   const result = [images, groups * to, ...positions];
   if (from === 1 && to === 1) {

@@ -30,12 +30,12 @@ function sizesOf(operation: string, x: Node, size: unknown, least: number): read
 export function maxPool(x: Node, size: unknown, options: PoolOptions): Node {
   const sizes = sizesOf('maxPool', x, size, 1);
   checkOptions('maxPool: options', options, OPTIONS);
-  return largestOf(x, slidingOf('maxPool', x, sizes, options, sizes));
+  return largestOf('maxPool', x, slidingOf('maxPool', x, sizes, options, sizes));
 }
 
-function largestOf(x: Node, sliding: readonly Sliding[]): Node {
+function largestOf(operation: string, x: Node, sliding: readonly Sliding[]): Node {
   const [smallest] = extremes(x.dtype);
-  return inSingle(x, (y) => reduce('max', slidingWindows(y, sliding, smallest), axesOfElements(x, sliding)));
+  return inSingle(x, (y) => reduce('max', slidingWindows(operation, y, sliding, smallest), axesOfElements(x, sliding)));
 }
 
 /** The axes of the windows' elements. */
@@ -48,12 +48,12 @@ export function avgPool(x: Node, size: unknown, options: PoolOptions & { countPa
   const sizes = sizesOf('avgPool', x, size, 1);
   checkOptions('avgPool: options', options, { ...OPTIONS, countPadding: true });
   checkFlag('avgPool: countPadding', options.countPadding);
-  return meansOf(x, slidingOf('avgPool', x, sizes, options, sizes), options.countPadding === true);
+  return meansOf('avgPool', x, slidingOf('avgPool', x, sizes, options, sizes), options.countPadding === true);
 }
 
-function meansOf(x: Node, sliding: readonly Sliding[], countPadding: boolean): Node {
+function meansOf(operation: string, x: Node, sliding: readonly Sliding[], countPadding: boolean): Node {
   return summed(x, (y) => {
-    const sums = reduce('sum', slidingWindows(y, sliding, 0), axesOfElements(x, sliding));
+    const sums = reduce('sum', slidingWindows(operation, y, sliding, 0), axesOfElements(x, sliding));
     return apply('div', [sums, countsOf(y, sliding, countPadding)]);
   });
 }
@@ -99,7 +99,7 @@ export function adaptivePool(operation: 'adaptiveMaxPool' | 'adaptiveAvgPool', x
       const length = (extents[axis] as number) / count;
       return { size: length, stride: length, dilation: 1, before: 0, after: 0 };
     });
-    return isMax ? largestOf(x, sliding) : meansOf(x, sliding, false);
+    return isMax ? largestOf(operation, x, sliding) : meansOf(operation, x, sliding, false);
   }
   const intervals = counts.map((count, axis) => intervalsOf(operation, extents[axis] as number, count));
   const axes = counts.map((_, axis) => rank - counts.length + axis * 2);

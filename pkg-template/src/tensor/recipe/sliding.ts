@@ -1,8 +1,8 @@
 /** Windows that slide over the last axes: what convolutions and pools have in common. */
 
-import { describe, invalidArgument } from '../../arguments/errors.js';
+import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
-import { largest, minus, plus, sizeText, type Size } from '../size.js';
+import { largest, minus, plus, product, sizeText, type Shape, type Size } from '../size.js';
 import { pad, windows } from './borders.js';
 import type { Node } from './node.js';
 import { nodeText } from './operands.js';
@@ -110,11 +110,17 @@ export function countOfWindows(extent: Size, sliding: Sliding): Size {
   return plus(typeof room === 'number' ? Math.floor(room / sliding.stride) : room, 1);
 }
 
+/** Throws 'limit-exceeded' where windows have more elements than kernels count, though none of them has memory. */
+export function checkCount(operation: string, windows: Shape): void {
+  const count = largest(product(windows));
+  if (count >= 2 ** 32) throw new ResiduaError('limit-exceeded', `${operation}: got windows with ${count} elements in all; takes fewer than 4294967296: fewer images or channels at once`);
+}
+
 /**
  * The windows over the last axes, with a number beyond the border: [..., elements of a window along each axis, windows along each axis]. The elements
  * stand before the windows, so that neighbours in memory are of neighbouring windows.
  */
-export function slidingWindows(x: Node, sliding: readonly Sliding[], beyond: number): Node {
+export function slidingWindows(operation: string, x: Node, sliding: readonly Sliding[], beyond: number): Node {
   const rank = x.shape.length;
   const first = rank - sliding.length;
   const widths = x.shape.map((_, axis) => {
@@ -131,6 +137,7 @@ export function slidingWindows(x: Node, sliding: readonly Sliding[], beyond: num
       node = expandDims(node, [node.shape.length]);
     }
   });
+  checkCount(operation, node.shape);
   const order = Array.from({ length: rank + sliding.length }, (_, axis) => axis);
   return permute(node, [...order.slice(0, first), ...order.slice(rank), ...order.slice(first, rank)]);
 }

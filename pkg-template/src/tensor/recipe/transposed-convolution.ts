@@ -12,7 +12,7 @@ import type { Node } from './node.js';
 import { nodeText } from './operands.js';
 import { matmul } from './products.js';
 import { reduce } from './reductions.js';
-import { paddingOf, perAxis, spanOf, type Sliding } from './sliding.js';
+import { checkCount, paddingOf, perAxis, spanOf, type Sliding } from './sliding.js';
 import { slice } from './slices.js';
 import { permute, reshaped, transpose } from './views.js';
 
@@ -36,7 +36,7 @@ export function transposedConvolution(operation: string, x: Node, weight: Node, 
   const columns = reshaped(x, [images, groups, from, product(extents)]);
   const rows = transpose(reshaped(weight, [groups, from, sizes.reduce((count, size) => count * size, to)]), 1, 2);
   const patches = reshaped(matmul(rows, columns, operation, dtype), [images, groups, to, ...sizes, ...extents]);
-  return finished(added(patches, overlaps), channels, [images, groups * to, ...overlaps.map(({ extent }) => extent)], x.dtype);
+  return finished(added(operation, patches, overlaps), channels, [images, groups * to, ...overlaps.map(({ extent }) => extent)], x.dtype);
 }
 
 /** The size of the result is (size − 1) · stride + span − padding + outputPadding, and size · stride with the padding 'same'. */
@@ -73,17 +73,17 @@ function overlapsOf(operation: string, x: Node, sizes: readonly number[], option
  * Adds windows [images, groups, out, elements of a window along each axis, windows along each axis] where they overlap. The place p of a result is the
  * sum over the elements t of a window of those windows that begin at p + before − t · dilation.
  */
-function added(patches: Node, overlaps: readonly Overlap[]): Node {
+function added(operation: string, patches: Node, overlaps: readonly Overlap[]): Node {
   const axes = overlaps.length;
   let node = patches;
   overlaps.forEach((overlap, axis) => {
-    node = alongAxis(node, 3 + axis, 3 + axes + axis, overlap);
+    node = alongAxis(operation, node, 3 + axis, 3 + axes + axis, overlap);
   });
   return reduce('sum', node, overlaps.flatMap(({ size }, axis) => (size > 1 ? [3 + axis] : [])), true);
 }
 
 /** Element t of the windows at each place of the result, along the axis of the elements and that of the windows; 0 where there is none. */
-function alongAxis(patches: Node, elements: number, places: number, { size, stride, dilation, before, extent }: Overlap): Node {
+function alongAxis(operation: string, patches: Node, elements: number, places: number, { size, stride, dilation, before, extent }: Overlap): Node {
   const { shape } = patches;
   const along = (count: Size, at: number) => shape.map((each, axis) => (axis === at ? count : each));
   const widths = (pair: readonly [number, number], rank: number, at: number) => Array.from({ length: rank }, (_, axis) => (axis === at ? pair : ([0, 0] as const)));
@@ -103,6 +103,7 @@ function alongAxis(patches: Node, elements: number, places: number, { size, stri
   if (size === 1) return node;
   // Element t of a window is read by element size − 1 − t of a window over places.
   const over = windows(node, places, size, 1, dilation);
+  checkCount(operation, over.shape);
   const order = over.shape.map((_, axis) => axis);
   const beside = permute(over, [...order.slice(0, elements + 1), order.length - 1, ...order.slice(elements + 1, -1)]);
   const squares = reshaped(beside, [...beside.shape.slice(0, elements), size * size, ...beside.shape.slice(elements + 2)]);
