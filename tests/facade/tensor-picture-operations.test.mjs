@@ -228,6 +228,11 @@ test('what does not fit is invalid-argument', () => {
     [() => T.conv2d(x, weight, { groups: 2, stride: 0 }), /^conv2d: stride: got 0; takes a whole number/],
     [() => T.conv2d(x, weight, { groups: 2, stride: [1, 2, 3] }), /^conv2d: stride: got 3 numbers; takes one number, or 2/],
     [() => T.conv2d(x, weight, { groups: 2, stride: [1, 1.5] }), /^conv2d: stride\[1\]: got 1.5/],
+    // A list with a hole.
+    [() => T.conv2d(x, weight, { groups: 2, stride: Array(2) }), /^conv2d: stride\[0\]: got undefined; takes a whole number/],
+    [() => T.conv2d(x, weight, { groups: 2, padding: [[1, 1], Array(2)] }), /^conv2d: padding\[1\]\[0\]: got undefined/],
+    [() => T.maxPool(x, Array(2)), /^maxPool: size\[0\]: got undefined/],
+    [() => T.resize(x, Array(1)), /^resize: size\[0\]: got undefined/],
     [() => T.conv2d(x, weight, { groups: 2, dilation: 3 }), /^conv2d: got windows over 7 elements of axis 2 .*at most the 5 elements/],
     [() => T.conv2d(x, weight, { groups: 2, padding: -1 }), /^conv2d: padding: got -1/],
     [() => T.conv2d(x, weight, { groups: 2, padding: 'full' }), /^conv2d: padding: got "full"; takes 'valid', 'same'/],

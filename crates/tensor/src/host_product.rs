@@ -60,7 +60,9 @@ impl Layout {
         let operand = |id: Id, outer: usize| match (kernel.graph.node(id), kernel.graph.as_dequantized(id)) {
             (Node::Load { buffer, index }, _) => {
                 let numbers = access((buffer, index), 1)?;
-                let has_strides = [outer, axes - 1].iter().all(|axis| is_linear(&kernel.graph, index, *axis));
+                // Fusion leaves windows of reals alone without strides.
+                let has_strides = kernel.graph.ty(id) != Type::F32
+                    || [outer, axes - 1].iter().all(|axis| is_linear(&kernel.graph, index, *axis));
                 Ok(if has_strides { Operand::Numbers(numbers) } else { Operand::Windows { numbers, index } })
             }
             (_, Some(Dequantized { bits, word, scale, .. })) => {

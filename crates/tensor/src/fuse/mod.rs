@@ -1,7 +1,7 @@
 //! From a recipe to kernels.
 //!
 //! 1. [`unique`] leaves each operation once.
-//! 2. [`storage`] decides which tensors have memory. All others are computed within the kernels that read them.
+//! 2. [`storage`], and `factors` for those of products, decide which tensors have memory. All others are computed within the kernels that read them.
 //! 3. [`groups`] decides which tensors with memory one kernel writes: a [`Group`](group::Group), whose members read each other where they are
 //!    computed.
 //! 4. The file of each kind of group ([`elements`], [`rows`], [`scan`], [`product`], [`sort`], [`attention`], [`scatter`]) makes its kernel, with what
@@ -15,8 +15,10 @@ pub mod attention;
 pub mod build;
 mod composed;
 pub mod elements;
+mod factors;
 pub mod group;
 pub mod groups;
+mod operations;
 pub mod product;
 pub mod rows;
 pub mod scan;

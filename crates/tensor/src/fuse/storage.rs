@@ -8,8 +8,10 @@ use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use rustc_hash::FxHashSet;
 
+use super::factors::store_factors;
 use super::group::{is_packed, points};
-use crate::expr::{Border, Elementwise, Expr, Op, Tensor, TensorId, has_memory};
+use super::operations::operations;
+use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, has_memory};
 use crate::size::Size;
 
 /// What kernels run on.
@@ -44,7 +46,7 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
         expr.nodes.iter().map(|tensor| Size::product(&tensor.shape).at(most_dims).max(0) as f64).list();
     let mut stored: Vec<bool> = expr.nodes.iter().map(|tensor| has_memory(&tensor.op)).list();
     roots.iter().for_each(|root| stored[root.0 as usize] = true);
-    store_factors(expr, target, &mut stored);
+    store_factors(expr, target.is_host, &mut stored);
     store_epilogues(expr, &mut stored);
     store_of_sorts(expr, target, &mut stored);
     store_what_is_used_often(expr, &counts, target, most_dims, &mut stored);
@@ -80,162 +82,6 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
     }
 }
 
-/// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
-/// each element is read many times, on the host all but views with fixed strides, blocks along the depth and windows. Windows are read in place: in
-/// memory they are several times as large as what they are of, and that is what gets memory.
-fn store_factors(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    let factors = |tensor: &Tensor| match tensor.op {
-        Op::MatMul => 2,
-        Op::Attention(_) => 3,
-        _ => 0,
-    };
-    for tensor in &expr.nodes {
-        for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
-            let is_short = |stored: &[bool]| !target.is_host && is_short(expr, stored, *factor);
-            if tensor.op == Op::MatMul
-                && !is_short(stored)
-                && let Some(base) = under_windows(expr, *factor, target.is_host)
-            {
-                stored[base.0 as usize] = true;
-            }
-            let is_read = if target.is_host {
-                is_view(expr, stored, *factor)
-                    || are_blocks(expr, stored, *factor, side)
-                    || are_windows(expr, stored, *factor)
-            } else {
-                is_short(stored)
-            };
-            stored[factor.0 as usize] |= !is_read;
-        }
-    }
-}
-
-/// What the windows of a factor are of, with its border or without; none where there are no windows.
-fn under_windows(expr: &Expr, factor: TensorId, with_border: bool) -> Option<TensorId> {
-    let (mut id, mut has_windows) = (factor, false);
-    loop {
-        let tensor = expr.tensor(id);
-        match &tensor.op {
-            Op::Windows { .. } => has_windows = true,
-            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Slice { .. } => {}
-            Op::Pad { border: Border::Constant, .. } if has_windows && !with_border => {}
-            _ => return has_windows.then_some(id),
-        }
-        id = tensor.operands[0];
-    }
-}
-
-/// Whether a factor takes few operations.
-fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
-    const MOST_OPERATIONS: f64 = 4.0;
-    let mut work = 0.0;
-    let mut pending = vec![(factor, false)];
-    while let Some((id, mut is_in_windows)) = pending.pop()
-        && work <= MOST_OPERATIONS
-    {
-        let operand = expr.tensor(id);
-        if stored[id.0 as usize] {
-            continue;
-        }
-        work += match &operand.op {
-            // Products read the words of quantised numbers, which are fewer bytes than these.
-            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Dequantize(_) => 0.0,
-            Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
-            Op::Windows { .. } => {
-                is_in_windows = true;
-                1.0
-            }
-            // Neighbours in windows are read one by one anyway.
-            Op::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
-            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) => {
-                operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
-            }
-            _ => f64::INFINITY,
-        };
-        pending.extend(operand.operands.iter().map(|operand| (*operand, is_in_windows)));
-    }
-    work <= MOST_OPERATIONS
-}
-
-/// Whether a factor has the windows of memory as its rows or columns: a place is then the sum of one for the row or column and one along the depth.
-fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
-    let mut tensor = expr.tensor(factor);
-    let swaps_last = |axes: &[u32]| {
-        let count = axes.len() as u32;
-        count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
-    };
-    while let (Op::Permute(axes), false) = (&tensor.op, stored[tensor.operands[0].0 as usize]) {
-        if !swaps_last(axes) {
-            return false;
-        }
-        tensor = expr.tensor(tensor.operands[0]);
-    }
-    let from = tensor.operands.first().map(|operand| expr.tensor(*operand).shape.as_slice()).unwrap_or_default();
-    let batch = tensor.shape.len().saturating_sub(2);
-    // Rows and columns are of several axes each, those of a batch of one.
-    tensor.op == Op::Reshape
-        && tensor.dtype.is_real()
-        && from.len() >= batch
-        && from[..batch] == tensor.shape[..batch]
-        && is_division(&tensor.shape[batch..], &from[batch..])
-        && is_view(expr, stored, tensor.operands[0])
-}
-
-/// Whether a factor is memory that is read with fixed strides.
-fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
-    let mut id = factor;
-    while !stored[id.0 as usize] {
-        let tensor = expr.tensor(id);
-        let has_strides = match &tensor.op {
-            Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
-            Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
-            // Memory has one order.
-            Op::Reshape => {
-                stored[tensor.operands[0].0 as usize]
-                    || is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape)
-            }
-            _ => false,
-        };
-        if !has_strides {
-            return false;
-        }
-        id = tensor.operands[0];
-    }
-    true
-}
-
-/// Whether a reshape divides axes, and makes none of several.
-fn is_division(from: &[Size], to: &[Size]) -> bool {
-    let mut parts = to.iter().filter(|extent| !extent.is(1));
-    for whole in from.iter().filter(|extent| !extent.is(1)) {
-        let Some(mut product) = parts.next().cloned() else { return false };
-        while product != *whole {
-            let Some(part) = parts.next() else { return false };
-            product = &product * part;
-        }
-    }
-    parts.next().is_none()
-}
-
-/// Whether a factor is quantised along the depth, and its words and scales are memory: a left factor as it is, or a right one transposed.
-fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bool {
-    let mut tensor = expr.tensor(factor);
-    if side == 1 {
-        let Op::Permute(axes) = &tensor.op else { return false };
-        let rank = axes.len() as u32;
-        let swaps = |axis: u32| match rank - axis {
-            1 => axis - 1,
-            2 => axis + 1,
-            _ => axis,
-        };
-        if rank < 2 || stored[tensor.operands[0].0 as usize] || !axes.iter().copied().eq((0..rank).map(swaps)) {
-            return false;
-        }
-        tensor = expr.tensor(tensor.operands[0]);
-    }
-    matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
-}
-
 /// Gives memory to the keys of sorts on the host, which its loops read, and on a device to what is moved by a pass, since a pass reads in order
 /// what the one before has written.
 fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
@@ -247,88 +93,6 @@ fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
             }
             _ => {}
         }
-    }
-}
-
-/// Operations of one element, in units of a sum.
-fn operations(op: &Op) -> f64 {
-    match op {
-        Op::Elementwise(op) => match op {
-            Elementwise::Neg
-            | Elementwise::Abs
-            | Elementwise::Not
-            | Elementwise::StopGradient
-            | Elementwise::Cast
-            | Elementwise::Bitcast
-            | Elementwise::Floor
-            | Elementwise::Ceil
-            | Elementwise::Trunc
-            | Elementwise::Add
-            | Elementwise::Sub
-            | Elementwise::Mul
-            | Elementwise::And
-            | Elementwise::Or
-            | Elementwise::Xor
-            | Elementwise::Shl
-            | Elementwise::Shr
-            | Elementwise::Select => 1.0,
-            Elementwise::Sign
-            | Elementwise::Round
-            | Elementwise::IsNan
-            | Elementwise::IsFinite
-            | Elementwise::Minimum
-            | Elementwise::Maximum
-            | Elementwise::Eq
-            | Elementwise::Ne
-            | Elementwise::Lt
-            | Elementwise::Le
-            | Elementwise::Gt
-            | Elementwise::Ge
-            | Elementwise::GuardedMul => 3.0,
-            Elementwise::Sqrt | Elementwise::Div | Elementwise::VectorNorm | Elementwise::InverseNorm => 8.0,
-            Elementwise::Mod | Elementwise::FloorMod => 12.0,
-            Elementwise::Exp
-            | Elementwise::Expm1
-            | Elementwise::Log
-            | Elementwise::Log1p
-            | Elementwise::Erf
-            | Elementwise::Sin
-            | Elementwise::Cos
-            | Elementwise::Tan
-            | Elementwise::Asin
-            | Elementwise::Acos
-            | Elementwise::Atan
-            | Elementwise::Atan2
-            | Elementwise::Sinh
-            | Elementwise::Cosh
-            | Elementwise::Tanh
-            | Elementwise::Sigmoid
-            | Elementwise::Softplus
-            | Elementwise::Pow => 25.0,
-        },
-        Op::RandomBits(_) => 80.0,
-        Op::Pad { .. }
-        | Op::SetSlice { slot: None, .. }
-        | Op::Concat(_)
-        | Op::Gather(_)
-        | Op::GatherElements(_)
-        | Op::Dequantize(_) => 4.0,
-        Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
-        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
-        Op::Input(_)
-        | Op::Reduce(..)
-        | Op::Scan { .. }
-        | Op::Fold { .. }
-        | Op::ScanBy { .. }
-        | Op::MatMul
-        | Op::Attention(_)
-        | Op::Scatter(..)
-        | Op::IndexPut(..)
-        | Op::Argsort { .. }
-        | Op::SetSlice { slot: Some(_), .. }
-        | Op::DigitCounts(_)
-        | Op::DigitSort(_)
-        | Op::Gradient => 0.0,
     }
 }
 

@@ -1,7 +1,6 @@
 /** Pools: reductions over windows of the last axes. */
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
-import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions } from '../../arguments/options.js';
 import { extremes } from '../dtype.js';
 import type { Size } from '../size.js';
@@ -11,7 +10,7 @@ import { constantNode, Node } from './node.js';
 import { checkType, nodeText, NUMBERS } from './operands.js';
 import { commonDivisor, quotientOf } from './quotients.js';
 import { reduce, sizeNode } from './reductions.js';
-import { countOfWindows, slidingOf, slidingWindows, type PoolOptions, type Sliding } from './sliding.js';
+import { countOfWindows, perAxis, slidingOf, slidingWindows, type PoolOptions, type Sliding } from './sliding.js';
 import { reshaped } from './views.js';
 
 const OPTIONS = { stride: true, padding: true, dilation: true } as const;
@@ -22,8 +21,7 @@ function sizesOf(operation: string, x: Node, size: unknown, least: number): read
   if (!Array.isArray(size) || size.length === 0 || size.length > x.shape.length) {
     throw invalidArgument(`${operation}: size`, describe(size), `an array of 1 to ${x.shape.length} whole numbers, for the last axes of ${nodeText(x)}`);
   }
-  size.forEach((each, axis) => checkWholeNumber(`${operation}: size[${axis}]`, each, least, 2 ** 31 - 1));
-  return size;
+  return perAxis(`${operation}: size`, size, size.length, least, []);
 }
 
 /** The largest element of each window. */

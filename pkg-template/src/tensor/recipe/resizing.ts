@@ -1,7 +1,6 @@
 /** Other numbers of places along the last axes: each place of a result reads a few places of x, along one axis after another. */
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
-import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions } from '../../arguments/options.js';
 import { isReal } from '../dtype.js';
 import { expandTo } from './broadcast.js';
@@ -10,6 +9,7 @@ import { indexSelect } from './indexing.js';
 import { Node } from './node.js';
 import { nodeText, type NodeOrNumber } from './operands.js';
 import { quotientOf, type Quotient } from './quotients.js';
+import { perAxis } from './sliding.js';
 import { slice } from './slices.js';
 import { reshaped } from './views.js';
 
@@ -26,13 +26,13 @@ export function resize(x: Node, size: unknown, options: { mode?: unknown; alignC
   if (!Array.isArray(size) || size.length === 0 || size.length > rank) {
     throw invalidArgument('resize: size', describe(size), `an array of 1 to ${rank} whole numbers, for the last axes of ${nodeText(x)}`);
   }
-  size.forEach((count, k) => {
-    checkWholeNumber(`resize: size[${k}]`, count, 1, 2 ** 31 - 1);
-    const extent = x.shape[rank - size.length + k];
+  const counts = perAxis('resize: size', size, size.length, 1, []);
+  counts.forEach((_, k) => {
+    const extent = x.shape[rank - counts.length + k];
     if (typeof extent !== 'number' || extent === 0) throw invalidArgument('resize', nodeText(x), 'a tensor whose last axes have sizes that are numbers of at least 1');
   });
   if (mode !== 'nearest' && !isReal(x.dtype)) throw invalidArgument('resize', nodeText(x), `a tensor of f32 or f16 with the mode '${mode}': cast() makes one`);
-  const along = (node: Node) => size.reduce<Node>((found, count, k) => axisResized(found, rank - size.length + k, count as number, mode, alignCorners === true), node);
+  const along = (node: Node) => counts.reduce((found, count, k) => axisResized(found, rank - counts.length + k, count, mode, alignCorners === true), node);
   return mode === 'nearest' ? along(x) : inSingle(x, along);
 }
 

@@ -42,7 +42,8 @@ export function perAxis(argument: string, value: unknown, axes: number, least: n
   if (value === undefined) return fallback;
   const list: readonly unknown[] = Array.isArray(value) ? value : Array.from({ length: axes }, () => value);
   if (list.length !== axes) throw invalidArgument(argument, `${list.length} numbers`, `one number, or ${axes}, one an axis`);
-  return list.map((each, axis) => {
+  // Holes of a list are looked at too.
+  return Array.from(list, (each, axis) => {
     checkWholeNumber(Array.isArray(value) ? `${argument}[${axis}]` : argument, each, least, LARGEST);
     return each;
   });
@@ -56,10 +57,10 @@ export function paddingOf(argument: string, value: unknown, axes: number): 'vali
   }
   if (!(Array.isArray(value) && value.some(Array.isArray))) return perAxis(argument, value, axes, 0, []).map((width) => [width, width] as const);
   if (value.length !== axes) throw invalidArgument(argument, `${value.length} pairs`, `${axes}, one an axis`);
-  return value.map((pair: unknown, axis) => {
+  return Array.from(value, (pair: unknown, axis) => {
     if (!Array.isArray(pair) || pair.length !== 2) throw invalidArgument(`${argument}[${axis}]`, describe(pair), 'a pair [before, after]');
-    pair.forEach((width, side) => checkWholeNumber(`${argument}[${axis}][${side}]`, width, 0, LARGEST));
-    return pair as unknown as readonly [before: number, after: number];
+    const [before, after] = perAxis(`${argument}[${axis}]`, pair, 2, 0, []);
+    return [before as number, after as number];
   });
 }
 

@@ -77,35 +77,58 @@ function added(operation: string, patches: Node, overlaps: readonly Overlap[]): 
   const axes = overlaps.length;
   let node = patches;
   overlaps.forEach((overlap, axis) => {
-    node = alongAxis(operation, node, 3 + axis, 3 + axes + axis, overlap);
+    const [elements, places] = [3 + axis, 3 + axes + axis];
+    node = overlap.dilation === 1 ? addedByPhase(operation, node, elements, places, overlap) : addedWithGaps(operation, node, elements, places, overlap);
   });
-  return reduce('sum', node, overlaps.flatMap(({ size }, axis) => (size > 1 ? [3 + axis] : [])), true);
+  const summed = overlaps.map((_, axis) => 3 + axis).filter((axis) => node.shape[axis] !== 1);
+  return reduce('sum', node, summed, true);
 }
 
-/** Element t of the windows at each place of the result, along the axis of the elements and that of the windows; 0 where there is none. */
-function alongAxis(operation: string, patches: Node, elements: number, places: number, { size, stride, dilation, before, extent }: Overlap): Node {
+/**
+ * The terms of each place of the result, along the axis of the elements; places stand along that of the windows. Element t = j · stride + r is of place
+ * q · stride + r in the window that is j before number q, so that only ⌈size / stride⌉ terms are of one place.
+ */
+function addedByPhase(operation: string, patches: Node, elements: number, places: number, { size, stride, before, extent }: Overlap): Node {
+  const terms = Math.ceil(size / stride);
+  const whole = padded(patches, elements, 0, terms * stride - size);
+  const { shape } = whole;
+  const phases = reshaped(whole, [...shape.slice(0, elements), terms, stride, ...shape.slice(elements + 1)]);
+  const around = padded(phases, places + 1, terms - 1, terms - 1);
+  const ofPlaces = terms === 1 ? around : antidiagonal(operation, around, elements, places + 1, terms, 1);
+  const order = ofPlaces.shape.map((_, axis) => axis);
+  const ordered = permute(ofPlaces, [...order.slice(0, elements + 1), ...order.slice(elements + 2, places + 2), elements + 1, ...order.slice(places + 2)]);
+  const count = times(ordered.shape[places] as Size, stride);
+  const merged = reshaped(ordered, [...ordered.shape.slice(0, places), count, ...ordered.shape.slice(places + 2)]);
+  return cropped(merged, places, before, extent);
+}
+
+/** The same for windows with gaps: windows stand at multiples of the stride, with zeros between, and each place has as many terms as a window has elements. */
+function addedWithGaps(operation: string, patches: Node, elements: number, places: number, { size, stride, dilation, before, extent }: Overlap): Node {
   const { shape } = patches;
-  const along = (count: Size, at: number) => shape.map((each, axis) => (axis === at ? count : each));
-  const widths = (pair: readonly [number, number], rank: number, at: number) => Array.from({ length: rank }, (_, axis) => (axis === at ? pair : ([0, 0] as const)));
-  const from = shape[places] as Size;
-  // Windows begin at multiples of the stride.
-  let node = patches;
-  if (stride > 1) {
-    node = reshaped(node, [...shape.slice(0, places + 1), 1, ...shape.slice(places + 1)]);
-    node = pad(node, widths([0, stride - 1], shape.length + 1, places + 1));
-    node = reshaped(node, along(times(from, stride), places));
-  }
-  // So many places before the first window that the last element of a window has the place of the result as its own.
+  const apart = padded(reshaped(patches, [...shape.slice(0, places + 1), 1, ...shape.slice(places + 1)]), places + 1, 0, stride - 1);
+  const from = times(shape[places] as Size, stride);
+  const spread = reshaped(apart, shape.map((each, axis) => (axis === places ? from : each)));
   const span = (size - 1) * dilation;
-  // A number: the size of the result depends on dims as that of the windows does.
-  const lacking = minus(plus(extent, before), times(from, stride)) as number;
-  node = pad(node, widths([span - before, lacking], shape.length, places));
-  if (size === 1) return node;
-  // Element t of a window is read by element size − 1 − t of a window over places.
-  const over = windows(node, places, size, 1, dilation);
+  return cropped(antidiagonal(operation, padded(spread, places, span, span), elements, places, size, dilation), places, before, extent);
+}
+
+/** Element t of the windows over an axis at their element size − 1 − t: along the axis of the elements what stands t · dilation before the last element of a window. */
+function antidiagonal(operation: string, x: Node, elements: number, places: number, size: number, dilation: number): Node {
+  const over = windows(x, places, size, 1, dilation);
   checkCount(operation, over.shape);
   const order = over.shape.map((_, axis) => axis);
   const beside = permute(over, [...order.slice(0, elements + 1), order.length - 1, ...order.slice(elements + 1, -1)]);
   const squares = reshaped(beside, [...beside.shape.slice(0, elements), size * size, ...beside.shape.slice(elements + 2)]);
   return slice(squares, squares.shape.map((_, axis) => (axis === elements ? [size - 1, size * (size - 1) + 1, size - 1] : null)));
+}
+
+/** An axis without its first places, cut or with zeros to a size. */
+function cropped(x: Node, axis: number, before: number, extent: Size): Node {
+  // A number: the size of a result depends on dims as that of the windows does.
+  return padded(x, axis, -before, minus(plus(extent, before), x.shape[axis] as Size) as number);
+}
+
+/** Zeros before and after an axis; negative numbers take away. */
+function padded(x: Node, axis: number, before: number, after: number): Node {
+  return pad(x, x.shape.map((_, other) => (other === axis ? [before, after] : [0, 0])));
 }

@@ -80,6 +80,37 @@ fn what_follows_a_reshaped_product_is_part_of_its_kernel() {
 }
 
 #[test]
+fn factors_that_are_memory_in_other_shapes_need_no_copy() {
+    for dtype in [DType::F32, DType::I32] {
+        for (from, to) in [([5, 6, 4], [5, 3, 8]), ([5, 3, 8], [5, 6, 4]), ([6, 5, 4], [2, 3, 20])] {
+            let mut expr = Expr::default();
+            let right = expr.input(0, dtype, &shape(&from));
+            let right = expr.reshape(right, &shape(&to));
+            let left = expr.input(1, dtype, &shape(&[7, to[1]]));
+            let product = expr.matmul(left, right, dtype);
+            let whole =
+                |count: i64, seed: i64| (0..count).map(|k| ((k * 7 + seed) % 11 - 5) as f64).collect::<Vec<f64>>();
+            let inputs = [whole(120, 1), whole(7 * to[1], 2)];
+            let plan = check(expr.clone(), &[product], &inputs, &[]);
+            assert_eq!(
+                (plan.kernels.len(), plan_of(expr, vec![product], true).kernels.len()),
+                (1, 1),
+                "{from:?} {to:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn results_that_are_one_memory_in_several_shapes_are_given_for_each() {
+    let mut expr = Expr::default();
+    let [x, _, pictures] = convolution(&mut expr, DType::F32, &[1, 2, 4, 4], 3, 1);
+    let flat = expr.reshape(pictures, &shape(&[48]));
+    let given = expr.reshape(x, &shape(&[32]));
+    check(expr, &[pictures, flat, given, pictures], &[numbers(32, 1), numbers(54, 2)], &[]);
+}
+
+#[test]
 fn a_border_is_read_in_place_where_a_dispatch_takes_longer_than_its_copy() {
     let mut expr = Expr::default();
     let [_, _, product] = convolution(&mut expr, DType::F32, &[2, 3, 8, 8], 40, 2);

@@ -1,0 +1,164 @@
+//! Which factors of products have memory of their own, and which a product reads through views: as few operations on a device, on the host as
+//! strides, blocks or windows.
+
+use super::operations::operations;
+use crate::expr::{Border, Expr, Op, Tensor, TensorId};
+use crate::size::Size;
+
+/// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
+/// each element is read many times, on the host all but views with fixed strides, blocks along the depth and windows. Windows are read in place: in
+/// memory they are several times as large as what they are of, and that is what gets memory.
+pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
+    let factors = |tensor: &Tensor| match tensor.op {
+        Op::MatMul => 2,
+        Op::Attention(_) => 3,
+        _ => 0,
+    };
+    for tensor in &expr.nodes {
+        for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
+            let base = under_windows(expr, stored, *factor, is_host);
+            let may_have_windows = base.is_none() || tensor.op == Op::MatMul;
+            let is_short = |stored: &[bool]| !is_host && may_have_windows && is_short(expr, stored, *factor);
+            if let Some(base) = base
+                && may_have_windows
+                && !is_short(stored)
+            {
+                stored[base.0 as usize] = true;
+            }
+            let is_read = if is_host {
+                let is_view = is_view(expr, stored, *factor) || are_blocks(expr, stored, *factor, side);
+                is_view || may_have_windows && are_windows(expr, stored, *factor)
+            } else {
+                is_short(stored)
+            };
+            stored[factor.0 as usize] |= !is_read;
+        }
+    }
+}
+
+/// What the windows of a factor are of, with its border or without; none where there are no windows.
+fn under_windows(expr: &Expr, stored: &[bool], factor: TensorId, with_border: bool) -> Option<TensorId> {
+    let (mut id, mut has_windows) = (factor, false);
+    loop {
+        let tensor = expr.tensor(id);
+        match &tensor.op {
+            _ if stored[id.0 as usize] => return has_windows.then_some(id),
+            Op::Windows { .. } => has_windows = true,
+            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Slice { .. } => {}
+            Op::Pad { border: Border::Constant, .. } if has_windows && !with_border => {}
+            _ => return has_windows.then_some(id),
+        }
+        id = tensor.operands[0];
+    }
+}
+
+/// Whether a factor takes few operations.
+fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    const MOST_OPERATIONS: f64 = 4.0;
+    let mut work = 0.0;
+    let mut pending = vec![(factor, false)];
+    while let Some((id, mut is_in_windows)) = pending.pop()
+        && work <= MOST_OPERATIONS
+    {
+        let operand = expr.tensor(id);
+        if stored[id.0 as usize] {
+            continue;
+        }
+        work += match &operand.op {
+            // Products read the words of quantised numbers, which are fewer bytes than these.
+            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Dequantize(_) => 0.0,
+            Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
+            Op::Windows { .. } => {
+                is_in_windows = true;
+                1.0
+            }
+            // Neighbours in windows are read one by one anyway.
+            Op::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
+            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) => {
+                operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
+            }
+            _ => f64::INFINITY,
+        };
+        pending.extend(operand.operands.iter().map(|operand| (*operand, is_in_windows)));
+    }
+    work <= MOST_OPERATIONS
+}
+
+/// Whether a factor has the windows of memory as its rows or columns: a place is then the sum of one for the row or column and one along the depth.
+fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    let mut tensor = expr.tensor(factor);
+    let swaps_last = |axes: &[u32]| {
+        let count = axes.len() as u32;
+        count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
+    };
+    while let (Op::Permute(axes), false) = (&tensor.op, stored[tensor.operands[0].0 as usize]) {
+        if !swaps_last(axes) {
+            return false;
+        }
+        tensor = expr.tensor(tensor.operands[0]);
+    }
+    let from = tensor.operands.first().map(|operand| expr.tensor(*operand).shape.as_slice()).unwrap_or_default();
+    let batch = tensor.shape.len().saturating_sub(2);
+    // Rows and columns are of several axes each, those of a batch of one.
+    tensor.op == Op::Reshape
+        && tensor.dtype.is_real()
+        && from.len() >= batch
+        && from[..batch] == tensor.shape[..batch]
+        && is_division(&tensor.shape[batch..], &from[batch..])
+        && is_view(expr, stored, tensor.operands[0])
+}
+
+/// Whether a factor is memory that is read with fixed strides.
+fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+    let mut id = factor;
+    while !stored[id.0 as usize] {
+        let tensor = expr.tensor(id);
+        let has_strides = match &tensor.op {
+            Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
+            Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
+            // Memory has one order.
+            Op::Reshape => {
+                stored[tensor.operands[0].0 as usize]
+                    || is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape)
+            }
+            _ => false,
+        };
+        if !has_strides {
+            return false;
+        }
+        id = tensor.operands[0];
+    }
+    true
+}
+
+/// Whether a reshape divides axes, and makes none of several.
+fn is_division(from: &[Size], to: &[Size]) -> bool {
+    let mut parts = to.iter().filter(|extent| !extent.is(1));
+    for whole in from.iter().filter(|extent| !extent.is(1)) {
+        let Some(mut product) = parts.next().cloned() else { return false };
+        while product != *whole {
+            let Some(part) = parts.next() else { return false };
+            product = &product * part;
+        }
+    }
+    parts.next().is_none()
+}
+
+/// Whether a factor is quantised along the depth, and its words and scales are memory: a left factor as it is, or a right one transposed.
+fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bool {
+    let mut tensor = expr.tensor(factor);
+    if side == 1 {
+        let Op::Permute(axes) = &tensor.op else { return false };
+        let rank = axes.len() as u32;
+        let swaps = |axis: u32| match rank - axis {
+            1 => axis - 1,
+            2 => axis + 1,
+            _ => axis,
+        };
+        if rank < 2 || stored[tensor.operands[0].0 as usize] || !axes.iter().copied().eq((0..rank).map(swaps)) {
+            return false;
+        }
+        tensor = expr.tensor(tensor.operands[0]);
+    }
+    matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
+}

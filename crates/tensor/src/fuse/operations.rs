@@ -1,0 +1,85 @@
+//! What computing an element costs.
+
+use crate::expr::{Elementwise, Op};
+
+/// Operations of one element, in units of a sum.
+pub(super) fn operations(op: &Op) -> f64 {
+    match op {
+        Op::Elementwise(op) => match op {
+            Elementwise::Neg
+            | Elementwise::Abs
+            | Elementwise::Not
+            | Elementwise::StopGradient
+            | Elementwise::Cast
+            | Elementwise::Bitcast
+            | Elementwise::Floor
+            | Elementwise::Ceil
+            | Elementwise::Trunc
+            | Elementwise::Add
+            | Elementwise::Sub
+            | Elementwise::Mul
+            | Elementwise::And
+            | Elementwise::Or
+            | Elementwise::Xor
+            | Elementwise::Shl
+            | Elementwise::Shr
+            | Elementwise::Select => 1.0,
+            Elementwise::Sign
+            | Elementwise::Round
+            | Elementwise::IsNan
+            | Elementwise::IsFinite
+            | Elementwise::Minimum
+            | Elementwise::Maximum
+            | Elementwise::Eq
+            | Elementwise::Ne
+            | Elementwise::Lt
+            | Elementwise::Le
+            | Elementwise::Gt
+            | Elementwise::Ge
+            | Elementwise::GuardedMul => 3.0,
+            Elementwise::Sqrt | Elementwise::Div | Elementwise::VectorNorm | Elementwise::InverseNorm => 8.0,
+            Elementwise::Mod | Elementwise::FloorMod => 12.0,
+            Elementwise::Exp
+            | Elementwise::Expm1
+            | Elementwise::Log
+            | Elementwise::Log1p
+            | Elementwise::Erf
+            | Elementwise::Sin
+            | Elementwise::Cos
+            | Elementwise::Tan
+            | Elementwise::Asin
+            | Elementwise::Acos
+            | Elementwise::Atan
+            | Elementwise::Atan2
+            | Elementwise::Sinh
+            | Elementwise::Cosh
+            | Elementwise::Tanh
+            | Elementwise::Sigmoid
+            | Elementwise::Softplus
+            | Elementwise::Pow => 25.0,
+        },
+        Op::RandomBits(_) => 80.0,
+        Op::Pad { .. }
+        | Op::SetSlice { slot: None, .. }
+        | Op::Concat(_)
+        | Op::Gather(_)
+        | Op::GatherElements(_)
+        | Op::Dequantize(_) => 4.0,
+        Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
+        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
+        Op::Input(_)
+        | Op::Reduce(..)
+        | Op::Scan { .. }
+        | Op::Fold { .. }
+        | Op::ScanBy { .. }
+        | Op::MatMul
+        | Op::Attention(_)
+        | Op::Scatter(..)
+        | Op::IndexPut(..)
+        | Op::Argsort { .. }
+        | Op::SetSlice { slot: Some(_), .. }
+        | Op::DigitCounts(_)
+        | Op::DigitSort(_)
+        | Op::Gradient => 0.0,
+    }
+}
