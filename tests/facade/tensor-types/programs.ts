@@ -138,3 +138,16 @@ export function classes(picture: Tensor<'f16'>, weight: Tensor<'f32'>, grid: Ten
   const small = resize(gridSample(avgPool(deep, [2, 2], { countPadding: true }), grid, { mode: 'linear', border: 'mirror' }), [4, 4], { mode: 'cubic', alignCorners: true });
   return adaptiveAvgPool(small, [1, 1]).flatten(1);
 }
+
+/** A filter over a camera's pictures, onto a canvas. */
+export async function filter(device: Device, video: HTMLVideoElement, canvas: HTMLCanvasElement, strength: number): Promise<void> {
+  const blur = await device.compile({ frame: spec('u8', [72, 128, 4]), strength: scalar }, (inputs) => {
+    const planes = map((byte) => byte.div(255).pow(2.2), inputs.frame.slice(null, null, [0, 3])).permute([2, 0, 1]).expandDims(0);
+    const kernel = map((k) => k.sub(2).square().neg().exp(), iota([5], 0)).reshape([1, 1, -1, 1]).repeat(3, 0);
+    const smooth = conv2d(conv2d(planes, kernel, { groups: 3, padding: 'same' }), kernel.transpose(2, 3), { groups: 3, padding: 'same' });
+    return map((x, y, amount) => x.add(x.sub(y).mul(amount)).clamp(0, 1).pow(1 / 2.2), planes, smooth, inputs.strength).squeeze(0).permute([1, 2, 0]);
+  });
+  const shown = blur.run({ frame: video, strength });
+  same<typeof shown, StoredTensor<'f32'>>();
+  shown.draw(canvas);
+}

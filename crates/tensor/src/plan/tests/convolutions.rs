@@ -124,6 +124,14 @@ fn a_border_is_read_in_place_where_a_dispatch_takes_longer_than_its_copy() {
 }
 
 #[test]
+fn a_long_depth_is_cut_within_windows() {
+    let mut expr = Expr::default();
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[1, 256, 3, 3], 9, 1);
+    let plan = check(expr, &[product], &[numbers(2304, 1), numbers(9 * 2304, 2)], &[]);
+    assert_eq!(plan.kernels.len(), 2, "{plan}");
+}
+
+#[test]
 fn what_windows_are_of_has_memory_where_it_is_computed() {
     let mut expr = Expr::default();
     let x = expr.input(0, DType::F32, &shape(&[1, 2, 6, 6]));
