@@ -120,7 +120,7 @@ export const group = {
       const kernel = stored(device, weight);
       const [images, height] = [dim('images', 3), dim('height', 9)];
       const program = await device.compile({ x: spec('f32', [images, 2, height, 6]) }, ({ x }) => conv2d(x, kernel, { padding: 'same' }));
-      for (const sizes of [{ images: 2, height: 5 }, { images: 3, height: 9 }, { images: 1, height: 1 }]) {
+      for (const sizes of [{ images: 2, height: 5 }, { images: 3, height: 9 }, { images: 0, height: 5 }, { images: 2, height: 0 }, { images: 1, height: 1 }]) {
         const x = array([sizes.images, 2, sizes.height, 6]);
         const { shape, values } = loops.convolution(x, weight, { padding: 'same' });
         check.same([...(await program.run({ x: x.values }, sizes).data())], values.map((value) => value + 0), `[${shape}]`);
