@@ -6,15 +6,15 @@
 import { Op } from '../../pkg-template/dist/expressions/op-codes.js';
 import { arity } from '../../pkg-template/dist/expressions/tape.js';
 import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
-import { inputNode } from '../../pkg-template/dist/tensor/recipe/node.js';
+import { inMemory, inputNode } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { termsOf } from '../../pkg-template/dist/tensor/size.js';
 import { Random } from '../../pkg-template/dist/tensor/random.js';
 import { Tensor } from '../../pkg-template/dist/tensor/tensor.js';
 
 const NAMES = new Map(Object.entries(ELEMENTWISE).map(([name, { code }]) => [code, name]));
 
-/** A tensor whose numbers are given: a list of lists, or a flat list with a shape. */
-export function given(data, dtype = 'f32', shape = shapeOf(data)) {
+/** A tensor whose numbers are given: a list of lists, or a flat list with a shape. A complex number is a list of its two parts. */
+export function given(data, dtype = 'f32', shape = dtype === 'c64' ? shapeOf(data).slice(0, -1) : shapeOf(data)) {
   return Tensor.make(inputNode(dtype, shape, { data: [data].flat(Infinity) }));
 }
 
@@ -29,9 +29,9 @@ function shapeOf(data) {
 
 const count = (shape) => shape.reduce((product, size) => product * size, 1);
 
-/** The elements of a tensor as lists of lists. */
+/** The elements of a tensor as lists of lists; a complex number is a list of two. */
 export function valueOf(tensor, dims = {}) {
-  const { data, shape } = new Evaluation(dims).of(tensor.node);
+  const { data, shape } = new Evaluation(dims).of(inMemory(tensor.node));
   const nest = (axis, from) => {
     if (axis === shape.length) return data[from];
     const inner = count(shape.slice(axis + 1));

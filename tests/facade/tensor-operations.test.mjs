@@ -23,7 +23,8 @@ function alike(found, expected, path = 'value') {
 for (const { title, record, expected, dtype } of ROWS) {
   test(title, () => {
     const recipe = record();
-    alike(valueOf(recipe), expected);
+    // Rows for derivatives alone say nothing else.
+    if (expected !== undefined) alike(valueOf(recipe), expected);
     assert.equal(recipe.dtype, dtype);
   });
 }

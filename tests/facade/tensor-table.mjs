@@ -372,3 +372,85 @@ table('folds', [
   ['scan by a rule', () => T.scan(a, 1, recurrence), [[1, 2.5, 4.25], [4, 7, 9.5]]],
   ['scan without the element', () => T.scan(a, 1, recurrence, { exclusive: true }), [[0, 1, 2.5], [0, 4, 7]]],
 ]);
+
+const z = given([[1, 2], [-3, 0.5]], 'c64');
+const w = given([[0.5, -1], [2, 3]], 'c64');
+const grid = given([[[1, 2], [3, -1]], [[0, 1], [-2, 4]]], 'c64');
+const huge = given([[3e37, 4e37], [-3e-38, 4e-38]], 'c64');
+const times = ([p, q], [r, s]) => [p * r - q * s, p * s + q * r];
+const over = (x, [r, s]) => times(x, [r / (r * r + s * s), -s / (r * r + s * s)]);
+const [zs, ws] = [[[1, 2], [-3, 0.5]], [[0.5, -1], [2, 3]]];
+const polar = (size, angle) => [size * Math.cos(angle), size * Math.sin(angle)];
+const ends = given([[0, 0], [-4, 0], [Infinity, nan], [nan, 1], [1, -Infinity]], 'c64');
+table('complex', [
+  ['parts that broadcast', () => T.complex(given([1, 2]), given(3)), [[1, 3], [2, 3]], 'c64'],
+  ['real', () => z.real(), [1, -3]],
+  ['imag', () => z.imag(), [2, 0.5]],
+  ['conj', () => z.conj(), [[1, -2], [-3, -0.5]], 'c64'],
+  ['angle', () => z.angle(), [Math.atan2(2, 1), Math.atan2(0.5, -3)]],
+  ['abs', () => z.abs(), [Math.sqrt(5), Math.sqrt(9.25)]],
+  ['abs neither overflows nor vanishes', () => huge.abs().div(given([5e37, 5e-38])), [1, 1]],
+  ['abs of 0, infinities and NaN', () => ends.abs(), [0, 4, Infinity, nan, Infinity]],
+  ['sums and differences', () => z.add(w).sub(T.full([2], 1, 'c64')), [[0.5, 1], [-2, 3.5]], 'c64'],
+  ['a number is a real one', () => z.mul(2).add(1).sub(0.5).div(4), [[0.625, 1], [-1.375, 0.25]], 'c64'],
+  ['neg and square', () => z.neg().square(), zs.map((x) => times(x, x)), 'c64'],
+  ['mul', () => z.mul(w), zs.map((x, k) => times(x, ws[k])), 'c64'],
+  ['mul by an infinite number', () => z.mul(Infinity), [[Infinity, Infinity], [-Infinity, Infinity]], 'c64'],
+  ['div', () => z.div(w), zs.map((x, k) => over(x, ws[k])), 'c64'],
+  ['div neither overflows nor vanishes', () => huge.div(huge.conj()), [over([3, 4], [3, -4]), over([-3, 4], [-3, -4])], 'c64'],
+  ['div by 0, by infinities and by NaN', () => given([[1, -1], [1, 2], [3, 4], [1, 1]], 'c64').div(given([[0, 0], [Infinity, -Infinity], [-Infinity, 0], [nan, 0]], 'c64')), [[Infinity, -Infinity], [0, 0], [0, 0], [nan, nan]], 'c64'],
+  ['reciprocal', () => z.reciprocal(), zs.map((x) => over([1, 0], x)), 'c64'],
+  ['exp', () => z.exp(), [polar(Math.E, 2), polar(Math.exp(-3), 0.5)], 'c64'],
+  ['exp of a large real number', () => given([[1000, 0]], 'c64').exp(), [[Infinity, 0]], 'c64'],
+  ['log', () => z.log(), [[Math.log(5) / 2, Math.atan2(2, 1)], [Math.log(9.25) / 2, Math.atan2(0.5, -3)]], 'c64'],
+  ['sqrt', () => z.sqrt(), [polar(5 ** 0.25, Math.atan2(2, 1) / 2), polar(9.25 ** 0.25, Math.atan2(0.5, -3) / 2)], 'c64'],
+  ['sqrt below the axis, of 0, and of a negative number', () => given([[3, -4], [0, 0], [-4, 0], [0, -2]], 'c64').sqrt(), [[2, -1], [0, 0], [0, 2], [1, -1]], 'c64'],
+  ['eq and neq', () => z.eq(given([[1, 2], [-3, 1]], 'c64')).or(z.neq(given([[1, 0], [-3, 0.5]], 'c64'))), [1, 0], 'bool'],
+  ['isNaN, isFinite, isInfinite', () => T.stack([ends.isNaN(), ends.isFinite(), ends.isInfinite()]), [[0, 0, 1, 1, 0], [1, 1, 0, 0, 0], [0, 0, 1, 0, 1]], 'bool'],
+  ['where', () => T.where(given([1, 0], 'bool'), z, 7), [[1, 2], [7, 0]], 'c64'],
+  ['cast of real numbers', () => given([1, 0], 'i32').cast('c64'), [[1, 0], [0, 0]], 'c64'],
+  ['cast to bool', () => given([[0, 0], [0, 1], [1, 0]], 'c64').cast('bool'), [0, 1, 1], 'bool'],
+  ['sum, mean and prod', () => T.stack([grid.sum(0), grid.mean(1), grid.prod(0)]), [[[1, 3], [1, 3]], [[2, 0.5], [-1, 2.5]], [times([1, 2], [0, 1]), times([3, -1], [-2, 4])]], 'c64'],
+  ['prod of five and of nothing', () => given([[1, 1], [0, 1], [2, 0], [1, -1], [3, 1]], 'c64').prod().add(T.zeros([0], 'c64').prod()), [1 - 4, 12], 'c64'],
+  ['cumsum', () => z.cumsum(), [[1, 2], [-2, 2.5]], 'c64'],
+  ['views', () => grid.T.flip(0).reshape([-1]).slice([1, 4]).pad([[1, 0]], { value: 9 }).roll(1), [[0, 1], [9, 0], [-2, 4], [1, 2]], 'c64'],
+  ['windows, concat and stack', () => T.concat([T.stack([z, w]).flatten(), z]).windows(0, 3, 3).pick(0, 1), [[2, 3], [1, 2], [-3, 0.5]], 'c64'],
+  ['gathers', () => grid.indexSelect(given([1], 'i32')).squeeze().gather(given([-1, 5], 'i32')), [[-2, 4], [0, 0]], 'c64'],
+  ['scatters', () => z.scatter(given([1], 'i32'), w.slice([0, 1]), { combine: 'add' }).setSlice([0], w.slice([1])), [[2, 3], [-2.5, -0.5]], 'c64'],
+  ['selections', () => z.maskedSelect(z.real().lt(0)).values, [[-3, 0.5], [0, 0]], 'c64'],
+  ['tril, diagonal and einsum', () => T.einsum('ij,j->i', grid.tril(), grid.diagonal()), [times([1, 2], [1, 2]), [times([0, 1], [1, 2])[0] + times([-2, 4], [-2, 4])[0], times([0, 1], [1, 2])[1] + times([-2, 4], [-2, 4])[1]]], 'c64'],
+  ['matmul', () => grid.matmul(z), [[1, 2], [0, 1]].map((first, row) => [0, 1].map((part) => times(first, zs[0])[part] + times([[3, -1], [-2, 4]][row], zs[1])[part])), 'c64'],
+  ['dot and outer', () => z.outer(w).sum().sub(z.dot(w)), times(zs[0], ws[1]).map((part, k) => part + times(zs[1], ws[0])[k]), 'c64'],
+  ['derivatives of arithmetic', () => z.mul(w).add(z.exp()).div(w.sqrt()).sub(z.log()).abs(), undefined],
+  ['derivatives of products', () => grid.matmul(z).prod().reciprocal().conj().angle(), undefined],
+]);
+
+/** Σ x[j] e^(sign·2πi jk/n), of complex numbers. */
+const dft = (x, sign = -1) => x.map((_, k) => x.reduce(([re, im], [p, q], j) => {
+  const [c, s] = polar(1, (sign * 2 * Math.PI * ((j * k) % x.length)) / x.length);
+  return [re + p * c - q * s, im + p * s + q * c];
+}, [0, 0]));
+const reals = (count) => Array.from({ length: count }, (_, k) => Math.cos(k * k + 1));
+const complexes = (count) => reals(2 * count).slice(count).map((x, k) => [x, Math.sin(3 * k)]);
+const scale = (list, factor) => list.map(([p, q]) => [p * factor, q * factor]);
+table('fft', [
+  ...[1, 2, 3, 4, 5, 7, 12, 16, 31].map((n) => [`of ${n}`, () => T.fft(given(complexes(n), 'c64')), dft(complexes(n)), 'c64']),
+  ['of two radices', () => T.fft(given(complexes(130), 'c64')), dft(complexes(130)), 'c64'],
+  ['of a large prime', () => T.fft(given(complexes(131), 'c64')), dft(complexes(131)), 'c64'],
+  ['of real numbers', () => T.fft(given(reals(6))), dft(reals(6).map((x) => [x, 0])), 'c64'],
+  ['ifft', () => T.ifft(given(complexes(6), 'c64')), scale(dft(complexes(6), 1), 1 / 6), 'c64'],
+  ['ortho', () => T.fft(T.ifft(given(complexes(6), 'c64'), { norm: 'ortho' }), { norm: 'forward' }), scale(complexes(6), 1 / Math.sqrt(6)), 'c64'],
+  ['forward', () => T.ifft(given(complexes(3), 'c64'), { norm: 'forward' }), dft(complexes(3), 1), 'c64'],
+  ['along an axis that is not the last', () => T.fft(given([complexes(3), complexes(3).map(([p, q]) => [q, p])], 'c64'), { axes: 0 }), [complexes(3).map(([p, q]) => [p + q, p + q]), complexes(3).map(([p, q]) => [p - q, q - p])], 'c64'],
+  ['along two axes', () => T.fft(grid, { axes: [0, 1] }), [[[2, 6], [0, 0]], [[6, -4], [-4, 6]]], 'c64'],
+  ['rfft of an odd length', () => T.rfft(given(reals(5))), dft(reals(5).map((x) => [x, 0])).slice(0, 3), 'c64'],
+  ['rfft along two axes', () => T.rfft(given([[1, 2, 3, 4], [0, 1, 0, 2]]), { axes: [0, 1] }), [[[13, 0], [-2, 3], [-5, 0]], [[7, 0], [-2, 1], [1, 0]]], 'c64'],
+  ['irfft undoes rfft', () => T.irfft(T.rfft(given([reals(6), reals(6)]), { axes: [0, 1] }), { axes: [0, 1] }), [reals(6), reals(6)]],
+  ['irfft of an odd length', () => T.irfft(T.rfft(given(reals(5))), { length: 5 }), reals(5)],
+  ['irfft of one frequency', () => T.irfft(given([[3, 9]], 'c64'), { length: 1 }), [3]],
+  ['irfft leaves imaginary parts of the ends out', () => T.irfft(given([[4, 5], [0, 0], [2, 7]], 'c64')), [1.5, 0.5, 1.5, 0.5]],
+  ['irfft of a longer signal', () => T.irfft(given([[4, 0], [1, -1]], 'c64'), { length: 4 }), [1.5, 1.5, 0.5, 0.5]],
+  ['irfft of a shorter signal', () => T.irfft(given([[4, 0], [2, 0], [9, 9], [9, 9]], 'c64'), { length: 2 }), [3, 1]],
+  ['derivatives', () => T.irfft(T.rfft(given(reals(6))).mul(given(complexes(4), 'c64')).exp(), { length: 6 }), undefined],
+  ['derivatives of two radices', () => T.fft(given(reals(6)).pad([[0, 126]])).abs().slice([0, 3]), undefined],
+]);

@@ -2,13 +2,16 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 
+/** Types of the elements that kernels read and write. */
+export type RealDType = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'bool';
+
 /**
  * How an element is stored. f16 is a type of storage: kernels read and write it and compute in f32, so every device has it. bool is a byte,
- * 0 or 1.
+ * 0 or 1. c64 is a complex number, stored as two f32: its real part and its imaginary part.
  */
-export type DType = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'bool';
+export type DType = RealDType | 'c64';
 
-/** The typed array that a read gives, by element type: f16 is read as f32 numbers. */
+/** The typed array that a read gives, by element type: f16 is read as f32 numbers, c64 as pairs of them. */
 export interface DataOf {
   /** Single precision. */
   f32: Float32Array;
@@ -22,13 +25,20 @@ export interface DataOf {
   u8: Uint8Array;
   /** 0 or 1. */
   bool: Uint8Array;
+  /** Real part, imaginary part, and so on: two numbers an element. */
+  c64: Float32Array;
 }
 
 /** Codes of the element types on the tape, as in crates/tensor/src/dtype.rs. */
-export const DTYPE_CODE: Readonly<Record<DType, number>> = { f32: 0, f16: 1, i32: 2, u32: 3, u8: 4, bool: 5 };
+export const DTYPE_CODE: Readonly<Record<RealDType, number>> = { f32: 0, f16: 1, i32: 2, u32: 3, u8: 4, bool: 5 };
 
 /** Bytes of an element in memory. */
-export const DTYPE_BYTES: Readonly<Record<DType, number>> = { f32: 4, f16: 2, i32: 4, u32: 4, u8: 1, bool: 1 };
+export const DTYPE_BYTES: Readonly<Record<DType, number>> = { f32: 4, f16: 2, i32: 4, u32: 4, u8: 1, bool: 1, c64: 8 };
+
+/** How many numbers of the caller an element has. */
+export function numbersPerElement(dtype: DType): number {
+  return dtype === 'c64' ? 2 : 1;
+}
 
 /** The smallest and largest number of each integer type. */
 const INTEGER_RANGE: Readonly<Partial<Record<DType, readonly [low: number, high: number]>>> = {
@@ -55,8 +65,8 @@ export function isInteger(dtype: DType): boolean {
 
 /** Throws 'invalid-argument' unless `value` is the name of an element type. */
 export function checkDType(argument: string, value: unknown): asserts value is DType {
-  if (typeof value !== 'string' || !Object.hasOwn(DTYPE_CODE, value)) {
-    throw invalidArgument(argument, describe(value), `'${Object.keys(DTYPE_CODE).join("', '")}'`);
+  if (typeof value !== 'string' || !Object.hasOwn(DTYPE_BYTES, value)) {
+    throw invalidArgument(argument, describe(value), `'${Object.keys(DTYPE_BYTES).join("', '")}'`);
   }
 }
 

@@ -8,7 +8,7 @@ import { einsum as einsumOf } from './recipe/einsum.js';
 import { indexSelect } from './recipe/indexing.js';
 import type { Node } from './recipe/node.js';
 import * as normalisation from './recipe/normalisation.js';
-import { nodeOf, operandOf } from './recipe/operands.js';
+import { checkType, nodeOf, NOT_COMPLEX, operandOf } from './recipe/operands.js';
 import * as products from './recipe/products.js';
 import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
@@ -52,7 +52,9 @@ export function linear(x: Tensor, weight: Tensor | Quantized, bias?: Tensor): Te
 /** Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A row that is not there is 0. */
 export function embedding(ids: Indices, table: Tensor | Quantized): Tensor<'f32'> {
   if (table instanceof Quantized) return Tensor.make(table.planes.rows(nodeOf('embedding: ids', ids), 'embedding').numbers());
-  return Tensor.make(cast(indexSelect(nodeOf('embedding: table', table, 'a Tensor or a QuantizedTensor'), nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));
+  const rows = nodeOf('embedding: table', table, 'a Tensor or a QuantizedTensor');
+  checkType('embedding: table', rows, NOT_COMPLEX);
+  return Tensor.make(cast(indexSelect(rows, nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));
 }
 
 /** What follows a normalisation. */
@@ -154,7 +156,7 @@ export function attention(q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
 
 /**
  * Derivatives of a scalar of f32 by tensors of floats, as recipes with their shapes, by reverse accumulation. What the scalar does not depend on
- * gets zeros.
+ * gets zeros. By complex numbers x + iy it is ∂/∂x + i ∂/∂y, the direction in which the scalar grows most.
  */
 export function grad<const W extends readonly Tensor[]>(scalar: Tensor<'f32'>, wrt: W): { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never } {
   const of = nodeOf('grad: scalar', scalar);

@@ -7,6 +7,7 @@ import { evaluator } from './evaluator.js';
 import { nested, type Nested } from './nested.js';
 import * as activations from './recipe/activations.js';
 import * as borders from './recipe/borders.js';
+import { angle, checkComplex, conj } from './recipe/complex.js';
 import { expandTo } from './recipe/broadcast.js';
 import { apply, bitcast, cast, test, where } from './recipe/elementwise.js';
 import type { ElementwiseName } from './recipe/elementwise-codes.js';
@@ -77,16 +78,18 @@ export class Tensor<D extends DType = any> {
     const [data] = await evaluator().read([this.node]);
     return data as DataOf[D];
   }
-  /** Computes and reads the number of a tensor with one element. Rejects with 'invalid-argument' for any other. */
+  /** Computes and reads the number of a tensor with one element. Rejects with 'invalid-argument' for any other, and for c64. */
   async item(): Promise<number> {
+    if (this.dtype === 'c64') throw invalidArgument('item', 'a tensor of c64', 'a tensor of one number: real() and imag() give one each');
     const data = await this.data();
     if (data.length !== 1) throw invalidArgument('item', `${data.length} elements`, 'a tensor with one element');
     return data[0] as number;
   }
-  /** Computes and reads the elements as lists of lists, one level an axis; a scalar is a number. */
+  /** Computes and reads the elements as lists of lists, one level an axis; a scalar is a number, and a complex number a list of two. */
   async toArray(): Promise<Nested> {
     const data = await this.data();
-    return nested(data, evaluator().sizes(this.node));
+    const sizes = evaluator().sizes(this.node);
+    return nested(data, this.dtype === 'c64' ? [...sizes, 2] : sizes);
   }
 
   // Arithmetic.
@@ -157,8 +160,8 @@ export class Tensor<D extends DType = any> {
 
   /** −this; integers wrap. */
   neg(): Tensor<D> { return this.unary('neg'); }
-  /** |this| */
-  abs(): Tensor<D> { return this.unary('abs'); }
+  /** |this|; of c64 the magnitude, an f32, without overflow in between. */
+  abs(): Tensor<D extends 'c64' ? 'f32' : D> { return Tensor.make(apply('abs', [this.node])); }
   /** −1, 0 or 1; NaN of a NaN. */
   sign(): Tensor<D> { return this.unary('sign'); }
   /** this² */
@@ -247,9 +250,20 @@ export class Tensor<D extends DType = any> {
   /** this · hardSigmoid(this) */
   hardSwish(): Tensor<D> { return Tensor.make(activations.hardSwish(this.node)); }
 
+  // Complex numbers. These throw 'invalid-argument' for other types than c64.
+
+  /** The real parts. */
+  real(): Tensor<'f32'> { return Tensor.make(checkComplex('real', this.node).re); }
+  /** The imaginary parts. */
+  imag(): Tensor<'f32'> { return Tensor.make(checkComplex('imag', this.node).im); }
+  /** The conjugates: imaginary parts with the other sign. */
+  conj(): Tensor<D> { return Tensor.make(conj(checkComplex('conj', this.node))); }
+  /** The angles in radians, in [−π, π]; 0 of 0. */
+  angle(): Tensor<'f32'> { return Tensor.make(angle(checkComplex('angle', this.node))); }
+
   // Types.
 
-  /** As another type: to floats the nearest; floats to integers toward zero, clamped, NaN as 0; integers to integers by their low bits, so −1 is 255 of u8; to bool whether it is not 0. */
+  /** As another type: to floats the nearest; floats to integers toward zero, clamped, NaN as 0; integers to integers by their low bits, so −1 is 255 of u8; to bool whether it is not 0; to c64 with an imaginary part of 0, and from c64 to bool alone. */
   cast<E extends DType>(dtype: E): Tensor<E> { return Tensor.make(cast(this.node, dtype)); }
   /** The same 32 bits as another type. Takes f32, i32 and u32. */
   bitcast<E extends 'f32' | 'i32' | 'u32'>(dtype: E): Tensor<E> { return Tensor.make(bitcast(this.node, dtype)); }

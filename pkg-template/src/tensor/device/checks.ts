@@ -9,7 +9,7 @@ import { paddedBytes } from '../memory/numbers.js';
 import { anyOrAll, sizeNode } from '../recipe/reductions.js';
 import { apply, test, where } from '../recipe/elementwise.js';
 import { ELEMENTWISE } from '../recipe/elementwise-codes.js';
-import { constantNode, inputNode, type Node, type OpName } from '../recipe/node.js';
+import { constantNode, inMemory, inputNode, type Node, type OpName } from '../recipe/node.js';
 import { REALS } from '../recipe/operands.js';
 import type { Assignment } from '../recipe/tape.js';
 import { shapeText, sizeText, type Size } from '../size.js';
@@ -52,7 +52,7 @@ export class Checks {
 
   /** The assignments of a recipe with that of the checks. `what` names the recipe in messages. */
   with(what: string, results: readonly Node[], assignments: readonly Assignment[]): readonly Assignment[] {
-    const roots = [...results, ...assignments.map(({ value }) => value)];
+    const roots = [...results, ...assignments.map(({ value }) => value)].map(inMemory);
     const nodes = inOrder(roots);
     const suspicions = nodes.flatMap((node) => indexSuspicion(what, node));
     if (this.areNumbersChecked) suspicions.push(...numberSuspicions(what, nodes, roots));

@@ -11,11 +11,11 @@ import { isOn } from '../../module/buffer-owners.js';
 import { pageDevice } from '../../module/page-device.js';
 import type { ParameterArray } from '../../problem/parameter-array.js';
 import type { ResidualBlock } from '../../problem/residual-block.js';
-import { checkDType, type DataOf, type DType } from '../dtype.js';
+import { checkDType, numbersPerElement, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
 import { checkPicture, type ImageSource } from '../engine/picture.js';
-import { checkNumeric, elementBytes, elementCount, encode, flatten, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
+import { checkNumeric, elementBytes, elementCount, encode, flatten, numberCount, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
@@ -159,14 +159,15 @@ export class Device {
 
   /**
    * Stores numbers of the caller's memory. Lists of lists have their own shape; for others it is `shape`, or that of a vector. `dtype` is 'f32'
-   * unless told. Throws 'invalid-argument' for another number of numbers than the shape has, and for a number that the type does not have;
+   * unless told; elements of 'c64' are two numbers each, in lists of lists the innermost list. Throws 'invalid-argument' for another number of numbers than the shape has, and for a number that the type does not have;
    * 'limit-exceeded', and on the CPU 'out-of-memory'.
    */
   tensor<D extends DType = 'f32'>(data: Numeric | Nested, shape?: readonly number[], dtype: D = 'f32' as D): StoredTensor<D> {
     this.core.check();
     checkDType('tensor: dtype', dtype);
-    const { numbers, sizes } = numbersOf(data, shape);
-    if (numbers.length !== elementCount(sizes)) throw invalidArgument('tensor: data', `${numbers.length} numbers`, `${elementCount(sizes)}: the shape is ${shapeText(sizes)}`);
+    const { numbers, sizes } = numbersOf(data, shape, dtype);
+    const count = numberCount(dtype, sizes);
+    if (numbers.length !== count) throw invalidArgument('tensor: data', `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)} of ${dtype}`);
     const bytes = encode('tensor: data', dtype, numbers);
     const memory = this.allocate('a tensor', dtype, sizes, {});
     // No earlier work uses memory that is allocated now.
@@ -443,13 +444,14 @@ function isGpuDevice(value: unknown): value is GPUDevice {
 }
 
 /** The numbers and the shape of what a tensor is made of. */
-function numbersOf(data: unknown, shape: unknown): { numbers: Numeric; sizes: readonly number[] } {
+function numbersOf(data: unknown, shape: unknown, dtype: DType): { numbers: Numeric; sizes: readonly number[] } {
   const isNested = typeof data === 'number' || (Array.isArray(data) && Array.isArray(data[0]));
   if (!isNested) {
     checkNumeric('tensor: data', data);
-    return { numbers: data, sizes: shape === undefined ? [data.length] : checkSizes('tensor: shape', shape) };
+    return { numbers: data, sizes: shape === undefined ? [Math.ceil(data.length / numbersPerElement(dtype))] : checkSizes('tensor: shape', shape) };
   }
   const { numbers, sizes } = flatten('tensor: data', data as Nested);
+  if (dtype === 'c64' && sizes.pop() !== 2) throw invalidArgument('tensor: data', describe(data), 'lists of two numbers, the parts of an element of c64');
   return { numbers, sizes: shape === undefined ? sizes : checkSizes('tensor: shape', shape) };
 }
 

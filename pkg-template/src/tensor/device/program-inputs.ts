@@ -7,7 +7,7 @@ import { invalidArgument } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
 import { checkPicture, pictureOf, type ImageSource, type Picture } from '../engine/picture.js';
-import { checkNumeric, elementCount, encode, encodeInto, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
+import { checkNumeric, elementBytes, elementCount, encode, encodeInto, numberCount, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';
 import { Cell, ProgramInput } from './cell.js';
@@ -202,15 +202,15 @@ export class ProgramInputs {
     if (picture !== null) return this.takePicture(slot, argument, input, checkPicture(argument, picture.source), sizes, taken);
     const numbers = typeof feed === 'number' ? [feed] : (feed as Numeric);
     checkNumeric(argument, numbers);
-    const count = elementCount(sizes);
+    const count = numberCount(input.dtype, sizes);
     if (numbers.length !== count) {
-      throw invalidArgument(argument, typeof feed === 'number' ? 'one number' : `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)}`);
+      throw invalidArgument(argument, typeof feed === 'number' ? 'one number' : `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)} of ${input.dtype}`);
     }
     const range = this.ranges.get(slot);
     const memory = this.numbersAt(slot);
     if (range !== undefined) {
       const { start } = range;
-      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + count * DTYPE_BYTES[input.dtype]));
+      encodeInto(argument, input.dtype, numbers, this.smallBytes.subarray(start, start + elementBytes(input.dtype, sizes)));
       this.numbered.add(slot);
     } else {
       this.uploads.push({ memory, bytes: wholeWords(encode(argument, input.dtype, numbers)) });

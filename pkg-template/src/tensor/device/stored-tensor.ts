@@ -3,7 +3,7 @@
 import { describe, invalidArgument, invalidGraph, ResiduaError } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
-import { DTYPE_BYTES, type DType } from '../dtype.js';
+import { DTYPE_BYTES, numbersPerElement, type DType } from '../dtype.js';
 import { checkNumeric, elementBytes, elementCount, encode, wholeWords, type Numeric } from '../memory/numbers.js';
 import { expandTo } from '../recipe/broadcast.js';
 import { constantNode, inputNode, type Node } from '../recipe/node.js';
@@ -59,7 +59,7 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
   }
 
   /**
-   * Writes numbers of the caller's memory from element `offset` on, 0 unless told. They are copied at the call. Throws 'invalid-argument' for
+   * Writes numbers of the caller's memory from element `offset` on, 0 unless told; two for each element of c64. They are copied at the call. Throws 'invalid-argument' for
    * more numbers than there is room for, and for a number that the type does not have.
    */
   set(data: Numeric, offset?: number): void;
@@ -152,11 +152,13 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
     checkNumeric('set: data', data);
     const count = elementCount(this.shape);
     checkWholeNumber('set: offset', offset, 0);
-    if (offset + data.length > count) throw invalidArgument('set: data', `${data.length} numbers from element ${offset} on`, `at most ${count} elements, the shape is ${shapeText(this.shape)}`);
+    const elements = data.length / numbersPerElement(dtype);
+    if (!Number.isInteger(elements)) throw invalidArgument('set: data', `${data.length} numbers`, 'two numbers for each element of c64');
+    if (offset + elements > count) throw invalidArgument('set: data', `${data.length} numbers from element ${offset} on`, `at most ${count} elements, the shape is ${shapeText(this.shape)}`);
     if (data.length === 0) return;
     const encoded = encode('set: data', dtype, data);
     // Beyond the last element is padding.
-    const bytes = offset + data.length === count && cell.owner !== 'application' ? wholeWords(encoded) : encoded;
+    const bytes = offset + elements === count && cell.owner !== 'application' ? wholeWords(encoded) : encoded;
     const { queue, engine } = cell.core;
     const now = queue.isIdle ? bytes : bytes.slice();
     queue.push(() => engine.write(cell.memory, offset * DTYPE_BYTES[dtype], now));

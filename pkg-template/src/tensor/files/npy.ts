@@ -1,7 +1,7 @@
 /** Files of NumPy's .npy format: one array. */
 
 import type { StoredTensor } from '../device/stored-tensor.js';
-import type { DType } from '../dtype.js';
+import type { RealDType } from '../dtype.js';
 import type { Tensor } from '../tensor.js';
 import type { ByteReader } from './byte-reader.js';
 import { load, type Load, type LoadOptions } from './load.js';
@@ -11,7 +11,7 @@ import type { FileSource } from './source.js';
 import { storeElements } from './stored-elements.js';
 
 /** NumPy's names of the element types. */
-const NAME_OF: Readonly<Record<DType, string>> = { f32: '<f4', f16: '<f2', i32: '<i4', u32: '<u4', u8: '|u1', bool: '|b1' };
+const NAME_OF: Readonly<Record<RealDType, string>> = { f32: '<f4', f16: '<f2', i32: '<i4', u32: '<u4', u8: '|u1', bool: '|b1' };
 
 /** The header's end is at a multiple of this. */
 const ALIGNMENT = 64;
@@ -37,12 +37,12 @@ export async function storeArray(work: Load, reader: ByteReader, name: string, c
   return work.replace(tensor, () => work.device.store(tensor.permute(sizes.map((_, axis) => sizes.length - 1 - axis))));
 }
 
-/** Saves a tensor as a file of NumPy's .npy format, version 1, in C order. It is computed and read with what it holds at the call. */
+/** Saves a tensor as a file of NumPy's .npy format, version 1, in C order. It is computed and read with what it holds at the call. Rejects with 'invalid-argument' for complex numbers. */
 export async function saveNpy(tensor: Tensor): Promise<Blob> {
   checkTensor('saveNpy: tensor', tensor);
   const { body, sizes } = await encodeTensor(tensor);
   const shape = sizes.length === 1 ? `(${sizes[0]},)` : `(${sizes.join(', ')})`;
-  const text = `{'descr': '${NAME_OF[tensor.dtype as DType]}', 'fortran_order': False, 'shape': ${shape}, }`;
+  const text = `{'descr': '${NAME_OF[tensor.dtype]}', 'fortran_order': False, 'shape': ${shape}, }`;
   const before = NPY_MAGIC.length + 4;
   const length = Math.ceil((before + text.length + 1) / ALIGNMENT) * ALIGNMENT - before;
   const header = Uint8Array.of(...NPY_MAGIC, 1, 0, length & 255, length >> 8);

@@ -4,7 +4,7 @@
  */
 
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
-import type { DType } from '../dtype.js';
+import type { RealDType } from '../dtype.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import { elementCount } from '../memory/numbers.js';
 import { shapeText } from '../size.js';
@@ -27,10 +27,10 @@ const TYPES: Readonly<Record<string, FileType>> = {
   F64: 'f64', F32: 'f32', F16: 'f16', BF16: 'bf16', I64: 'i64', I32: 'i32', I16: 'i16', I8: 'i8', U64: 'u64', U32: 'u32', U16: 'u16', U8: 'u8', BOOL: 'bool',
 };
 
-const NAME_OF: Readonly<Record<DType, string>> = { f32: 'F32', f16: 'F16', i32: 'I32', u32: 'U32', u8: 'U8', bool: 'BOOL' };
+const NAME_OF: Readonly<Record<RealDType, string>> = { f32: 'F32', f16: 'F16', i32: 'I32', u32: 'U32', u8: 'U8', bool: 'BOOL' };
 
 /** Types in the order of files that are saved: the larger elements first, so that all are aligned. */
-const TYPE_ORDER: readonly DType[] = ['f32', 'i32', 'u32', 'f16', 'u8', 'bool'];
+const TYPE_ORDER: readonly RealDType[] = ['f32', 'i32', 'u32', 'f16', 'u8', 'bool'];
 
 interface Entry {
   readonly name: string;
@@ -124,7 +124,7 @@ function readEntry(call: string, json: JsonHeader, name: string): Entry {
 /**
  * Saves tensors as a file of the safetensors format, with texts as metadata. All of them are computed and read with what they hold at the call.
  * The bytes of the file depend on its contents alone: types of larger elements come first, then names in the order of their UTF-16 codes.
- * Rejects with 'invalid-argument' for anything that is no Tensor, for the name '__metadata__', and for metadata that is no text.
+ * Rejects with 'invalid-argument' for anything that is no Tensor, for complex numbers, for the name '__metadata__', and for metadata that is no text.
  */
 export async function saveSafetensors(tensors: Readonly<Record<string, Tensor>>, metadata: Readonly<Record<string, string>> = {}): Promise<Blob> {
   const call = 'saveSafetensors';

@@ -1,7 +1,7 @@
 /** Numbers of the caller as bytes of an element type, and back. Memory is little-endian, in C order and without gaps. */
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
-import { checkElement, DTYPE_BYTES, type DataOf, type DType } from '../dtype.js';
+import { checkElement, DTYPE_BYTES, numbersPerElement, type DataOf, type DType } from '../dtype.js';
 import type { Nested } from '../nested.js';
 import { fromHalf, toHalf } from './half.js';
 
@@ -36,6 +36,11 @@ export function elementCount(sizes: readonly number[]): number {
   return sizes.reduce((product, size) => product * size, 1);
 }
 
+/** How many numbers of the caller the elements of a shape are. */
+export function numberCount(dtype: DType, sizes: readonly number[]): number {
+  return elementCount(sizes) * numbersPerElement(dtype);
+}
+
 /** Typed arrays whose elements are those of an element type, so that their bytes need no conversion. */
 const SAME_BYTES: Readonly<Record<DType, readonly (abstract new (...args: never) => object)[]>> = {
   f32: [Float32Array],
@@ -44,6 +49,7 @@ const SAME_BYTES: Readonly<Record<DType, readonly (abstract new (...args: never)
   u32: [Uint32Array],
   u8: [Uint8Array, Uint8ClampedArray],
   bool: [],
+  c64: [Float32Array],
 };
 
 /** Integer arrays all of whose numbers an element type has. */
@@ -54,6 +60,7 @@ const WITHIN: Readonly<Record<DType, readonly (abstract new (...args: never) => 
   u32: [Uint16Array, Uint8Array, Uint8ClampedArray],
   u8: [],
   bool: [],
+  c64: [Float64Array, Int32Array, Uint32Array, Int16Array, Uint16Array, Int8Array, Uint8Array, Uint8ClampedArray],
 };
 
 const isOf = (data: object, types: readonly (abstract new (...args: never) => object)[]) => types.some((type) => data instanceof type);
@@ -74,13 +81,14 @@ export function checkNumeric(argument: string, data: unknown): asserts data is N
 
 /**
  * The bytes of numbers as elements of a type: a view of the caller's memory where that has them, else fresh memory. Throws 'invalid-argument'
- * for a number that the type does not have, with its position: integer types take whole numbers of their range, bool 0 and 1.
+ * for a number that the type does not have, with its position: integer types take whole numbers of their range, bool 0 and 1. Elements of c64 are
+ * two numbers each.
  */
 export function encode(argument: string, dtype: DType, data: Numeric): Uint8Array<ArrayBuffer> {
   if (ArrayBuffer.isView(data) && isOf(data, SAME_BYTES[dtype])) {
     return new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
   }
-  const bytes = new Uint8Array(data.length * DTYPE_BYTES[dtype]);
+  const bytes = new Uint8Array(data.length * (DTYPE_BYTES[dtype] / numbersPerElement(dtype)));
   encodeInto(argument, dtype, data, bytes);
   return bytes;
 }
@@ -99,6 +107,7 @@ export function encodeInto(argument: string, dtype: DType, data: Numeric, bytes:
 function elementsOf(dtype: DType, { buffer, byteOffset, byteLength }: Uint8Array) {
   switch (dtype) {
     case 'f32':
+    case 'c64':
       return new Float32Array(buffer, byteOffset, byteLength / 4);
     case 'f16':
       return new Uint16Array(buffer, byteOffset, byteLength / 2);

@@ -6,7 +6,7 @@ import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkElement } from '../dtype.js';
 import { minus, plus, sizeText, type Shape, type Size } from '../size.js';
 import { apply, where } from './elementwise.js';
-import { constantNode, Node } from './node.js';
+import { byParts, ComplexNode, constantNode, Node } from './node.js';
 import { checkAxis, nodeText } from './operands.js';
 
 /** Codes of borders on the tape. */
@@ -21,6 +21,10 @@ export interface PadOptions {
 }
 
 function padded(operation: string, x: Node, before: readonly number[], shape: Shape, mode: keyof typeof BORDER, value = 0): Node {
+  if (x instanceof ComplexNode) {
+    const part = (y: Node, number: number) => padded(operation, y, before, shape, mode, number);
+    return new ComplexNode(part(x.re, value), part(x.im, 0));
+  }
   const isEmpty = (sizes: Shape) => sizes.includes(0);
   if (mode !== 'constant' && isEmpty(x.shape) && !isEmpty(shape)) throw invalidArgument(operation, nodeText(x), 'a tensor with elements to repeat');
   const operands = mode === 'constant' ? [x, constantNode(value, x.dtype)] : [x];
@@ -86,7 +90,8 @@ export function windows(x: Node, axis: unknown, size: unknown, step: unknown, di
   }
   if (typeof room !== 'number' && step !== 1) throw invalidArgument('windows: step', String(step), `1, as the size of axis ${at} is the Dim ${sizeText(x.shape[at] as Size)}`);
   const count = typeof room === 'number' ? Math.floor(room / step) + 1 : plus(room, 1);
-  return new Node('windows', x.dtype, [...x.shape.slice(0, at), count, ...x.shape.slice(at + 1), size], [x], [at, step, dilation]);
+  const shape = [...x.shape.slice(0, at), count, ...x.shape.slice(at + 1), size];
+  return byParts(x, (part) => new Node('windows', part.dtype, shape, [part], [at, step, dilation]));
 }
 
 /** Keeps the elements on one side of a diagonal of the last two axes, and puts 0 instead of others. */

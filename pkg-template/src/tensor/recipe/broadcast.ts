@@ -2,7 +2,7 @@
 
 import { invalidArgument } from '../../arguments/errors.js';
 import { sameShape, sameSize, shapeText, type Shape, type Size } from '../size.js';
-import { Node } from './node.js';
+import { byParts, Node } from './node.js';
 
 /** Returns the shape to which all broadcast. Throws 'invalid-argument' where two sizes differ and neither is 1; Dims are equal where their formulas are. */
 export function broadcastShapes(operation: string, shapes: readonly Shape[]): Shape {
@@ -33,5 +33,5 @@ export function expandTo(operation: string, x: Node, shape: Shape): Node {
   const offset = shape.length - x.shape.length;
   const fits = offset >= 0 && x.shape.every((size, axis) => size === 1 || sameSize(size, shape[axis + offset] as Size));
   if (!fits) throw invalidArgument(operation, `the shape ${shapeText(x.shape)}`, `one that broadcasts to ${shapeText(shape)}`);
-  return new Node('expand', x.dtype, shape, [x]);
+  return byParts(x, (part) => new Node('expand', part.dtype, shape, [part]));
 }

@@ -6,8 +6,8 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { product, sameSize, sizeText, type Size } from '../size.js';
 import { apply } from './elementwise.js';
-import { Node } from './node.js';
-import { checkType, nodeText, NUMBERS } from './operands.js';
+import { byParts, Node } from './node.js';
+import { checkType, nodeText, NUMBERS_OR_COMPLEX } from './operands.js';
 import { matmul, sumOver } from './products.js';
 import { permute, reshaped } from './views.js';
 
@@ -39,7 +39,7 @@ function parse(formula: unknown, tensors: readonly Node[]): { operands: Lettered
   const [lead] = tensors as readonly [Node];
   let wide = 0;
   const operands = tensors.map((node, k) => {
-    checkType('einsum', node, NUMBERS);
+    checkType('einsum', node, NUMBERS_OR_COMPLEX);
     if (node.dtype !== lead.dtype) throw invalidArgument('einsum', `tensors of ${lead.dtype} and ${node.dtype}`, 'tensors of one type: cast() changes it');
     const part = parts[k] as string;
     const [before, after, ...more] = part.split('...') as [string, string | undefined];
@@ -94,7 +94,7 @@ function diagonals({ node, letters }: Lettered): Lettered {
   const size = moved.shape.at(-1) as Size;
   if (!sameSize(size, moved.shape.at(-2) as Size)) throw invalidArgument('einsum', nodeText(node), `equal sizes along both axes '${letters[again]}'`);
   const places = new Node('iota', 'i32', [...moved.shape.slice(0, -1), 1], [], [rank - 2]);
-  const picked = new Node('gatherElements', node.dtype, places.shape, [moved, places], [rank - 1]);
+  const picked = byParts(moved, (part) => new Node('gatherElements', part.dtype, places.shape, [part, places], [rank - 1]));
   return diagonals({ node: reshaped(picked, moved.shape.slice(0, -1)), letters: order.slice(0, -1).map((axis) => letters[axis] as string) });
 }
 

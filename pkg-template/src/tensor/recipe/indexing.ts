@@ -8,7 +8,7 @@ import { checkOptions } from '../../arguments/options.js';
 import { isSize, minus, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Size } from '../size.js';
 import { expandTo } from './broadcast.js';
 import { apply, cast, where } from './elementwise.js';
-import { Node } from './node.js';
+import { byParts, byPartsOfAll, Node } from './node.js';
 import { checkAxis, checkType, INDICES, nodeText, operandOf } from './operands.js';
 import { sizeNode } from './reductions.js';
 import { reshaped } from './views.js';
@@ -31,7 +31,8 @@ export interface ScatterOptions {
 export function indexSelect(x: Node, indices: Node, axis: unknown, operation = 'indexSelect'): Node {
   checkType(`${operation}: indices`, indices, INDICES);
   const at = checkAxis(`${operation}: axis`, axis, x.shape.length);
-  return new Node('gather', x.dtype, [...x.shape.slice(0, at), ...indices.shape, ...x.shape.slice(at + 1)], [x, indices], [at]);
+  const shape = [...x.shape.slice(0, at), ...indices.shape, ...x.shape.slice(at + 1)];
+  return byParts(x, (part) => new Node('gather', part.dtype, shape, [part, indices], [at]));
 }
 
 /** Returns the elements whose coordinate along an axis the indices say; the other coordinates are those of the index. */
@@ -39,7 +40,7 @@ export function gather(x: Node, indices: Node, axis: unknown): Node {
   checkType('gather: indices', indices, INDICES);
   const at = checkAxis('gather: axis', axis, x.shape.length);
   checkWithin('gather', x, indices, at);
-  return new Node('gatherElements', x.dtype, indices.shape, [x, indices], [at]);
+  return byParts(x, (part) => new Node('gatherElements', part.dtype, indices.shape, [part, indices], [at]));
 }
 
 /** Throws unless indices have the rank of a tensor, and along all axes but one its sizes or smaller ones. */
@@ -56,6 +57,7 @@ function checkWithin(operation: string, x: Node, indices: Node, axis: number): v
 function combineOf(operation: string, combine: unknown, dtype: string): Combine {
   if (typeof combine !== 'string' || !Object.hasOwn(COMBINE, combine)) throw invalidArgument(`${operation}: combine`, describe(combine), `'${Object.keys(COMBINE).join("', '")}'`);
   if (dtype === 'bool' && (combine === 'add' || combine === 'mul')) throw invalidArgument(`${operation}: combine`, `'${combine}' of bool`, "'set', 'min' or 'max'");
+  if (dtype === 'c64' && combine !== 'set' && combine !== 'add') throw invalidArgument(`${operation}: combine`, `'${combine}' of c64`, "'set' or 'add'");
   return combine as Combine;
 }
 
@@ -71,7 +73,7 @@ export function scatter(x: Node, indices: Node, source: unknown, options: Scatte
   const [axis, combine] = scatterOptions('scatter', options, 'set', x);
   checkWithin('scatter', x, indices, axis);
   const from = sourceOf('scatter', x, operandOf('scatter: source', source, x.dtype));
-  return new Node('scatter', x.dtype, x.shape, [x, indices, expandTo('scatter: source', from, indices.shape)], [axis, combine]);
+  return put('scatter', x, indices, expandTo('scatter: source', from, indices.shape), [axis, combine]);
 }
 
 /** Combines slices of a source with those at places along an axis; the indices are a vector. */
@@ -81,7 +83,12 @@ export function indexAdd(x: Node, indices: Node, source: Node, options: ScatterO
   if (indices.shape.length !== 1) throw invalidArgument('indexAdd: indices', nodeText(indices), 'a vector');
   const shape = [...x.shape.slice(0, axis), indices.shape[0] as Size, ...x.shape.slice(axis + 1)];
   const from = expandTo('indexAdd: source', sourceOf('indexAdd', x, source), shape);
-  return new Node('indexPut', x.dtype, x.shape, [x, indices, from], [axis, combine]);
+  return put('indexPut', x, indices, from, [axis, combine]);
+}
+
+/** Writes a source to a tensor of its type. */
+function put(op: 'scatter' | 'indexPut', x: Node, indices: Node, source: Node, attributes: readonly number[]): Node {
+  return byPartsOfAll([x, source], ([to, from]) => new Node(op, (to as Node).dtype, x.shape, [to as Node, indices, from as Node], attributes));
 }
 
 function sourceOf(operation: string, x: Node, source: Node): Node {
@@ -133,8 +140,7 @@ export function scatterNd(x: Node, indices: Node, source: Node, options: { combi
   const inner = x.shape.slice(count);
   const from = expandTo('scatterNd: source', sourceOf('scatterNd', x, source), [...position.shape, ...inner]);
   const rows = product(position.shape);
-  const put = new Node('indexPut', x.dtype, merged.shape, [merged, reshaped(position, [rows]), reshaped(from, [rows, ...inner])], [0, COMBINE[combine]]);
-  return reshaped(put, x.shape);
+  return reshaped(put('indexPut', merged, reshaped(position, [rows]), reshaped(from, [rows, ...inner]), [0, COMBINE[combine]]), x.shape);
 }
 
 /** Replaces the part that begins at some places by a source. */
@@ -146,7 +152,7 @@ export function setSlice(x: Node, starts: unknown, source: Node, operation = 'se
   const from = x.shape.map((size, axis) => startOf(`${operation}: starts[${axis}]`, starts[axis] ?? 0, size, source.shape[axis] as Size));
   if (sameShape(source.shape, x.shape) && from.every((start) => start === 0)) return source;
   const bounds = from.flatMap((start, axis) => [start, minus(x.shape[axis] as Size, plus(start, source.shape[axis] as Size))]);
-  return new Node('setSlice', x.dtype, x.shape, [x, source], from.map((size) => ({ size })), null, bounds);
+  return byPartsOfAll([x, source], (both) => new Node('setSlice', (both[0] as Node).dtype, x.shape, both, from.map((size) => ({ size })), null, bounds));
 }
 
 function startOf(argument: string, start: unknown, size: Size, part: Size): Size {

@@ -3,6 +3,7 @@
  * are what a tape is written from. A Tensor is a node with methods.
  */
 
+import { invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
 import type { Shape, Size } from '../size.js';
 
@@ -38,7 +39,10 @@ export const OP = {
 } as const;
 
 /** The name of an operation of the tape. */
-export type OpName = keyof typeof OP;
+export type TapeOp = keyof typeof OP;
+
+/** The name of an operation. 'complex' makes complex numbers of two parts; no tape has it. */
+export type OpName = TapeOp | 'complex';
 
 /** How states of a user's reduction merge: a scalar graph in the form of the tape. */
 export interface Rule {
@@ -76,15 +80,77 @@ export class Node {
     readonly attributes: readonly Attribute[] = [],
     readonly source: object | null = null,
     readonly bounds: readonly Size[] = NONE,
-  ) {}
+  ) {
+    const isComplex = dtype === 'c64' || operands.some((operand) => operand.dtype === 'c64');
+    if (isComplex && op !== 'complex') throw invalidArgument(op, 'a tensor of c64', REAL_NUMBERS);
+  }
+}
+
+/** What operations without a meaning for complex numbers take, in messages. */
+export const REAL_NUMBERS = 'real numbers: real(), imag() and abs() give them';
+
+/**
+ * Complex numbers: two tensors of f32 of one shape. Operations on complex numbers record nodes on the parts, so no other node has the type c64,
+ * and no other node takes one.
+ */
+export class ComplexNode extends Node {
+  /**
+   * @param re real parts
+   * @param im imaginary parts
+   * @param pairs the input of f32 of shape [..., 2] of which they are the parts; null where they are computed
+   */
+  constructor(
+    readonly re: Node,
+    readonly im: Node,
+    private pairs: Node | null = null,
+  ) {
+    super('complex', 'c64', re.shape, [re, im], [], pairs?.source ?? null);
+  }
+
+  /** The numbers as they lie in memory: f32 of shape [..., 2]. */
+  get inMemory(): Node {
+    if (this.pairs === null) {
+      const shape = [...this.shape, 1];
+      const columns = [this.re, this.im].map((part) => new Node('reshape', 'f32', shape, [part]));
+      this.pairs = new Node('concat', 'f32', [...this.shape, 2], columns, [this.shape.length]);
+    }
+    return this.pairs;
+  }
+}
+
+/** A node as it lies in memory: complex numbers as pairs of f32. */
+export function inMemory(node: Node): Node {
+  return node instanceof ComplexNode ? node.inMemory : node;
+}
+
+/** Applies an operation that moves or adds elements: of a complex tensor to either part. */
+export function byParts(x: Node, apply: (part: Node) => Node): Node {
+  if (!(x instanceof ComplexNode)) return apply(x);
+  const [re, im] = [apply(x.re), apply(x.im)];
+  return re === x.re && im === x.im ? x : new ComplexNode(re, im);
+}
+
+/** Likewise of several tensors, which have one type. */
+export function byPartsOfAll(tensors: readonly Node[], apply: (parts: readonly Node[]) => Node): Node {
+  const complex = tensors.filter((each) => each instanceof ComplexNode);
+  if (complex.length === 0) return apply(tensors);
+  return new ComplexNode(apply(complex.map(({ re }) => re)), apply(complex.map(({ im }) => im)));
 }
 
 /** A node for memory that `source` owns: a stored tensor, an input of a program, the key of a Random. */
 export function inputNode(dtype: DType, shape: Shape, source: object): Node {
-  return new Node('input', dtype, shape, [], [], source);
+  if (dtype !== 'c64') return new Node('input', dtype, shape, [], [], source);
+  const pairs = new Node('input', 'f32', [...shape, 2], [], [], source);
+  const part = (place: number) => {
+    const starts = [...shape.map(() => 0), place].map((size) => ({ size }));
+    const column = new Node('slice', 'f32', [...shape, 1], [pairs], [...starts, ...pairs.shape.map(() => 1)]);
+    return new Node('reshape', 'f32', shape, [column]);
+  };
+  return new ComplexNode(part(0), part(1), pairs);
 }
 
 /** A node with one number everywhere. */
 export function constantNode(value: number, dtype: DType, shape: Shape = []): Node {
+  if (dtype === 'c64') return new ComplexNode(constantNode(value, 'f32', shape), constantNode(0, 'f32', shape));
   return new Node('constant', dtype, shape, [], [value]);
 }

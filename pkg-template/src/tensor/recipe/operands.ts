@@ -41,6 +41,10 @@ export function checkType(operation: string, node: Node, types: readonly DType[]
 
 /** Types of numbers. */
 export const NUMBERS: readonly DType[] = ['f32', 'f16', 'i32', 'u32', 'u8'];
+/** Types of numbers, complex ones too. */
+export const NUMBERS_OR_COMPLEX: readonly DType[] = [...NUMBERS, 'c64'];
+/** All types but that of complex numbers. */
+export const NOT_COMPLEX: readonly DType[] = [...NUMBERS, 'bool'];
 /** Types of real numbers. */
 export const REALS: readonly DType[] = ['f32', 'f16'];
 /** Types of indices. */

@@ -5,8 +5,9 @@ import { isReal, type DType } from '../dtype.js';
 import { sameSize, type Size } from '../size.js';
 import { broadcastShapes } from './broadcast.js';
 import { apply, cast, inSingle } from './elementwise.js';
-import { Node } from './node.js';
-import { checkType, nodeText, NUMBERS } from './operands.js';
+import { complexMatmul } from './complex-products.js';
+import { ComplexNode, Node } from './node.js';
+import { checkType, nodeText, NUMBERS_OR_COMPLEX } from './operands.js';
 import { reduce } from './reductions.js';
 import { reshaped, transpose } from './views.js';
 
@@ -15,11 +16,12 @@ import { reshaped, transpose } from './views.js';
  * The type is that of `a`; products of half precision are added in single.
  */
 export function matmul(a: Node, b: Node, operation = 'matmul', dtype: DType = a.dtype): Node {
-  checkType(operation, a, NUMBERS);
-  checkType(operation, b, NUMBERS);
+  checkType(operation, a, NUMBERS_OR_COMPLEX);
+  checkType(operation, b, NUMBERS_OR_COMPLEX);
   if (a.dtype !== b.dtype && !(isReal(a.dtype) && isReal(b.dtype))) {
     throw invalidArgument(operation, `tensors of ${a.dtype} and ${b.dtype}`, 'tensors of one type, or one of f16 where the other is f32');
   }
+  if (a instanceof ComplexNode && b instanceof ComplexNode) return complexMatmul(a, b, (x, y) => matmul(x, y, operation));
   if (a.shape.length === 0 || b.shape.length === 0) throw invalidArgument(operation, `${nodeText(a)} and ${nodeText(b)}`, 'vectors, matrices, or batches of matrices');
   const left = a.shape.length === 1 ? reshaped(a, [1, a.shape[0] as Size]) : a;
   const right = b.shape.length === 1 ? reshaped(b, [b.shape[0] as Size, 1]) : b;
@@ -39,7 +41,7 @@ export function dot(a: Node, b: Node): Node {
   checkVectors('dot', a, b);
   if (!sameSize(a.shape[0] as Size, b.shape[0] as Size)) throw invalidArgument('dot', `${nodeText(a)} and ${nodeText(b)}`, 'vectors of one size');
   const products = apply('mul', [a, b], 'dot');
-  checkType('dot', products, NUMBERS);
+  checkType('dot', products, NUMBERS_OR_COMPLEX);
   return a.dtype === 'f16' ? cast(reduce('sum', apply('mul', [cast(a, 'f32'), cast(b, 'f32')]), [0]), 'f16') : reduce('sum', products, [0]);
 }
 

@@ -4,8 +4,9 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
 import { product, type Size } from '../size.js';
 import { apply, cast, inSingle, test, where } from './elementwise.js';
-import { constantNode, Node } from './node.js';
-import { checkAxes, checkAxis, checkKeep, checkType, NUMBERS, REALS, type Keep } from './operands.js';
+import { productOver } from './complex-products.js';
+import { byParts, ComplexNode, constantNode, Node, REAL_NUMBERS } from './node.js';
+import { checkAxes, checkAxis, checkKeep, checkType, nodeText, NOT_COMPLEX, NUMBERS, NUMBERS_OR_COMPLEX, REALS, type Keep } from './operands.js';
 import { reshaped } from './views.js';
 
 /** Codes of reductions on the tape. */
@@ -25,6 +26,11 @@ export interface NormOptions extends Keep {
 
 /** Reduces axes, which are sorted, and which go or stay with size 1. */
 export function reduce(name: keyof typeof REDUCTION, x: Node, axes: readonly number[], keep = false): Node {
+  if (x instanceof ComplexNode) {
+    if (name === 'sum') return byParts(x, (part) => reduce(name, part, axes, keep));
+    if (name === 'prod') return productOver(x, axes, keep);
+    throw invalidArgument(name, nodeText(x), REAL_NUMBERS);
+  }
   const isPlace = name === 'argMin' || name === 'argMax';
   if (axes.length === 0 && isPlace) return constantNode(0, 'i32', x.shape);
   if (axes.length === 0) return name === 'variance' ? apply('sub', [x, x]) : x;
@@ -37,7 +43,7 @@ export function reduce(name: keyof typeof REDUCTION, x: Node, axes: readonly num
 export function simple(name: 'sum' | 'prod' | 'min' | 'max', x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep(name, options);
   const over = checkAxes(name, axes, x.shape.length);
-  checkType(name, x, NUMBERS);
+  checkType(name, x, name === 'sum' || name === 'prod' ? NUMBERS_OR_COMPLEX : NUMBERS);
   return inSingle(x, (y) => reduce(name, y, over, keep));
 }
 
@@ -60,9 +66,9 @@ export function meanOver(x: Node, axes: readonly number[], keep: boolean): Node 
 export function mean(x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep('mean', options);
   const over = checkAxes('mean', axes, x.shape.length);
-  checkType('mean', x, NUMBERS);
+  checkType('mean', x, NUMBERS_OR_COMPLEX);
   if (x.dtype === 'u8') return cast(meanOver(cast(x, 'u32'), over, keep), 'u8');
-  return inSingle(x, (y) => meanOver(y, over, keep));
+  return byParts(x, (part) => inSingle(part, (y) => meanOver(y, over, keep)));
 }
 
 /** Variance by Welford's and Chan's updates. */
@@ -139,6 +145,7 @@ export function place(name: 'argmin' | 'argmax', x: Node, axis: unknown, options
   const keep = checkKeep(name, options);
   const rank = x.shape.length;
   const over = axis === undefined ? checkAxes(name, undefined, rank) : [checkAxis(name, axis, rank)];
+  checkType(name, x, NOT_COMPLEX);
   const y = x.dtype === 'bool' ? cast(x, 'u8') : x;
   return reduce(name === 'argmin' ? 'argMin' : 'argMax', y, over, keep);
 }

@@ -2,8 +2,8 @@
 
 import { checkFlag, checkOptions } from '../../arguments/options.js';
 import { apply, inSingle } from './elementwise.js';
-import { Node } from './node.js';
-import { checkAxis, checkType, NUMBERS, REALS } from './operands.js';
+import { byParts, Node } from './node.js';
+import { checkAxis, checkType, NUMBERS, NUMBERS_OR_COMPLEX, REALS } from './operands.js';
 import { reduce, REDUCTION } from './reductions.js';
 
 /** Options of accumulations along an axis. */
@@ -52,8 +52,8 @@ export function scanFlags(operation: string, options: ScanOptions | undefined): 
 
 /** Sums, products or extremes of all elements of an axis up to each. */
 export function accumulate(operation: string, reduction: 'sum' | 'prod' | 'min' | 'max', x: Node, axis: unknown, options?: ScanOptions): Node {
-  checkType(operation, x, NUMBERS);
+  checkType(operation, x, reduction === 'sum' ? NUMBERS_OR_COMPLEX : NUMBERS);
   const along = checkAxis(`${operation}: axis`, axis, x.shape.length);
   const flags = scanFlags(operation, options);
-  return inSingle(x, (y) => new Node('scan', y.dtype, y.shape, [y], [REDUCTION[reduction], along, ...flags]));
+  return byParts(x, (part) => inSingle(part, (y) => new Node('scan', y.dtype, y.shape, [y], [REDUCTION[reduction], along, ...flags])));
 }

@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { isSize, minus, plus, sameShape, sameSize, shapeText, sizeText, times, type Size } from '../size.js';
-import { Node } from './node.js';
+import { byParts, byPartsOfAll, Node } from './node.js';
 import { checkAxes, checkAxis, nodeText } from './operands.js';
 import { expandDims, reshaped } from './views.js';
 
@@ -31,7 +31,8 @@ function part(x: Node, parts: readonly Part[]): Node {
   const shape = parts.map(({ size }) => size);
   if (sameShape(shape, x.shape) && parts.every(({ start, step }) => start === 0 && step === 1)) return x;
   const attributes = [...parts.map(({ start }) => ({ size: start })), ...parts.map(({ step }) => step)];
-  return new Node('slice', x.dtype, shape, [x], attributes, null, parts.flatMap((each, axis) => boundsOf(each, x.shape[axis] as Size)));
+  const bounds = parts.flatMap((each, axis) => boundsOf(each, x.shape[axis] as Size));
+  return byParts(x, (y) => new Node('slice', y.dtype, shape, [y], attributes, null, bounds));
 }
 
 /** What is not negative where a part is within an axis, as far as it depends on dims. */
@@ -141,7 +142,8 @@ export function concat(parts: readonly Node[], axis: unknown, operation = 'conca
   }
   if (parts.length === 1) return first;
   const size = parts.reduce<Size>((sum, each) => plus(sum, each.shape[at] as Size), 0);
-  return new Node('concat', first.dtype, [...first.shape.slice(0, at), size, ...first.shape.slice(at + 1)], parts, [at]);
+  const shape = [...first.shape.slice(0, at), size, ...first.shape.slice(at + 1)];
+  return byPartsOfAll(parts, (all) => new Node('concat', (all[0] as Node).dtype, shape, all, [at]));
 }
 
 /** Puts tensors of one shape after one another along a new axis. */

@@ -9,7 +9,7 @@ import { checkFlag, checkOptions } from '../../arguments/options.js';
 import { largest, minus, plus, product, sizeText, type Size } from '../size.js';
 import { highProduct } from './distributions.js';
 import { apply, bitcast, cast, inSingle, test, where } from './elementwise.js';
-import { constantNode, Node } from './node.js';
+import { constantNode, Node, REAL_NUMBERS } from './node.js';
 import { checkAxis, checkKeep, checkType, nodeText, REALS, type Keep } from './operands.js';
 import { sizeNode } from './reductions.js';
 import { stack } from './slices.js';
@@ -39,7 +39,7 @@ const INFINITE = 0x7f800000;
 const SIGN = 0x80000000;
 
 /** Keys of elements. Those of equal elements are equal, and that of a NaN is larger than all others. */
-function keysOf(x: Node, isDescending: boolean): Keys {
+function keysOf(operation: string, x: Node, isDescending: boolean): Keys {
   const reversed = (keys: Node): Node => (isDescending ? apply('not', [keys]) : keys);
   switch (x.dtype) {
     case 'f32':
@@ -54,6 +54,8 @@ function keysOf(x: Node, isDescending: boolean): Keys {
       return { keys: reversed(apply('xor', [bitcast(x, 'u32'), SIGN])), bits: 32 };
     case 'u32':
       return { keys: reversed(x), bits: 32 };
+    case 'c64':
+      throw invalidArgument(operation, nodeText(x), REAL_NUMBERS);
     case 'u8':
     case 'bool': {
       const [most, bits] = x.dtype === 'u8' ? [255, 8] : [1, 1];
@@ -64,9 +66,9 @@ function keysOf(x: Node, isDescending: boolean): Keys {
 }
 
 /** The places along an axis of the first `count` elements of the sorted axis. */
-function order(x: Node, axis: number, isDescending: boolean, count: Size): Node {
+function order(operation: string, x: Node, axis: number, isDescending: boolean, count: Size): Node {
   const rank = x.shape.length;
-  const { keys, bits } = keysOf(x, isDescending);
+  const { keys, bits } = keysOf(operation, x, isDescending);
   const others = x.shape.map((_, k) => k).filter((k) => k !== axis);
   const rows = permute(keys, [...others, axis]);
   const shape = [...others.map((k) => x.shape[k] as Size), count];
@@ -97,7 +99,7 @@ function isDescending(operation: string, options: SortOptions | undefined): bool
 /** The places of the elements of an axis in order. */
 export function argsort(x: Node, axis: unknown, options?: SortOptions, operation = 'argsort'): Node {
   const along = checkAxis(`${operation}: axis`, axis, x.shape.length);
-  return order(x, along, isDescending(operation, options), x.shape[along] as Size);
+  return order(operation, x, along, isDescending(operation, options), x.shape[along] as Size);
 }
 
 /** The elements of an axis in order. */
@@ -118,7 +120,7 @@ export function topk(x: Node, k: unknown, axis: unknown, options?: TopkOptions):
     checkFlag('topk: smallest', options.smallest);
     isSmallest = options.smallest === true;
   }
-  const indices = order(x, along, !isSmallest, k);
+  const indices = order('topk', x, along, !isSmallest, k);
   return { values: at(x, indices, along), indices };
 }
 
@@ -128,7 +130,7 @@ export function searchSorted(x: Node, values: Node, side: unknown): Node {
   if (values.dtype !== x.dtype) throw invalidArgument('searchSorted: values', nodeText(values), `a tensor of ${x.dtype}, or a cast() to it`);
   if (side !== 'left' && side !== 'right') throw invalidArgument('searchSorted: side', describe(side), "'left' or 'right'");
   const size = x.shape[0] as Size;
-  const [keys, wanted] = [keysOf(x, false).keys, keysOf(values, false).keys];
+  const [keys, wanted] = [keysOf('searchSorted', x, false).keys, keysOf('searchSorted', values, false).keys];
   const sorted = typeof size === 'number' ? keys : withLast(keys, 0, 0);
   const count = sizeNode(size, 'u32');
   let found = constantNode(0, 'u32', values.shape);
@@ -160,7 +162,7 @@ export function quantile(operation: string, x: Node, q: unknown, axis: unknown, 
   return inSingle(flat, (y) => {
     const size = y.shape[over] as Size;
     if (size === 0) return constantNode(NaN, 'f32', Array.isArray(q) ? [list.length, ...shape] : shape);
-    const places = order(y, over, false, size);
+    const places = order(operation, y, over, false, size);
     // Of nothing, all places are 0, where a NaN stands.
     const [numbers, found] = typeof size === 'number' ? [y, places] : [withLast(y, over, NaN), withLast(places, over, 0)];
     const results = (list as readonly number[]).map((share) => reshaped(between(numbers, found, over, size, share), shape));

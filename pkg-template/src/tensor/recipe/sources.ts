@@ -6,7 +6,7 @@ import { checkDType, checkElement, type DType } from '../dtype.js';
 import { checkShape, checkSize, type Shape } from '../size.js';
 import { apply, cast, where } from './elementwise.js';
 import { isClass } from './normalisation.js';
-import { constantNode, Node } from './node.js';
+import { ComplexNode, constantNode, Node } from './node.js';
 import { checkAxis, checkType, INDICES } from './operands.js';
 import { reshaped } from './views.js';
 
@@ -20,7 +20,7 @@ export function full(operation: string, shape: unknown, value: unknown, dtype: u
 /** The coordinate along an axis. */
 export function iota(operation: string, shape: unknown, axis: unknown, dtype: unknown = 'f32'): Node {
   checkDType(`${operation}: dtype`, dtype);
-  if (dtype === 'bool') throw invalidArgument(`${operation}: dtype`, "'bool'", 'a type of numbers');
+  if (dtype === 'bool' || dtype === 'c64') throw invalidArgument(`${operation}: dtype`, `'${dtype}'`, 'a type of real numbers');
   const sizes = checkShape(`${operation}: shape`, shape);
   return coordinates(sizes, checkAxis(`${operation}: axis`, axis, sizes.length), dtype);
 }
@@ -66,11 +66,12 @@ export function oneHot(indices: Node, classes: unknown): Node {
   return cast(isClass(labels, coordinates([classes], 0, dtype), classes), 'f32');
 }
 
-/** The derivative of a scalar by a tensor. */
+/** The derivative of a scalar by a tensor; by complex numbers that by real parts, plus i times that by imaginary parts. */
 export function gradient(scalar: Node, by: Node, place: number): Node {
   if (scalar.dtype !== 'f32' || scalar.shape.some((size) => size !== 1)) {
     throw invalidArgument('grad: scalar', `a tensor of ${scalar.dtype} with ${scalar.shape.length} axes`, 'one number of f32: sum() or mean() makes one');
   }
-  if (by.dtype !== 'f32' && by.dtype !== 'f16') throw invalidArgument(`grad: wrt[${place}]`, `a tensor of ${describe(by.dtype)}`, 'a tensor of f32 or f16');
+  if (by instanceof ComplexNode) return new ComplexNode(gradient(scalar, by.re, place), gradient(scalar, by.im, place));
+  if (by.dtype !== 'f32' && by.dtype !== 'f16') throw invalidArgument(`grad: wrt[${place}]`, `a tensor of ${describe(by.dtype)}`, 'a tensor of f32, f16 or c64');
   return new Node('gradient', by.dtype, by.shape, [scalar, by]);
 }

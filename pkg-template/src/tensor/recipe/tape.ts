@@ -4,9 +4,9 @@
  */
 
 import { ResiduaError } from '../../arguments/errors.js';
-import { DTYPE_CODE } from '../dtype.js';
+import { DTYPE_CODE, type RealDType } from '../dtype.js';
 import { Extent, termsOf, type Dim, type Size } from '../size.js';
-import { OP, type Attribute, type Node, type Rule } from './node.js';
+import { inMemory, OP, type Attribute, type Node, type Rule, type TapeOp } from './node.js';
 
 const VERSION = 1;
 
@@ -30,7 +30,7 @@ export interface Tape {
   readonly bounds: readonly Dim[];
 }
 
-/** Writes the recipes of results and of assignments. Throws 'invalid-argument' where two dims have one name and different largest sizes. */
+/** Writes the recipes of results and of assignments, as they lie in memory. Throws 'invalid-argument' where two dims have one name and different largest sizes. */
 export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = []): Tape {
   return new TapeWriter().write(results, assignments);
 }
@@ -49,8 +49,8 @@ class TapeWriter {
   private readonly slots = new Map<Node, number>();
 
   write(results: readonly Node[], assignments: readonly Assignment[]): Tape {
-    const resultPositions = results.map((node) => this.position(node));
-    const pairs = assignments.flatMap(({ input, value }) => [this.slot(input), this.position(value)]);
+    const resultPositions = results.map((node) => this.position(inMemory(node)));
+    const pairs = assignments.flatMap(({ input, value }) => [this.slot(inMemory(input)), this.position(inMemory(value))]);
     const sections: readonly (readonly number[])[] = [
       [VERSION, this.dims.length, ...this.dims.map((dim) => dim.max)],
       [this.sizePositions.size],
@@ -95,7 +95,8 @@ class TapeWriter {
   private append(node: Node): void {
     const { nodes } = this;
     for (const size of [...node.shape, ...node.bounds]) if (size instanceof Extent && size.min < 0) this.bound(size);
-    nodes.push(OP[node.op], DTYPE_CODE[node.dtype], node.shape.length);
+    // Complex numbers are no operands, and as results they are pairs of f32.
+    nodes.push(OP[node.op as TapeOp], DTYPE_CODE[node.dtype as RealDType], node.shape.length);
     for (const size of node.shape) nodes.push(this.size(size));
     nodes.push(node.operands.length);
     for (const operand of node.operands) nodes.push(this.positions.get(operand) as number);

@@ -12,6 +12,7 @@ import { broadcastShapes, expandTo } from './broadcast.js';
 import { ELEMENTWISE, type ElementwiseName } from './elementwise-codes.js';
 import { apply, cast, where } from './elementwise.js';
 import { constantNode, type Node, type Rule } from './node.js';
+import { checkType, NOT_COMPLEX } from './operands.js';
 
 /** Operations whose names differ between Values and tensors. */
 const OTHER_NAMES: Readonly<Record<string, ElementwiseName>> = { norm: 'vectorNorm', min: 'minimum', max: 'maximum' };
@@ -63,6 +64,7 @@ function truth(condition: Node): Node {
 
 /** Applies a function of Values to tensors that broadcast. The results have single precision and the shape to which all inputs broadcast. */
 export function mapValues(argument: string, fn: (...values: Value[]) => unknown, inputs: readonly Node[]): { results: Node[]; isList: boolean } {
+  inputs.forEach((input, k) => checkType(`${argument}: input ${k}`, input, NOT_COMPLEX));
   const shape = broadcastShapes(argument, inputs.map((input) => input.shape));
   const { tape, isList } = recorded(argument, inputs.length, fn);
   const results = nodesOf(tape, inputs.map((input) => cast(input, 'f32')));

@@ -4,12 +4,12 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { isSize, product, quotient, sameShape, sameSize, shapeText, sizeText, times, type Shape, type Size } from '../size.js';
 import { expandTo } from './broadcast.js';
-import { Node } from './node.js';
+import { byParts, Node } from './node.js';
 import { checkAxes, checkAxis, nodeText } from './operands.js';
 
 /** Returns the same elements in another shape, which is known to have as many. */
 export function reshaped(x: Node, shape: Shape): Node {
-  return sameShape(x.shape, shape) ? x : new Node('reshape', x.dtype, shape, [x]);
+  return sameShape(x.shape, shape) ? x : byParts(x, (part) => new Node('reshape', part.dtype, shape, [part]));
 }
 
 /** Returns the same elements, in C order, in another shape. One size may be −1. Throws 'invalid-argument' for another number of elements. */
@@ -67,7 +67,8 @@ export function permute(x: Node, axes: unknown, operation = 'permute'): Node {
   checkAxes(operation, axes, rank);
   const order = axes.map((axis) => checkAxis(operation, axis, rank));
   if (order.every((axis, k) => axis === k)) return x;
-  return new Node('permute', x.dtype, order.map((axis) => x.shape[axis] as Size), [x], order);
+  const shape = order.map((axis) => x.shape[axis] as Size);
+  return byParts(x, (part) => new Node('permute', part.dtype, shape, [part], order));
 }
 
 /** Exchanges two axes. */
