@@ -28,6 +28,7 @@ import { group as tensorAttention } from './groups/tensor-attention.js';
 import { group as tensorConvolutions } from './groups/tensor-convolutions.js';
 import { group as tensorDevices } from './groups/tensor-devices.js';
 import { group as tensorElementwise } from './groups/tensor-elementwise.js';
+import { group as tensorFourier } from './groups/tensor-fourier.js';
 import { group as tensorFiles } from './groups/tensor-files.js';
 import { group as tensorIndexing } from './groups/tensor-indexing.js';
 import { group as tensorLarge } from './groups/tensor-large.js';
@@ -50,5 +51,5 @@ import { group as traps } from './groups/traps.js';
 export const REGISTRY = [
   device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
+  tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -1,7 +1,19 @@
 // Misuse that must not compile.
-import { Random, Tensor, crossEntropy, fold, grad, linear, loadNpy, map, rope, saveSafetensors, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
+import { Random, Tensor, complex, crossEntropy, fft, fold, grad, ifft, linear, loadNpy, map, rfft, rope, saveSafetensors, where, zeros, type Device, type StoredTensor } from 'residua/tensor';
 
 export function misuse(f: Tensor<'f32'>, i: Tensor<'i32'>, b: Tensor<'bool'>, stored: StoredTensor<'f32'>, device: Device): void {
+  // @ts-expect-error complex numbers and real ones
+  complex(f, f).mul(f);
+  // @ts-expect-error parts are real
+  complex(complex(f, f), f);
+  // @ts-expect-error the inverse is of complex numbers
+  ifft(f);
+  // @ts-expect-error of real numbers
+  rfft(complex(f, f));
+  // @ts-expect-error integers
+  fft(i);
+  // @ts-expect-error a scale that is not there
+  fft(f, { norm: 'unitary' });
   // @ts-expect-error tensors of two types
   f.mul(i);
   // @ts-expect-error text

@@ -1,8 +1,9 @@
 // Programs that must compile, with the types that the package infers.
 import type { Value } from 'residua';
 import {
-  Device, Random, Tensor, adaptiveAvgPool, arange, attention, avgPool, batchNorm, concat, conv2d, crossEntropy, dim, dispose, einsum, embedding, eye, fold, full, grad, gridSample, iota, layerNorm, linear, maxPool, loadGguf, loadNpy, loadNpz, loadSafetensors, map,
-  oneHot, resize, rope, saveNpy, saveSafetensors, scalar, scan, segmentMax, spec, stack, where, zeros, type ConvOptions, type DType, type FileSource, type Operand, type Padding, type QuantizedTensor, type Selection, type StoredTensor,
+  Device, Random, Tensor, adaptiveAvgPool, arange, attention, avgPool, batchNorm, complex, concat, conv2d, crossEntropy, dim, dispose, einsum, embedding, eye, fft, fold, full, grad, gridSample, ifft, iota, irfft, layerNorm,
+  linear, loadGguf, loadNpy, loadNpz, loadSafetensors, map, maxPool, oneHot, resize, rfft, rope, saveNpy, saveSafetensors, scalar, scan, segmentMax, spec, stack, where, zeros, type ConvOptions, type DType, type FileSource,
+  type Operand, type Padding, type QuantizedTensor, type Selection, type StoredTensor,
 } from 'residua/tensor';
 
 /** Compiles where both types are the same. */
@@ -150,4 +151,25 @@ export async function filter(device: Device, video: HTMLVideoElement, canvas: HT
   const shown = blur.run({ frame: video, strength });
   same<typeof shown, StoredTensor<'f32'>>();
   shown.draw(canvas);
+}
+
+/** Complex numbers and transforms. */
+export async function spectra(device: Device, f: Tensor<'f32'>) {
+  const z = device.tensor([1, 2, 3, 4], [2], 'c64');
+  same<typeof z, StoredTensor<'c64'>>();
+  const spectrum = fft(f, { axes: [0, 1], norm: 'ortho' });
+  same<typeof spectrum, Tensor<'c64'>>();
+  const [size, angle, whole] = [z.abs(), z.angle(), f.abs()];
+  same<typeof size, Tensor<'f32'>>();
+  same<typeof angle, Tensor<'f32'>>();
+  same<typeof whole, Tensor<'f32'>>();
+  const [slope] = grad(ifft(fft(z)).mul(2).conj().real().sum(), [z]);
+  same<typeof slope, Tensor<'c64'>>();
+  const back = irfft(rfft(f), { length: 5 });
+  same<typeof back, Tensor<'f32'>>();
+  const chosen = where(z.real().gt(0), z, 0);
+  same<typeof chosen, Tensor<'c64'>>();
+  const program = await device.compile({ z: spec('c64', [2]) }, ({ z: input }) => input.add(complex(f, f)));
+  const [numbers] = await device.read(program.run({ z }));
+  same<typeof numbers, Float32Array>();
 }

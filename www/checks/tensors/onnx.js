@@ -4,7 +4,7 @@
  * An operator is `(x, n, attributes, given) => outputs`: `x` are the inputs as tensors, `n(k)` the numbers of input k, for those that the contract takes as numbers (axes, sizes,
  * shapes), `given` what else a case says (device, shapes of inputs and outputs). One output may stand for a list.
  */
-import { arange, attention, batchNorm, concat, crossEntropy, einsum, eye, full, layerNorm, oneHot, rmsNorm, rope, stack, where } from 'residua/tensor';
+import { arange, attention, batchNorm, complex, concat, crossEntropy, einsum, eye, fft, full, ifft, layerNorm, oneHot, rfft, rmsNorm, rope, stack, where } from 'residua/tensor';
 import { OPERATORS_OF_PICTURES } from './onnx-pictures.js';
 
 const TYPES = { 1: 'f32', 2: 'u8', 6: 'i32', 9: 'bool', 10: 'f16', 11: 'f32', 12: 'u32' };
@@ -49,6 +49,10 @@ function matmul([a, b]) {
   if (a.rank === 1) return a.expandDims(0).matmul(b).squeeze(-2);
   return b.rank === 1 ? a.matmul(b.expandDims(-1)).squeeze(-1) : a.matmul(b);
 }
+
+/** Complex numbers as a last axis of their parts, and back. */
+const pairs = (z) => stack([z.real(), z.imag()], -1);
+const complexOf = (a) => complex(a.pick(-1, 0), a.pick(-1, 1));
 
 /** Heads may be in the last axis; past keys and values stand before the others; lengths of keys for each batch are a mask. */
 function attentionOf(x, n, given, { outputs }) {
@@ -236,6 +240,17 @@ export const OPERATORS = {
     return axis === -1 ? found : found.transpose(axis, -1);
   },
   Range: (x, n, attributes, { outputs }) => arange(outputs[0].shape[0]).mul(n(2)[0]).add(n(0)[0]).cast(outputs[0].dtype),
+  // The axis is an input from version 20 on, and the last but one there unless told; before it is an attribute.
+  DFT: ([a], n, { inverse = 0, onesided = 0, axis = 1 }, { inputs, opset }) => {
+    const along = opset < 20 ? axis : inputs.length > 2 ? n(2)[0] : -2;
+    const axes = along < 0 ? along + 1 : along;
+    if (a.sizes.at(-1) === 2) return pairs((inverse === 1 ? ifft : fft)(complexOf(a), { axes }));
+    return pairs((onesided === 1 ? rfft : fft)(a.squeeze(-1), { axes }));
+  },
+  STFT: ([a, , window], n, { onesided = 1 }) => {
+    const frames = a.squeeze(-1).windows(1, window.sizes[0], n(1)[0]).mul(window);
+    return pairs((onesided === 1 ? rfft : fft)(frames));
+  },
   HannWindow: cosineWindow([0.5, 0.5]),
   HammingWindow: cosineWindow([25 / 46, 21 / 46]),
   BlackmanWindow: cosineWindow([0.42, 0.5, 0.08]),
@@ -273,8 +288,12 @@ function numbersOf({ dtype, offset, length }, bytes) {
   return dtype === 'f16' ? Float32Array.from(raw, fromHalf) : raw;
 }
 
+/** Operators whose elements are sums of all others. */
+const SUMS = new Set(['DFT', 'STFT']);
+
 /**
- * Runs a case on a device and compares; returns null, or what is wrong. Numbers may be off by ONNX's own tolerance: 1e-3 of themselves and 1e-7; results of f16 by a unit more.
+ * Runs a case on a device and compares; returns null, or what is wrong. Numbers may be off by ONNX's own tolerance: 1e-3 of themselves and 1e-7; results of f16 by a unit more. Elements of
+ * a Fourier transform are sums with the rounding of the largest one, in ONNX's results too: 1e-6 of it, where `fftErrorBound` has 6e-7 for ten numbers.
  */
 export async function runCase(device, given, bytes) {
   const numbers = given.inputs.map((input) => (input === null ? null : numbersOf(input, bytes)));
@@ -288,9 +307,10 @@ export async function runCase(device, given, bytes) {
       if (dtype !== output.dtype || sizes.join() !== output.shape.join()) return `output ${k} is ${dtype} [${sizes}], not ${output.dtype} [${output.shape}]`;
       const expected = numbersOf(output, bytes);
       const isReal = dtype === 'f32' || dtype === 'f16';
+      const floor = SUMS.has(given.op) ? 1e-6 * expected.reduce((most, x) => Math.max(most, Math.abs(x)), 0) : 1e-7;
       for (let i = 0; i < expected.length; i++) {
         const [got, right] = [read[k][i], expected[i]];
-        const close = Object.is(got, right) || got === right || (isReal && Math.abs(got - right) <= 1e-7 + 1e-3 * Math.abs(right));
+        const close = Object.is(got, right) || got === right || (isReal && Math.abs(got - right) <= floor + 1e-3 * Math.abs(right));
         if (!close) return `element ${i} of output ${k} is ${got}, not ${right}`;
       }
     }
