@@ -71,6 +71,22 @@ test('an impulse has a spectrum of magnitude 1, and the spectrum the energy of t
   assert.ok(Math.abs(spectral[0] / energy[0] - 1) < 2 * fftErrorBound(n), `${spectral[0]} and ${energy[0]}`);
 });
 
+test('irfft leaves out the imaginary parts of the ends, and takes other numbers of frequencies', async () => {
+  for (const n of [2, 3, 64, 130, 131, 262, 1000]) {
+    const x = device.tensor(noise(n, 11));
+    const half = T.rfft(x);
+    const count = half.sizes[0];
+    const ends = T.complex(T.zeros([count]), T.iota([count], 0).eq(0).or(T.iota([count], 0).mul(2).eq(n)).cast('f32').mul(3));
+    const [plain, moved, more] = await device.read(x, T.irfft(half.add(ends), { length: n }), T.irfft(half.pad([[0, 5]], { value: 9 }), { length: n }));
+    const none = new Float64Array(n);
+    for (const found of [moved, more]) {
+      const error = relativeError([found, none], [plain, none]);
+      // Two transforms; the ends are about as large as the other frequencies.
+      assert.ok(error <= 2 * fftErrorBound(n), `${n}: ${error}`);
+    }
+  }
+});
+
 test('lengths of small primes are cut into radices up to 128, others are not', () => {
   for (const [length, cut] of [[1, 1], [64, 1], [127, 1], [1024, 2], [65536, 4], [2 ** 24, 5], [131, null], [262, null], [127 * 113, 2]]) {
     const radices = radicesOf(length);

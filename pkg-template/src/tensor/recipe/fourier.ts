@@ -1,28 +1,16 @@
-/**
- * Discrete Fourier transforms as compositions. A length is a product of radices: of each there is one product of matrices with the DFT of that
- * length, then factors e^(±2πi jk/n), then the next on the transposed rest (Cooley and Tukey 1965; Bailey's four steps for two radices). Lengths
- * with a large prime factor are convolutions of a longer power of two (Bluestein 1970).
- *
- * Tensors of transforms are f32 of shape [transforms, parts, length]: real and imaginary parts, or real parts alone.
- */
+/** Fourier transforms along axes of tensors. */
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
-import { product, shapeText, sizeText, times, type Size } from '../size.js';
-import { apply, where } from './elementwise.js';
-import { matmul } from './products.js';
-import { ComplexNode, constantNode, type Node } from './node.js';
+import { product, shapeText, sizeText, type Size } from '../size.js';
+import { pad } from './borders.js';
+import { fromHalfSpectrum, halfOf, halfSpectrum, transform, wholeSpectrum, type Sign } from './dft.js';
+import { apply } from './elementwise.js';
+import { ComplexNode, type Node } from './node.js';
 import { checkAxes, checkAxis, checkType, nodeText } from './operands.js';
 import { radicesOf } from './radices.js';
-import { iota, rootsOfUnity, squaresModulo } from './roots-of-unity.js';
-import { concat, flip, pick, slice } from './slices.js';
-import { pad } from './borders.js';
+import { slice } from './slices.js';
 import { permute, reshaped } from './views.js';
-
-/** The sign of the exponent: −1 forward, 1 backward. */
-type Sign = 1 | -1;
-/** Whether there are imaginary parts. */
-type Parts = 1 | 2;
 
 /** Most elements of an axis: their numbers are exact in f32, and as whole numbers of 32 bits where they are multiplied. */
 const MOST = 2 ** 24;
@@ -35,69 +23,6 @@ export type Norm = 'backward' | 'ortho' | 'forward';
 export interface Told {
   readonly axes?: unknown;
   readonly norm?: unknown;
-}
-
-/** The parts of complex numbers in a tensor of transforms. */
-function partsOf(x: Node): ComplexNode {
-  return new ComplexNode(pick(x, 1, 0), pick(x, 1, 1));
-}
-
-/** Complex numbers [transforms, length] as a tensor of transforms, with both parts or the real ones. */
-function fromParts(z: ComplexNode, parts: Parts): Node {
-  const [batch, length] = z.shape as [Size, Size];
-  const planes = [z.re, z.im].slice(0, parts).map((part) => reshaped(part, [batch, 1, length]));
-  return concat(planes, 1);
-}
-
-/** The DFT of `length` as a matrix [inputs · length, outputs · length] that rows of parts are multiplied by. */
-function dftMatrix(length: number, sign: Sign, inputs: Parts, outputs: Parts): Node {
-  const shape = [inputs, length, outputs, length];
-  const turn = apply('mod', [apply('mul', [iota(shape, 1), iota(shape, 3)]), length]);
-  const { re, im } = rootsOfUnity(turn, length, sign);
-  const [from, to] = [iota(shape, 0), iota(shape, 2)];
-  const across = where(apply('lt', [from, to]), im, apply('neg', [im]));
-  return reshaped(where(apply('eq', [from, to]), re, across), [inputs * length, outputs * length]);
-}
-
-/** Transforms of a length that is the product of radices. */
-function byRadices(x: Node, radices: readonly number[], sign: Sign, outputs: Parts): Node {
-  const [batch, inputs, length] = x.shape as [Size, Parts, number];
-  const [radix, ...others] = radices as [number, ...number[]];
-  if (others.length === 0) {
-    return reshaped(matmul(reshaped(x, [batch, inputs * length]), dftMatrix(length, sign, inputs, outputs)), [batch, outputs, length]);
-  }
-  // Element j₁·rest + j₂ goes to k₁ + radix·k₂.
-  const rest = length / radix;
-  const columns = permute(reshaped(x, [batch, inputs, radix, rest]), [0, 3, 1, 2]);
-  const first = matmul(reshaped(columns, [times(batch, rest), inputs * radix]), dftMatrix(radix, sign, inputs, 2));
-  const parts = reshaped(first, [batch, rest, 2, radix]);
-  const turn = apply('mul', [iota([rest, radix], 0), iota([rest, radix], 1)]);
-  const turned = apply('mul', [new ComplexNode(pick(parts, 2, 0), pick(parts, 2, 1)), rootsOfUnity(turn, length, sign)]);
-  const rows = reshaped(permute(turned, [0, 2, 1]), [times(batch, radix), rest]);
-  const second = byRadices(fromParts(rows as ComplexNode, 2), others, sign, outputs);
-  return reshaped(permute(reshaped(second, [batch, radix, outputs, rest]), [0, 2, 3, 1]), [batch, outputs, length]);
-}
-
-/** Transforms of any length: with jk = (j² + k² − (k − j)²)/2 each is a convolution with w^(−j²/2), here of a power of two. */
-function byConvolution(x: Node, sign: Sign, outputs: Parts): Node {
-  const [batch, inputs, length] = x.shape as [Size, Parts, number];
-  const padded = 2 ** Math.ceil(Math.log2(2 * length - 1));
-  const radices = radicesOf(padded) as readonly number[];
-  const chirp = (place: Node, direction: Sign) => rootsOfUnity(squaresModulo(place, length), 2 * length, direction);
-  const own = chirp(iota([length], 0), sign);
-  const real = pick(x, 1, 0);
-  const turned = apply('mul', [inputs === 1 ? new ComplexNode(real, constantNode(0, 'f32', real.shape)) : partsOf(x), own]) as ComplexNode;
-  const long = pad(turned, [[0, 0], [0, padded - length]]) as ComplexNode;
-  // The kernel is even: place `padded` − j has what j has.
-  const place = iota([padded], 0);
-  const distance = apply('minimum', [place, apply('sub', [padded, place])]);
-  const isNear = apply('lt', [distance, length]);
-  const kernel = where(isNear, chirp(where(isNear, distance, 0), sign === 1 ? -1 : 1), 0);
-  const spectrum = partsOf(byRadices(fromParts(reshaped(kernel, [1, padded]) as ComplexNode, 2), radices, -1, 2));
-  const filtered = apply('mul', [partsOf(byRadices(fromParts(long, 2), radices, -1, 2)), spectrum]) as ComplexNode;
-  const back = partsOf(byRadices(fromParts(filtered, 2), radices, 1, 2));
-  const scaled = apply('mul', [slice(back, [null, [0, length]]), 1 / padded]);
-  return reshaped(fromParts(apply('mul', [scaled, own]) as ComplexNode, outputs), [batch, outputs, length]);
 }
 
 /** The size of an axis to transform. */
@@ -114,19 +39,14 @@ function checkLength(operation: string, length: number): number {
   return length;
 }
 
-/** Transforms along an axis without a scale: of real or of complex numbers, to complex numbers or to their real parts. */
-function along(x: Node, axis: number, length: number, sign: Sign, outputs: Parts): Node {
-  const last = x.shape.length - 1;
-  const order = [...x.shape.keys()].filter((each) => each !== axis);
-  const moved = permute(x, [...order, axis]);
+/** Applies a transform of rows along an axis. */
+function along(x: Node, axis: number, transformed: (rows: Node) => Node): Node {
+  const rank = x.shape.length;
+  const moved = permute(x, [...[...x.shape.keys()].filter((each) => each !== axis), axis]);
   const leading = moved.shape.slice(0, -1);
-  const rows = reshaped(moved, [product(leading), length]);
-  const planes = rows instanceof ComplexNode ? fromParts(rows, 2) : reshaped(rows, [rows.shape[0] as Size, 1, length]);
-  const radices = radicesOf(length);
-  const found = radices === null ? byConvolution(planes, sign, outputs) : byRadices(planes, radices, sign, outputs);
-  const whole = outputs === 2 ? partsOf(found) : pick(found, 1, 0);
-  const back = Array.from({ length: last + 1 }, (_, k) => (k < axis ? k : k === axis ? last : k - 1));
-  return permute(reshaped(whole, [...leading, length]), back);
+  const rows = transformed(reshaped(moved, [product(leading), moved.shape.at(-1) as Size]));
+  const back = Array.from({ length: rank }, (_, k) => (k < axis ? k : k === axis ? rank - 1 : k - 1));
+  return permute(reshaped(rows, [...leading, rows.shape[1] as Size]), back);
 }
 
 /** The axes of transforms in the order in which they are told, the last one of a tensor unless told. */
@@ -157,8 +77,8 @@ export function fft(operation: 'fft' | 'ifft', x: Node, { axes, norm = 'backward
   const sign = operation === 'fft' ? -1 : 1;
   const over = axesOf(operation, x, axes);
   const lengths = over.map((axis) => lengthOf(operation, x, axis));
-  const found = over.reduce((z, axis, k) => along(z, axis, lengths[k] as number, sign, 2), x);
-  return scaled(found, product(lengths) as number, sign, norm);
+  const transformed = (z: Node, k: number) => along(z, over[k] as number, (rows) => (rows instanceof ComplexNode ? transform(rows, sign) : wholeSpectrum(halfSpectrum(rows), 1, lengths[k] as number)));
+  return scaled(over.reduce((z, _, k) => transformed(z, k), x), product(lengths) as number, sign, norm);
 }
 
 /** The frequencies of real numbers that are not negative. */
@@ -167,11 +87,8 @@ export function rfft(x: Node, { axes, norm = 'backward' }: Told): Node {
   checkNorm('rfft', norm);
   const over = axesOf('rfft', x, axes);
   const lengths = over.map((axis) => lengthOf('rfft', x, axis));
-  const last = over.at(-1) as number;
-  const length = lengths.at(-1) as number;
-  const whole = along(x, last, length, -1, 2);
-  const half = slice(whole, whole.shape.map((_, axis) => (axis === last ? [0, Math.floor(length / 2) + 1] : null)));
-  const found = over.slice(0, -1).reduce((z, axis, k) => along(z, axis, lengths[k] as number, -1, 2), half);
+  const half = along(x, over.at(-1) as number, halfSpectrum);
+  const found = over.slice(0, -1).reduce((z, axis) => along(z, axis, (rows) => transform(rows, -1)), half);
   return scaled(found, product(lengths) as number, -1, norm);
 }
 
@@ -181,25 +98,19 @@ export function irfft(x: Node, { axes, norm = 'backward', length: told }: Told &
   checkNorm('irfft', norm);
   const over = axesOf('irfft', x, axes);
   const last = over.at(-1) as number;
-  const present = lengthOf('irfft', x, last);
+  const lengths = over.map((axis) => lengthOf('irfft', x, axis));
   if (told !== undefined) checkWholeNumber('irfft: length', told, 1);
-  const length = told === undefined ? 2 * (present - 1) : told;
+  const length = told === undefined ? 2 * ((lengths.at(-1) as number) - 1) : told;
   if (length === 0) throw invalidArgument('irfft', `one frequency along axis ${last}, of shape ${shapeText(x.shape)}`, 'the option `length`, 1 here, as without it the length is 0');
   checkLength('irfft', length);
-  const others = over.slice(0, -1);
-  const lengths = others.map((axis) => lengthOf('irfft', x, axis));
-  const inner = others.reduce((z, axis, k) => along(z, axis, lengths[k] as number, 1, 2), x);
-  const found = along(hermitian(inner, last, length), last, length, 1, 1);
-  return scaled(found, (product(lengths) as number) * length, 1, norm);
+  const inner = over.slice(0, -1).reduce((z, axis) => along(z, axis, (rows) => transform(rows, 1)), x);
+  const found = along(fitted(inner, last, halfOf(length)), last, (rows) => fromHalfSpectrum(rows as ComplexNode, length));
+  return scaled(found, (product(lengths.slice(0, -1)) as number) * length, 1, norm);
 }
 
-/** All frequencies of real numbers from those that are not negative, cut off or with zeros behind them where there are others than the length has. */
-function hermitian(x: Node, axis: number, length: number): Node {
-  const count = Math.floor(length / 2) + 1;
+/** The first `count` elements of an axis, with zeros behind them where there are fewer. */
+function fitted(x: Node, axis: number, count: number): Node {
   const present = x.shape[axis] as number;
-  const range = (start: number, end: number) => x.shape.map((_, each) => (each === axis ? [start, end] : null));
-  const half = present >= count ? slice(x, range(0, count)) : pad(x, x.shape.map((_, each) => [0, each === axis ? count - present : 0]));
-  if (length === count) return half;
-  const mirrored = flip(slice(half, range(1, length - count + 1)), [axis]) as ComplexNode;
-  return concat([half, new ComplexNode(mirrored.re, apply('neg', [mirrored.im]))], axis);
+  if (present >= count) return slice(x, x.shape.map((_, each) => (each === axis ? [0, count] : null)));
+  return pad(x, x.shape.map((_, each) => [0, each === axis ? count - present : 0]));
 }
