@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { product, shapeText, sizeText, type Size } from '../size.js';
 import { pad } from './borders.js';
-import { fromHalfSpectrum, halfOf, halfSpectrum, transform, wholeSpectrum, type Sign } from './dft.js';
+import { fromHalfSpectrum, halfOf, halfSpectrum, spectrumOfReal, transform, type Sign } from './dft.js';
 import { apply } from './elementwise.js';
 import { ComplexNode, type Node } from './node.js';
 import { checkAxes, checkAxis, checkType, nodeText } from './operands.js';
@@ -77,8 +77,8 @@ export function fft(operation: 'fft' | 'ifft', x: Node, { axes, norm = 'backward
   const sign = operation === 'fft' ? -1 : 1;
   const over = axesOf(operation, x, axes);
   const lengths = over.map((axis) => lengthOf(operation, x, axis));
-  const transformed = (z: Node, k: number) => along(z, over[k] as number, (rows) => (rows instanceof ComplexNode ? transform(rows, sign) : wholeSpectrum(halfSpectrum(rows), 1, lengths[k] as number)));
-  return scaled(over.reduce((z, _, k) => transformed(z, k), x), product(lengths) as number, sign, norm);
+  const transformed = (z: Node, axis: number) => along(z, axis, (rows) => (rows instanceof ComplexNode ? transform(rows, sign) : spectrumOfReal(rows)));
+  return scaled(over.reduce(transformed, x), product(lengths) as number, sign, norm);
 }
 
 /** The frequencies of real numbers that are not negative. */
@@ -104,7 +104,7 @@ export function irfft(x: Node, { axes, norm = 'backward', length: told }: Told &
   if (length === 0) throw invalidArgument('irfft', `one frequency along axis ${last}, of shape ${shapeText(x.shape)}`, 'the option `length`, 1 here, as without it the length is 0');
   checkLength('irfft', length);
   const inner = over.slice(0, -1).reduce((z, axis) => along(z, axis, (rows) => transform(rows, 1)), x);
-  const found = along(fitted(inner, last, halfOf(length)), last, (rows) => fromHalfSpectrum(rows as ComplexNode, length));
+  const found = along(fitted(inner, last, halfOf(length)), last, (rows) => fromHalfSpectrum(rows, length));
   return scaled(found, (product(lengths.slice(0, -1)) as number) * length, 1, norm);
 }
 
