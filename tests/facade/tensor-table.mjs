@@ -421,6 +421,8 @@ table('complex', [
   ['tril, diagonal and einsum', () => T.einsum('ij,j->i', grid.tril(), grid.diagonal()), [times([1, 2], [1, 2]), [times([0, 1], [1, 2])[0] + times([-2, 4], [-2, 4])[0], times([0, 1], [1, 2])[1] + times([-2, 4], [-2, 4])[1]]], 'c64'],
   ['matmul', () => grid.matmul(z), [[1, 2], [0, 1]].map((first, row) => [0, 1].map((part) => times(first, zs[0])[part] + times([[3, -1], [-2, 4]][row], zs[1])[part])), 'c64'],
   ['dot and outer', () => z.outer(w).sum().sub(z.dot(w)), times(zs[0], ws[1]).map((part, k) => part + times(zs[1], ws[0])[k]), 'c64'],
+  ['derivatives of exp and sqrt of real numbers', () => T.stack([given([[0.5, 0], [2, 0]], 'c64').exp().angle(), given([[0.5, 0], [2, 0]], 'c64').sqrt().angle()]), [[0, 0], [0, 0]]],
+  ['derivatives of sqrt, log and reciprocal of imaginary numbers', () => T.stack([given([[0, 2], [0, -3]], 'c64').sqrt().angle(), given([[0, 2], [0, -3]], 'c64').log().imag(), given([[0, 2], [0, -3]], 'c64').reciprocal().abs()]), [[Math.PI / 4, -Math.PI / 4], [Math.PI / 2, -Math.PI / 2], [1 / 2, 1 / 3]]],
   ['derivatives of arithmetic', () => z.mul(w).add(z.exp()).div(w.sqrt()).sub(z.log()).abs(), undefined],
   ['derivatives of products', () => grid.matmul(z).prod().reciprocal().conj().angle(), undefined],
 ]);

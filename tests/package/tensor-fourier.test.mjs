@@ -185,6 +185,35 @@ test('derivatives by complex numbers are those by their parts, and by one of sev
   assert.deepEqual(slopes.map((each) => [...each].map(Math.round)), [[6, 6, 10, 10], [0, 0, 0, 0], [0, 0, 0, 0], [13, 21]]);
 });
 
+test('derivatives by complex numbers that were made of real ones count imaginary parts of 0', async () => {
+  const x = device.tensor([2, 3]);
+  const w = device.tensor([[1, 2], [-1, 4]], undefined, 'c64');
+  for (const z of [x.cast('c64'), T.complex(x, T.zeros([2])), T.zeros([2], 'c64'), T.full([2], 1, 'c64').reshape([2])]) {
+    // Im((a + bi)(c + di)) = ad + bc.
+    const [slope] = await device.read(...T.grad(z.mul(w).imag().sum(), [z]));
+    assert.deepEqual([...slope], [2, 1, 4, -1]);
+  }
+});
+
+test('transforms of nothing, of one element and of many rows have the shapes of their operands', async () => {
+  assert.equal((await T.fft(T.zeros([0, 8])).data()).length, 0);
+  assert.deepEqual(T.rfft(T.zeros([2, 0, 3]), { axes: 2 }).sizes, [2, 0, 2]);
+  assert.deepEqual(await T.fft(device.tensor([[5], [6]])).toArray(), [[[5, 0]], [[6, 0]]]);
+  const rows = device.tensor(noise(3000 * 6, 2), [3000, 6]);
+  const [sums, expected] = await device.read(T.rfft(rows).pick(1, 0).real(), rows.sum(1));
+  // Six terms below 1.
+  sums.forEach((sum, k) => assert.ok(Math.abs(sum - expected[k]) < 1e-6, `${k}`));
+});
+
+test('what has memory refuses what it cannot do with complex numbers', async () => {
+  const z = device.zeros([2, 2, 3], 'c64');
+  assert.throws(() => z.draw({ width: 1, height: 1 }), (error) => error.code === 'invalid-argument');
+  const matrix = T.SparseMatrix.fromCoo(2, 2, device.tensor([0], [1], 'u32'), device.tensor([1], [1], 'u32'), device.tensor([1]));
+  assert.throws(() => matrix.matmul(device.zeros([2], 'c64')), (error) => error.code === 'invalid-argument' && /c64/.test(error.message) || assert.fail(error.message));
+  await assert.rejects(device.quantize(device.zeros([1, 32], 'c64'), 'q8_0'), (error) => error.code === 'invalid-argument');
+  assert.throws(() => new T.Random(1).dropout(T.ones([4], 'c64'), 0.5), /^ResiduaError: dropout: got a tensor of c64/);
+});
+
 test('checks see complex results', async () => {
   const strict = await T.Device.create({ backend: 'cpu', checks: 'finite' });
   const z = strict.tensor([[1, 0], [0, 0]], undefined, 'c64');

@@ -2,6 +2,7 @@
 
 import { invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
+import type { Shape } from '../size.js';
 import { broadcastShapes, expandTo } from './broadcast.js';
 import type { ElementwiseName } from './elementwise-codes.js';
 import { apply as real, cast as castReal, test as testReal, where as whereReal } from './elementwise-nodes.js';
@@ -21,21 +22,27 @@ function join(operation: string, re: Node, im: Node): ComplexNode {
   return new ComplexNode(x as Node, y as Node);
 }
 
-/** A node of its own for a part that other tensors have as well: a derivative by the part is not one by those. */
+/** A node of its own for a part: that of a tensor by which a derivative is taken is no part of others, and no constant that products leave out. */
 function own(part: Node): Node {
-  return part.op === 'constant' ? part : new Node('reshape', 'f32', part.shape, [part]);
+  return new Node('reshape', 'f32', part.shape, [part]);
 }
 
 /** Complex numbers of real and imaginary parts of f32, which broadcast. */
 export function complexOf(re: Node, im: Node): ComplexNode {
   checkType('complex: re', re, ['f32']);
   checkType('complex: im', im, ['f32']);
-  return join('complex', own(re), own(im));
+  const shape = broadcastShapes('complex', [re.shape, im.shape]);
+  return new ComplexNode(own(expandTo('complex', re, shape)), own(expandTo('complex', im, shape)));
+}
+
+/** One number everywhere. */
+export function complexConstant(value: number, shape: Shape): ComplexNode {
+  return new ComplexNode(own(constantNode(value, 'f32', shape)), own(constantNode(0, 'f32', shape)));
 }
 
 /** Real numbers as complex ones. */
 export function fromReal(x: Node): ComplexNode {
-  return new ComplexNode(own(castReal(x, 'f32')), constantNode(0, 'f32', x.shape));
+  return new ComplexNode(own(castReal(x, 'f32')), own(constantNode(0, 'f32', x.shape)));
 }
 
 /** The parts of complex numbers. Throws 'invalid-argument' for other types. */
@@ -54,7 +61,7 @@ export function angle({ re, im }: ComplexNode): Node {
   return real('atan2', [im, re]);
 }
 
-/** Whether a part is 0 everywhere, as that of a number. Products with it are left out, so that those with an infinity are no NaN. */
+/** Whether a part is that of a number, 0. Products with it are left out, so that those with an infinity are no NaN. */
 function isZero(part: Node): boolean {
   return part.op === 'constant' && part.attributes[0] === 0;
 }
@@ -105,11 +112,11 @@ function quotient(operation: string, x: ComplexNode, y: ComplexNode): Node {
   return join(operation, part(add(mul(p, u), mul(q, v)), a), part(sub(mul(q, u), mul(p, v)), b));
 }
 
-/** e^a (cos b + i sin b). The imaginary part of a real number is 0, also where e^a is infinite. */
+/** e^a (cos b + i sin b). Where e^a is infinite, the imaginary part of a real number is 0 too. */
 function exponential({ re, im }: ComplexNode): Node {
   const size = real('exp', [re]);
-  const isReal = real('eq', [im, 0]);
-  return new ComplexNode(mul(size, real('cos', [im])), whereReal(isReal, im, mul(size, real('sin', [im]))));
+  const isNone = real('and', [real('eq', [im, 0]), testReal('isInfinite', size)]);
+  return new ComplexNode(mul(size, real('cos', [im])), whereReal(isNone, im, mul(size, real('sin', [im]))));
 }
 
 /** log |z| + i angle(z) */
@@ -117,18 +124,22 @@ function logarithm(z: ComplexNode): Node {
   return new ComplexNode(real('log', [magnitude(z)]), angle(z));
 }
 
-/** The root with a real part that is not negative, of a negative real number i√|a|: t + bi/(2t) with t = √((|z| + |a|)/2), and for a < 0 with the parts exchanged. */
+/**
+ * The root with a real part that is not negative, of a negative real number i√|a|: t + i b/(2t) with t = √((|z| + |a|)/2), and for a < 0 |b|/(2t) ± it with the sign of b. Magnitudes are selected
+ * by their signs, so that derivatives on the axes are those of the side that is taken.
+ */
 function root(z: ComplexNode): Node {
   const { re, im } = z;
-  const half = add(mul(magnitude(z), 0.5), mul(real('abs', [re]), 0.5));
-  const isNone = real('eq', [half, 0]);
-  const t = real('sqrt', [whereReal(isNone, 1, half)]);
-  const other = div(real('abs', [im]), mul(t, 2));
   const isLeft = real('lt', [re, 0]);
   const isBelow = real('lt', [im, 0]);
-  const x = whereReal(isLeft, other, t);
-  const y = whereReal(isLeft, t, other);
-  return new ComplexNode(whereReal(isNone, 0, x), whereReal(isNone, 0, whereReal(isBelow, real('neg', [y]), y)));
+  const signed = (isNegative: Node, x: Node) => whereReal(isNegative, real('neg', [x]), x);
+  const half = add(mul(magnitude(z), 0.5), mul(signed(isLeft, re), 0.5));
+  const isNone = real('eq', [half, 0]);
+  const t = real('sqrt', [whereReal(isNone, 1, half)]);
+  const other = div(im, mul(t, 2));
+  const x = whereReal(isLeft, signed(isBelow, other), t);
+  const y = whereReal(isLeft, signed(isBelow, t), other);
+  return new ComplexNode(whereReal(isNone, 0, x), whereReal(isNone, 0, y));
 }
 
 type Rule = (operation: string, x: ComplexNode, y: ComplexNode) => Node;

@@ -4,6 +4,7 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkDType, checkElement, type DType } from '../dtype.js';
 import { checkShape, checkSize, type Shape } from '../size.js';
+import { complexConstant } from './complex.js';
 import { apply, cast, where } from './elementwise.js';
 import { isClass } from './normalisation.js';
 import { ComplexNode, constantNode, Node } from './node.js';
@@ -14,7 +15,8 @@ import { reshaped } from './views.js';
 export function full(operation: string, shape: unknown, value: unknown, dtype: unknown = 'f32'): Node {
   checkDType(`${operation}: dtype`, dtype);
   checkElement(`${operation}: value`, value, dtype);
-  return constantNode(value, dtype, checkShape(`${operation}: shape`, shape));
+  const sizes = checkShape(`${operation}: shape`, shape);
+  return dtype === 'c64' ? complexConstant(value, sizes) : constantNode(value, dtype, sizes);
 }
 
 /** The coordinate along an axis. */
