@@ -10,6 +10,7 @@
 import { times, type Size } from '../size.js';
 import { pad } from './borders.js';
 import { apply, where } from './elementwise.js';
+import { indexSelect } from './indexing.js';
 import { ComplexNode, type Node } from './node.js';
 import { matmul } from './products.js';
 import { radicesOf } from './radices.js';
@@ -54,18 +55,17 @@ function conjugates(x: Node, axis: number): Node {
   return where(isReal(x.shape.length - 1 - axis), x, apply('neg', [x]));
 }
 
-/** e^(sign·2πi jk/length) along two axes of a shape. */
-function roots(shape: readonly number[], j: number, k: number, length: number, sign: Sign): ComplexNode {
-  const most = ((shape[j] as number) - 1) * ((shape[k] as number) - 1);
-  const turn = apply('mul', [iota(shape, j), iota(shape, k)]);
-  return rootsOfUnity(most < length ? turn : apply('mod', [turn, length]), length, sign);
+/** e^(sign·2πi jk/length) along two axes of a shape, from a table of the roots: on the CPU a matrix of sines takes longer than its product. */
+function powers(shape: readonly number[], j: number, k: number, length: number, sign: Sign): ComplexNode {
+  const turn = apply('mod', [apply('mul', [iota(shape, j), iota(shape, k)]), length]);
+  return indexSelect(rootsOfUnity(iota([length], 0), length, sign), turn, 0) as ComplexNode;
 }
 
 /** The first `count` frequencies, by one product. */
 function byMatrix(x: Node, sign: Sign, count: number): Node {
   const [batch, inputs, length] = x.shape as [Size, number, number];
   const shape = [inputs, length, 2, count];
-  const { re, im } = roots(shape, 1, 3, length, sign);
+  const { re, im } = powers(shape, 1, 3, length, sign);
   const [from, to] = [iota(shape, 0), iota(shape, 2)];
   const across = where(apply('lt', [from, to]), im, apply('neg', [im]));
   const matrix = reshaped(where(apply('eq', [from, to]), re, across), [inputs * length, 2 * count]);
@@ -76,7 +76,7 @@ function byMatrix(x: Node, sign: Sign, count: number): Node {
 function realByMatrix(x: Node, length: number): Node {
   const [batch, , count] = x.shape as [Size, number, number];
   const shape = [2, count, length];
-  const { re, im } = roots(shape, 1, 2, length, 1);
+  const { re, im } = powers(shape, 1, 2, length, 1);
   const isAlone = apply('eq', [apply('mod', [apply('mul', [iota(shape, 1), 2]), length]), 0]);
   const part = where(isReal(2), re, apply('neg', [im]));
   const matrix = where(isAlone, part, apply('mul', [part, 2]));
@@ -93,8 +93,8 @@ function columnsOf(x: Node, radix: number, rest: number, count: number): Node {
 /** Transforms of columns, times e^(sign·2πi jk/length), as the elements of the next stage: a transform for each frequency. */
 function turned(found: Node, batch: Size, columns: number, length: number, sign: Sign): Node {
   const frequencies = found.shape[2] as number;
-  const factors = roots([columns, 1, frequencies], 0, 2, length, sign);
-  const next = product(reshaped(found, [batch, columns, 2, frequencies]), 2, factors);
+  const turn = apply('mul', [iota([columns, 1, frequencies], 0), iota([columns, 1, frequencies], 2)]);
+  const next = product(reshaped(found, [batch, columns, 2, frequencies]), 2, rootsOfUnity(turn, length, sign));
   return reshaped(permute(next, [0, 3, 2, 1]), [times(batch, frequencies), 2, columns]);
 }
 
