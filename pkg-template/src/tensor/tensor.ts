@@ -100,7 +100,7 @@ export class Tensor<D extends DType = any> {
   sub(b: Operand<D>): Tensor<D> { return this.binary('sub', b); }
   /** this · b; integers wrap. */
   mul(b: Operand<D>): Tensor<D> { return this.binary('mul', b); }
-  /** this / b; of integers toward zero, and 0 where b is 0. */
+  /** this / b; of integers toward zero, and 0 where b is 0; of c64 without overflow in between, and by 0 each part. */
   div(b: Operand<D>): Tensor<D> { return this.binary('div', b); }
   /** The remainder with the sign of this, as JavaScript's %; of integers 0 where b is 0. */
   mod(b: Operand<D>): Tensor<D> { return this.binary('mod', b); }
@@ -166,7 +166,7 @@ export class Tensor<D extends DType = any> {
   sign(): Tensor<D> { return this.unary('sign'); }
   /** this² */
   square(): Tensor<D> { return Tensor.make(apply('mul', [this.node, this.node], 'square')); }
-  /** √this; NaN below 0. */
+  /** √this; NaN below 0. Of c64 the root with a real part that is not negative. */
   sqrt(): Tensor<D> { return this.unary('sqrt'); }
   /** 1/√this */
   rsqrt(): Tensor<D> { return Tensor.make(activations.rsqrt(this.node)); }
@@ -176,7 +176,7 @@ export class Tensor<D extends DType = any> {
   exp(): Tensor<D> { return this.unary('exp'); }
   /** e to the power of this, less 1; accurate near 0. */
   expm1(): Tensor<D> { return this.unary('expm1'); }
-  /** Natural logarithm; −∞ at 0, NaN below. */
+  /** Natural logarithm; −∞ at 0, NaN below. Of c64 log |this| + i angle(this). */
   log(): Tensor<D> { return this.unary('log'); }
   /** log(1 + this), accurate near 0. */
   log1p(): Tensor<D> { return this.unary('log1p'); }
@@ -276,7 +276,7 @@ export class Tensor<D extends DType = any> {
   sum(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('sum', this.node, axes, options)); }
   /** Mean; of nothing NaN. Of integers the sum, which wraps, is divided toward zero; of nothing it is 0. */
   mean(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.mean(this.node, axes, options)); }
-  /** Product; of nothing 1. */
+  /** Product; of nothing 1. Of c64 over axes whose sizes are numbers. */
   prod(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('prod', this.node, axes, options)); }
   /** Smallest; NaN if any is, of nothing the largest of the type. */
   min(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('min', this.node, axes, options)); }
@@ -431,10 +431,10 @@ export class Tensor<D extends DType = any> {
 
   /**
    * [..., m, k] times [..., k, n], over leading axes that broadcast; a vector is a row on the left and a column on the right. One operand may be
-   * f16 where the other is f32; the result has this tensor's type. Sums are in f32, of integers they wrap.
+   * f16 where the other is f32; the result has this tensor's type. Sums are in f32, of integers they wrap; c64 goes with c64.
    */
   matmul(b: Tensor): Tensor<D> { return Tensor.make(products.matmul(this.node, nodeOf('matmul', b))); }
-  /** The sum of the products of two vectors' elements. */
+  /** The sum of the products of two vectors' elements, of which c64 has no conjugates. */
   dot(b: Tensor<D>): Tensor<D> { return Tensor.make(products.dot(this.node, nodeOf('dot', b))); }
   /** The matrix of the products of two vectors' elements. */
   outer(b: Tensor<D>): Tensor<D> { return Tensor.make(products.outer(this.node, nodeOf('outer', b))); }
