@@ -4,7 +4,7 @@
  *   inputs      shapes of the operands, whose numbers come from a fixed sequence in −½ … ½
  *   constants   of a library (`residua`, `tfjs`, `jax`), more operands, which are uploaded once: `{ values, shape, dtype }`
  *   operations  floating-point operations of one run, and `bytes` what it has to read and write: rates are of these
- *   residua, tfjs, jax   the result from the library's module and the operands as its arrays; of jax-js each use but the last needs `.ref`, and of a list of results the first is compared
+ *   residua, tfjs, jax   the result from the library's module and the operands as its arrays, of those that have the operation; of jax-js each use but the last needs `.ref`, and of a list of results the first is compared
  *   transposed  libraries whose result is the transpose of what is expected
  *   expected    from the inputs in double precision `{ value, scale, shape, weighted, weightedScale }`: the mean of the result, the magnitude that its error is compared with, and unless the
  *               result is a scalar its shape and the same two of its elements multiplied by `signs(shape)`
@@ -41,7 +41,7 @@ export function transposed(values, [rows, columns]) {
  * @param {readonly number[]} shape
  * @param {(row: number) => ArrayLike<number>} rowOf
  */
-function means(shape, scale, rms, rowOf) {
+export function means(shape, scale, rms, rowOf) {
   const { ofRows, ofColumns } = signs(shape);
   const count = ofRows.length * ofColumns.length;
   let [value, weighted] = [0, 0];
