@@ -21,12 +21,12 @@ export interface PadOptions {
 }
 
 function padded(operation: string, x: Node, before: readonly number[], shape: Shape, mode: keyof typeof BORDER, value = 0): Node {
+  const isEmpty = (sizes: Shape) => sizes.includes(0);
+  if (mode !== 'constant' && isEmpty(x.shape) && !isEmpty(shape)) throw invalidArgument(operation, nodeText(x), 'a tensor with elements to repeat');
   if (x instanceof ComplexNode) {
     const part = (y: Node, number: number) => padded(operation, y, before, shape, mode, number);
     return new ComplexNode(part(x.re, value), part(x.im, 0));
   }
-  const isEmpty = (sizes: Shape) => sizes.includes(0);
-  if (mode !== 'constant' && isEmpty(x.shape) && !isEmpty(shape)) throw invalidArgument(operation, nodeText(x), 'a tensor with elements to repeat');
   const operands = mode === 'constant' ? [x, constantNode(value, x.dtype)] : [x];
   return new Node('pad', x.dtype, shape, operands, [BORDER[mode], ...before.map((size) => ({ size }))]);
 }
