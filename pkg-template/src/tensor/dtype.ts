@@ -2,14 +2,14 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 
-/** Types of the elements that kernels read and write. */
-export type RealDType = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'bool';
-
 /**
  * How an element is stored. f16 is a type of storage: kernels read and write it and compute in f32, so every device has it. bool is a byte,
  * 0 or 1. c64 is a complex number, stored as two f32: its real part and its imaginary part.
  */
-export type DType = RealDType | 'c64';
+export type DType = 'f32' | 'f16' | 'i32' | 'u32' | 'u8' | 'bool' | 'c64';
+
+/** Types of the elements that kernels read and write. */
+export type RealDType = Exclude<DType, 'c64'>;
 
 /** The typed array that a read gives, by element type: f16 is read as f32 numbers, c64 as pairs of them. */
 export interface DataOf {
