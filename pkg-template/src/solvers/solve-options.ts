@@ -104,7 +104,10 @@ export interface SolveOptions {
    * are first needed, between whose pieces Levenberg-Marquardt ends: the next solve goes on with them. Compiling comes before, in `solve(problem)` too.
    */
   maxTimeMs?: number;
-  /** Share of the cost by which a step lowers it, and was predicted to lower it, at which the solve ends; 1e-8 by default. */
+  /**
+   * Share of the cost by which a step lowers it, and was predicted to lower it, at which the solve ends; 1e-8 by default. One of at most 1e-15 asks
+   * Levenberg-Marquardt for all digits: only what no arithmetic can tell is small enough.
+   */
   costTolerance?: number;
   /**
    * Levenberg-Marquardt: the largest cosine between the residuals and a column of the Jacobian at which the solve ends. L-BFGS: the gradient's

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::eval::Arithmetic;
 use crate::eval::pairs::split;
-use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR, Tolerances};
+use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
 use residua_codegen::Width;
@@ -141,7 +141,7 @@ impl<'a> DeviceBatch<'a> {
 
     /// The uniform for some problems, of which each makes so many iterations at most.
     pub fn uniform(&self, tables: &Tables, turn: u32) -> SolveManyUniforms {
-        let Tolerances { cost, gradient, parameter } = self.options.tolerances;
+        let [cost_tolerance, gradient_tolerance, parameter_tolerance] = self.options.tolerances.in_single_precision();
         SolveManyUniforms {
             count: tables.problems.len() as u32,
             stride: tables.stride,
@@ -149,9 +149,9 @@ impl<'a> DeviceBatch<'a> {
             max_iterations: self.options.max_iterations,
             nan: residua_codegen::wgsl::Dispatch::NAN,
             epsilon: self.options.tolerances.epsilon(self.arithmetic.epsilon()) as f32,
-            cost_tolerance: cost as f32,
-            gradient_tolerance: gradient as f32,
-            parameter_tolerance: parameter as f32,
+            cost_tolerance,
+            gradient_tolerance,
+            parameter_tolerance,
         }
     }
 

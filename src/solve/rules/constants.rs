@@ -15,6 +15,9 @@ pub(super) const GOOD_GAIN: f64 = 0.75;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
 /// or the step below as many times ε counts as that, one of the cost below the square of it.
 pub const ROUNDINGS: f64 = 4.0;
+/// A tolerance of the cost up to this asks for all digits, and counts as the least: four units in the last place of double precision, below which
+/// no arithmetic shows a change of the cost.
+pub(super) const ALL_DIGITS: f64 = 1e-15;
 /// The largest share of the floor that the predicted reduction of a hidden step may have.
 pub(super) const LEAST_FALL: f64 = 0.5;
 /// The cosine up to which a run that rounding ends has converged.

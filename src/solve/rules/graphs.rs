@@ -1,8 +1,8 @@
 //! The graphs of the rules.
 
 use super::constants::{
-    GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_SHRINK, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES,
-    ROUNDINGS, SETTLED, STEEP,
+    ALL_DIGITS, GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_SHRINK, MAX_DAMPING, MIN_DAMPING, MOST_NOISE,
+    NOISES, ROUNDINGS, SETTLED, STEEP,
 };
 use crate::solve::scalar;
 use crate::solve::summary::Termination;
@@ -244,9 +244,12 @@ pub(super) fn convergence() -> Function {
             let least = g.mul(roundings, epsilon);
             // A predicted reduction is relative to the cost what the square of a cosine is.
             let least_cost = g.mul(least, least);
+            let all_digits = g.literal(ALL_DIGITS);
+            let asks_for_all = g.le(of_cost, all_digits);
             let [[by_cost, of_cost], [by_gradient, of_gradient], [by_step, of_parameters]] =
                 [(of_cost, least_cost), (of_gradient, least), (of_parameters, least)]
                     .map(|(tolerance, least)| effective(g, tolerance, least));
+            let of_cost = g.select(asks_for_all, least_cost, of_cost);
             let [factor, promised] = extended(g, predicted, descent);
 
             let within = g.le(cosine, of_gradient);

@@ -24,6 +24,9 @@
 //! - A damped step is short because of its damping. The tests therefore judge the *extended* step, which ends at the minimum of the model along
 //!   the same direction: t = −δ̄ᵀg / ‖J̃δ̄‖² times as long, with the predicted reduction −½ t δ̄ᵀg.
 //!
+//! - A tolerance below what the arithmetic can tell counts as that. One of the cost up to [`ALL_DIGITS`](constants::ALL_DIGITS) counts as the least, too: the gradient
+//!   shows the way for longer than the cost does.
+//!
 //! # Rounding
 //!
 //! A *verdict* is 0 for a rejected step, 1 for a step that is accepted for its reduction, and 2 for a *hidden* step: its predicted reduction is
@@ -185,6 +188,14 @@ impl Tolerances {
     pub fn epsilon(&self, of_arithmetic: f64) -> f64 {
         let any = self.cost > 0.0 || self.gradient > 0.0 || self.parameter > 0.0;
         if any { of_arithmetic } else { 0.0 }
+    }
+
+    /// Cost, gradient and step in single precision. A test that is on stays on: devices may take subnormal numbers for 0.
+    pub fn in_single_precision(&self) -> [f32; 3] {
+        [self.cost, self.gradient, self.parameter].map(|tolerance| match tolerance > 0.0 {
+            true => (tolerance as f32).max(f32::MIN_POSITIVE),
+            false => 0.0,
+        })
     }
 }
 

@@ -269,6 +269,33 @@ fn a_tolerance_below_what_the_arithmetic_can_tell_counts_as_that() {
 }
 
 #[test]
+fn a_cost_tolerance_that_asks_for_all_digits_counts_as_the_least() {
+    let rules = Rules::new();
+    let pairs = f64::from(f32::EPSILON).powi(2);
+    let of_cost = |cost| Tolerances { cost, gradient: 0.0, parameter: 0.0 };
+    for epsilon in [EPSILON, pairs] {
+        let least = (ROUNDINGS * epsilon).powi(2);
+        let step = |share: f64| AcceptedStep {
+            cost: 1.0,
+            cosine: 1e-30,
+            trial: TrialStep { change: share, ..promising(share) },
+            is_hidden: false,
+        };
+        for (tolerance, share, is_met) in [
+            (2e-15, 1.9e-15, true),
+            (1e-15, 0.9e-15, false),
+            (1e-15, 1.1 * least, false),
+            (1e-15, 0.9 * least, true),
+            (1e-40, 0.9 * least, true),
+        ] {
+            let end = rules.convergence(&step(share), &of_cost(tolerance), epsilon);
+            assert_eq!(end, is_met.then_some(Termination::CostTolerance), "{share:e} at {tolerance:e}");
+        }
+        assert_eq!(rules.convergence(&step(0.9 * least), &of_cost(0.0), epsilon), None, "a test that is off stays off");
+    }
+}
+
+#[test]
 fn the_forcing_term_follows_the_fall_of_the_gradient() {
     let rules = Rules::new();
     // ‖g‖, ‖g‖ before, η before, ceiling → η

@@ -158,13 +158,14 @@ impl Settings {
             (GROWTH, INITIAL_GROWTH),
             (FLOOR, NO_FLOOR.min(f32::MAX.into())),
             (LINEAR_TOLERANCE, self.linear_tolerance),
-            (COST_TOLERANCE, self.tolerances.cost),
-            (GRADIENT_TOLERANCE, self.tolerances.gradient),
-            (PARAMETER_TOLERANCE, self.tolerances.parameter),
             (EPSILON, self.tolerances.epsilon(self.arithmetic.epsilon())),
             (RESIDUALS, self.residuals.into()),
         ] {
             put(word, (number as f32).to_bits());
+        }
+        let tolerances = [COST_TOLERANCE, GRADIENT_TOLERANCE, PARAMETER_TOLERANCE];
+        for (word, tolerance) in tolerances.into_iter().zip(self.tolerances.in_single_precision()) {
+            put(word, tolerance.to_bits());
         }
         words
     }
@@ -286,6 +287,12 @@ mod tests {
 
         let all_off = Settings { tolerances: Tolerances { cost: 0.0, gradient: 0.0, parameter: 0.0 }, ..settings };
         assert_eq!(all_off.words()[EPSILON as usize], 0);
+        // What a device may take for 0 keeps its test on.
+        let tiny = Settings { tolerances: Tolerances { cost: 1e-300, gradient: 0.0, parameter: 1e-40 }, ..settings };
+        let words = tiny.words();
+        let tolerances =
+            [COST_TOLERANCE, GRADIENT_TOLERANCE, PARAMETER_TOLERANCE].map(|word| f32::from_bits(words[word as usize]));
+        assert_eq!(tolerances, [f32::MIN_POSITIVE, 0.0, f32::MIN_POSITIVE]);
     }
 
     #[test]
