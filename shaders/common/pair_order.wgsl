@@ -16,6 +16,5 @@ fn pair_is_less(a: vec2<f32>, b: vec2<f32>) -> bool {
 }
 
 fn pair_is_at_most(a: vec2<f32>, b: vec2<f32>) -> bool {
-    let is_at_most = (a.x < b.x) | ((a.x == b.x) & (pair_error(a) <= pair_error(b)));
-    return is_at_most & !is_nan(a.x) & !is_nan(b.x);
+    return pair_is_less(a, b) | pair_is_equal(a, b);
 }
