@@ -33,6 +33,11 @@ impl Job {
     /// All of them.
     pub const ALL: [Job; 5] = [Job::Values, Job::Gradient, Job::Jacobian, Job::LeastSquares, Job::Descent];
 
+    /// Whether it computes robust losses. Residuals and Jacobians are without.
+    pub fn has_losses(self) -> bool {
+        !matches!(self, Job::Values | Job::Jacobian)
+    }
+
     /// What its figures are of.
     fn name(self) -> &'static str {
         match self {

@@ -35,6 +35,8 @@ mod non_finite;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
+#[cfg(target_arch = "wasm32")]
+mod one_call;
 pub mod pair_arithmetic;
 pub mod pair_check;
 pub mod pairs;
@@ -101,6 +103,8 @@ pub struct Functions {
     sizes: Option<[Sizes; 2]>,
     /// Which calls are done on the CPU although there is a device.
     choice: Option<Choice>,
+    may_run_on_host: bool,
+    device_fault: Option<Error>,
 }
 
 impl Functions {
@@ -129,6 +133,8 @@ impl Functions {
             spare: Vec::new(),
             sizes: None,
             choice: None,
+            may_run_on_host: false,
+            device_fault: None,
         };
         functions.expect_parameters(functions.values.len())?;
         Ok(functions)
@@ -164,33 +170,14 @@ impl Functions {
         self.choice.as_ref()
     }
 
-    /// Gets ready for a call: moves to the CPU where that is chosen for it, until [`Functions::leave`].
-    #[cfg(target_arch = "wasm32")]
-    pub async fn enter(&mut self, job: Job) -> Result<()> {
-        let is_on_cpu = self.choice.as_ref().is_some_and(|choice| choice.is_on_cpu(job));
-        // Data that the application writes on the device would have to be brought here first.
-        if is_on_cpu && matches!(&self.engine, Engine::Gpu(engine) if !engine.shares_data()) {
-            self.bring_values().await?;
-            self.move_engine();
-        }
-        Ok(())
+    /// Says that calls may run on the host where kernels on the device turn out not to hold.
+    pub fn allow_host(&mut self) {
+        self.may_run_on_host = true;
     }
 
-    /// Moves back to where the functions belong.
-    #[cfg(target_arch = "wasm32")]
-    pub fn leave(&mut self) {
-        if matches!(self.engine, Engine::HostCall(_)) {
-            self.move_engine();
-        }
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    fn move_engine(&mut self) {
-        self.engine = match std::mem::replace(&mut self.engine, Engine::Cpu(cpu::CpuEngine::new())) {
-            Engine::Gpu(engine) => Engine::HostCall(engine),
-            Engine::HostCall(engine) => Engine::Gpu(engine),
-            Engine::Cpu(engine) => Engine::Cpu(engine),
-        };
+    /// What is wrong with kernels on the device that compute losses, as far as it is known. Calls of them are refused, or run on the host.
+    pub fn device_fault(&self) -> Option<&Error> {
+        self.device_fault.as_ref()
     }
 
     /// What evaluates it.

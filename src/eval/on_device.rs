@@ -26,6 +26,9 @@ impl Functions {
             self.expect_parameters(x.length() as usize)?;
             return Err(Error::internal("a point of single precision where pairs are taken"));
         }
+        if objective == Objective::LeastSquares {
+            self.check_losses().await?;
+        }
         let (mut value, mut seeds) = (0.0, None);
         if self.has_addends(objective) {
             let x: Option<Vec<f64>> = x.map(|x| from_vector(width, &x.to_vec(), parameters));

@@ -119,41 +119,32 @@ impl Sample {
         for batch in &self.model.batches {
             Reference::new(batch)?.add_to(&mut expected, &self.model, &self.x);
         }
-        let name = |row: usize| of_whole.residual_name(self.rows[row]);
-        let residuals = expected.residuals.iter().zip(&computed.residuals);
+        let fault = |of: &str, row: usize| {
+            let name = of_whole.residual_name(self.rows[row]);
+            Ok(Some(format!("{of}{name} is not what the CPU computes to that precision")))
+        };
         // Every batch has rows of its own.
         let mut first = 0;
-        for end in self.ends() {
-            let off = residuals.clone().enumerate().take(end).skip(first);
-            let off = off.filter(|(_, (expected, found))| expected.is_missed_by(**found)).map(|(row, _)| row).list();
-            if off.len() as f64 > MOST_OFF * (end - first) as f64 {
-                return Ok(Some(format!("{} is not what the CPU computes to that precision", name(off[0]))));
-            }
-            first = end;
-        }
-        let gradient = expected.gradient.iter().zip(&computed.gradient).enumerate();
-        let off = gradient.filter(|(_, (expected, found))| expected.is_missed_by(**found));
-        let off = off.map(|(parameter, _)| parameter).list();
-        if off.len() as f64 > MOST_OFF * expected.gradient.len() as f64 {
-            let row = expected.rows_of_parameters[off[0]];
-            return Ok(Some(format!("the gradient of {} is not what the CPU computes to that precision", name(row))));
-        }
-        Ok(None)
-    }
-
-    /// For each batch with residuals the end of its rows.
-    fn ends(&self) -> Vec<usize> {
-        let mut end = 0;
-        let mut ends = Vec::new();
         for batch in &self.model.batches {
             let outputs = batch.class.outputs.len();
-            for instance in 0..batch.count as usize {
-                end = end.max(batch.row(instance) as usize + outputs);
+            let ends = (0..batch.count as usize).map(|instance| batch.row(instance) as usize + outputs);
+            let rows = first..ends.fold(first, usize::max);
+            if let Some(row) = first_missed(&expected.residuals[rows.clone()], &computed.residuals[rows.clone()]) {
+                return fault("", first + row);
             }
-            ends.push(end);
+            first = rows.end;
         }
-        ends
+        match first_missed(&expected.gradient, &computed.gradient) {
+            Some(parameter) => fault("the gradient of ", expected.rows_of_parameters[parameter]),
+            None => Ok(None),
+        }
     }
+}
+
+/// The place of the first number that is missed, if so many are that they are a fault.
+fn first_missed(expected: &[Bounded], found: &[f64]) -> Option<usize> {
+    let missed = (0..expected.len()).filter(|&place| expected[place].is_missed_by(found[place])).list();
+    if missed.len() as f64 > MOST_OFF * expected.len() as f64 { Some(missed[0]) } else { None }
 }
 
 /// The instances of a batch that are tried, at equal distances.

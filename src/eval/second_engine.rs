@@ -4,7 +4,7 @@ use residua_base::error::{ErrorCode, Result};
 use residua_codegen::Width;
 use residua_gpu::Context;
 
-use super::gpu::{GpuEngine, PairCheck};
+use super::gpu::{GpuEngine, check_pairs};
 use super::{Arithmetic, Engine, Functions};
 
 impl Functions {
@@ -31,7 +31,7 @@ impl Functions {
     /// An engine in pairs at the current parameters, of which the kernels have been checked.
     async fn in_pairs(&self, context: Context) -> Result<GpuEngine> {
         let wide = GpuEngine::new(context.clone(), &self.model, Width::Pair, None).await?;
-        PairCheck::new(context, &self.model, &self.values).await?.run(&self.model).await?;
+        check_pairs(context, &self.model, &self.values).await?;
         wide.publish_at(0, &self.values)?;
         Ok(wide)
     }

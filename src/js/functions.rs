@@ -9,8 +9,9 @@ use std::rc::Rc;
 use js_sys::{Array, Float64Array, Object, Promise, WebAssembly};
 use wasm_bindgen::prelude::*;
 
+use crate::compile::backend::{self, Backend};
 use crate::compile::progress::{Progress, Stage};
-use crate::compile::{self, Compiled, backend};
+use crate::compile::{self, Compiled};
 use crate::eval::choice::Job;
 use crate::eval::gpu::{DataPart, NewSharedData};
 use crate::eval::texts::{KernelSource, kernel_sources};
@@ -72,7 +73,10 @@ async fn compile(
     let values = read_numbers(&values, &fill_values, &slices).await?;
     progress.leave();
     let compiled = compile::compile(model, values, assignment, request.width, batch_size, &progress, &slices).await?;
-    let Compiled { functions, context, fallback_reason, gradients_on_host } = compiled;
+    let Compiled { mut functions, context, fallback_reason, gradients_on_host } = compiled;
+    if request.backend == Backend::Auto {
+        functions.allow_host();
+    }
     let model = functions.model();
     Ok(RawFunctions {
         num_params: model.num_params,

@@ -26,6 +26,7 @@ mod gpu_contexts;
 mod normal;
 mod on_engines;
 mod pair_evaluations;
+mod pair_losses;
 mod pair_solver;
 mod pairs;
 mod pipeline_limits;

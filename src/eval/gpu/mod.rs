@@ -31,7 +31,7 @@ mod shared_data;
 use buffers::Buffers;
 use call::Call;
 pub use gradient::DeviceGradient;
-pub use pair_check::PairCheck;
+pub use pair_check::check_pairs;
 pub use shared_data::{DataPart, NewSharedData};
 use shared_data::{SharedData, single};
 
@@ -71,6 +71,8 @@ pub struct GpuEngine {
     batch_constants: Option<Vec<f32>>,
     /// Which parameters are constant has changed since the mask was uploaded.
     fixed_mask_is_stale: bool,
+    /// Kernels in pairs have losses since they were checked.
+    has_unchecked_losses: bool,
     /// Data that the application writes on the device.
     shared_data: Vec<SharedData>,
     /// The parameters that the application can read; evaluations never write it.
@@ -129,6 +131,7 @@ impl GpuEngine {
             stale_data: vec![false; model.batches.len()],
             batch_constants: None,
             fixed_mask_is_stale: true,
+            has_unchecked_losses: false,
             shared_data: Vec::new(),
             published,
             recordings_version: 0,
@@ -264,7 +267,18 @@ impl GpuEngine {
         if !numbers.is_empty() {
             self.pipelines.retain(|program, _| !has_losses(program, &numbers));
             self.enabled_changed();
+            self.has_unchecked_losses = true;
         }
+    }
+
+    /// Whether kernels in pairs have losses since they were checked. In single precision they have them from the start.
+    pub(super) fn has_unchecked_losses(&self) -> bool {
+        self.has_unchecked_losses
+    }
+
+    /// Notes that they have been checked.
+    pub(super) fn losses_are_checked(&mut self) {
+        self.has_unchecked_losses = false;
     }
 }
 

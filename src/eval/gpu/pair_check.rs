@@ -1,5 +1,7 @@
 //! The check of a model's kernels in pairs, see [`crate::eval::pair_check`], on the device.
 
+use std::pin::Pin;
+
 use residua_base::cooperative::Slices;
 use residua_base::error::Result;
 use residua_base::list::PushAll;
@@ -13,6 +15,18 @@ use crate::eval::pair_arithmetic::pairs_do_not_hold;
 use crate::eval::pair_check::{Computed, Sample};
 use crate::eval::record_gradient::{GradientCall, Point};
 use crate::model::Model;
+
+/// Tries a model's kernels in pairs, with the losses that its blocks have.
+///
+/// # Errors
+/// Those of [`PairCheck::run`] and of the device.
+pub fn check_pairs<'a>(
+    context: Context,
+    model: &'a Model,
+    x: &'a [f64],
+) -> Pin<Box<dyn Future<Output = Result<()>> + 'a>> {
+    Box::pin(async move { PairCheck::new(context, model, x).await?.run(model).await })
+}
 
 /// A trial of a model's kernels in pairs at a point.
 pub struct PairCheck {

@@ -1,18 +1,19 @@
-//! What a message says beside the numbers of a run: that nothing was solved for.
+//! What a message says beside the numbers of a run: that nothing was solved for, and that it ran on the host since kernels on the device do not hold.
 
 use crate::eval::Functions;
 use crate::model::BlockInfo;
 use crate::solve::solution::Solution;
 
-/// Says in the message that nothing was solved for, where that is so.
+/// Says in the message that nothing was solved for, where that is so, and why the device was left.
 pub(super) fn remark(solution: &mut Solution, functions: &Functions) {
+    let message = &mut solution.summary.message;
     let takes_part = |block: &BlockInfo| block.enabled && block.weight > 0.0;
-    let remark = if functions.constant().iter().all(|constant| *constant) {
-        "All parameters are constant, so that nothing was solved for."
+    if functions.constant().iter().all(|constant| *constant) {
+        message.push_str(" All parameters are constant, so that nothing was solved for.");
     } else if !functions.model().blocks.iter().any(takes_part) {
-        "No residual takes part: all blocks are disabled or have the weight 0."
-    } else {
-        return;
-    };
-    solution.summary.message = format!("{} {remark}", solution.summary.message);
+        message.push_str(" No residual takes part: all blocks are disabled or have the weight 0.");
+    }
+    if let Some(fault) = functions.device_fault() {
+        message.push_str(&format!(" On the CPU, since {}.", fault.message));
+    }
 }
