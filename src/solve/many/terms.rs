@@ -4,7 +4,7 @@
 use crate::model::losses;
 use crate::model::manifolds;
 use crate::model::normal_equations::{self, Column, sum};
-use residua_base::error::{Error, Result};
+use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_base::sort::ascending;
 use residua_ir::autodiff;
@@ -120,6 +120,18 @@ impl<'a> Draft<'a> {
         (results[0], results[1], bend)
     }
 
+    /// The cost of residuals, and what the terms of their derivatives take.
+    fn weighted(&mut self, residuals: &[NodeId]) -> Weighted {
+        let s = self.dot(residuals, residuals);
+        let (rho, slope, bend) = self.loss(s);
+        let weight = self.input(Source::Weight);
+        let half = self.graph.literal(0.5);
+        let half_weight = self.graph.mul(half, weight);
+        let cost = self.graph.mul(half_weight, rho);
+        let scale = self.graph.mul(weight, slope);
+        Weighted { cost, scale, weight, bend }
+    }
+
     fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
         let mut products = Vec::with_capacity(a.len());
         for (&a, &b) in a.iter().zip(b) {
@@ -201,6 +213,16 @@ impl<'a> Draft<'a> {
         gradient
     }
 
+    /// The graph of these nodes alone, which become its nodes.
+    fn extract(&self, nodes: Vec<&mut NodeId>) -> Result<CheckedGraph> {
+        let wanted = nodes.iter().map(|node| **node).list();
+        let (graph, kept) = self.graph.extract(&wanted);
+        for (node, kept) in nodes.into_iter().zip(kept) {
+            *node = kept;
+        }
+        graph.check(self.inputs.len() as u32)
+    }
+
     /// A row of partials by a block's numbers, in the block's tangent coordinates.
     fn tangent_row(&mut self, block: &ParameterBlock, row: Vec<Option<NodeId>>) -> Vec<Option<NodeId>> {
         if block.manifold.has_unit_basis() {
@@ -212,42 +234,31 @@ impl<'a> Draft<'a> {
     }
 }
 
+/// The cost w ρ(s)/2 of an instance, w ρ′(s), w, and ρ″(s) unless that is 0 or negative for every s.
+struct Weighted {
+    cost: NodeId,
+    scale: NodeId,
+    weight: NodeId,
+    bend: Option<NodeId>,
+}
+
 /// What an instance of a group adds to the normal equations.
 pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
     let columns = draft.columns(&residuals);
-    let s = draft.dot(&residuals, &residuals);
-    let (rho, slope, bend) = draft.loss(s);
-    let weight = draft.input(Source::Weight);
-    let g = &mut draft.graph;
-    let half = g.literal(0.5);
-    let half_weight = g.mul(half, weight);
-    let cost = g.mul(half_weight, rho);
-    let scale = g.mul(weight, slope);
+    let Weighted { mut cost, scale, weight, bend } = draft.weighted(&residuals);
     let bend = bend.map(|bend| draft.factor_of_bend(weight, bend));
 
     let normal = normal_equations::terms(&mut draft.graph, &residuals, &columns, Some(scale), bend);
     let mut gradient = normal.gradient;
     let mut jtj: Vec<(usize, usize, NodeId)> = normal.jtj.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
-    let mut wanted = vec![cost];
-    for (_, node) in &gradient {
-        wanted.push(*node);
-    }
-    for (.., node) in &jtj {
-        wanted.push(*node);
-    }
-    let (graph, kept) = draft.graph.extract(&wanted);
-    let (first, rest) = kept[1..].split_at(gradient.len());
-    for ((_, node), kept) in gradient.iter_mut().zip(first) {
-        *node = *kept;
-    }
-    for ((.., node), kept) in jtj.iter_mut().zip(rest) {
-        *node = *kept;
-    }
-    let graph = graph.check(draft.inputs.len() as u32)?;
-    Ok(NormalTerms { graph, inputs: draft.inputs, cost: kept[0], gradient, jtj })
+    let mut nodes = vec![&mut cost];
+    nodes.push_all(gradient.iter_mut().map(|(_, node)| node));
+    nodes.push_all(jtj.iter_mut().map(|(.., node)| node));
+    let graph = draft.extract(nodes)?;
+    Ok(NormalTerms { graph, inputs: draft.inputs, cost, gradient, jtj })
 }
 
 /// What an instance of a group adds to normal equations in pairs. The gradient is w ρ′ Jᵀr by a reverse sweep, which in pairs takes far fewer operations
@@ -255,17 +266,10 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
 pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
-    let s = draft.dot(&residuals, &residuals);
-    let (rho, slope, bend) = draft.loss(s);
-    let weight = draft.input(Source::Weight);
-    let g = &mut draft.graph;
-    let half = g.literal(0.5);
-    let half_weight = g.mul(half, weight);
-    let cost = g.mul(half_weight, rho);
-    let scale = g.mul(weight, slope);
-    let root_of_scale = g.sqrt(scale);
+    let Weighted { mut cost, scale, weight, bend } = draft.weighted(&residuals);
+    let root_of_scale = draft.graph.sqrt(scale);
     let seeds = residuals.iter().map(|&residual| (residual, draft.graph.mul(scale, residual))).list();
-    let gradient = draft.gradient(&seeds);
+    let mut gradient = draft.gradient(&seeds);
     let columns = draft.columns(&residuals);
     let g = &mut draft.graph;
     let mut rows: Vec<Vec<(usize, NodeId)>> = Vec::new();
@@ -289,19 +293,10 @@ pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
     for row in &mut rows {
         ascending(row);
     }
-    let mut wanted = vec![cost];
-    wanted.push_all(gradient.iter().map(|(_, node)| *node));
-    wanted.push_all(rows.iter().flatten().map(|(_, node)| *node));
-    let (graph, kept) = draft.graph.extract(&wanted);
-    let mut kept = kept.into_iter();
-    let mut next = || kept.next().ok_or_else(|| Error::internal("one node is kept for each that was asked for"));
-    let cost = next()?;
-    let mut renumbered = |nodes: Vec<(usize, NodeId)>| -> Result<Vec<(usize, NodeId)>> {
-        nodes.into_iter().map(|(position, _)| Ok((position, next()?))).list_or_error()
-    };
-    let gradient = renumbered(gradient)?;
-    let rows = rows.into_iter().map(renumbered).list_or_error()?;
-    let graph = graph.check(draft.inputs.len() as u32)?;
+    let mut nodes = vec![&mut cost];
+    nodes.push_all(gradient.iter_mut().map(|(_, node)| node));
+    nodes.push_all(rows.iter_mut().flatten().map(|(_, node)| node));
+    let graph = draft.extract(nodes)?;
     Ok(PairTerms { graph, inputs: draft.inputs, cost, gradient, rows })
 }
 
@@ -339,10 +334,9 @@ pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<
     let weight = draft.input(Source::Weight);
     let half = draft.graph.literal(0.5);
     let half_weight = draft.graph.mul(half, weight);
-    let reduction = draft.graph.mul(half_weight, change);
-    let (graph, kept) = draft.graph.extract(&[reduction]);
-    let graph = graph.check(draft.inputs.len() as u32)?;
-    Ok(ReductionTerm { graph, inputs: draft.inputs, reduction: kept[0] })
+    let mut reduction = draft.graph.mul(half_weight, change);
+    let graph = draft.extract(vec![&mut reduction])?;
+    Ok(ReductionTerm { graph, inputs: draft.inputs, reduction })
 }
 
 /// For [`reduction_term`] in f32: the midpoint rule is right to about close²/24 of the difference, and the difference of two
