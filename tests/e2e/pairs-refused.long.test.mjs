@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { browserName, launch, openBlankPage } from '../browser.mjs';
 
-/** The distance from the CPU's solution, of numbers near 1: pairs are within 1e-12 or so, single precision within 1e-6. */
+/** The distance from the CPU's solution and from its cost at the start, of numbers near 1: pairs are within 1e-12 or so, single precision within 1e-6. */
 const EXACT = 1e-10;
 const REFUSAL = /^double-single arithmetic does not hold on this device: /;
 
@@ -60,15 +60,16 @@ async function defineFit() {
     if (zeroAfterCompile !== undefined) window.zero = () => zeroAfterCompile;
     if (changeLoss) block.setLoss(loss.cauchy(0.02));
     const { backend, precision, fallbackReason } = functions;
+    const { value: cost } = await functions.evaluateCostWithGradient();
     const { x, arithmetic, message } = await levenbergMarquardt(functions, tolerances);
-    return { backend, precision, fallbackReason, x, arithmetic, message };
+    return { backend, precision, fallbackReason, cost, x, arithmetic, message };
   }
 
   window.fit = async (options) => {
     const exact = await solved({ backend: 'cpu', changeLoss: options.changeLoss });
     try {
-      const { x, ...found } = await solved(options);
-      return { ...found, error: Math.max(...x.map((value, i) => Math.abs(value - exact.x[i]))) };
+      const { x, cost, ...found } = await solved(options);
+      return { ...found, error: Math.max(Math.abs(cost - exact.cost), ...x.map((value, i) => Math.abs(value - exact.x[i]))) };
     } catch ({ code, message }) {
       return { code, message };
     }
