@@ -1,5 +1,5 @@
 //! Embeds the shader library that generated kernels import.
 
 fn main() -> std::io::Result<()> {
-    residua_embed_shaders::embed("../../shaders/common")
+    residua_embed_shaders::embed("../../shaders/common", true)
 }

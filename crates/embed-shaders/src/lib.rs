@@ -1,40 +1,43 @@
 //! The build script of a crate with WGSL files.
 //!
-//! [`embed`] copies the `.wgsl` files of a folder into `OUT_DIR/shaders` without comments, which only readers of the sources need. Lines
-//! keep their numbers, which messages about a template name. The crate includes a copy by `include_str!(concat!(env!("OUT_DIR"), "/shaders/name.wgsl"))`.
+//! [`embed`] copies the `.wgsl` files of a folder into `OUT_DIR/shaders` without comments, which only readers of the sources need, and with a tab for four
+//! spaces, which an expansion has again, or without indentation. The crate includes a copy by `include_str!(concat!(env!("OUT_DIR"), "/shaders/name.wgsl"))`. Messages about a
+//! template count the lines of the copy.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Copies the `.wgsl` files of `folder`, relative to the crate's own folder, with their relative paths. The build script runs again
-/// when the folder changes.
-pub fn embed(folder: &str) -> io::Result<()> {
+/// when the folder changes. `indented`: whether their texts keep their indentation.
+pub fn embed(folder: &str, indented: bool) -> io::Result<()> {
     let variable =
         |name| env::var_os(name).map(PathBuf::from).ok_or_else(|| io::Error::other(format!("{name} is not set")));
     let from = variable("CARGO_MANIFEST_DIR")?.join(folder);
     println!("cargo::rerun-if-changed={}", from.display());
-    copy_folder(&from, &variable("OUT_DIR")?.join("shaders"))
+    copy_folder(&from, &variable("OUT_DIR")?.join("shaders"), indented)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_folder(from: &Path, to: &Path, indented: bool) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let path = entry?.path();
         let Some(name) = path.file_name() else { continue };
         if path.is_dir() {
-            copy_folder(&path, &to.join(name))?;
+            copy_folder(&path, &to.join(name), indented)?;
         } else if path.extension().is_some_and(|extension| extension == "wgsl") {
-            fs::write(to.join(name), without_comments(&fs::read_to_string(&path)?))?;
+            let code = without_comments(&fs::read_to_string(&path)?);
+            let lines = || code.lines().map(|line| format!("{}\n", line.trim_start()));
+            let text = if indented { code.replace("    ", "\t") } else { lines().collect() };
+            fs::write(to.join(name), text)?;
         }
     }
     Ok(())
 }
 
-/// The text with empty comments, so that a line of nothing but a comment is not an empty line, and without those after code. WGSL has no
-/// string literals, and the files use line comments alone.
+/// The text without comments, and without the lines of nothing but a comment. WGSL has no string literals, and the files use line comments alone.
 pub fn without_comments(source: &str) -> String {
     let code = |line: &str| match line.split_once("//") {
-        Some((before, _)) if before.trim().is_empty() => "//\n".to_owned(),
+        Some((before, _)) if before.trim().is_empty() => String::new(),
         Some((before, _)) => format!("{}\n", before.trim_end()),
         None => format!("{line}\n"),
     };
@@ -46,12 +49,9 @@ mod tests {
     use super::without_comments;
 
     #[test]
-    fn comments_are_removed_and_lines_keep_their_numbers() {
+    fn comments_are_removed_with_lines_that_have_nothing_else() {
         let source =
             "// head\nfn f(a: f32) -> f32 { // says\n    let b = a / 2.0;\n\n    // why\n    return b; // what\n}\n";
-        assert_eq!(
-            without_comments(source),
-            "//\nfn f(a: f32) -> f32 {\n    let b = a / 2.0;\n\n//\n    return b;\n}\n"
-        );
+        assert_eq!(without_comments(source), "fn f(a: f32) -> f32 {\n    let b = a / 2.0;\n\n    return b;\n}\n");
     }
 }

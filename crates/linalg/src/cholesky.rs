@@ -6,7 +6,7 @@
 
 use crate::loops::panels::{Pivots, Product, TILE, add_scattered, factorise_strip, subtract_product};
 use crate::loops::{dot, subtract};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 use super::choice::grouped;
 use super::elimination_group::elimination_group;
@@ -294,7 +294,7 @@ impl SparseCholesky {
                 }
                 if let Pivots::Without(missing) = factorise_strip(strip, stride, column, count, least) {
                     let missing = (0..count).filter(|&k| missing[k]).map(|k| node.first + column + k);
-                    self.elimination.left_out.extend(missing);
+                    self.elimination.left_out.push_all(missing);
                 }
                 let next = column + count;
                 let stage = if next < width { Stage::Panel(next) } else { Stage::Update(0) };
@@ -453,7 +453,7 @@ impl Factorisation<'_> {
         for node in self.symbolic.nodes.iter().rev() {
             let (panel, rows) = self.parts(node);
             below.clear();
-            below.extend(rows.iter().map(|&row| y[row as usize]));
+            below.push_all(rows.iter().map(|&row| y[row as usize]));
             let own = &mut y[node.first..node.first + node.width];
             for (k, column) in panel.chunks_exact(node.stride()).enumerate().rev() {
                 let known = dot(&column[k + 1..node.width], &own[k + 1..]) + dot(&column[node.width..], &below);

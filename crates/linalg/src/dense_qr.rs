@@ -8,7 +8,7 @@
 //! Where all rows are of the same few parameters, [`super::normal_equations`] come first, and rows are for what they refuse.
 
 use crate::loops::{dot, subtract};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 use super::sparse::column_lengths;
 use super::{System, Trouble};
@@ -154,7 +154,7 @@ impl DenseQr {
     fn scale(&mut self, system: &System) {
         let lengths = column_lengths(&system.jacobian, |column| system.damping[column].sqrt());
         self.lengths.clear();
-        self.lengths.extend(
+        self.lengths.push_all(
             lengths.iter().zip(system.frozen).map(
                 |(length, &frozen)| {
                     if frozen || *length == 0.0 { 0.0 } else { length.recip() }

@@ -8,7 +8,7 @@
 use crate::loops::dot;
 use crate::loops::schur::{Couplings, add_symmetric_product, couple, subtract_diagonal_blocks};
 use residua_base::error::{Error, ErrorCode, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 use super::cholesky::{Eliminated, too_large};
 use super::elimination_group::elimination_group;
@@ -179,7 +179,7 @@ impl IterativeSchur {
                 // The first product with it is no number, which is a trouble.
                 factor.fill(f64::NAN);
             }
-            image.extend(columns.map(|column| -right_side[column]));
+            image.push_all(columns.map(|column| -right_side[column]));
             forward(factor, &mut image[first_image..]);
             let of_block = ends[0] as usize..ends[1] as usize;
             for (coupling, &(_, count)) in couplings[of_block.clone()].iter().zip(&eliminated.places[of_block]) {
@@ -190,7 +190,7 @@ impl IterativeSchur {
                     if coupling.has_eliminated_rows {
                         weights.extend_from_slice(&numbers[k * dim..(k + 1) * dim]);
                     } else {
-                        weights.extend(numbers[k..].iter().step_by(count));
+                        weights.push_all(numbers[k..].iter().step_by(count).copied());
                     }
                     forward(factor, &mut weights[first..]);
                 }
@@ -258,7 +258,7 @@ impl Complement {
         for block in (0..layout.len()).filter(|&block| group.binary_search(&(block as u32)).is_err()) {
             let dim = layout.dim(block);
             blocks.ranges.push((columns.len(), dim));
-            columns.extend(layout.columns(block).map(|column| column as u32));
+            columns.push_all(layout.columns(block).map(|column| column as u32));
             starts.resize(columns.len(), start);
             start += (dim * dim) as u32;
         }

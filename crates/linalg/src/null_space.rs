@@ -10,7 +10,7 @@ use super::cholesky::{Analysis, Complement, SparseCholesky};
 use super::sparse::column_lengths;
 use super::{Blocks, DenseQr, SparseMatrix, System};
 use residua_base::error::{Error, ErrorCode, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 /// The distance below which a column counts as dependent by default. Rounding makes about 10⁻¹⁴ of 0, so that a distance below this
 /// has few correct digits.
@@ -66,12 +66,12 @@ pub fn null_space(matrix: &SparseMatrix, frozen: &[bool], tolerance: f64) -> Res
         let mut qr = DenseQr::new();
         let triangle = qr.triangle(&system);
         let lengths = qr.inverse_lengths().to_vec();
-        basis.extend(dense_basis(triangle.clone(), &left_out, tolerance));
+        basis.push_all(dense_basis(triangle.clone(), &left_out, tolerance));
         Some(Inverse { lengths, factor: Factor::Dense(triangle) })
     } else {
         let lengths = lengths.iter().zip(&left_out).map(|(l, &out)| if out { 0.0 } else { l.recip() }).list();
         let (of_dependent, inverse) = sparse_basis(matrix, &left_out, lengths, tolerance)?;
-        basis.extend(of_dependent);
+        basis.push_all(of_dependent);
         inverse
     };
     // Out of the scale of unit columns.

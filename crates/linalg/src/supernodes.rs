@@ -8,7 +8,7 @@
 //! All of it is computed on blocks and then written out for their columns.
 
 use crate::loops::panels::TILE;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 
 use super::elimination_tree::{NONE, elimination_tree, postorder};
 use super::normal_matrix::NormalMatrix;
@@ -153,7 +153,7 @@ impl Supernodes {
         let mut columns = Vec::with_capacity(matrix.layout.block_of.len());
         for &block in &order {
             starts.push(columns.len() as u32);
-            columns.extend(matrix.layout.columns(block as usize).map(|column| column as u32));
+            columns.push_all(matrix.layout.columns(block as usize).map(|column| column as u32));
         }
         starts.push(columns.len() as u32);
         let mut symbolic = Supernodes {
@@ -207,10 +207,10 @@ impl Supernodes {
                 let block = block as usize;
                 row_of[block] = row;
                 row += dim(block);
-                self.rows.extend(starts[block]..starts[block + 1]);
+                self.rows.push_all(starts[block]..starts[block + 1]);
             }
             for (column, &start) in starts.iter().enumerate().take(group.last + 1).skip(group.first) {
-                self.loads.extend(entries.of(column).iter().map(|entry| Load {
+                self.loads.push_all(entries.of(column).iter().map(|entry| Load {
                     block: entry.block,
                     row: row_of[entry.row as usize],
                     column: start - first,
@@ -270,7 +270,7 @@ fn dense_last(matrix: &NormalMatrix, group: &[u32]) -> (Vec<u32>, usize) {
         order.push(block);
     }
     let before = order.len();
-    order.extend((0..count as u32).filter(|&block| is_other[block as usize]));
+    order.push_all((0..count as u32).filter(|&block| is_other[block as usize]));
     (order, before)
 }
 

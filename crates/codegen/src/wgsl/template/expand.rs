@@ -52,6 +52,8 @@ pub(super) fn expand<'a>(
     expander.template(template)?;
     let Expansion { mut text, imports } = expander.output;
     text.truncate(text.trim_ascii_end().len());
+    // The sources are embedded with tabs.
+    text = text.replace('\t', "    ");
     if !text.is_empty() {
         text.push('\n');
     }
