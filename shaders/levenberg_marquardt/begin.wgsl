@@ -1,4 +1,5 @@
 #import workgroup_sums
+#import nonfinite
 #import levenberg_marquardt/largest_of_pairs
 #import levenberg_marquardt/state
 #import levenberg_marquardt/block_shape
@@ -28,7 +29,7 @@ fn begin(
     var rz = vec2<f32>();
     var zdz = 0.0;
     var squares = 0.0;
-    // Of |g|, and of |g|/√C.
+    // Of |g|, or of C where that is not finite, and of |g|/√C.
     var largest = vec2<u32>();
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
@@ -79,7 +80,8 @@ fn begin(
         zdz += first_z{k} * first_z{k} * d{k};
         let scaled{k} = select(0.0, abs(r{k}) * inverseSqrt(c{k}), c{k} > 0.0);
         squares += scaled{k} * scaled{k};
-        largest = max(largest, vec2<u32>(bitcast<u32>(abs(r{k})), bitcast<u32>(scaled{k})));
+        let slope{k} = select(c{k}, r{k}, is_finite(c{k}));
+        largest = max(largest, vec2<u32>(bitcast<u32>(abs(slope{k})), bitcast<u32>(scaled{k})));
         #endfor
     }
     put_addend(0u, lane, rz);

@@ -164,11 +164,18 @@ fn what_is_not_finite_is_named() {
     let (x, y) = (r.parameter(0), r.parameter(1));
     let outputs = vec![r.apply(Op::Add, &[x, y]), r.apply(Op::Sqrt, &[y])];
     let mut f = functions(r, outputs, &[1.0, -1.0]);
-    let error = block_on(f.non_finite_error(&[1.0, -1.0])).unwrap();
+    let error = block_on(f.non_finite_error(&[1.0, -1.0], Arithmetic::F64)).unwrap();
     assert_eq!(error.code, ErrorCode::NonFinite);
     assert!(error.message.contains("residual 1") && error.message.contains("NaN"), "{}", error.message);
-    let error = block_on(f.non_finite_error(&[1.0, 0.0])).unwrap();
+    let error = block_on(f.non_finite_error(&[1.0, 0.0], Arithmetic::F64)).unwrap();
     assert!(error.message.contains("parameter 1") && error.message.contains("inf"), "{}", error.message);
+    for (x, named) in [
+        ([1e200, 1e300], "residual 0 is 1.0e300 at the start, too large for sums of squares"),
+        ([0.0, 1e-320], "the derivative of residual 1 with respect to parameter 1 is "),
+    ] {
+        let error = block_on(f.non_finite_error(&x, Arithmetic::F64)).unwrap();
+        assert!(error.message.contains(named) && error.message.contains("double precision"), "{}", error.message);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The numerical rank of J̃, the Jacobian of the solvers, and a basis of its null space in the numbers of the parameters.
 
-use crate::eval::Functions;
+use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::pattern::Pattern;
 use residua_base::error::Result;
@@ -66,7 +66,7 @@ pub(super) async fn analyse(
 ) -> Result<Analysed> {
     let linearised = model.linearise(functions, x).await?;
     if !linearised.residuals.iter().chain(&linearised.entries).all(|value| value.is_finite()) {
-        return Err(functions.non_finite_error(x).await?);
+        return Err(functions.non_finite_error(x, Arithmetic::F64).await?);
     }
     let mut frozen = functions.constant().to_vec();
     for block in TangentBases::of(functions.model())?.blocks() {

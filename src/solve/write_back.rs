@@ -97,7 +97,7 @@ impl Parameters for Functions {
     async fn non_finite_error(&mut self, arithmetic: Arithmetic) -> Result<Error> {
         Functions::bring_values(self).await?;
         let start = Start::of(self, arithmetic)?;
-        Functions::non_finite_error(self, &start.point).await
+        Functions::non_finite_error(self, &start.point, arithmetic).await
     }
 }
 

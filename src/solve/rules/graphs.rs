@@ -44,6 +44,9 @@ pub(super) fn noise() -> Function {
         let (zero, one, two) = (g.literal(0.0), g.literal(1.0), g.literal(2.0));
         let squares = g.mul(two, cost);
         let norm = g.sqrt(squares);
+        // Squares beyond the range are no measure.
+        let finite = is_finite(g, scaled_size);
+        let scaled_size = g.select(finite, scaled_size, zero);
         let mean = g.div(scaled_size, residuals);
         let spread = g.sqrt(mean);
         let of_residuals = g.mul(norm, spread);
@@ -69,6 +72,12 @@ pub(super) fn cosine() -> Function {
     })
 }
 
+/// Whether a number is finite: false of NaN.
+fn is_finite(g: &mut Graph, number: NodeId) -> NodeId {
+    let (magnitude, huge) = (g.abs(number), g.literal(HUGE));
+    g.lt(magnitude, huge)
+}
+
 /// t = −δ̄ᵀg / ‖J̃δ̄‖², at least 1, and the predicted reduction −½ t δ̄ᵀg of the extended step. ‖J̃δ̄‖² follows from the predicted reduction
 /// −δ̄ᵀg − ½‖J̃δ̄‖²; where rounding leaves none of it, t is huge.
 fn extended(g: &mut Graph, predicted: NodeId, descent: NodeId) -> [NodeId; 2] {
@@ -89,14 +98,13 @@ fn extended(g: &mut Graph, predicted: NodeId, descent: NodeId) -> [NodeId; 2] {
 pub(super) fn gain() -> Function {
     let parameters = &["change", "predicted", "descent", "step", "size", "cost", "cosine", "noise", "floor", "epsilon"];
     rule("lm_gain", parameters, |g, [change, predicted, descent, step, size, cost, cosine, noise, floor, epsilon]| {
-        let (zero, one, least, huge) = (g.literal(0.0), g.literal(1.0), g.literal(LEAST_GAIN), g.literal(HUGE));
+        let (zero, one, least) = (g.literal(0.0), g.literal(1.0), g.literal(LEAST_GAIN));
         let ratio = g.div(change, predicted);
         let magnitude = g.abs(predicted);
         let hidden = g.le(magnitude, noise);
         let seen = g.sub(one, hidden);
         let descends = g.lt(zero, predicted);
-        let magnitude = g.abs(change);
-        let finite = g.lt(magnitude, huge);
+        let finite = is_finite(g, change);
         let sound = and(g, descends, finite);
 
         let enough = g.lt(least, ratio);
@@ -283,6 +291,8 @@ pub(super) fn convergence() -> Function {
             let share = g.mul(of_parameters, size);
             let still = g.le(length, share);
             let still = and(g, still, complete);
+            let finite = is_finite(g, size);
+            let still = and(g, still, finite);
             let still = and(g, still, by_step);
 
             let mut code = |termination: Termination| g.literal(termination.code());

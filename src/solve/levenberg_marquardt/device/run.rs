@@ -115,15 +115,7 @@ pub async fn minimise_on_device(
     let mut schedule = resources.schedule_for(options);
     let outcome = run.through(functions, &resources, &mut schedule, listener).await;
     resources.schedule = Some(schedule);
-    let mut summary = outcome.map(|end| run.summary(end, &preamble));
-    if summary.as_ref().is_ok_and(is_stuck_at_start) {
-        functions.bring_values().await?;
-        let start = functions.values().to_vec();
-        // Where the derivatives take more memory than there is, the run ends as it is.
-        if let Ok(Some(error)) = functions.non_finite_place(&start).await {
-            summary = Err(error);
-        }
-    }
+    let summary = outcome.map(|end| run.summary(end, &preamble));
     let untouched = resources.untouched(functions);
     if summary.is_ok() {
         *kept = Some(resources);
@@ -132,14 +124,6 @@ pub async fn minimise_on_device(
     summary.message = untouched.added_to(summary.message);
     let details = Details { linear_solver, times: vec![("setup", setup)], untouched, rank: String::new() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
-}
-
-/// Whether a run failed without a step. A derivative that is not finite can be the reason: with a residual of 0, or as a square beyond f32, it
-/// spoils all steps but not the gradient, by which the kernels judge a point.
-fn is_stuck_at_start(summary: &SolveSummary) -> bool {
-    let may_end_without_step = matches!(summary.termination, Termination::Aborted | Termination::MaxTime);
-    let is_stuck = summary.history.len() > 1 && summary.history.iter().skip(1).all(|iteration| !iteration.accepted);
-    is_stuck && !may_end_without_step && !summary.termination.converged()
 }
 
 /// The engine and its model.

@@ -233,7 +233,7 @@ impl LevenbergMarquardt {
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
         self.measure();
         self.is_new_point = true;
-        self.model.is_finite() && all_finite(&self.gradient)
+        self.model.is_finite() && all_finite(&self.gradient) && all_finite(&self.diagonal)
     }
 
     /// The sizes of point and gradient in units of the columns of J̃.
@@ -384,19 +384,17 @@ impl LevenbergMarquardt {
 
     /// Moves to the trial point, unless its derivatives are not finite or have lost a column.
     fn accept(&mut self, trial: Trial, gain: Gain, model: LeastSquares) -> Pending {
-        if !model.is_finite() {
-            self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
-            return Pending::LineariseAtPoint;
-        }
         let (cost, step) = (self.model.cost, self.trial_step(trial));
         std::mem::swap(&mut self.point, &mut self.trial);
         self.gradient_before.clone_from(&self.gradient);
         self.diagonal_before.clone_from(&self.diagonal);
-        self.linearise(model);
+        let is_finite = self.linearise(model);
         let diagonals = [self.diagonal_before.as_slice(), &self.diagonal];
-        if self.strategy.loses_column(&self.gradient_before, diagonals, &self.projected_step, gain.ratio) {
+        if !is_finite || self.strategy.loses_column(&self.gradient_before, diagonals, &self.projected_step, gain.ratio)
+        {
             std::mem::swap(&mut self.point, &mut self.trial);
-            self.phase = Phase::Restoring(trial);
+            let change = if is_finite { trial.change } else { f64::NAN };
+            self.phase = Phase::Restoring(Trial { change, ..trial });
             return Pending::LineariseAtPoint;
         }
         let converged =

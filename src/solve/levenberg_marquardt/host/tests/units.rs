@@ -146,3 +146,26 @@ fn a_cost_that_underflows_is_named_where_a_run_has_converged() {
         assert_eq!(summary.message.contains("The cost underflows"), underflows, "{unit}: {}", summary.message);
     }
 }
+
+#[test]
+fn a_step_to_where_squares_of_derivatives_overflow_is_shortened() {
+    // The first step leads to 19.998, where the derivative is 1e160.
+    let residuals = |x: &[f64]| {
+        let slope = if (19.9..19.999).contains(&x[0]) { 1e160 } else { 1.0 };
+        (vec![x[0] - 20.0], vec![vec![slope]])
+    };
+    let Run { summary, point, .. } = run(&Fake::new(&residuals, &[1.0]));
+    // parameterTolerance 1e-8 of 20.
+    assert!(summary.success() && (point[0] - 20.0).abs() < 2e-7, "{point:?} {}", summary.message);
+    assert!(summary.history.iter().any(|iteration| !iteration.accepted), "the first step is rejected");
+}
+
+#[test]
+fn a_size_of_the_point_beyond_the_range_shows_no_convergence() {
+    // (1e150 · 1e6)² is beyond f64. The first of the steps leaves 1e-4 of the distance, the damping.
+    let residuals = |x: &[f64]| linearised(x, |x| vec![(x[0].clone() - 1e6) * 1e150]);
+    let Run { summary, point, .. } = run(&Fake::new(&residuals, &[1.001e6]));
+    assert!(summary.success(), "{}", summary.message);
+    // Rounding of 1e6.
+    assert!((point[0] - 1e6).abs() < 1e-9, "{point:?} {}", summary.message);
+}
