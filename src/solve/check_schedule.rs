@@ -87,6 +87,7 @@ mod tests {
             instances: 1,
             underflows: false,
             immovable: None,
+            lost: None,
             without_effect: None,
         };
         let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });

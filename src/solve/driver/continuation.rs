@@ -13,6 +13,8 @@ pub(crate) struct Passed {
     pub stage: Stage,
     pub reason: HandOver,
     pub iterations: u32,
+    /// Whether the next stage begins where this one began.
+    pub restarts: bool,
 }
 
 /// The stages so far, as one run. There is one at least.
@@ -46,11 +48,12 @@ impl Before {
         let Solution { x, mut summary, mut arithmetic, mut precision, details } = next;
         let lost = precision_before.as_ref().filter(|checked| !checked.estimate.suffices());
         let lost = lost.map_or_else(String::new, |checked| format!("{} ", checked.sentence));
+        let restarts = passed.last().is_some_and(|passed| passed.restarts);
         let mut ended = String::new();
-        for (number, Passed { stage, reason, iterations }) in passed.iter().enumerate() {
+        for (number, Passed { stage, reason, iterations, .. }) in passed.iter().enumerate() {
             let end = match reason {
                 HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
-                HandOver::Underflow => format!("'{}'", Termination::PrecisionLimit.as_str()),
+                HandOver::Underflow | HandOver::Lost => format!("'{}'", Termination::PrecisionLimit.as_str()),
                 HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
             };
             let arithmetic = stage.arithmetic.name();
@@ -63,20 +66,21 @@ impl Before {
             };
         }
         summary.message = format!(
-            "{ended}and the {} continued for {} in {}: {} iterations in all. {lost}{}",
+            "{ended}and the {} {} for {} in {}: {} iterations in all. {lost}{}",
             processor(stage.place),
+            if restarts { "began again at the start" } else { "continued" },
             summary.iterations,
             stage.arithmetic.name(),
             before.iterations + summary.iterations,
             summary.message
         );
-        // The stage ended before its start was linearised, so that the last numbers are those of the stage before.
+        // The stage ended before its start was linearised, so that the last numbers are those of the stages before.
         let is_late = summary.history.is_empty();
-        // The start of a stage is the end of the one before.
+        // The start of a stage is the end of the one before, or that of the first one.
         let rest = summary.history.iter().skip(1).map(|iteration| continued(iteration, &before));
         summary.history = before.history.iter().copied().chain(rest).list();
         if is_late {
-            summary.final_cost = before.final_cost;
+            summary.final_cost = if restarts { before.initial_cost } else { before.final_cost };
             (arithmetic, precision) = (arithmetic_before, precision_before);
         }
         summary.iterations += before.iterations;

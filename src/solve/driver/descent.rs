@@ -43,7 +43,7 @@ pub async fn descend(
     if !goes_on || !session.enter(PAIRS).await? {
         return Ok(solution);
     }
-    let passed = vec![Passed { stage, reason, iterations: solution.summary.iterations }];
+    let passed = vec![Passed { stage, reason, iterations: solution.summary.iterations, restarts: false }];
     let before = Before { solution, passed };
     let rest = LbfgsOptions { solve: before.rest(&options.solve), ..options.clone() };
     let mut continued = Continued { listener, before: Some(&before.solution.summary) };
@@ -87,7 +87,7 @@ pub async fn minimise(
     if is_checked(arithmetic, solution.summary.termination) {
         let cost = solution.summary.final_cost;
         match resources.checks.time(read_back, options.objective, cost) {
-            CheckTime::Now => judge(&mut solution, check(functions, options.objective, cost).await?),
+            CheckTime::Now => judge(&mut solution, check(functions, options.objective, cost, None).await?),
             CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
         }
     }

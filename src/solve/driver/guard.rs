@@ -13,7 +13,7 @@ use residua_base::error::Result;
 /// What the device fails with.
 pub async fn check_later(session: &mut Session) -> Result<()> {
     let Some((objective, cost)) = session.device.checks.take_due() else { return Ok(()) };
-    let found = check(&mut session.functions, objective, cost).await?;
+    let found = check(&mut session.functions, objective, cost, None).await?;
     session.device.checks.keep(found);
     Ok(())
 }
@@ -41,15 +41,20 @@ pub(super) fn judge_by_earlier(solution: &mut Solution, found: Option<Checked>) 
     }
 }
 
-/// Estimates what rounding does to functions at their current parameters, at which a solve has found a cost.
-pub(super) async fn check(functions: &mut Functions, objective: Objective, cost: f64) -> Result<Checked> {
+/// Estimates what rounding does to functions at their current parameters, at which a solve from `start` has found a cost.
+pub(super) async fn check(
+    functions: &mut Functions,
+    objective: Objective,
+    cost: f64,
+    start: Option<&[f64]>,
+) -> Result<Checked> {
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let residuals = functions.evaluate(None).await?;
     let arithmetic = functions.arithmetic();
     let point =
         Evaluated { x: functions.values(), constant: functions.constant(), residuals: &residuals, cost, arithmetic };
-    let estimate = precision::estimate(functions.model(), objective, &point)?;
+    let estimate = precision::estimate(functions.model(), objective, &point, start)?;
     let sentence = estimate.sentence(functions.model(), arithmetic);
     Ok(Checked { estimate, sentence })
 }

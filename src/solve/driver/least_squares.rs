@@ -4,12 +4,13 @@ use super::continuation::{Before, Continued, Passed};
 use super::guard::{is_checked, judge, judge_by_earlier};
 use super::stages::{HandOver, Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
+use crate::eval::Place;
 use crate::solve::check_schedule::CheckTime;
 use crate::solve::listener::Listener;
 use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
-use crate::solve::summary::IterationSummary;
+use crate::solve::summary::{IterationSummary, Termination};
 use residua_base::error::{ErrorCode, Result};
 
 /// Solvers of one problem, which each begin at its current parameters and make their solution the current ones.
@@ -20,8 +21,12 @@ pub(crate) trait Solvers {
     fn has_long_sums(&self) -> bool;
     /// When the solve that has just converged, at that cost, is checked for its digits.
     fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime;
-    /// Estimates what rounding does to the solution, which has that cost.
-    async fn check(&mut self, cost: f64) -> Result<Checked>;
+    /// Estimates what rounding does to the solution of a solve from `start`, which has that cost.
+    async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked>;
+    /// The current parameters.
+    async fn values(&mut self) -> Result<Vec<f64>>;
+    /// Makes these the current parameters.
+    fn set_values(&mut self, x: Vec<f64>) -> Result<()>;
     /// Makes ready for a stage that follows another; false where it cannot be had.
     async fn enter(&mut self, stage: Stage) -> Result<bool>;
     /// Goes back to the stage of the functions, if another was entered.
@@ -68,6 +73,10 @@ async fn through<S: Solvers>(
     let mut stage = first_stage(solvers.stage(), is_dogleg || solvers.has_long_sums());
     let moved = stage != solvers.stage();
     let mut before: Option<Before> = None;
+    // A loop of frames does not read its starts back.
+    let is_kept = request.read_back && stage.place == Place::Device;
+    let start = if is_kept { Some(solvers.values().await?) } else { None };
+    let mut refusal = String::new();
     loop {
         let watches = request.may_hand_over && stage_after(stage, HandOver::Stagnated).is_some();
         let solve = before.as_ref().map_or_else(|| options.solve.clone(), |before| before.rest(&options.solve));
@@ -76,55 +85,76 @@ async fn through<S: Solvers>(
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, watches);
         let outcome = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await;
-        let mut solution = match (outcome, before.as_ref().and_then(Before::reason)) {
-            // What a stage takes more of than there is, the next one may do without.
-            (Err(error), Some(reason)) if matches!(error.code, ErrorCode::LimitExceeded | ErrorCode::OutOfMemory) => {
-                let Some(next) = entered(solvers, stage_after(stage, reason), reason).await? else { return Err(error) };
+        let (outcome, reason) = match outcome {
+            Err(error) => {
+                let reason = match (&before, error.code) {
+                    // What a stage takes more of than there is, the next one may do without.
+                    (Some(before), ErrorCode::LimitExceeded | ErrorCode::OutOfMemory) => before.reason(),
+                    // Numbers beyond the range of single precision may be within that of the host.
+                    (None, ErrorCode::NonFinite) => Some(HandOver::Ended(Termination::NonFinite)),
+                    _ => None,
+                };
+                (Err(error), reason)
+            }
+            Ok(mut solution) => {
+                if is_checked(stage.arithmetic, solution.summary.termination) {
+                    let cost = solution.summary.final_cost;
+                    match solvers.check_time(request.read_back, cost) {
+                        CheckTime::Now => judge(&mut solution, solvers.check(cost, start.as_deref()).await?),
+                        CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
+                    }
+                }
+                let of_range = solution.precision.as_ref().and_then(|checked| match &checked.estimate {
+                    estimate if estimate.has_lost_parameter() => Some(HandOver::Lost),
+                    estimate => estimate.underflows.then_some(HandOver::Underflow),
+                });
+                let reason = hand_over(solution.summary.termination, stagnation.has_occurred(), of_range);
+                (Ok(solution), reason)
+            }
+        };
+        // The stage that is made ready: the first after this one that can be had.
+        let reason = reason.filter(|_| request.may_hand_over);
+        let mut next = reason.and_then(|reason| stage_after(stage, reason));
+        while let (Some(candidate), Some(reason)) = (next, reason) {
+            if solvers.enter(candidate).await? {
+                break;
+            }
+            next = stage_after(candidate, reason);
+        }
+        let solution = match (outcome, next) {
+            (Ok(solution), _) => solution,
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(next)) => {
+                if before.is_none() {
+                    refusal = format!("Not in {}: {}. ", stage.arithmetic.name(), error.message);
+                }
                 stage = next;
                 continue;
             }
-            (outcome, _) => outcome?,
         };
-        if is_checked(stage.arithmetic, solution.summary.termination) {
-            let cost = solution.summary.final_cost;
-            match solvers.check_time(request.read_back, cost) {
-                CheckTime::Now => judge(&mut solution, solvers.check(cost).await?),
-                CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
-            }
-        }
-        let underflows = solution.precision.as_ref().is_some_and(|checked| checked.estimate.is_below_range());
-        let reason = hand_over(solution.summary.termination, stagnation.has_occurred(), underflows);
         let iterations = solution.summary.iterations;
         let (solution, mut passed) = match before.take() {
             Some(before) => before.join(solution, stage),
             None => (solution, Vec::new()),
         };
-        let next = match reason.filter(|_| request.may_hand_over) {
-            Some(reason) => entered(solvers, stage_after(stage, reason), reason).await?.map(|next| (next, reason)),
-            None => None,
+        let (Some(next), Some(reason)) = (next, reason) else {
+            return Ok(finished(solution, &refusal, is_dogleg && moved));
         };
-        let Some((next, reason)) = next else { return Ok(finished(solution, is_dogleg && moved)) };
-        passed.push(Passed { stage, reason, iterations });
+        let restarts = reason == HandOver::Lost && start.is_some();
+        if restarts && let Some(start) = &start {
+            solvers.set_values(start.clone())?;
+        }
+        passed.push(Passed { stage, reason, iterations, restarts });
         before = Some(Before { solution, passed });
         stage = next;
     }
 }
 
-/// The stage that is made ready: this one, or the first after it that can be had.
-async fn entered<S: Solvers>(solvers: &mut S, stage: Option<Stage>, reason: HandOver) -> Result<Option<Stage>> {
-    let mut next = stage;
-    while let Some(stage) = next {
-        if solvers.enter(stage).await? {
-            break;
-        }
-        next = stage_after(stage, reason);
-    }
-    Ok(next)
-}
-
-/// The solution of a whole run, which says what its stages do not: trial points without a cost, and why it ran on the host.
-fn finished(mut solution: Solution, for_dogleg: bool) -> Solution {
+/// The solution of a whole run, which says what its stages do not: why the first one had no solution, trial points without a cost, and why it ran
+/// on the host.
+fn finished(mut solution: Solution, refusal: &str, for_dogleg: bool) -> Solution {
     let summary = &mut solution.summary;
+    summary.message.insert_str(0, refusal);
     let is_lost = |iteration: &&IterationSummary| {
         !iteration.accepted && iteration.step_norm > 0.0 && !iteration.cost_change.is_finite()
     };

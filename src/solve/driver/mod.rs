@@ -71,8 +71,17 @@ impl Solvers for Session {
         self.device.checks.time(read_back, Objective::LeastSquares, cost)
     }
 
-    async fn check(&mut self, cost: f64) -> Result<Checked> {
-        guard::check(&mut self.functions, Objective::LeastSquares, cost).await
+    async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked> {
+        guard::check(&mut self.functions, Objective::LeastSquares, cost, start).await
+    }
+
+    async fn values(&mut self) -> Result<Vec<f64>> {
+        self.functions.bring_values().await?;
+        Ok(self.functions.values().to_vec())
+    }
+
+    fn set_values(&mut self, x: Vec<f64>) -> Result<()> {
+        self.functions.set_values(x)
     }
 
     async fn enter(&mut self, stage: Stage) -> Result<bool> {

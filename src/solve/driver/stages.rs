@@ -32,7 +32,7 @@ pub(crate) fn stage_after(stage: Stage, reason: HandOver) -> Option<Stage> {
     match (stage.place, stage.arithmetic) {
         (Place::Device, Arithmetic::F32) => match reason {
             HandOver::Ended(Termination::PrecisionLimit | Termination::TrustRegionCollapsed) => Some(PAIRS),
-            HandOver::Ended(_) | HandOver::Underflow | HandOver::Stagnated => Some(HOST),
+            HandOver::Ended(_) | HandOver::Underflow | HandOver::Lost | HandOver::Stagnated => Some(HOST),
         },
         (Place::Device, Arithmetic::F32x2 | Arithmetic::F64) => Some(HOST),
         (Place::Host, Arithmetic::F32 | Arithmetic::F32x2 | Arithmetic::F64) => None,
@@ -46,15 +46,17 @@ pub(crate) enum HandOver {
     Ended(Termination),
     /// It ended with [`Termination::PrecisionLimit`] since squares of residuals are below the range of its arithmetic.
     Underflow,
+    /// It ended so since a parameter has lost its effect on the way. The next stage begins where this one began.
+    Lost,
     /// Its conjugate gradients stagnated.
     Stagnated,
 }
 
-/// Whether a stage that ended so hands over. `has_stagnated`: it was stopped because its conjugate gradients stagnated. `underflows`: the check of
-/// its digits found that squares of residuals are below the range of its arithmetic.
-pub(crate) fn hand_over(termination: Termination, has_stagnated: bool, underflows: bool) -> Option<HandOver> {
+/// Whether a stage that ended so hands over. `has_stagnated`: it was stopped because its conjugate gradients stagnated. `of_range`: what the check
+/// of its digits found to be below the range of its arithmetic.
+pub(crate) fn hand_over(termination: Termination, has_stagnated: bool, of_range: Option<HandOver>) -> Option<HandOver> {
     match termination {
-        Termination::PrecisionLimit if underflows => Some(HandOver::Underflow),
+        Termination::PrecisionLimit if of_range.is_some() => of_range,
         Termination::PrecisionLimit | Termination::TrustRegionCollapsed | Termination::NonFinite => {
             Some(HandOver::Ended(termination))
         }
@@ -90,6 +92,7 @@ mod tests {
             (HandOver::Ended(Termination::TrustRegionCollapsed), PAIRS),
             (HandOver::Ended(Termination::NonFinite), HOST),
             (HandOver::Underflow, HOST),
+            (HandOver::Lost, HOST),
             (HandOver::Stagnated, HOST),
         ] {
             assert_eq!(stage_after(DEVICE, reason), Some(after_single), "{reason:?}");
@@ -114,9 +117,11 @@ mod tests {
             (Termination::ParameterTolerance, false, None),
             (Termination::LineSearchFailed, false, None),
         ] {
-            assert_eq!(hand_over(termination, has_stagnated, false), expected, "{termination:?} {has_stagnated}");
+            assert_eq!(hand_over(termination, has_stagnated, None), expected, "{termination:?} {has_stagnated}");
         }
-        assert_eq!(hand_over(Termination::PrecisionLimit, false, true), Some(HandOver::Underflow));
-        assert_eq!(hand_over(Termination::MaxIterations, false, true), None);
+        for of_range in [HandOver::Underflow, HandOver::Lost] {
+            assert_eq!(hand_over(Termination::PrecisionLimit, false, Some(of_range)), Some(of_range));
+            assert_eq!(hand_over(Termination::MaxIterations, false, Some(of_range)), None);
+        }
     }
 }

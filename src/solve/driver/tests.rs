@@ -79,11 +79,15 @@ struct Fakes {
     loss: Option<f64>,
     /// Whether it finds that squares of residuals underflow.
     underflows: bool,
+    /// Whether it finds that a parameter has lost its effect.
+    loses: bool,
     checks: CheckSchedule,
     scripts: VecDeque<Script>,
     /// The run whose time is over before its start is linearised.
     late: Option<usize>,
     runs: Vec<Run>,
+    /// Before which runs the parameters were set to the start.
+    restarts: Vec<usize>,
     /// Whether pairs can be had.
     has_pairs: bool,
     /// How often the functions' own stage was gone back to.
@@ -98,10 +102,12 @@ impl Fakes {
             has_long_sums: false,
             loss: None,
             underflows: false,
+            loses: false,
             checks: CheckSchedule::default(),
             scripts: scripts.into(),
             late: None,
             runs: Vec::new(),
+            restarts: Vec::new(),
             has_pairs: false,
             left: 0,
         }
@@ -124,7 +130,7 @@ impl Solvers for Fakes {
         }
     }
 
-    async fn check(&mut self, _: f64) -> Result<Checked> {
+    async fn check(&mut self, _: f64, start: Option<&[f64]>) -> Result<Checked> {
         let loss = self.loss.expect("a check has a loss");
         let estimate = PrecisionEstimate {
             loss,
@@ -132,9 +138,20 @@ impl Solvers for Fakes {
             instances: 1,
             underflows: self.underflows,
             immovable: None,
+            lost: start.filter(|_| self.loses).map(|_| 0),
             without_effect: None,
         };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
+    }
+
+    async fn values(&mut self) -> Result<Vec<f64>> {
+        Ok(vec![-1.0])
+    }
+
+    fn set_values(&mut self, x: Vec<f64>) -> Result<()> {
+        assert_eq!(x, [-1.0]);
+        self.restarts.push(self.runs.len());
+        Ok(())
     }
 
     async fn enter(&mut self, stage: Stage) -> Result<bool> {

@@ -25,26 +25,33 @@ pub struct PrecisionEstimate {
     pub underflows: bool,
     /// A parameter that the solver could not move, since the squares of its derivatives are below the range of the arithmetic.
     pub immovable: Option<u32>,
-    /// A parameter without any effect on the residuals, in f64 too.
+    /// A parameter without any effect on its residuals, in f64 too, though they are not 0.
+    pub lost: Option<u32>,
+    /// One without any effect on its residuals, which are 0.
     pub without_effect: Option<u32>,
 }
 
 impl PrecisionEstimate {
     /// Whether numbers of the problem are below the range of the arithmetic, which pairs share.
     pub fn is_below_range(&self) -> bool {
-        self.underflows || self.immovable.is_some()
+        self.underflows || self.has_lost_parameter()
+    }
+
+    /// Whether a parameter was lost on the way, which another way may keep.
+    pub fn has_lost_parameter(&self) -> bool {
+        self.immovable.or(self.lost).is_some()
     }
 
     /// Whether a solution with this estimate may count as converged.
     pub fn suffices(&self) -> bool {
         self.loss <= MOST_LOSS
-            && self.immovable.is_none()
+            && !self.has_lost_parameter()
             && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
     }
 
     /// The estimate as a sentence with its full stop.
     pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances, underflows, immovable, without_effect } = self;
+        let PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect } = self;
         let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
             let name = model.parameter_name(shift.parameter);
             format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
@@ -59,7 +66,7 @@ impl PrecisionEstimate {
                  its effect has all but vanished. Another unit, another start or backend 'cpu' may help."
             )
         });
-        let without_effect = without_effect.map_or_else(String::new, |parameter| {
+        let without_effect = lost.or(*without_effect).map_or_else(String::new, |parameter| {
             let name = model.parameter_name(parameter);
             format!(
                 " {name} has no effect on any residual there, as where an exponential has vanished: another start may lead to a lower cost."

@@ -11,7 +11,9 @@
 //!   larger of |x| and its standard error with the others fixed. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
 //!
 //! A parameter whose derivatives have squares below the smallest normal number of f32 stands still on the device, and no test of convergence sees it. It is
-//! looked for among as many parameters as the shift.
+//! looked for among as many parameters as the shift. One whose derivatives are 0 in f64 too is lost where residuals that depend on it are not 0: the cost
+//! is flat in it, as in the rate of an exponential that has vanished, unless it had no effect at the start of the solve either. Where they are 0 it is as
+//! right as any other, as one within its limits.
 //!
 //! Squares below the smallest normal number of f32 are lost as a whole: the device sees a cost of 0, however far the residuals are from 0.
 //!
@@ -39,17 +41,22 @@ pub use point::Evaluated;
 pub use shift::{MOST_SHIFTED, Shift};
 
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
-/// are left out.
+/// are left out. `start`: where the solve began; without it no parameter is called lost.
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.
-pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Result<PrecisionEstimate> {
+pub fn estimate(
+    model: &Model,
+    objective: Objective,
+    point: &Evaluated,
+    start: Option<&[f64]>,
+) -> Result<PrecisionEstimate> {
     if objective == Objective::Sum {
         return sum::estimate(model, point);
     }
     let (mut cost, mut difference, mut observed, mut quantised, mut underflown) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let mut rows = Rows::new(point.x, point.constant);
-    let instances = sample::each(model, point, |block, probe, found, represented| {
+    let instances = sample::each(model, point, &mut |block, probe, found, represented| {
         let slope = |squared: f64| match block.loss.kind {
             losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
             _ => losses::evaluate(&block.loss, squared),
@@ -69,6 +76,15 @@ pub fn estimate(model: &Model, objective: Objective, point: &Evaluated) -> Resul
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
     let shift = rows.shift(model.num_residuals as usize, cost);
-    let [immovable, without_effect] = [false, true].map(|vanish| rows.immovable(vanish));
-    Ok(PrecisionEstimate { loss: share(explained, whole), shift, instances, underflows, immovable, without_effect })
+    let [mut immovable, mut lost, mut without_effect] = rows.immovable();
+    if lost.is_some() {
+        let mut before = Rows::new(start.unwrap_or_default(), point.constant);
+        if let Some(x) = start {
+            sample::each(model, &Evaluated { x, ..*point }, &mut |block, probe, _, _| before.add(probe, block.weight))?;
+        }
+        rows.compare(&before);
+        [immovable, lost, without_effect] = rows.immovable();
+    }
+    let loss = share(explained, whole);
+    Ok(PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect })
 }

@@ -21,7 +21,7 @@ const LEAST: u32 = 8;
 pub(super) fn each(
     model: &Model,
     point: &Evaluated,
-    mut evaluated: impl FnMut(&BlockInfo, &Probe, Found, f64),
+    evaluated: &mut dyn FnMut(&BlockInfo, &Probe, Found, f64),
 ) -> Result<usize> {
     let mut instances = 0;
     for batch in &model.batches {

@@ -23,8 +23,9 @@ pub(super) struct Rows<'a> {
     x: &'a [f64],
     /// The free parameters; empty if there are too many.
     free: Vec<usize>,
-    /// Of each free parameter, whether a residual of the rows depends on it.
+    /// Of each free parameter, whether a residual of the rows depends on it, and whether one that is not 0 does.
     occurs: Vec<bool>,
+    matters: Vec<bool>,
     values: Vec<f64>,
     differences: Vec<f64>,
 }
@@ -35,8 +36,8 @@ impl<'a> Rows<'a> {
         if free.len() > MOST_SHIFTED {
             free.clear();
         }
-        let occurs = vec![false; free.len()];
-        Rows { x, free, occurs, values: Vec::new(), differences: Vec::new() }
+        let (occurs, matters) = (vec![false; free.len()], vec![false; free.len()]);
+        Rows { x, free, occurs, matters, values: Vec::new(), differences: Vec::new() }
     }
 
     /// Adds the residuals of the last instance of a probe, each times a factor.
@@ -51,23 +52,40 @@ impl<'a> Rows<'a> {
                 if let Ok(column) = self.free.binary_search(&parameter) {
                     self.values[first + column] += factor * partial;
                     self.occurs[column] = true;
+                    self.matters[column] |= factor * probe.residual(output) != 0.0;
                 }
             }
             self.differences.push(factor * probe.difference(output));
         }
     }
 
-    /// The first parameter on which residuals depend, and of whose derivatives no square is in the range of single precision. With `vanish` one
-    /// whose derivatives are all 0 in f64 too, otherwise one of which some are not.
-    pub(super) fn immovable(&self, vanish: bool) -> Option<u32> {
-        let n = self.free.len();
-        let largest =
-            |column: usize| self.values.iter().skip(column).step_by(n).fold(0.0_f64, |most, v| most.max(v.abs()));
-        let is_immovable = |&column: &usize| {
-            let largest = largest(column);
-            self.occurs[column] && (largest == 0.0) == vanish && largest * largest < SMALLEST_SQUARE
-        };
-        (0..n).find(is_immovable).map(|column| self.free[column] as u32)
+    /// The largest derivative by a free parameter, in magnitude.
+    fn largest(&self, column: usize) -> f64 {
+        let of_column = self.values.iter().skip(column).step_by(self.free.len());
+        of_column.fold(0.0, |most, value| most.max(value.abs()))
+    }
+
+    /// Takes it that a parameter without any effect in these rows of another point never had one.
+    pub(super) fn compare(&mut self, before: &Rows) {
+        (0..self.free.len()).for_each(|column| self.matters[column] &= before.largest(column) > 0.0);
+    }
+
+    /// The first parameters on which residuals depend and of whose derivatives no square is in the range of single precision: one of which some are not
+    /// 0 in f64; and of those whose derivatives are all 0 in f64 too, one on which a residual depends that is not 0, and one without.
+    pub(super) fn immovable(&self) -> [Option<u32>; 3] {
+        let mut found = [None; 3];
+        for column in (0..self.free.len()).filter(|&column| self.occurs[column]) {
+            let largest = self.largest(column);
+            let kind = match self.matters[column] {
+                _ if largest > 0.0 => 0,
+                true => 1,
+                false => 2,
+            };
+            if largest * largest < SMALLEST_SQUARE {
+                found[kind].get_or_insert(self.free[column] as u32);
+            }
+        }
+        found
     }
 
     /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64. None where the rows do not determine the

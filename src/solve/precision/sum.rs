@@ -9,12 +9,20 @@ use residua_base::error::Result;
 /// Estimates which share of a sum rounding explains.
 pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
     let (mut sum, mut difference) = (0.0, 0.0);
-    let instances = sample::each(model, point, |block, probe, _, represented| {
+    let instances = sample::each(model, point, &mut |block, probe, _, represented| {
         for output in probe.outputs() {
             sum += represented * block.weight * probe.residual(output);
             difference += represented * block.weight * probe.difference(output);
         }
     })?;
     let loss = share(difference.abs(), sum.abs().max(point.cost.abs()));
-    Ok(PrecisionEstimate { loss, shift: None, instances, underflows: false, immovable: None, without_effect: None })
+    Ok(PrecisionEstimate {
+        loss,
+        shift: None,
+        instances,
+        underflows: false,
+        immovable: None,
+        lost: None,
+        without_effect: None,
+    })
 }

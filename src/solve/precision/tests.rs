@@ -53,14 +53,14 @@ fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
     residuals
 }
 
-/// The estimate at a point whose numbers are rounded to single precision.
+/// The estimate of a solve from the parameters of the functions to a point whose numbers are rounded to single precision.
 fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
     let x: Vec<f64> = x.iter().map(|&number| Arithmetic::F32.quantise(number)).collect();
     let residuals = in_single_precision(functions.model(), &x);
     let cost = residuals.iter().map(|residual| 0.5 * residual * residual).sum();
     let constant = functions.constant();
     let point = Evaluated { x: &x, constant, residuals: &residuals, cost, arithmetic: Arithmetic::F32 };
-    estimate(functions.model(), Objective::LeastSquares, &point).unwrap()
+    estimate(functions.model(), Objective::LeastSquares, &point, Some(functions.values())).unwrap()
 }
 
 /// The least-squares solution in f64.
@@ -235,7 +235,7 @@ fn a_sum_loses_what_its_addends_lose() {
     let of = |residuals: &[f64]| {
         let constant = functions.constant();
         let point = Evaluated { x: &[0.0], constant, residuals, cost: residuals[0], arithmetic: Arithmetic::F32 };
-        estimate(functions.model(), Objective::Sum, &point).unwrap()
+        estimate(functions.model(), Objective::Sum, &point, None).unwrap()
     };
     assert!(of(&residuals).loss > 0.5, "{residuals:?}");
     assert_eq!(of(&[1.0]).loss, 0.0);
@@ -273,14 +273,40 @@ fn decay(start: [f64; 2]) -> Functions {
 #[test]
 fn a_parameter_that_single_precision_cannot_move_is_no_convergence() {
     // exp(−60) is 9e-27, whose square is below 1.2e-38; exp(−1000) is 0 in f64 too.
-    for (rate, immovable, without_effect) in [(0.5, None, None), (60.0, Some(0), None), (1000.0, None, Some(0))] {
-        let functions = decay([3.0, rate]);
+    for (rate, immovable, lost) in [(0.5, None, None), (60.0, Some(0), None), (1000.0, None, Some(0))] {
+        let functions = decay([3.0, 0.5]);
         let found = estimate_at(&functions, &[3.0, rate]);
-        assert_eq!((found.immovable, found.without_effect), (immovable, without_effect), "{rate}: {found:?}");
-        assert_eq!(found.is_below_range(), immovable.is_some(), "{rate}");
-        assert_eq!(found.suffices(), immovable.is_none(), "{rate}");
+        assert_eq!((found.immovable, found.lost, found.without_effect), (immovable, lost, None), "{rate}: {found:?}");
+        let is_lost = immovable.or(lost).is_some();
+        assert_eq!((found.is_below_range(), found.suffices()), (is_lost, !is_lost), "{rate}");
         let text = found.sentence(functions.model(), Arithmetic::F32);
         assert_eq!(text.contains("could not be moved"), immovable.is_some(), "{text}");
-        assert_eq!(text.contains("has no effect on any residual"), without_effect.is_some(), "{text}");
+        assert_eq!(text.contains("has no effect on any residual"), lost.is_some(), "{text}");
+    }
+}
+
+#[test]
+fn a_parameter_that_never_had_an_effect_is_not_lost() {
+    let found = estimate_at(&decay([3.0, 1000.0]), &[3.0, 2000.0]);
+    assert_eq!((found.lost, found.without_effect, found.suffices()), (None, Some(0), true), "{found:?}");
+}
+
+#[test]
+fn a_parameter_within_its_limits_has_no_effect_and_is_not_lost() {
+    // From x₀ = 2, max(x₀ − 1, 0) and x₁ − 3; in the second case x₀ − 1 and no weight.
+    for weight in [1.0, 0.0] {
+        let mut r = Recorder::default();
+        let (a, b) = (r.parameter(0), r.parameter(1));
+        let (one, zero, three) = (r.constant(1.0), r.constant(0.0), r.constant(3.0));
+        let beyond = r.apply(Op::Sub, &[a, one]);
+        let limit = r.apply(Op::Max, &[beyond, zero]);
+        let limit = if weight == 0.0 { beyond } else { limit };
+        let value = r.apply(Op::Sub, &[b, three]);
+        let mut functions = functions(r, vec![limit, value], &[2.0, 2.0]);
+        if weight == 0.0 {
+            functions.set_weight(0, weight).unwrap();
+        }
+        let found = estimate_at(&functions, &[0.0, 2.0]);
+        assert_eq!((found.lost, found.without_effect, found.suffices()), (None, Some(0), true), "{found:?}");
     }
 }

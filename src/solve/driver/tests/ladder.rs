@@ -82,3 +82,41 @@ fn three_stages_are_one_run_of_which_the_message_names_each() {
     assert_eq!(runs.iter().map(|run| run.max_iterations).collect::<Vec<_>>(), [50, 47, 42]);
     assert_eq!(details.linear_solver, "solver 0; then on the GPU solver 1; then on the CPU solver 2");
 }
+
+#[test]
+fn a_solve_that_has_lost_a_parameter_begins_again_on_the_host_at_the_start() {
+    let scripts = || (0..2).map(|_| fast(3, Termination::CostTolerance)).collect::<Vec<_>>();
+    for (request, restarts) in [(AUTO, true), (GPU, false)] {
+        let mut fakes = Fakes { loss: Some(0.0), loses: true, has_pairs: true, ..Fakes::new(DEVICE, scripts()) };
+        let solution = run_synchronously(solve(&mut fakes, &options(), request, &mut Recording::default())).unwrap();
+        let stages = fakes.runs.iter().map(|run| run.stage).collect::<Vec<_>>();
+        let SolveSummary { termination, message, .. } = solution.summary;
+        if restarts {
+            assert_eq!((stages, fakes.restarts), (vec![DEVICE, HOST], vec![1]));
+            assert_eq!(termination, Termination::CostTolerance);
+            let says = "and the CPU began again at the start for 3 in double precision: 6 iterations in all. Loss 0.";
+            assert!(message.contains(says), "{message}");
+        } else {
+            assert_eq!((stages, fakes.restarts), (vec![DEVICE], vec![]));
+            assert_eq!(termination, Termination::PrecisionLimit, "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_is_not_finite_on_the_device_is_solved_on_the_host() {
+    let scripts = || vec![fails(ErrorCode::NonFinite), fast(3, Termination::CostTolerance)];
+    for stage in [DEVICE, PAIRS] {
+        let (runs, outcome) = run_with_pairs(stage, scripts(), AUTO);
+        assert_eq!(runs.iter().map(|run| run.stage).collect::<Vec<_>>(), [stage, HOST]);
+        let Solution { summary, arithmetic, .. } = outcome.unwrap();
+        assert_eq!((summary.iterations, arithmetic), (3, Arithmetic::F64));
+        let says = format!("Not in {}: refused. cost-tolerance.", stage.arithmetic.name());
+        assert_eq!(summary.message, says);
+        let (runs, outcome) = run_with_pairs(stage, scripts(), GPU);
+        assert_eq!((runs.len(), outcome.unwrap_err().code), (1, ErrorCode::NonFinite));
+    }
+    let neither = vec![fails(ErrorCode::NonFinite), fails(ErrorCode::NonFinite)];
+    let (runs, outcome) = run_with_pairs(DEVICE, neither, AUTO);
+    assert_eq!((runs.len(), outcome.unwrap_err().code), (2, ErrorCode::NonFinite));
+}

@@ -42,7 +42,7 @@ fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_fin
     let first = next(&mut fakes);
     assert_eq!((first.summary.termination, first.precision), (Termination::CostTolerance, None));
     assert!(fakes.checks.is_due());
-    let found = run_synchronously(fakes.check(1.0)).unwrap();
+    let found = run_synchronously(fakes.check(1.0, None)).unwrap();
     fakes.checks.keep(found);
     let second = next(&mut fakes);
     assert_eq!(second.summary.termination, Termination::PrecisionLimit);
