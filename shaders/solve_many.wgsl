@@ -36,6 +36,9 @@ fn solve_many(
     var damping = bitcast<f32>(state[3u * dispatch.stride + problem]);
     var growth = bitcast<f32>(state[4u * dispatch.stride + problem]);
     var floor_of_predictions = bitcast<f32>(state[5u * dispatch.stride + problem]);
+    // Columns of the Jacobian that were not 0 at the start, and those that are not 0 now.
+    var columns_at_start = state[6u * dispatch.stride + problem];
+    var columns = columns_at_start;
     let last = iterations + min(dispatch.turn, dispatch.max_iterations - iterations);
     var x = load_parameters(problem);
 
@@ -70,6 +73,10 @@ fn solve_many(
             if !is_sound(normal) {
                 end = NON_FINITE;
                 break;
+            }
+            columns = columns_of(normal);
+            if iterations == 0u {
+                columns_at_start = columns;
             }
             frozen = frozen_coordinates(x, normal);
             cosine = lm_cosine(scaled_gradient(normal, frozen), cost);
@@ -129,7 +136,9 @@ fn solve_many(
     state[3u * dispatch.stride + problem] = bitcast<u32>(damping);
     state[4u * dispatch.stride + problem] = bitcast<u32>(growth);
     state[5u * dispatch.stride + problem] = bitcast<u32>(floor_of_predictions);
+    state[6u * dispatch.stride + problem] = columns_at_start;
+    state[7u * dispatch.stride + problem] = columns;
     #if PAIRS
-    state[6u * dispatch.stride + problem] = bitcast<u32>(low_of_cost);
+    state[8u * dispatch.stride + problem] = bitcast<u32>(low_of_cost);
     #endif
 }

@@ -21,6 +21,7 @@ mod fused;
 mod grouping;
 mod hostile_input;
 mod many_guard;
+mod many_lost;
 mod pairs;
 mod random_graphs;
 mod recompute;

@@ -20,6 +20,7 @@ import { group as manifolds } from './groups/manifolds.js';
 import { group as memory } from './groups/memory.js';
 import { group as ownDevice } from './groups/own-device.js';
 import { group as profile } from './groups/profile.js';
+import { group as range } from './groups/range.js';
 import { group as readBack } from './groups/read-back.js';
 import { group as solveMany } from './groups/solve-many.js';
 import { group as solve } from './groups/solve.js';
@@ -49,7 +50,7 @@ import { group as tensorWindows } from './groups/tensor-windows.js';
 import { group as traps } from './groups/traps.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

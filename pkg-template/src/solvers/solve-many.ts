@@ -93,7 +93,7 @@ export interface ManyResult {
    * are too few to estimate a variance. Otherwise null.
    */
   standardErrors: Float64Array | null;
-  /** Number of iterations of each problem. */
+  /** Number of iterations of each problem. One that is solved again has those of both solves, which may be more than `maxIterations`. */
   iterations: Uint32Array;
   /** Why each problem ended. A start that is not finite ends that problem alone, with 'non-finite'. */
   termination: Termination[];
@@ -128,6 +128,9 @@ const FEWEST_RESIDUALS = 20_000;
  * has changed a cost by more than 1e-3, or moved a parameter by more than 1e-4 of its scale, problems that converged end with
  * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU. With
  * 'auto' problems that end with 'precision-limit' in f32 go on in f32x2.
+ *
+ * Problems in which a parameter has lost its effect on the way are solved a second time on the CPU, from their starts and with steps that keep it; a
+ * solution with a lower cost is taken. With backend 'gpu' such a problem ends with 'precision-limit'.
  *
  * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters, and in f32x2 residuals of some 300 operations in all. Larger
  * problems reject with 'limit-exceeded', or run on the CPU with backend 'auto'. Rejects with 'gpu-unavailable' for precision 'f32x2' with backend 'gpu'

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! What cannot be computed is a rejected step and raises λ: a singular system, NaN at x′, derivatives at x′ that are not finite. On the host so is a
-//! damped step to where a column of J̃ has vanished. The loop also ends at a limit of iterations or time, and when a rule finds that precision or the trust region is exhausted.
+//! damped step to where a column of J̃ has vanished; of many problems those that have lost one are solved a second time, where any such step is rejected. The loop also ends at a limit of iterations or time, and when a rule finds that precision or the trust region is exhausted.
 //! Where D holds a coordinate that the present diagonal would let go, the host takes the present one and goes on, in place of any of these ends and of convergence
 //! by cost or step.
 //!
@@ -51,7 +51,7 @@
 //!
 //! The scalar rules exist once, as graphs in [`super::rules`]: hosts evaluate them in f64, and shaders contain them as generated functions.
 //! The loops differ on purpose in one rule, the scale D of the damping ([`rescale`](super::rules::rescale)): single solves keep the largest diagonal
-//! of J̃ᵀJ̃ so far, on the host less what all coordinates have fallen since ([`lower`](super::rules::lower)); many small problems have the present one.
+//! of J̃ᵀJ̃ so far, on the host less what all coordinates have fallen since ([`lower`](super::rules::lower)); many small problems have the present one, and where they are solved a second time the largest.
 
 pub mod device;
 pub mod ending;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use residua_base::error::{Error, Result};
+use residua_base::list::Listed;
 
 use super::template::Template;
 
@@ -82,6 +83,28 @@ impl Batch<'_> {
         starts
     }
 
+    /// A batch of some of the problems, which start at their own starts, or where these points of all are.
+    pub(super) fn extract(&self, template: &Template, problems: &[u32], points: Option<&[f64]>) -> Batch<'static> {
+        let numbers = template.values.len();
+        let start = |&problem: &u32| match points {
+            Some(points) => points[problem as usize * numbers..(problem as usize + 1) * numbers].to_vec(),
+            None => self.starts(template, problem..problem + 1),
+        };
+        let of_varying = |varying: &Varying| {
+            let mut own = vec![0.0; problems.len() * varying.length];
+            for (&problem, own) in problems.iter().zip(own.chunks_exact_mut(varying.length)) {
+                (varying.numbers)(problem as usize * varying.length, own);
+            }
+            let Varying { batch, first_column, length, .. } = *varying;
+            Varying { batch, first_column, sources: varying.sources.clone(), length, numbers: kept(own) }
+        };
+        Batch {
+            count: problems.len() as u32,
+            parameters: vec![(0, numbers, kept(problems.iter().flat_map(start).list()))],
+            data: self.data.iter().map(of_varying).list(),
+        }
+    }
+
     /// The numbers of each [`Varying`] for some problems.
     pub fn read_data(&self, problems: Range<u32>) -> Vec<Vec<f64>> {
         let mut data = Vec::with_capacity(self.data.len());
@@ -92,6 +115,11 @@ impl Batch<'_> {
         }
         data
     }
+}
+
+/// Numbers that are in memory.
+fn kept(numbers: Vec<f64>) -> Numbers<'static> {
+    Box::new(move |first, into| into.copy_from_slice(&numbers[first..first + into.len()]))
 }
 
 /// Brings a problem's start onto its manifolds and between its bounds. False if that, or the start itself, is not finite.

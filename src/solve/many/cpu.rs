@@ -1,13 +1,16 @@
 //! Many small problems on the host, in f64: a chunk of them at a time, all that still run in one call of each kernel, and a small
 //! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`]; every step runs over all problems of the chunk.
 
+mod careful;
+mod data_table;
+mod finish;
+
 use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, TrialStep};
 use crate::solve::summary::Termination;
-use crate::solve::vector::dot;
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
@@ -16,10 +19,11 @@ use residua_linalg::loops::{all_finite, small};
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
-use super::layout::source_of;
 use super::rule_tables::{Rule, RuleTable, rule_kernels};
-use super::template::{Group, Template};
-use super::{ManyListener, ManyOptions, ManySolutions};
+use super::template::Template;
+use super::{ManyListener, ManyOptions, ManySolutions, Which};
+use careful::Careful;
+use data_table::data_table;
 
 /// Numbers of tables that are worked on at a time: they stay in a core's cache.
 const NUMBERS_AT_A_TIME: usize = 1 << 16;
@@ -52,7 +56,7 @@ pub async fn solve_many(
     }
     let program = Program::compile(kernels).await?;
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
-    let solver = Solver {
+    let mut solver = Solver {
         template,
         options,
         program: &program,
@@ -62,25 +66,41 @@ pub async fn solve_many(
         bounds: template.bounds(),
         epsilon: options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon()),
         residuals: template.residuals() as f64,
+        is_careful: false,
     };
 
-    let mut solutions = ManySolutions::default();
+    let (mut solutions, mut problems, mut own) = (ManySolutions::default(), Vec::new(), None);
     let mut yielder = Yielder::new();
-    let mut first = 0;
-    while first < batch.count {
-        let problems = first..batch.count.min(first + at_a_time);
-        let mut chunk = Chunk::new(&solver, batch, problems.clone());
-        loop {
-            yielder.yield_if_due().await;
-            if audience.aborted() || !chunk.iterate(&solver)? {
-                break;
+    // The second time those that have lost a parameter.
+    loop {
+        let batch = own.as_ref().unwrap_or(batch);
+        let (mut found, mut lost) = (ManySolutions::default(), Vec::new());
+        let mut first = 0;
+        while first < batch.count {
+            let range = first..batch.count.min(first + at_a_time);
+            let mut chunk = Chunk::new(&solver, batch, range.clone());
+            loop {
+                yielder.yield_if_due().await;
+                if audience.aborted() || !chunk.iterate(&solver)? {
+                    break;
+                }
+            }
+            chunk.finish(&solver, &mut found, &mut lost);
+            first = range.end;
+            if !solver.is_careful {
+                audience.progress(first);
             }
         }
-        chunk.finish(&solver, &mut solutions);
-        first = problems.end;
-        audience.progress(first);
+        if solver.is_careful {
+            solutions.replace(&problems, template.values.len(), &found, Which::Better);
+            return Ok(solutions);
+        }
+        if lost.is_empty() {
+            return Ok(found);
+        }
+        (solutions, own, solver.is_careful) = (found, Some(batch.extract(template, &lost, None)), true);
+        problems = lost;
     }
-    Ok(solutions)
 }
 
 /// What all chunks share.
@@ -96,6 +116,8 @@ struct Solver<'a> {
     bounds: Vec<f64>,
     epsilon: f64,
     residuals: f64,
+    /// Whether problems are solved a second time ([`Careful`]).
+    is_careful: bool,
 }
 
 /// A problem while it is solved.
@@ -116,6 +138,10 @@ struct Problem {
     arrival: Arrival,
     /// Whether the normal equations gave a step.
     has_step: bool,
+    /// Whether all columns of J̃ had an effect at the start.
+    begins_whole: bool,
+    /// What a second solve takes care of.
+    careful: Option<Careful>,
 }
 
 /// How a problem came to its point, if it has not been linearised there.
@@ -190,6 +216,8 @@ impl Chunk {
                 cosine: 0.0,
                 arrival: if finite { Arrival::AtStart } else { Arrival::None },
                 has_step: false,
+                begins_whole: false,
+                careful: solver.is_careful.then(|| Careful::new(free)),
             });
         }
         let own = batch.read_data(problems);
@@ -260,6 +288,9 @@ impl Chunk {
         for (row, ((position, trial), gain)) in trials.iter().zip(&gains).enumerate() {
             let (damping, collapsed) = Damping::of(self.rules.result(row));
             let problem = &mut self.problems[*position];
+            if let Some(careful) = &mut problem.careful {
+                careful.damping = problem.damping;
+            }
             (problem.damping, problem.floor) = (damping, gain.floor);
             if gain.accepted {
                 self.accept(solver, *position, trial, gain.hidden);
@@ -282,11 +313,15 @@ impl Chunk {
         self.run_groups(solver, &runs, false)?;
         let mut measured = Vec::with_capacity(is_new.len());
         for position in (0..is_new.len()).filter(|&position| is_new[position]) {
+            self.go_back_if_lost(solver, position);
             let normal = &self.normal[position * width..(position + 1) * width];
             let numbers = solver.template.values.len();
             let x = &self.x[position * numbers..(position + 1) * numbers];
             let problem = &mut self.problems[position];
             problem.cost = normal[0];
+            if matches!(problem.arrival, Arrival::AtStart) {
+                problem.begins_whole = !solver.layout.has_column_without_effect(normal, x, problem.cost);
+            }
             if !all_finite(normal) {
                 problem.end = Some(Termination::NonFinite);
                 continue;
@@ -356,9 +391,11 @@ impl Chunk {
             }
             problem.iterations += 1;
             let normal = &self.normal[position * width..(position + 1) * width];
+            let (lambda, frozen) = (problem.damping.lambda, &problem.frozen);
+            let damped = problem.careful.as_mut().map(|careful| careful.damped(solver, lambda, normal));
+            let normal = damped.as_deref().unwrap_or(normal);
             let step = &mut self.step[position * free..(position + 1) * free];
             let (gradient, triangle) = solver.layout.parts(normal);
-            let (lambda, frozen) = (problem.damping.lambda, &problem.frozen);
             problem.has_step = small::damped_step(gradient, triangle, lambda, frozen, &mut self.factor, step);
             if !problem.has_step {
                 step.fill(0.0);
@@ -444,47 +481,9 @@ impl Chunk {
     fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, is_hidden: bool) {
         let numbers = solver.template.values.len();
         let place = position * numbers..(position + 1) * numbers;
-        self.x[place.clone()].copy_from_slice(&self.trial[place]);
+        self.x[place.clone()].swap_with_slice(&mut self.trial[place]);
         let problem = &mut self.problems[position];
         let cost = problem.cost;
         problem.arrival = Arrival::ByStep(AcceptedStep { cost, cosine: f64::NAN, trial: *trial, is_hidden });
     }
-
-    fn finish(self, solver: &Solver, solutions: &mut ManySolutions) {
-        let numbers = solver.template.values.len();
-        let normal = self.normal.chunks_exact(solver.layout.numbers());
-        let ends = self.x.chunks_exact(numbers).zip(&self.problems);
-        solutions.without_effect.push_all(normal.zip(ends).map(|(normal, (x, problem))| {
-            solver.layout.has_column_without_effect(normal, dot(x, x).sqrt(), problem.cost)
-        }));
-        for (position, problem) in self.problems.into_iter().enumerate() {
-            let place = position * numbers..(position + 1) * numbers;
-            let end = problem.end.unwrap_or(Termination::Aborted);
-            let x = if end == Termination::NonFinite && problem.iterations == 0 { &self.starts } else { &self.x };
-            solutions.x.extend_from_slice(&x[place]);
-            solutions.cost.push(problem.cost);
-            solutions.iterations.push(problem.iterations);
-            solutions.termination.push(end);
-        }
-    }
-}
-
-/// Data of a group's instances, column after column, problem after problem in each.
-fn data_table(template: &Template, batch: &Batch, group: &Group, own: &[Vec<f64>], problems: usize) -> Vec<f64> {
-    let of_batch = &template.model.batches[group.batch];
-    let count = of_batch.count as usize;
-    let mut table = Vec::with_capacity(of_batch.class.data as usize * group.instances.len() * problems);
-    for column in 0..of_batch.class.data {
-        let (numbers, length, places) = match source_of(template, batch, group, column) {
-            Some((entry, sources)) => {
-                let place = |&instance: &u32| sources[instance as usize];
-                (own[entry].as_slice(), batch.data[entry].length, group.instances.iter().map(place).list())
-            }
-            None => (&of_batch.data[column as usize * count..], 0, group.instances.clone()),
-        };
-        for problem in 0..problems {
-            small::gather(&numbers[problem * length..], &places, &mut table);
-        }
-    }
-    table
 }

@@ -18,8 +18,8 @@ use super::program::{Program, SolveManyUniforms, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// Columns of the state table: end, iterations, cost, λ, ν, floor, and in pairs the low part of the cost.
-const STATE_COLUMNS: u32 = 6;
+/// Columns of the state table: end, iterations, cost, λ, ν, floor, columns of the Jacobian that were not 0 at the start and those that are not at the end, and in pairs the low part of the cost.
+const STATE_COLUMNS: u32 = 8;
 
 /// A template with a batch, laid out for the device.
 pub struct DeviceBatch<'a> {
@@ -199,6 +199,7 @@ impl<'a> DeviceBatch<'a> {
             solutions.cost.push(number(2) + low);
             solutions.iterations.push(iterations);
             solutions.termination.push(end);
+            solutions.without_effect.push(word(6) & !word(7) != 0);
         }
     }
 }

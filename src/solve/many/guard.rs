@@ -11,8 +11,9 @@
 //! A problem with a loss above [`MOST_LOSS`], or above ten times the largest tolerance, or with a shift above [`MOST_SHIFT`] has lost digits. One
 //! such problem in the sample is enough for all to go on in another arithmetic: what happens to problems outside of it is not known. Where they may not
 //! go on, all that have converged are checked like the sample, and those that have lost digits end with 'precision-limit'.
-
-use std::ops::Range;
+//!
+//! Before that, problems in which a parameter has lost its effect on the way, and those that ended with 'non-finite', are solved on the host from their
+//! starts. The host's solution is taken where problems may go on; else those for which it is better end with 'precision-limit'.
 
 use residua_base::cooperative::Yielder;
 use residua_base::decimal::scientific;
@@ -21,7 +22,7 @@ use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
-use super::{ManyListener, ManyOptions, ManySolutions, cpu};
+use super::{ManyListener, ManyOptions, ManySolutions, Which, cpu};
 use crate::eval::Arithmetic;
 use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
 use crate::solve::summary::Termination;
@@ -29,7 +30,7 @@ use crate::solve::summary::Termination;
 /// Problems that are sampled at equal distances, at least, if there are so many.
 const SAMPLE: usize = 256;
 /// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
-const NO_LOSS: f64 = 1e-4;
+pub(super) const NO_LOSS: f64 = 1e-4;
 /// A point that met a tolerance leaves the cost within so many times that.
 const OF_TOLERANCE: f64 = 10.0;
 /// Numbers that are looked at between two questions whether to yield.
@@ -158,8 +159,28 @@ pub async fn guard(
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
     let mut guarded = Guarded { solutions, precision: None, arithmetic, without_effect: 0, remarks: Vec::new() };
+    let is_lost = |problem: &u32| match guarded.solutions.termination[*problem as usize] {
+        Termination::NonFinite => pairs.is_some(),
+        end => end.converged() && guarded.solutions.without_effect.get(*problem as usize) == Some(&true),
+    };
+    let problems = (0..batch.count).filter(is_lost).list();
+    if !problems.is_empty() {
+        let again = batch.extract(template, &problems, None);
+        let found = cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?;
+        let which = if pairs.is_some() { Which::Better } else { Which::NoneButEnd };
+        let count = guarded.solutions.replace(&problems, template.values.len(), &found, which);
+        if count > 0 {
+            guarded.remarks.push(format!(
+                "In {} {count} of the problems lost a parameter or ended with 'non-finite'; the CPU found a lower cost from the same start.",
+                arithmetic.name()
+            ));
+        }
+        if which == Which::Better && count == batch.count as usize {
+            guarded.arithmetic = Arithmetic::F64;
+        }
+    }
     loop {
-        if audience.aborted() {
+        if audience.aborted() || guarded.arithmetic == Arithmetic::F64 {
             return Ok(guarded);
         }
         let sample = sampled(template, batch, &guarded.solutions.termination).await;
@@ -185,7 +206,7 @@ pub async fn guard(
         if problems.is_empty() {
             return Ok(guarded);
         }
-        let again = extract(template, batch, &problems, &guarded.solutions.x);
+        let again = batch.extract(template, &problems, Some(&guarded.solutions.x));
         let in_pairs = match guarded.arithmetic {
             Arithmetic::F32 => match pairs.solve(&again, &mut Quiet(audience)).await {
                 Ok(solutions) => Some(solutions),
@@ -199,7 +220,7 @@ pub async fn guard(
             None if !is_lost => return Ok(guarded),
             None => (Arithmetic::F64, "CPU", cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?),
         };
-        guarded.solutions.replace(&problems, template.values.len(), found);
+        guarded.solutions.replace(&problems, template.values.len(), &found, Which::All);
         let which = match problems.len() {
             all if all == batch.count as usize => "the problems".to_owned(),
             1 => "1 problem that ended with 'precision-limit'".to_owned(),
@@ -211,9 +232,6 @@ pub async fn guard(
             return Ok(guarded);
         }
         guarded.arithmetic = arithmetic;
-        if arithmetic == Arithmetic::F64 {
-            return Ok(guarded);
-        }
     }
 }
 
@@ -239,7 +257,7 @@ async fn check(
     if problems.is_empty() {
         return Ok(None);
     }
-    let again = extract(template, batch, &problems, &solutions.x);
+    let again = batch.extract(template, &problems, Some(&solutions.x));
     let exact = cpu::solve_many(template, &again, options, audience).await?;
     Ok(Some(compare(template, options, &problems, solutions, &exact)))
 }
@@ -332,35 +350,6 @@ async fn largest(read: &Numbers<'_>, length: usize, ends: &[Termination], yielde
         }
     }
     found
-}
-
-/// A batch of some of the problems, which start at these points.
-fn extract(template: &Template, batch: &Batch, problems: &[u32], points: &[f64]) -> Batch<'static> {
-    let numbers = template.values.len();
-    let point = |&problem: &u32| &points[of_problem(problem, numbers)];
-    let starts: Vec<f64> = problems.iter().flat_map(point).copied().list();
-    let of_varying = |varying: &Varying| {
-        let mut own = vec![0.0; problems.len() * varying.length];
-        for (&problem, own) in problems.iter().zip(own.chunks_exact_mut(varying.length)) {
-            (varying.numbers)(problem as usize * varying.length, own);
-        }
-        let Varying { batch, first_column, length, .. } = *varying;
-        Varying { batch, first_column, sources: varying.sources.clone(), length, numbers: kept(own) }
-    };
-    Batch {
-        count: problems.len() as u32,
-        parameters: vec![(0, numbers, kept(starts))],
-        data: batch.data.iter().map(of_varying).list(),
-    }
-}
-
-fn of_problem(problem: u32, numbers: usize) -> Range<usize> {
-    problem as usize * numbers..(problem as usize + 1) * numbers
-}
-
-/// Numbers that are in memory.
-fn kept(numbers: Vec<f64>) -> Numbers<'static> {
-    Box::new(move |first, into| into.copy_from_slice(&numbers[first..first + into.len()]))
 }
 
 /// A listener of the sample: it hears nothing and never stops.

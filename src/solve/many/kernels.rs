@@ -1,6 +1,7 @@
 //! The kernels of the CPU: what an instance of a group adds to its problem's sums, and how a problem moves. Instances of a group
 //! stand problem after problem.
 
+use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output};
@@ -52,8 +53,9 @@ impl NormalLayout {
     }
 
     /// Whether a parameter has no effect at x on residuals of this cost: its column of J is 0, or a change of it by all of ‖x‖ is below the rounding error
-    /// of the residuals. `size`: ‖x‖.
-    pub fn has_column_without_effect(self, normal: &[f64], size: f64, cost: f64) -> bool {
+    /// of the residuals.
+    pub fn has_column_without_effect(self, normal: &[f64], x: &[f64], cost: f64) -> bool {
+        let size = dot(x, x).sqrt();
         let rounding = f64::EPSILON * (2.0 * cost).sqrt();
         let lengths = (0..self.free).map(|column| normal[self.jtj(column, column)].sqrt());
         lengths.into_iter().any(|length| length == 0.0 || (size > 0.0 && length * size <= rounding))

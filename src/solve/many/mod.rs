@@ -100,7 +100,7 @@ pub struct ManySolutions {
     /// Why each ended.
     pub termination: Vec<Termination>,
     /// Whether some parameter that may move has no effect where each ended: by its column of the
-    /// Jacobian. Empty of a device, which does not tell.
+    /// Jacobian. Of a device: whether one has lost it on the way.
     pub without_effect: Vec<bool>,
 }
 
@@ -111,19 +111,44 @@ impl ManySolutions {
         self.termination.iter().zip(&self.without_effect).filter(|&pair| both(pair)).count()
     }
 
-    /// Puts solutions of some problems, which went on from these, in their places. Iterations add up.
-    fn replace(&mut self, problems: &[u32], numbers: usize, found: ManySolutions) {
+    /// Puts solutions of some problems in their places, or else has them end at the limit of precision. Iterations add up. Gives how many it were.
+    fn replace(&mut self, problems: &[u32], numbers: usize, found: &ManySolutions, which: Which) -> usize {
+        let mut count = 0;
         for (position, &problem) in problems.iter().enumerate() {
             let problem = problem as usize;
+            let is_better = match self.termination[problem] {
+                Termination::NonFinite => found.termination[position] != Termination::NonFinite,
+                _ => found.cost[position] < (1.0 - guard::NO_LOSS) * self.cost[problem],
+            };
+            if which != Which::All && !is_better {
+                continue;
+            }
+            count += 1;
+            if which == Which::NoneButEnd {
+                self.termination[problem] = Termination::PrecisionLimit;
+                continue;
+            }
             let own = &found.x[position * numbers..(position + 1) * numbers];
             self.x[problem * numbers..(problem + 1) * numbers].copy_from_slice(own);
             self.cost[problem] = found.cost[position];
             self.iterations[problem] += found.iterations[position];
             self.termination[problem] = found.termination[position];
+            if let Some(own) = self.without_effect.get_mut(problem) {
+                *own = found.without_effect[position];
+            }
         }
-        // Of a device's solutions nothing is known of the others.
-        self.without_effect = if problems.len() == self.cost.len() { found.without_effect } else { Vec::new() };
+        count
     }
+}
+
+/// Which solutions are replaced by others.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    All,
+    /// Where the others are better.
+    Better,
+    /// None: where the others are better the problem ends at the limit of precision.
+    NoneButEnd,
 }
 
 /// Receives progress while problems are solved.

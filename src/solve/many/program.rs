@@ -380,7 +380,13 @@ impl<'a> Writer<'a> {
                 );
             }
         }
-        self.text += "    return frozen;\n}\n";
+        self.text += "    return frozen;\n}\n\nfn columns_of(normal: Normal) -> u32 {\n    return 0u";
+        let column = self.pattern(
+            "\n        | select(0u, $2u, normal.h$0_$0 > 0.0)",
+            "\n        | select(0u, $2u, diagonal_of(normal, $0u) > 0.0)",
+        );
+        each(&mut self.text, column, &self.free, "");
+        self.text += ";\n}\n";
     }
 
     /// The template of the linear algebra in pairs, and sizes.

@@ -10,6 +10,8 @@ pub const MAX_DAMPING: f64 = 1e32;
 pub const INITIAL_GROWTH: f64 = 2.0;
 /// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
 pub(super) const LEAST_GAIN: f64 = 1e-3;
+/// Steps in a row that are rejected for a lost column, at most: with Nielsen's rule they raise λ by 2³⁶.
+pub const MOST_LOSSES: u32 = 8;
 /// A dogleg step whose gain ratio is above this shows that the trust region may be larger.
 pub(super) const GOOD_GAIN: f64 = 0.75;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine

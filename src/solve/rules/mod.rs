@@ -48,7 +48,7 @@ mod constants;
 mod graphs;
 
 use constants::LEAST_SHRINK;
-pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, NO_FLOOR, ROUNDINGS};
+pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, ROUNDINGS};
 
 use std::rc::Rc;
 

@@ -23,8 +23,6 @@ const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 const LEFT_OF_GRADIENT: f64 = 0.05;
 /// And the model does not overstate a step whose gain ratio is above this.
 const EXACT_GAIN: f64 = 0.99;
-/// Steps in a row that are rejected for a lost column, at most: with Nielsen's rule they raise λ by 2³⁶.
-const MOST_LOSSES: u32 = 8;
 
 /// Where λDⱼ is h times the diagonal of J̃ᵀJ̃, a step makes 1/(1 + h) of what coordinate j needs alone, and gains some 2/h of what there is to gain. At this
 /// bound a cost tolerance ends a run while up to 50 times itself is left there.
@@ -175,7 +173,7 @@ impl Strategy {
             let falls = after[coordinate] < ARITHMETIC.epsilon() * common * before[coordinate];
             falls && (!is_exact || left > LEFT_OF_GRADIENT * slopes[coordinate].abs())
         };
-        let is_lost = self.losses < MOST_LOSSES && (0..step.len()).any(is_lost);
+        let is_lost = self.losses < rules::MOST_LOSSES && (0..step.len()).any(is_lost);
         self.losses = if is_lost { self.losses + 1 } else { 0 };
         is_lost
     }

@@ -1,0 +1,112 @@
+/** Numbers near the ends of the range of f32: units, derivatives whose squares overflow, and parameters whose effect vanishes on the way. */
+import { levenbergMarquardt, Problem, solveMany, V } from 'residua';
+import { gpuAgainstCpu, onGpu } from '../define.js';
+
+/** BoxBOD of NIST's Statistical Reference Datasets: b₁(1 − exp(−b₂t)), and half of the certified sum of squares. */
+const TIMES = [1, 2, 3, 5, 7, 10], MEASURED = [109, 149, 149, 191, 213, 224];
+const LEAST = 1168.0088766 / 2;
+/** Starts from which steps without a rule against it lose b₂: the exponential vanishes, and a cost of 4885.75 is the least. */
+const STARTS = [[1, 1], [10, 10], [1, 10], [0.1, 0.1]];
+
+/** NIST's second start, each parameter times a power of ten between -1.5 and 1.5. */
+function randomStarts(count) {
+  let state = 12345;
+  const power = () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return 10 ** ((3 * state) / 2 ** 32 - 1.5);
+  };
+  return Array.from({ length: count }, () => [100 * power(), 0.75 * power()]);
+}
+
+/** The fit, whose residuals and parameters are numbers of units that are so many times smaller. */
+function rise(start, ofResiduals = 1, units = [1, 1]) {
+  const problem = new Problem();
+  const b = problem.parameters('b', { dim: 2, values: start.map((number, k) => number * units[k]) });
+  problem.residuals('rise', {
+    inputs: { b: b.shared(), t: problem.data(TIMES), y: problem.data(MEASURED) },
+    residual: ({ b, t, y }) => V.sub(1, V.exp(V.neg(b.y.mul(1 / units[1]).mul(t)))).mul(b.x).mul(1 / units[0]).sub(y).mul(ofResiduals),
+  });
+  return { problem, b };
+}
+
+const isThere = ({ finalCost }) => Math.abs(finalCost / LEAST - 1) < 1e-5;
+
+export const group = {
+  id: 'range',
+  title: 'Range of numbers',
+  about: 'Units of residuals and parameters, derivatives whose squares are beyond single precision, and parameters that lose their effect.',
+  checks: [
+    ...onGpu('units of 2^±30 of the residuals or of a parameter change no decision', async (check) => {
+      const decisions = async (...units) => {
+        const { termination, history } = await levenbergMarquardt(await check.compile(rise([100, 0.75], ...units).problem));
+        return [termination, ...history.map(({ accepted }) => accepted)];
+      };
+      const usual = await decisions();
+      check.ok(usual.length > 4, `steps to compare: ${usual}`);
+      for (const unit of [2 ** 30, 2 ** -30]) {
+        for (const units of [[unit], [1, [unit, 1]], [1, [1, unit]]]) check.same(await decisions(...units), usual, `units ${JSON.stringify(units)}`);
+      }
+    }),
+
+    ...gpuAgainstCpu('a start at which squares of derivatives overflow f32 is refused with their names, and with \'auto\' solved by the CPU', async (check) => {
+      const line = () => {
+        const problem = new Problem();
+        const slope = problem.parameters('slope', { dim: 1, values: [5e-20] });
+        problem.residuals('line', { inputs: { slope: slope.shared(), t: problem.data([1, 2, 3]), y: problem.data([2, 4, 6]) }, residual: ({ slope, t, y }) => slope.mul(1e20).mul(t).sub(y) });
+        return problem;
+      };
+      const refused = await check.failureInWords(levenbergMarquardt(await check.compile(line(), { backend: 'gpu' })));
+      check.match(refused, /^non-finite: the derivative of residual 2 \(block 'line', instance 2, residual 0 of 1\) with respect to slope\S* is 3\.0e20 at the start, too large for sums of squares in single precision/);
+      for (const options of [{ backend: 'cpu' }, { backend: 'auto', fallbackThreshold: 0 }]) {
+        const { success, x, message, arithmetic } = await levenbergMarquardt(await check.compile(line(), options));
+        check.ok(success, message);
+        check.close(x[0] / 2e-20, 1, { within: 1e-8, because: 'parameterTolerance' }, options.backend);
+        check.equal(arithmetic, 'f64');
+        check.equal(message.startsWith('Not in single precision: the derivative of residual 2'), options.backend === 'auto', message);
+      }
+    }),
+
+    ...gpuAgainstCpu('a solve on the GPU that loses a parameter is no success, and with \'auto\' the CPU begins again at the start', async (check) => {
+      const starts = [...STARTS, ...randomStarts(20)];
+      const found = {};
+      for (const backend of ['cpu', 'gpu', 'auto']) {
+        const { problem, b } = rise(starts[0]);
+        const functions = await check.compile(problem, { backend, fallbackThreshold: 0 });
+        found[backend] = [];
+        for (const start of starts) {
+          b.set(start);
+          found[backend].push(await levenbergMarquardt(functions));
+        }
+      }
+      const arrived = (results) => results.filter(isThere).length;
+      check.note('of 24 starts arrive: CPU', arrived(found.cpu), 'GPU', arrived(found.gpu), 'auto', arrived(found.auto));
+      check.equal(arrived(found.cpu), 24);
+      check.equal(arrived(found.auto), 24, found.auto.map(({ message }) => message).join('\n'));
+      for (const [k, result] of found.gpu.entries()) {
+        const told = `${starts[k]}: ${result.finalCost} ${result.message}`;
+        check.equal(result.success, isThere(result), told);
+        if (!isThere(result)) check.match(found.auto[k].message, /^The GPU ended with '[\w-]+' after \d+ iterations/, found.auto[k].message);
+      }
+      for (const [k, result] of found.gpu.slice(0, 4).entries()) {
+        check.equal(result.termination, 'precision-limit', `${starts[k]}: ${result.message}`);
+        check.match(found.auto[k].message, /and the CPU began again at the start for \d+ in double precision/);
+        check.equal(found.auto[k].arithmetic, 'f64');
+      }
+    }),
+
+    ...gpuAgainstCpu('of many problems those that lose a parameter are no success on the GPU, and all arrive on the CPU', async (check) => {
+      const starts = [...STARTS, ...randomStarts(20)];
+      const batch = { count: starts.length, parameters: { b: starts.flat() } };
+      const least = ({ cost }) => cost.reduce((count, finalCost) => count + Number(isThere({ finalCost })), 0);
+      const cpu = await solveMany(rise([1, 1]).problem, batch, { backend: 'cpu' });
+      check.equal(least(cpu), 24, cpu.message);
+      for (const precision of ['f32', 'f32x2']) {
+        const gpu = await solveMany(rise([1, 1]).problem, batch, { backend: 'gpu', precision });
+        check.note('of 24 problems arrive on the GPU', least(gpu), precision);
+        check.equal(gpu.converged, least(gpu), gpu.message);
+        check.same(gpu.termination.slice(0, 4), Array(4).fill('precision-limit'));
+        check.match(gpu.message, /of the problems lost a parameter or ended with 'non-finite'; the CPU found a lower cost from the same start\./);
+      }
+    }),
+  ],
+};
