@@ -138,7 +138,7 @@ async fn through<S: Solvers>(
             None => (solution, Vec::new()),
         };
         let (Some(next), Some(reason)) = (next, reason) else {
-            return Ok(finished(solution, &refusal, is_dogleg && moved));
+            return Ok(finished(solution, refusal, is_dogleg && moved));
         };
         let restarts = reason == HandOver::Lost && start.is_some();
         if restarts && let Some(start) = &start {
@@ -152,9 +152,9 @@ async fn through<S: Solvers>(
 
 /// The solution of a whole run, which says what its stages do not: why the first one had no solution, trial points without a cost, and why it ran
 /// on the host.
-fn finished(mut solution: Solution, refusal: &str, for_dogleg: bool) -> Solution {
+fn finished(mut solution: Solution, refusal: String, for_dogleg: bool) -> Solution {
     let summary = &mut solution.summary;
-    summary.message.insert_str(0, refusal);
+    summary.message = refusal + &summary.message;
     let is_lost = |iteration: &&IterationSummary| {
         !iteration.accepted && iteration.step_norm > 0.0 && !iteration.cost_change.is_finite()
     };

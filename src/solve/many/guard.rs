@@ -22,15 +22,13 @@ use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
-use super::{ManyListener, ManyOptions, ManySolutions, Which, cpu};
+use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, Which, cpu};
 use crate::eval::Arithmetic;
 use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
 use crate::solve::summary::Termination;
 
 /// Problems that are sampled at equal distances, at least, if there are so many.
 const SAMPLE: usize = 256;
-/// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
-pub(super) const NO_LOSS: f64 = 1e-4;
 /// A point that met a tolerance leaves the cost within so many times that.
 const OF_TOLERANCE: f64 = 10.0;
 /// Numbers that are looked at between two questions whether to yield.

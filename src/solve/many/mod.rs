@@ -118,7 +118,7 @@ impl ManySolutions {
             let problem = problem as usize;
             let is_better = match self.termination[problem] {
                 Termination::NonFinite => found.termination[position] != Termination::NonFinite,
-                _ => found.cost[position] < (1.0 - guard::NO_LOSS) * self.cost[problem],
+                _ => found.cost[position] < (1.0 - NO_LOSS) * self.cost[problem],
             };
             if which != Which::All && !is_better {
                 continue;
@@ -140,6 +140,9 @@ impl ManySolutions {
         count
     }
 }
+
+/// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
+const NO_LOSS: f64 = 1e-4;
 
 /// Which solutions are replaced by others.
 #[derive(Clone, Copy, PartialEq)]
