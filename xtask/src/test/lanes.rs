@@ -16,6 +16,8 @@ pub enum Needs {
     Nothing,
     /// Cargo's folder of development builds, which one cargo at a time can write.
     Builds,
+    /// The folder of what clippy has checked, likewise.
+    Lints,
     /// The packed package, the pages and what stands beside them: what the job that [`Needs::ToPack`] leaves.
     Package,
     /// The same, and no other job beside it.
@@ -55,7 +57,7 @@ impl Queue {
         }
         match needs {
             Needs::Nothing | Needs::ToPack => true,
-            Needs::Builds => !self.running.contains(&Needs::Builds),
+            Needs::Builds | Needs::Lints => !self.running.contains(&needs),
             Needs::Package => self.packed.is_some(),
             Needs::PackageAlone => self.packed.is_some() && self.running.is_empty(),
         }
