@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dim } from '../../pkg-template/dist/tensor/size.js';
 import { CompiledTapes } from '../../pkg-template/dist/tensor/device/compiled.js';
-import { Device, dispose, scalar, spec, StoredTensor, Tensor } from '../../pkg-template/dist/tensor.js';
+import { Device, dispose, ones, scalar, spec, StoredTensor, Tensor } from '../../pkg-template/dist/tensor.js';
 import { Node } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
 import { Turns } from '../../pkg-template/dist/tensor/memory/turns.js';
@@ -223,6 +223,9 @@ for (const backend of ['gpu', 'cpu']) {
     assert.throws(() => device.tensor([1]), residuaError('disposed'));
     await assert.rejects(a.data(), residuaError('disposed'));
     await assert.rejects(device.synchronize(), residuaError('disposed'));
+    // No recipe that the device knows: the promise of its kernels has a handler too, without which Node ends.
+    await assert.rejects(device.store(op('neg', ones([2]))), residuaError('disposed'));
+    await settle();
     dispose([a, { program }], device);
     assert.equal(gpu?.live.size ?? fake.allocations.size, 0, 'uniforms too');
   });

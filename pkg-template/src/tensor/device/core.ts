@@ -115,6 +115,8 @@ export class DeviceCore {
    * @param ready the work waits for it, and rejects if it does
    */
   inOrder<T>(work: OrderedWork<T>, ready?: Promise<unknown>): Promise<T> {
+    // Where the check below throws, nobody else waits for it.
+    ready?.catch(() => {});
     const answer = new Promise<T>((resolve, reject) => {
       this.check();
       ready?.catch(reject);
