@@ -274,7 +274,7 @@ export class Tensor<D extends DType = any> {
 
   /** Sum; of nothing 0. Long sums carry their error; integers wrap. Takes numbers. */
   sum(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('sum', this.node, axes, options)); }
-  /** Mean; of nothing NaN. Of integers the sum, which wraps, is divided toward zero; of nothing it is 0. */
+  /** Mean; of nothing NaN. Of integers the sum, which wraps at 32 bits, of u8 too, is divided toward zero; of nothing it is 0. */
   mean(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.mean(this.node, axes, options)); }
   /** Product; of nothing 1. Of c64 over axes whose sizes are numbers. */
   prod(axes?: Axes, options?: Keep): Tensor<D> { return Tensor.make(reductions.simple('prod', this.node, axes, options)); }
@@ -296,9 +296,9 @@ export class Tensor<D extends DType = any> {
   std(axes?: Axes, options?: reductions.VarianceOptions): Tensor<D> { return Tensor.make(reductions.std(this.node, axes, options)); }
   /** The Euclidean norm, without overflow in between; or with `order` 1 the sum of magnitudes, with Infinity the largest. Its derivative at 0 is 0. */
   norm(axes?: Axes, options?: reductions.NormOptions): Tensor<'f32'> { return Tensor.make(reductions.norm(this.node, axes, options)); }
-  /** The place of the first smallest along an axis, or in C order of all; a NaN counts as smallest. */
+  /** The place of the first smallest along an axis, or in C order of all; a NaN counts as smallest. Of nothing 0. */
   argmin(axis?: Axis, options?: Keep): Tensor<'i32'> { return Tensor.make(reductions.place('argmin', this.node, axis, options)); }
-  /** The place of the first largest along an axis, or in C order of all; a NaN counts as largest. */
+  /** The place of the first largest along an axis, or in C order of all; a NaN counts as largest. Of nothing 0. */
   argmax(axis?: Axis, options?: Keep): Tensor<'i32'> { return Tensor.make(reductions.place('argmax', this.node, axis, options)); }
 
   /**
