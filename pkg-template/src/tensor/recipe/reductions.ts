@@ -42,7 +42,7 @@ export function reduce(name: keyof typeof REDUCTION, x: Node, axes: readonly num
 /** Sum, product, smallest or largest. */
 export function simple(name: 'sum' | 'prod' | 'min' | 'max', x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep(name, options);
-  const over = checkAxes(name, axes, x.shape.length);
+  const over = checkAxes(`${name}: axes`, axes, x.shape.length);
   checkType(name, x, name === 'sum' || name === 'prod' ? NUMBERS_OR_COMPLEX : NUMBERS);
   return inSingle(x, (y) => reduce(name, y, over, keep));
 }
@@ -65,7 +65,7 @@ export function meanOver(x: Node, axes: readonly number[], keep: boolean): Node 
 /** Mean. Of integers the sum wraps, and the quotient is cut toward zero; bytes are added as 32-bit integers. */
 export function mean(x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep('mean', options);
-  const over = checkAxes('mean', axes, x.shape.length);
+  const over = checkAxes('mean: axes', axes, x.shape.length);
   checkType('mean', x, NUMBERS_OR_COMPLEX);
   if (x.dtype === 'u8') return cast(meanOver(cast(x, 'u32'), over, keep), 'u8');
   return byParts(x, (part) => inSingle(part, (y) => meanOver(y, over, keep)));
@@ -74,7 +74,7 @@ export function mean(x: Node, axes: unknown, options?: Keep): Node {
 /** Variance by Welford's and Chan's updates. */
 export function variance(x: Node, axes: unknown, options?: VarianceOptions, operation = 'variance'): Node {
   const keep = checkKeep(operation, options, { keep: true, correction: true });
-  const over = checkAxes(operation, axes, x.shape.length);
+  const over = checkAxes(`${operation}: axes`, axes, x.shape.length);
   const correction = options?.correction ?? 0;
   if (typeof correction !== 'number' || !(correction >= 0)) throw invalidArgument(`${operation}: correction`, describe(correction), 'a number of at least 0');
   checkType(operation, x, REALS);
@@ -94,7 +94,7 @@ export function std(x: Node, axes: unknown, options?: VarianceOptions): Node {
 /** log Σ exp x, without overflow. */
 export function logSumExp(x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep('logSumExp', options);
-  const over = checkAxes('logSumExp', axes, x.shape.length);
+  const over = checkAxes('logSumExp: axes', axes, x.shape.length);
   checkType('logSumExp', x, REALS);
   return inSingle(x, (y) => {
     const largest = apply('stopGradient', [reduce('max', y, over, true)]);
@@ -108,21 +108,21 @@ export function logSumExp(x: Node, axes: unknown, options?: Keep): Node {
 /** Whether any or all elements are not 0. Of nothing any is false and all is true. */
 export function anyOrAll(name: 'any' | 'all', x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep(name, options);
-  const over = checkAxes(name, axes, x.shape.length);
+  const over = checkAxes(`${name}: axes`, axes, x.shape.length);
   return reduce(name === 'any' ? 'max' : 'min', cast(x, 'bool'), over, keep);
 }
 
 /** How many elements are not 0. */
 export function countNonzero(x: Node, axes: unknown, options?: Keep): Node {
   const keep = checkKeep('countNonzero', options);
-  const over = checkAxes('countNonzero', axes, x.shape.length);
+  const over = checkAxes('countNonzero: axes', axes, x.shape.length);
   return reduce('sum', cast(cast(x, 'bool'), 'u32'), over, keep);
 }
 
 /** The norm of vectors along axes, in single precision. The Euclidean one is scaled by the largest magnitude, so no square overflows or vanishes. */
 export function norm(x: Node, axes: unknown, options?: NormOptions): Node {
   const keep = checkKeep('norm', options, { keep: true, order: true });
-  const over = checkAxes('norm', axes, x.shape.length);
+  const over = checkAxes('norm: axes', axes, x.shape.length);
   const order = options?.order ?? 2;
   checkType('norm', x, NUMBERS);
   const y = cast(x, 'f32');
@@ -144,7 +144,7 @@ export function norm(x: Node, axes: unknown, options?: NormOptions): Node {
 export function place(name: 'argmin' | 'argmax', x: Node, axis: unknown, options?: Keep): Node {
   const keep = checkKeep(name, options);
   const rank = x.shape.length;
-  const over = axis === undefined ? checkAxes(name, undefined, rank) : [checkAxis(name, axis, rank)];
+  const over = axis === undefined ? checkAxes(name, undefined, rank) : [checkAxis(`${name}: axis`, axis, rank)];
   checkType(name, x, NOT_COMPLEX);
   const y = x.dtype === 'bool' ? cast(x, 'u8') : x;
   return reduce(name === 'argmin' ? 'argMin' : 'argMax', y, over, keep);

@@ -107,7 +107,7 @@ export function split(x: Node, parts: unknown, axis: unknown): Node[] {
 
 /** Reverses axes: all unless told. */
 export function flip(x: Node, axes: unknown): Node {
-  const reversed = checkAxes('flip', axes, x.shape.length);
+  const reversed = checkAxes('flip: axes', axes, x.shape.length);
   return part(
     x,
     x.shape.map((size, axis) => (reversed.includes(axis) && size !== 0 ? { start: minus(size, 1), step: -1, size } : { start: 0, step: 1, size })),

@@ -46,7 +46,7 @@ export function flatten(x: Node, from: unknown, to: unknown): Node {
 
 /** Takes away axes of size 1: all, or those told. */
 export function squeeze(x: Node, axes: unknown): Node {
-  const told = checkAxes('squeeze', axes, x.shape.length);
+  const told = checkAxes('squeeze: axes', axes, x.shape.length);
   const long = axes === undefined ? undefined : told.find((axis) => x.shape[axis] !== 1);
   if (long !== undefined) throw invalidArgument('squeeze', `axis ${long} of ${nodeText(x)}`, 'axes of size 1');
   return reshaped(x, x.shape.filter((size, axis) => size !== 1 || !told.includes(axis)));
@@ -55,7 +55,7 @@ export function squeeze(x: Node, axes: unknown): Node {
 /** Adds axes of size 1, which have these numbers in the result. */
 export function expandDims(x: Node, axes: readonly unknown[]): Node {
   const rank = x.shape.length + axes.length;
-  const added = checkAxes('expandDims', axes, rank);
+  const added = checkAxes('expandDims: axes', axes, rank);
   let next = 0;
   return reshaped(x, Array.from({ length: rank }, (_, axis) => (added.includes(axis) ? 1 : (x.shape[next++] as Size))));
 }
@@ -63,9 +63,10 @@ export function expandDims(x: Node, axes: readonly unknown[]): Node {
 /** Reorders axes: axis k of the result is this axis of the operand. */
 export function permute(x: Node, axes: unknown, operation = 'permute'): Node {
   const rank = x.shape.length;
-  if (!Array.isArray(axes) || axes.length !== rank) throw invalidArgument(operation, describe(axes), `an array of all ${rank} axes`);
-  checkAxes(operation, axes, rank);
-  const order = axes.map((axis) => checkAxis(operation, axis, rank));
+  if (!Array.isArray(axes) || axes.length !== rank) throw invalidArgument(`${operation}: axes`, describe(axes), `an array of all ${rank} axes`);
+  const argument = `${operation}: axes`;
+  checkAxes(argument, axes, rank);
+  const order = axes.map((axis) => checkAxis(argument, axis, rank));
   if (order.every((axis, k) => axis === k)) return x;
   const shape = order.map((axis) => x.shape[axis] as Size);
   return byParts(x, (part) => new Node('permute', part.dtype, shape, [part], order));
@@ -75,7 +76,7 @@ export function permute(x: Node, axes: unknown, operation = 'permute'): Node {
 export function transpose(x: Node, a: unknown, b: unknown, operation = 'transpose'): Node {
   const rank = x.shape.length;
   if (rank < 2) throw invalidArgument(operation, nodeText(x), 'a tensor with at least two axes');
-  const [first, second] = [checkAxis(operation, a, rank), checkAxis(operation, b, rank)];
+  const [first, second] = [checkAxis(`${operation}: a`, a, rank), checkAxis(`${operation}: b`, b, rank)];
   const order = x.shape.map((_, axis) => (axis === first ? second : axis === second ? first : axis));
   return permute(x, order, operation);
 }
