@@ -1,5 +1,6 @@
 //! Products with few rows, which pack nothing: the right factor comes from memory once.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use super::blocks::DEPTH_BLOCK;
@@ -17,6 +18,8 @@ const LONG_PART: usize = 1 << 26;
 const DOT_BLOCK: usize = 1024;
 /// Columns whose sums are made at once, so that a row is read once for all of them.
 const TOGETHER: usize = 4;
+/// Numbers of f32 in a line of a cache.
+const LINE: usize = 16;
 
 /// Most rows of the left factor for which packing the right one takes longer than what it saves; and most rows where the right factor is f32 whose
 /// columns lie along a depth of some length.
@@ -167,7 +170,13 @@ fn along_depth<T: Element>(
     let mut column = columns.start;
     while column + TOGETHER <= columns.end {
         let numbers = [0, 1, 2, 3].map(|k| numbers(column + k));
+        // The columns that follow come from memory in shares, one before each pair of rows, while sums are computed.
+        let next = (column + TOGETHER) * right.outer_stride;
+        let next = right.values.get(next..next + TOGETHER * depth).unwrap_or_default();
+        let mut shares = next.chunks((2 * next.len() / in_pairs.max(1)).next_multiple_of(LINE).max(LINE));
         for row in (0..in_pairs).step_by(2) {
+            let share = shares.next().unwrap_or_default();
+            black_box(share.iter().step_by(LINE).fold(0.0, |sum, number| sum + number.number()));
             let rows = [0, 1].map(|k| &left[(row + k) * depth..][..depth]);
             for (k, dots) in dots_of_two(numbers, rows).iter().enumerate() {
                 write(target, row + k, column, dots);
