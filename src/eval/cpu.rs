@@ -122,8 +122,8 @@ impl CpuEngine {
 
     async fn compile(&mut self, model: &Model, entry: Entry, end: Deadline) -> Result<bool> {
         let key = (entry, Output::InOrder);
-        if self.compiled.contains_key(&key) {
-            return Ok(true);
+        if let Some(compiled) = self.compiled.get(&key) {
+            return Ok(compiled.program.compile_parts(end));
         }
         let mut plan = |number: usize| {
             let batch = &model.batches[number];
@@ -143,11 +143,12 @@ impl CpuEngine {
     ) -> Result<bool> {
         let mut preparation = self.unfinished.remove(&key).unwrap_or_default();
         let program = preparation.advance(batches, end, plan).await?;
-        let is_there = program.is_some();
-        match program {
-            Some(program) => _ = self.compiled.insert(key, Compiled::new(program, preparation)),
-            None => _ = self.unfinished.insert(key, preparation),
-        }
+        let Some(program) = program else {
+            self.unfinished.insert(key, preparation);
+            return Ok(false);
+        };
+        let is_there = program.compile_parts(end);
+        self.compiled.insert(key, Compiled::new(program, preparation));
         Ok(is_there)
     }
 
@@ -162,8 +163,8 @@ impl CpuEngine {
         end: Deadline,
     ) -> Result<bool> {
         let key = (entry, Output::Scattered);
-        if self.compiled.contains_key(&key) {
-            return Ok(true);
+        if let Some(compiled) = self.compiled.get(&key) {
+            return Ok(compiled.program.compile_parts(end));
         }
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
         let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::{CheckedKernel, interpret};
@@ -145,6 +146,25 @@ impl Program {
             Engine::Compiled { .. } => None,
             Engine::Interpreted(reason) => Some(reason),
         }
+    }
+
+    /// Makes the engine compile the functions of long kernels, one after another, which it would do at the first run. Whether that is done at
+    /// the deadline; at least one is compiled. Without a deadline the first run may do it.
+    pub fn compile_parts(&self, deadline: Deadline) -> bool {
+        #[cfg(target_arch = "wasm32")]
+        if let Engine::Compiled { module, .. } = &self.engine
+            && deadline != Deadline::NEVER
+        {
+            let buffers = self.kernels.iter().map(|kernel| kernel.buffers.len()).max().unwrap_or_default();
+            while module.call_part(buffers) {
+                if deadline.has_passed() {
+                    return false;
+                }
+            }
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        let _ = deadline;
+        true
     }
 
     /// Runs a kernel, by its position, over the instances of a dispatch; gives the sum of its [`Kernel::total`] over them, 0 if

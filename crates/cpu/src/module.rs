@@ -1,6 +1,6 @@
 //! A generated module in a page: instantiated on our memory, called with the address of a frame in it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
 use js_sys::{Function, Object, Reflect, Uint8Array, WebAssembly};
 use residua_base::list::Listed;
@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use residua_codegen::memory::{InstanceRange, View};
-use residua_codegen::wasm::{MathFunction, frame, math_function};
+use residua_codegen::wasm::{MathFunction, frame, math_function, part_name};
 use residua_ir::graph::Op;
 
 /// Fewer bytes are compiled at once, which takes less time than waiting for another thread to do it: at most a millisecond.
@@ -25,6 +25,8 @@ extern "C" {
 /// The functions of an instantiated module, one for each kernel.
 pub(super) struct Module {
     kernels: Vec<Function>,
+    /// Functions that are parts of kernels and have not been called, the next one last.
+    uncalled: RefCell<Vec<Function>>,
 }
 
 impl Module {
@@ -49,8 +51,21 @@ impl Module {
                 exports().map_err(words)?
             }
         };
-        let kernel = |position: usize| Reflect::get(&exports, &position.to_string().into())?.dyn_into::<Function>();
-        Ok(Module { kernels: (0..kernels).map(kernel).list_or_error().map_err(words)? })
+        let function = |name: String| Reflect::get(&exports, &name.into())?.dyn_into::<Function>();
+        let kernels = (0..kernels).map(|position| function(position.to_string())).list_or_error().map_err(words)?;
+        let mut uncalled = (0..).map_while(|position| function(part_name(position)).ok()).list();
+        uncalled.reverse();
+        Ok(Module { kernels, uncalled: uncalled.into() })
+    }
+
+    /// Calls a part of a kernel of at most so many buffers for no instance, so that the engine compiles it. Whether one was left.
+    pub fn call_part(&self, buffers: usize) -> bool {
+        let Some(part) = self.uncalled.borrow_mut().pop() else { return false };
+        let nothing = InstanceRange { instances: 0..0, stride: 0, first: 0, origin: 0 };
+        let frame = frame(&nothing, std::iter::repeat_n((0, 0), buffers));
+        // Without instances it does nothing, whatever it gives.
+        _ = part.unchecked_ref::<Kernel>().call(&JsValue::UNDEFINED, frame.as_ptr().expose_provenance() as u32);
+        true
     }
 
     /// Runs a kernel over views that [`InstanceRange::check`] has seen. The error is the engine's, in words: a trap.

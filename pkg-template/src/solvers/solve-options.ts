@@ -101,7 +101,7 @@ export interface SolveOptions {
   maxIterations?: number;
   /**
    * Maximum time in milliseconds from the call of the solver, above 0; none by default. It includes the kernels that a solve on the CPU makes when they
-   * are first needed, between whose pieces Levenberg-Marquardt ends: the next solve goes on with them. Compiling comes before, in `solve(problem)` too.
+   * are first needed, between whose pieces a solve ends: the next solve goes on with them. Compiling comes before, in `solve(problem)` too.
    */
   maxTimeMs?: number;
   /**

@@ -102,6 +102,11 @@ struct Passing {
 /// Operations of a kernel from which on it is long.
 const LONG: usize = 2_000;
 
+/// Operations of a kernel from which on it is several functions, if it can be.
+const PARTED: usize = 16_000;
+/// Bytes of code of such a function, about.
+const PART: usize = 1 << 16;
+
 /// Whether all that a kernel does is done a few times, and is much: to keep what instances share saves nothing then, and to look for neighbours in
 /// memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the square
 /// of their number.
@@ -147,6 +152,21 @@ impl<'k> Addresses<'k> {
                 Passing { base, limit, loaded, named }
             }),
             kernel,
+        }
+    }
+
+    /// Whether the kernel is several functions. An engine compiles a function at its first call, which nothing interrupts: that of a block of
+    /// 10,000 parameters would take a quarter of a second.
+    pub fn is_parted(&self) -> bool {
+        self.adds_at_once && self.kernel.graph.graph().len() > PARTED
+    }
+
+    /// Begins another function of such a kernel, where nothing is on the stack and no block is open, if the present one is long.
+    pub fn cut(&mut self, to: &mut Expression) {
+        let begin = to.cuts.last().copied().unwrap_or_default();
+        if to.free_variables.is_some() && to.code.len() - begin >= PART {
+            self.start_over();
+            to.cuts.push(to.code.len());
         }
     }
 

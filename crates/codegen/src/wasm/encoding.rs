@@ -47,6 +47,7 @@ pub enum Instruction {
     LocalSet(u32),
     LocalTee(u32),
     GlobalGet(u32),
+    GlobalSet(u32),
     I32Load(MemArg),
     F64Load(MemArg),
     F64Store(MemArg),
@@ -163,6 +164,7 @@ impl Instruction {
             I::LocalSet(_) => 0x21,
             I::LocalTee(_) => 0x22,
             I::GlobalGet(_) => 0x23,
+            I::GlobalSet(_) => 0x24,
             I::I32Load(_) => 0x28,
             I::F64Load(_) => 0x2b,
             I::F64Store(_) => 0x39,
@@ -257,7 +259,11 @@ impl Instruction {
         match self {
             I::Block | I::Loop | I::If => code.push(EMPTY),
             I::Br(number) | I::BrIf(number) | I::Call(number) => unsigned(code, *number),
-            I::LocalGet(number) | I::LocalSet(number) | I::LocalTee(number) | I::GlobalGet(number) => {
+            I::LocalGet(number)
+            | I::LocalSet(number)
+            | I::LocalTee(number)
+            | I::GlobalGet(number)
+            | I::GlobalSet(number) => {
                 unsigned(code, *number);
             }
             I::BrTable(labels, otherwise) => {
@@ -435,6 +441,14 @@ impl Sections {
     pub fn add_global(&mut self, value: f64) {
         let bits = u128::from(value.to_bits());
         self.add_vector(bits << 64 | bits);
+    }
+
+    /// Adds a variable with one number, 0 at first.
+    pub fn add_variable(&mut self) {
+        let bytes = self.globals.entry();
+        bytes.push_all([ValType::F64 as u8, 1]);
+        Instruction::F64Const(0.0).encode(bytes);
+        Instruction::End.encode(bytes);
     }
 
     /// Adds a variable with a vector.

@@ -47,6 +47,10 @@ pub(super) struct Expression<'a> {
     most_constants: usize,
     /// Whether functions are called, or assumed to do what their first case does.
     pub has_calls: bool,
+    /// Variables of the module that hold nothing, if values are in such, which several functions share, and not in locals.
+    pub free_variables: Option<Vec<u32>>,
+    /// Addresses in the code at which another function begins.
+    pub cuts: Vec<usize>,
 }
 
 /// Which nodes of an expression are computed.
@@ -72,6 +76,8 @@ impl<'a> Expression<'a> {
             marks: Vec::new(),
             uses,
             slots: vec![None; graph.len()],
+            free_variables: None,
+            cuts: Vec::new(),
             roots: Vec::new(),
             before: Vec::new(),
             constants: FxHashMap::default(),
@@ -150,7 +156,7 @@ impl<'a> Expression<'a> {
         match (self.graph.literal_value(node), self.slots[node.index()]) {
             (Some(value), _) => self.number(value),
             (None, Some(slot)) => {
-                self.write(Instruction::LocalGet(slot.local));
+                self.get(slot.local);
                 if slot.negative {
                     self.change_sign();
                 }
@@ -169,7 +175,7 @@ impl<'a> Expression<'a> {
             self.slots[node.index()] = None;
             match owner {
                 Some(owner) => self.release(owner),
-                None => self.locals.free.push(local),
+                None => self.free_variables.as_mut().unwrap_or(&mut self.locals.free).push(local),
             }
         }
     }
@@ -221,10 +227,37 @@ impl<'a> Expression<'a> {
         self.slots[node.index()] = Some(Slot { local, kept: true, negative: false, owner: None });
     }
 
+    /// A local for a value, or a variable, that is never given back.
+    pub fn add_kept(&mut self) -> u32 {
+        match self.free_variables {
+            Some(_) => self.functions.add_variable(),
+            None => self.locals.add(self.width.value()),
+        }
+    }
+
+    /// Pushes what the local of a value, or the variable, holds.
+    pub(super) fn get(&mut self, local: u32) {
+        self.write(match self.free_variables {
+            Some(_) => Instruction::GlobalGet(local),
+            None => Instruction::LocalGet(local),
+        });
+    }
+
+    /// Pops a value into its local, or variable.
+    pub(super) fn set(&mut self, local: u32) {
+        self.write(match self.free_variables {
+            Some(_) => Instruction::GlobalSet(local),
+            None => Instruction::LocalSet(local),
+        });
+    }
+
     /// Pops the value of a node into a local.
     pub fn assign(&mut self, node: NodeId) {
-        let local = self.borrow();
-        self.write(Instruction::LocalSet(local));
+        let local = match &mut self.free_variables {
+            Some(free) => free.pop().unwrap_or_else(|| self.functions.add_variable()),
+            None => self.borrow(),
+        };
+        self.set(local);
         self.slots[node.index()] = Some(Slot { local, kept: false, negative: false, owner: None });
     }
 

@@ -14,8 +14,9 @@ use crate::Function;
 pub(super) struct Functions {
     pub math: VecMap<Op, u32>,
     pub calls: VecMap<(*const Function, Width), u32>,
-    /// The numbers that loops have, in variables of the module: a constant would be moved into the loop by some engines.
-    pub numbers: RefCell<Vec<u64>>,
+    /// The variables of the module. Those with bits are the numbers that loops have: a constant would be moved into the loop by some engines.
+    /// The others hold what one function of a kernel leaves to the next.
+    pub variables: RefCell<Vec<Option<u64>>>,
     /// Where the exponential's table stands.
     pub powers: u32,
 }
@@ -28,13 +29,20 @@ impl Functions {
 
     /// The variable with a number, by its bits.
     pub fn number(&self, bits: u64) -> u32 {
-        let mut numbers = self.numbers.borrow_mut();
-        let known = numbers.iter().position(|known| *known == bits);
+        let mut variables = self.variables.borrow_mut();
+        let known = variables.iter().position(|known| *known == Some(bits));
         let position = known.unwrap_or_else(|| {
-            numbers.push(bits);
-            numbers.len() - 1
+            variables.push(Some(bits));
+            variables.len() - 1
         });
         position as u32
+    }
+
+    /// A variable with no number of its own.
+    pub fn add_variable(&self) -> u32 {
+        let mut variables = self.variables.borrow_mut();
+        variables.push(None);
+        variables.len() as u32 - 1
     }
 
     /// A function with cases, of one width.

@@ -1,5 +1,7 @@
 //! A kernel's function of one width: the loop over instances.
 
+use std::ops::Range;
+
 use super::addresses::{Addresses, is_run_once};
 use super::encoding::{Function, Instruction, ValType};
 use super::expression::Expression;
@@ -9,11 +11,12 @@ use super::locals::{Locals, Width};
 use super::round::{Sum, has_nothing_to_do};
 use super::rounds::{Rounds, unless_left};
 use crate::{CheckedKernel, Load};
+use residua_base::list::Listed;
 use residua_ir::graph::Node;
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
-/// gives the total, lane by lane.
-pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functions) -> Function {
+/// gives the total, lane by lane. Or several such, which do it together one after another; the last gives the total.
+pub(super) fn functions(kernel: &CheckedKernel, width: Width, functions: &Functions) -> Vec<Function> {
     let graph = kernel.graph.graph();
     let mut locals = Locals::after(1);
     let instance = locals.add(ValType::I32);
@@ -21,6 +24,7 @@ pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functio
     let mut addresses = Addresses::new(kernel, instance, &mut locals);
     let body = Expression::new(graph, kernel.uses().clone(), width, functions, locals);
     let mut body = body.in_loop();
+    body.free_variables = addresses.is_parted().then(Vec::new);
 
     let (begin, end) = (addresses.word(&mut body, frame::BEGIN), addresses.word(&mut body, frame::END));
     hoist(kernel, &mut body, &mut addresses);
@@ -56,10 +60,8 @@ pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functio
     for sum in &sums {
         addresses.add(&mut body, sum.element, sum.local);
     }
-    let Expression { locals, code: after, before, .. } = body;
+    let Expression { locals, code: after, before, cuts, .. } = body;
 
-    let mut function = Function::new(locals.types());
-    function.raw(&addresses.prologue);
     let first: &[Instruction] = match width {
         Width::Pair => &[Instruction::LocalGet(begin)],
         // end − (end − begin) mod 2
@@ -74,25 +76,30 @@ pub(super) fn function(kernel: &CheckedKernel, width: Width, functions: &Functio
         ],
     };
     let (lanes, end_of_loop) = (i32::from(width.lanes()), (instance, end));
-    function.instructions(first);
-    function.instructions(&[Instruction::LocalSet(instance), Instruction::Block]);
-    unless_left(&mut function, end_of_loop, lanes);
-    function.raw(&before);
-    function.raw(&hoisted);
-    function.raw(&select);
-    match without_calls {
-        None => rounds.repeat(&mut function, end_of_loop, lanes),
-        Some((selected, without_calls)) => {
-            function.instructions(&[Instruction::LocalGet(selected), Instruction::If]);
-            rounds.repeat(&mut function, end_of_loop, lanes);
-            function.instruction(&Instruction::Else);
-            without_calls.repeat(&mut function, end_of_loop, lanes);
-            function.instruction(&Instruction::End);
+    let write = |part: Range<usize>| {
+        let mut function = Function::new(locals.types());
+        function.raw(&addresses.prologue);
+        function.instructions(first);
+        function.instructions(&[Instruction::LocalSet(instance), Instruction::Block]);
+        unless_left(&mut function, end_of_loop, lanes);
+        function.raw(&before);
+        function.raw(&hoisted);
+        function.raw(&select);
+        match &without_calls {
+            None => rounds.repeat(&mut function, part, end_of_loop, lanes),
+            Some((selected, without_calls)) => {
+                function.instructions(&[Instruction::LocalGet(*selected), Instruction::If]);
+                rounds.repeat(&mut function, part, end_of_loop, lanes);
+                function.instruction(&Instruction::Else);
+                without_calls.repeat(&mut function, without_calls.all(), end_of_loop, lanes);
+                function.instruction(&Instruction::End);
+            }
         }
-    }
-    function.raw(&after);
-    function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
-    function
+        function.raw(&after);
+        function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
+        function
+    };
+    rounds.parts(&cuts).into_iter().map(write).list()
 }
 
 /// Whether all calls are of functions whose first case does nothing, and for all instances the same cases.

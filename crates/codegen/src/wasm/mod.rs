@@ -6,7 +6,8 @@
 //! memory and let [`super::InstanceRange::check`] see them; an index that leads out of its buffer traps.
 //!
 //! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
-//! code once more for the instance that may be left; of a kernel for one instance that alone. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+//! code once more for the instance that may be left; of a kernel for one instance that alone. A very long one of these is several functions, which are
+//! exported as [`part_name`] says, and which the exported one calls in turn. Engines compile a function at its first call. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
 use residua_base::list::Listed;
 use std::rc::Rc;
@@ -66,10 +67,24 @@ pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
             }
         }
     }
+    let mut parts = 0;
     for (position, kernel) in kernels.iter().enumerate() {
         let mut of_width = |width: Width| {
-            let body = kernel::function(kernel, width, &functions);
-            sections.add(vec![ValType::I32], vec![width.value()], &body)
+            let mut last = 0;
+            let bodies = kernel::functions(kernel, width, &functions);
+            let numbers = bodies.iter().map(|body| {
+                last = sections.add(vec![ValType::I32], vec![width.value()], body);
+                last
+            });
+            let numbers = numbers.list();
+            if numbers.len() > 1 {
+                for number in &numbers {
+                    sections.export(&part_name(parts), *number);
+                    parts += 1;
+                }
+                last = sections.add(vec![ValType::I32], vec![width.value()], &in_turn(&numbers));
+            }
+            last
         };
         let exported = if kernel.instances == Instances::One {
             of_width(Width::Single)
@@ -79,8 +94,30 @@ pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
         };
         sections.export(&position.to_string(), exported);
     }
-    functions.numbers.take().into_iter().for_each(|bits| sections.add_global(f64::from_bits(bits)));
+    for variable in functions.variables.take() {
+        match variable {
+            Some(bits) => sections.add_global(f64::from_bits(bits)),
+            None => sections.add_variable(),
+        }
+    }
     Ok(sections.finish())
+}
+
+/// The name of a function that is a part of a kernel, by its position among those of all kernels.
+pub fn part_name(position: usize) -> String {
+    format!("p{position}")
+}
+
+/// The parts of a kernel one after another; the last has the total.
+fn in_turn(parts: &[u32]) -> encoding::Function {
+    const TOTAL: u32 = 1;
+    let mut function = encoding::Function::new(&[ValType::F64]);
+    for part in parts {
+        let call = [Instruction::LocalGet(frame::PARAMETER), Instruction::Call(*part), Instruction::LocalSet(TOTAL)];
+        function.instructions(&call);
+    }
+    function.instructions(&[Instruction::LocalGet(TOTAL), Instruction::End]);
+    function
 }
 
 /// The ops that some kernel, or a case of a function it calls, imports; in the order of the op table.

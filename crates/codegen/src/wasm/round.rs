@@ -61,6 +61,7 @@ pub(super) fn write_round(
     let mut called = vec![false; kernel.calls.len()];
     for step in schedule {
         body.mark();
+        addresses.cut(body);
         let id = match *step {
             Step::Compute(id) => id,
             Step::Write(number) => {
@@ -124,11 +125,13 @@ pub(super) fn write_round(
         .list();
     let rest = overwriting.iter().map(|store| store.node).chain(late_sums.iter().map(|&(node, _)| node));
     for node in rest.chain(added) {
+        addresses.cut(body);
         load(kernel, body, addresses, node);
     }
     body.mark();
     let lanes = body.width.lanes();
     for (store, next) in by_two(&overwriting, body.width) {
+        addresses.cut(body);
         match next {
             None => addresses.store(body, store.element, store.node),
             Some(next) => {
@@ -138,6 +141,7 @@ pub(super) fn write_round(
     }
     for lane in 0..lanes {
         for &(store, next) in &accumulating {
+            addresses.cut(body);
             match next {
                 Some(next) => addresses.accumulate_two(body, store.element, [store.node, next.node], lane),
                 None => addresses.accumulate(body, store.element, store.node, lane),
@@ -224,7 +228,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
     for argument in plan.arguments.iter().chain([&plan.selector]) {
         load(kernel, body, addresses, *argument);
     }
-    let results: Vec<u32> = (0..plan.function.results).map(|_| body.locals.add(body.width.value())).list();
+    let results: Vec<u32> = (0..plan.function.results).map(|_| body.add_kept()).list();
     let nothing_to_do = has_nothing_to_do(&plan.function);
     if body.has_calls {
         if nothing_to_do {
@@ -240,7 +244,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
         body.write(Instruction::I32TruncSatF64U);
         body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
         for local in results.iter().rev() {
-            body.write(Instruction::LocalSet(*local));
+            body.set(*local);
         }
     }
     if nothing_to_do {
@@ -254,7 +258,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
                 Node::Literal(bits) => body.number(f64::from_bits(bits)),
                 Node::Apply(..) => unreachable!("there is nothing to compute"),
             }
-            body.write(Instruction::LocalSet(*local));
+            body.set(*local);
         }
         if body.has_calls {
             body.write(Instruction::End);

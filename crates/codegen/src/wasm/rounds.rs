@@ -1,11 +1,14 @@
 //! The rounds of a kernel's loop: several at a time, of which the operations alternate, so that none waits long for what it needs.
 
+use std::ops::Range;
+
 use super::addresses::Addresses;
 use super::encoding::{Function, Instruction};
 use super::expression::Expression;
 use super::locals::Width;
 use super::round::{Sum, write_round};
 use crate::{CheckedKernel, Instances, Load};
+use residua_base::list::Listed;
 
 /// Leaves the block if fewer instances than these are left.
 pub(super) fn unless_left(function: &mut Function, (instance, end): (u32, u32), instances: i32) {
@@ -67,8 +70,20 @@ impl Rounds {
         Rounds { one: rounds.swap_remove(0).0, several, count }
     }
 
-    /// Appends the loop over all instances that are left, of which there is a round.
-    pub fn repeat(&self, function: &mut Function, (instance, end): (u32, u32), lanes: i32) {
+    /// The addresses of the whole code.
+    pub fn all(&self) -> Range<usize> {
+        0..self.several.len()
+    }
+
+    /// The addresses of several functions in the code, of which some begin at cuts.
+    pub fn parts(&self, cuts: &[usize]) -> Vec<Range<usize>> {
+        let begins = [0].into_iter().chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([self.several.len()]);
+        begins.zip(ends).map(|(begin, end)| begin..end).list()
+    }
+
+    /// Appends the loop over all instances that are left, of which there is a round, with a part of the code.
+    pub fn repeat(&self, function: &mut Function, part: Range<usize>, (instance, end): (u32, u32), lanes: i32) {
         let write = |function: &mut Function, code: &[u8], instances: i32| {
             function.raw(code);
             function.instructions(&[
@@ -98,7 +113,7 @@ impl Rounds {
             unless_left(function, (instance, end), all);
         }
         function.instruction(&Instruction::Loop);
-        write(function, &self.several, all);
+        write(function, &self.several[part], all);
         compare(function, (instance, end), all, Instruction::I32GeU);
         function.instructions(&[Instruction::End, Instruction::End]);
     }

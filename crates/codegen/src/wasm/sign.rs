@@ -21,7 +21,7 @@ impl Expression<'_> {
     /// Pushes the value of a node, or its negative where that is what its local holds; says whether it is that.
     pub(super) fn push_either(&mut self, node: NodeId) -> bool {
         match self.slots[node.index()] {
-            Some(slot) => self.write(Instruction::LocalGet(slot.local)),
+            Some(slot) => self.get(slot.local),
             None => self.push(node),
         }
         self.is_negative(node)
@@ -33,7 +33,7 @@ impl Expression<'_> {
             self.push(node);
             match slot.owner {
                 None => {
-                    self.write(Instruction::LocalSet(slot.local));
+                    self.set(slot.local);
                     self.slots[node.index()] = Some(Slot { negative: false, ..slot });
                 }
                 Some(owner) => {

@@ -11,6 +11,7 @@ use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, I
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 
 mod machine;
+mod parts;
 mod random_kernels;
 
 fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, outputs: Vec<Output>) -> CheckedKernel {
@@ -316,8 +317,8 @@ fn thousands_of_operations_make_one_kernel() {
     }
 }
 
-/// The locals of each function of a module.
-fn locals(module: &[u8]) -> Vec<u32> {
+/// The locals of each function of a module, and its bytes.
+fn functions(module: &[u8]) -> Vec<(u32, usize)> {
     fn number(bytes: &mut &[u8]) -> u32 {
         let (mut number, mut shift) = (0, 0);
         loop {
@@ -349,7 +350,7 @@ fn locals(module: &[u8]) -> Vec<u32> {
                     count += number(&mut body);
                     body = &body[1..];
                 }
-                counts.push(count);
+                counts.push((count, length));
             }
         }
     }
@@ -381,7 +382,8 @@ fn a_wide_block_of_one_instance_has_fewer_locals_than_engines_take() {
     };
     kernel.share_columns(&|_, _| true);
     let kernel = kernel.check().unwrap();
-    let most = locals(&module(std::slice::from_ref(&kernel), 0).unwrap()).into_iter().max();
+    let most =
+        functions(&module(std::slice::from_ref(&kernel), 0).unwrap()).into_iter().map(|(locals, _)| locals).max();
     // V8 refuses more than 50,000, and takes seconds for half of them.
     assert!(most < Some(1_000), "{most:?}");
     let mut compiled = [
