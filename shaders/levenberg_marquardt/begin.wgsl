@@ -37,6 +37,18 @@ fn begin(
         #for k in 0..TANGENT
         let g{k} = gradient[first + {k}u];
         #endfor
+        #if GUARDED
+        // What the step has made of the diagonal of JᵀJ: 0 where there was no column, and never 0 elsewhere, since the sign counts.
+        if state[LINEARISE] != 0u {
+            #for k in 0..TANGENT
+            let column{k} = block_diagonal[place + {k * (k + 3) / 2}u];
+            let before{k} = vectors[COLUMN * dispatch.stride + first + {k}u];
+            let fall{k} = max(column{k} / abs(before{k}), 1e-30);
+            vectors[FALL * dispatch.stride + first + {k}u] = select(select(fall{k}, -fall{k}, before{k} < 0.0), 0.0, before{k} == 0.0);
+            vectors[COLUMN * dispatch.stride + first + {k}u] = column{k};
+            #endfor
+        }
+        #endif
         #if CONSTRAINED
         #for k in 0..TANGENT
         if arrived && stays(first + {k}u, g{k}) {

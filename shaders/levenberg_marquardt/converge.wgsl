@@ -57,9 +57,22 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
     let starts = state[STARTED] == 0u;
     let record = record_of(state[ITERATION]);
     let finite = is_finite(cost.x) && is_finite(largest);
-    if arrived && !starts && !finite {
-        go_back(record);
-        return;
+    if arrived && !starts {
+        if !finite {
+            state[CHANGE] = dispatch.nan;
+            state[record + RECORD_CHANGE] = dispatch.nan;
+            state[record + RECORD_GAIN] = dispatch.nan;
+            go_back(record);
+            return;
+        }
+        #if GUARDED
+        let loses = state[LOSSES] < MOST_LOSSES && loses_column(number(record + RECORD_GAIN));
+        state[LOSSES] = select(0u, state[LOSSES] + 1u, loses);
+        if loses {
+            go_back(record);
+            return;
+        }
+        #endif
     }
     var end = 0.0;
     if arrived {
@@ -113,18 +126,34 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
     state[TRIAL] = select(1u, 0u, solvable);
 }
 
-// A point without finite derivatives is rejected after all.
+#if GUARDED
+// Whether a column of J all but vanishes with a step of that gain ratio, and not since its residuals do: then the model is exact, and the full step leaves no gradient.
+fn loses_column(gain: f32) -> bool {
+    // Another column that grows is no reason to call one lost.
+    var most = 0.0;
+    for (var k = 0u; k < dispatch.stride; k++) {
+        most = max(most, abs(vectors[FALL * dispatch.stride + k]));
+    }
+    let least = LEAST_FALL_OF_COLUMN * min(most, 1.0);
+    for (var k = 0u; k < dispatch.stride; k++) {
+        let fall = vectors[FALL * dispatch.stride + k];
+        if fall != 0.0 && abs(fall) < least && (fall < 0.0 || !(gain > EXACT_GAIN)) {
+            return true;
+        }
+    }
+    return false;
+}
+#endif
+
+// A point without finite derivatives, or where a column of J is lost, is rejected after all.
 fn go_back(record: u32) {
     let region = lm_damping(number(DAMPING_BEFORE), number(GROWTH_BEFORE), 0.0, 0.0);
     set_number(DAMPING, region.x);
     set_number(GROWTH, region.y);
     set_number(FLOOR, number(FLOOR_BEFORE));
-    state[CHANGE] = dispatch.nan;
     set_number(VERDICT, 0.0);
     set_number(ENDING, 0.0);
     state[record + RECORD_ACCEPTED] = 0u;
-    state[record + RECORD_CHANGE] = dispatch.nan;
-    state[record + RECORD_GAIN] = dispatch.nan;
     state[COMMIT] = 0u;
     if region.z != 0.0 {
         set_number(TERMINATION, region.z);

@@ -35,6 +35,12 @@ fn measure(
         {SIZES}
         #for k in 0..TANGENT
         let s{k} = projected_step[first + {k}u];
+        #if GUARDED
+        // The damped step leaves λDδ of the gradient.
+        let column{k} = abs(vectors[COLUMN * dispatch.stride + first + {k}u]);
+        let leaves{k} = abs(s{k}) * d{k} * damping > LEFT_OF_GRADIENT * abs(gradient[first + {k}u]);
+        vectors[COLUMN * dispatch.stride + first + {k}u] = select(column{k}, -column{k}, leaves{k});
+        #endif
         descent -= s{k} * gradient[first + {k}u];
         rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});
         step += s{k} * s{k};

@@ -7,14 +7,14 @@ import { hasData, listData, readData } from '../shared-data.mjs';
 
 /** Digits that every run must have, or one less than the CPU has; those of Lanczos3, whose normal matrix has a condition of 1e8. */
 const DIGITS = 9, OF_LANCZOS3 = 8;
-/** The average of each solver, with the runs that lead elsewhere. */
+/** The average of each solver, with the run that leads elsewhere. */
 const MEAN = 10;
 /** The average without those may be below that of the CPU by this. Certified numbers have 11 digits, which all others reach to half a digit. */
 const BELOW_CPU = 0.05;
 /** Single precision, the control, has fewer on average: its numbers have 7.2. */
 const CONTROL = 7;
-/** From (1, 1) the first step that reduces the cost takes b2 of BoxBOD to 115, where the cost is flat. */
-const leadsElsewhere = ({ name, start }) => name === 'BoxBOD' && start === 1;
+/** From (1, 1) the first step that reduces the cost takes b2 of BoxBOD to 115, where the cost is flat. Only solveMany() takes it. */
+const leadsElsewhere = ({ name, start, solver }) => name === 'BoxBOD' && start === 1 && solver === 'solveMany';
 
 let browser, page;
 before(async () => {
@@ -63,9 +63,6 @@ async function runsOf(files, starts) {
   for (const { name, start, solver, digits, reference, control, end } of runs) {
     console.log(`NIST ${`${name}, start ${start}, ${solver}`.padEnd(38)} ${digits.toFixed(1).padStart(4)} digits, ${reference.toFixed(1).padStart(4)} on the CPU, ${control.toFixed(1).padStart(4)} in f32, ${end}`);
   }
-  // A column of the Jacobian underflows there, which is no convergence.
-  const elsewhere = runs.filter((run) => leadsElsewhere(run) && run.solver === 'levenbergMarquardt');
-  for (const { end } of elsewhere) assert.match(end, /^precision-limit /);
   return runs;
 }
 

@@ -23,6 +23,7 @@ mod device_solver;
 mod engines;
 mod gpu;
 mod gpu_contexts;
+mod lost_columns;
 mod normal;
 mod on_engines;
 mod pair_evaluations;

@@ -10,6 +10,12 @@ pub const MAX_DAMPING: f64 = 1e32;
 pub const INITIAL_GROWTH: f64 = 2.0;
 /// A step is accepted if its gain ratio is above this: Ceres' min_relative_decrease.
 pub(super) const LEAST_GAIN: f64 = 1e-3;
+/// A column of J̃ is lost where its square falls to less than this, relative to the column that falls least if all fall.
+pub const LEAST_FALL_OF_COLUMN: f64 = f64::EPSILON;
+/// A step does what the model says of a coordinate where it leaves less than this share of the gradient.
+pub const LEFT_OF_GRADIENT: f64 = 0.05;
+/// And the model does not overstate a step whose gain ratio is above this.
+pub const EXACT_GAIN: f64 = 0.99;
 /// Steps in a row that are rejected for a lost column, at most: with Nielsen's rule they raise λ by 2³⁶.
 pub const MOST_LOSSES: u32 = 8;
 /// A dogleg step whose gain ratio is above this shows that the trust region may be larger.

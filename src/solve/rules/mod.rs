@@ -48,7 +48,10 @@ mod constants;
 mod graphs;
 
 use constants::LEAST_SHRINK;
-pub use constants::{INITIAL_GROWTH, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, ROUNDINGS};
+pub use constants::{
+    EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES,
+    NO_FLOOR, ROUNDINGS,
+};
 
 use std::rc::Rc;
 

@@ -7,7 +7,7 @@ mod products;
 
 use super::coupling::Coupling;
 use super::elimination::Elimination;
-use super::shaders::{Kernel, SUM_SECTIONS, Setting, SolverUniforms, VECTORS};
+use super::shaders::{GUARD_VECTORS, Kernel, MOST_GUARDED, SUM_SECTIONS, Setting, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::eval::declare::{Declare, Sums};
@@ -112,7 +112,8 @@ impl Recording {
         // A slot for each dispatch that is not the functions': four a group, a retraction an array, and five more, some of which one model has.
         let slots = 4 * shape.groups.len() + model.model.arrays.len() + 5;
         let coupling = Coupling::of(model, &shape, elimination);
-        let setting = Setting { constrained, width: model.layout.width };
+        let guarded = shape.numbers <= MOST_GUARDED;
+        let setting = Setting { constrained, width: model.layout.width, guarded };
         let mut writer = Writer::new(&shape, setting, coupling.is_some(), slots as u64 * ALIGNMENT);
         let head = writer.head(model)?;
         let iteration = writer.iteration(model)?;
@@ -140,10 +141,10 @@ impl Recording {
             Program::Model(shader) => Some((shader.wgsl(), shader.entry().to_owned(), shader.layout())),
             Program::Own(kernel) => {
                 let text = kernel.wgsl(self.setting, &self.fused_kernels, &self.coupling);
-                Some((text, kernel.name().to_owned(), kernel.layout(self.setting.constrained)))
+                Some((text, kernel.name().to_owned(), kernel.layout(self.setting)))
             }
             Program::Retract(manifold, dim) => {
-                let Setting { constrained, width } = self.setting;
+                let Setting { constrained, width, .. } = self.setting;
                 let kernel = retraction_kernel(manifold, dim, constrained, width)?;
                 let bindings = binding_kinds(&wgsl::kernel_resources(&kernel));
                 Some((wgsl::write(&kernel, form)?, kernel.name.clone(), bindings))
@@ -152,7 +153,7 @@ impl Recording {
     }
 }
 
-fn bytes(shape: &Shape, Setting { constrained, width }: Setting, uniforms: u64, place: Place) -> u64 {
+fn bytes(shape: &Shape, Setting { constrained, width, guarded }: Setting, uniforms: u64, place: Place) -> u64 {
     let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
     4 * match place {
         Place::Uniforms => uniforms / 4,
@@ -162,7 +163,7 @@ fn bytes(shape: &Shape, Setting { constrained, width }: Setting, uniforms: u64, 
         // A step that was projected is a difference of points.
         Place::ProjectedStep if constrained => vector_len(width, numbers),
         Place::ProjectedStep | Place::Product => numbers,
-        Place::Vectors => VECTORS.len() as u64 * stride,
+        Place::Vectors => (VECTORS.len() + if guarded { GUARD_VECTORS.len() } else { 0 }) as u64 * stride,
         Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
         Place::JvpSquares => MOST_SUMS,
         Place::Bounds => (2 * table_len(width, 1) + 1) * stride,
@@ -244,7 +245,10 @@ impl<'a> Writer<'a> {
             let uniforms = self.of_group(group, model.layout.scale);
             self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
-        let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
+        let mut bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
+        if self.setting.guarded {
+            bindings.push(self.place(Place::Vectors));
+        }
         let uniforms = self.finishing(costs);
         self.dispatch(Kernel::Converge, bindings, uniforms, 1);
         let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
@@ -343,7 +347,7 @@ impl<'a> Writer<'a> {
                 (dim, count) = (NUMBERS_A_THREAD, count / NUMBERS_A_THREAD);
             }
             let gate = self.gate(state::TRIAL);
-            let Setting { constrained, width } = self.setting;
+            let Setting { constrained, width, .. } = self.setting;
             let (lower, upper) = if constrained {
                 let stride = 4 * table_len(width, self.shape.stride().into());
                 let bounds = self.place(Place::Bounds);
@@ -404,7 +408,7 @@ impl<'a> Writer<'a> {
         let pipeline = match self.pipelines.get(&program) {
             Some(pipeline) => *pipeline,
             None => {
-                let layout = kernel.layout(self.setting.constrained);
+                let layout = kernel.layout(self.setting);
                 self.pipeline(program, kernel.name(), &layout)
             }
         };

@@ -60,6 +60,14 @@ const SECTIONS: [&str; 11] = [
 /// The vectors that share a buffer: r, z, p, δ and D, the largest diagonals of JᵀJ so far.
 pub const VECTORS: [&str; 5] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA", "SCALE"];
 
+/// Vectors after those where steps that lose a column of J are rejected: the diagonal of JᵀJ at the point, negative where the step leaves more of the
+/// gradient than the model's would, and what the step makes of the diagonal, relative to that, with its sign.
+pub const GUARD_VECTORS: [&str; 2] = ["COLUMN", "FALL"];
+
+/// Such steps are rejected in problems of so many numbers, which one thread of [`Kernel::Converge`] looks through. In as many the check of digits looks
+/// for lost parameters.
+pub const MOST_GUARDED: u32 = 64;
+
 /// Sections of partial sums; after them stand the factors.
 pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
 
@@ -115,6 +123,8 @@ pub struct Setting {
     pub constrained: bool,
     /// In what points and bounds are held.
     pub width: Width,
+    /// Whether steps that lose a column of J are rejected.
+    pub guarded: bool,
 }
 
 template_parameters! {
@@ -124,6 +134,8 @@ template_parameters! {
         constrained: bool,
         /// Points and bounds are pairs.
         wide: bool,
+        /// Steps that lose a column of J are rejected.
+        guarded: bool,
         /// Blocks are factored in pairs of f32.
         pairs: bool,
         /// The kernel is the one that begins a step.
@@ -206,7 +218,7 @@ impl Kernel {
     }
 
     /// What it binds, by binding number.
-    pub fn resources(self, constrained: bool) -> Vec<Resource> {
+    pub fn resources(self, Setting { constrained, guarded, .. }: Setting) -> Vec<Resource> {
         let (read, write) = (Resource::read, Resource::read_write);
         let block_diagonal = || read("block_diagonal", "f32");
         let (sums, pair) = ("sums", "vec2<f32>");
@@ -229,7 +241,11 @@ impl Kernel {
                 }
                 resources
             }
-            Kernel::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
+            Kernel::Converge => {
+                let mut resources = vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)];
+                resources.push_all(guarded.then(|| read("vectors", "f32")));
+                resources
+            }
             Kernel::Products => vec![
                 write("state", "u32"),
                 // The index tables and the local tables of all instances.
@@ -299,8 +315,8 @@ impl Kernel {
     }
 
     /// The layout of its bind group.
-    pub fn layout(self, constrained: bool) -> Vec<BindingKind> {
-        binding_kinds(&self.resources(constrained))
+    pub fn layout(self, setting: Setting) -> Vec<BindingKind> {
+        binding_kinds(&self.resources(setting))
     }
 
     /// The text; `fused_kernels` are those of [`Kernel::Products`], `coupling` is that of [`Kernel::Complement`].
@@ -319,7 +335,7 @@ impl Kernel {
             Kernel::Settle => template!("levenberg_marquardt/settle"),
         };
         let mut program = ProgramText::new();
-        program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(setting.constrained));
+        program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(setting));
         program.read_guard_from("state[GUARD]");
         program.push_template(template, FILES, &self.parameters(setting, fused_kernels, coupling));
         if matches!(self, Kernel::Converge | Kernel::Decide) {
@@ -330,7 +346,7 @@ impl Kernel {
 
     fn parameters(
         self,
-        Setting { constrained, width }: Setting,
+        Setting { constrained, width, guarded }: Setting,
         fused_kernels: &str,
         coupling: &Coupling,
     ) -> SolverTemplate {
@@ -350,6 +366,7 @@ impl Kernel {
         SolverTemplate {
             constrained,
             wide: width == Width::Pair,
+            guarded,
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
             begins: matches!(self, Kernel::Begin(..)),
             reduced: self == Kernel::Advance || shape.is_some_and(|shape| shape.part != Part::Whole),
@@ -404,8 +421,8 @@ fn sizes(shape: BlockShape) -> String {
 /// Constants with the names of the state's words, the sections of the partial sums and the vectors.
 fn words() -> String {
     let mut text = state::declarations();
-    for names in [&SECTIONS[..], &VECTORS] {
-        for (position, name) in names.iter().enumerate() {
+    for (names, first) in [(&SECTIONS[..], 0), (&VECTORS[..], 0), (&GUARD_VECTORS[..], VECTORS.len())] {
+        for (position, name) in (first..).zip(names) {
             text += &format!("const {name} = {position}u;\n");
         }
     }
@@ -467,9 +484,12 @@ mod tests {
             let mut settings = vec![(false, Width::Single), (true, Width::Single)];
             // The texts of the others are the same.
             settings.push_all(matches!(kernel, Kernel::Begin(..)).then_some((true, Width::Pair)));
+            let is_guarded = matches!(kernel, Kernel::Begin(..) | Kernel::Converge | Kernel::Measure(_));
             for (constrained, width) in settings {
-                let text = kernel.wgsl(Setting { constrained, width }, "", &coupling);
-                check_module(&text, kernel.name(), &kernel.layout(constrained));
+                for guarded in [false, true].into_iter().take(1 + usize::from(is_guarded)) {
+                    let setting = Setting { constrained, width, guarded };
+                    check_module(&kernel.wgsl(setting, "", &coupling), kernel.name(), &kernel.layout(setting));
+                }
             }
         }
     }

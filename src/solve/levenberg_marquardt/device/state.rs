@@ -6,9 +6,12 @@
 use std::fmt::Write;
 
 use crate::eval::Arithmetic;
-use crate::solve::rules::{INITIAL_GROWTH, MIN_DAMPING, NO_FLOOR, Tolerances};
+use crate::solve::rules::{
+    EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, Tolerances,
+};
 use crate::solve::summary::{IterationSummary, Termination};
 use crate::solve::words::words;
+use residua_base::decimal::scientific;
 
 words! { pub(super) u32, distinct STATE:
     // Gates, each at an offset that can be bound by itself.
@@ -96,6 +99,8 @@ words! { pub(super) u32, distinct STATE:
     COMPLETE = 46,
     /// LINEAR when a step begins: 0, or [`REDUCING`].
     FIRST_LINEAR = 47,
+    /// Steps since the last accepted one that were rejected for a lost column.
+    LOSSES = 48,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -240,8 +245,17 @@ impl<'a> State<'a> {
 /// Constants with the words' names, for the shaders.
 pub fn declarations() -> String {
     let mut text = String::new();
-    for (name, word) in STATE.iter().chain(RECORDS).chain(&[("RING", RING), ("REDUCING", REDUCING)]) {
+    for (name, word) in
+        STATE.iter().chain(RECORDS).chain(&[("RING", RING), ("REDUCING", REDUCING), ("MOST_LOSSES", MOST_LOSSES)])
+    {
         writeln!(text, "const {name} = {word}u;").expect("writing to a string can't fail");
+    }
+    for (name, number) in [
+        ("LEAST_FALL_OF_COLUMN", LEAST_FALL_OF_COLUMN),
+        ("LEFT_OF_GRADIENT", LEFT_OF_GRADIENT),
+        ("EXACT_GAIN", EXACT_GAIN),
+    ] {
+        writeln!(text, "const {name} = {};", scientific(number, Some(9))).expect("writing to a string can't fail");
     }
     for (name, termination) in [("NON_FINITE", Termination::NonFinite), ("MAX_ITERATIONS", Termination::MaxIterations)]
     {

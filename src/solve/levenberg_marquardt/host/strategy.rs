@@ -19,11 +19,6 @@ const LEAST_SOLVABLE: f64 = 2.0;
 /// And above this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
 const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
-/// A step does what the model says of a coordinate where it leaves less than this share of the gradient.
-const LEFT_OF_GRADIENT: f64 = 0.05;
-/// And the model does not overstate a step whose gain ratio is above this.
-const EXACT_GAIN: f64 = 0.99;
-
 /// Where λDⱼ is h times the diagonal of J̃ᵀJ̃, a step makes 1/(1 + h) of what coordinate j needs alone, and gains some 2/h of what there is to gain. At this
 /// bound a cost tolerance ends a run while up to 50 times itself is left there.
 const MOST_HOLD: f64 = 100.0;
@@ -166,12 +161,12 @@ impl Strategy {
             before.iter().zip(after).filter(|(before, _)| **before > 0.0).map(|(before, after)| after / before);
         // Another column that grows is no reason to call this one lost.
         let common = ratios.fold(0.0, f64::max).min(1.0);
-        let is_exact = ratio > EXACT_GAIN;
+        let is_exact = ratio > rules::EXACT_GAIN;
         let is_lost = |coordinate: usize| {
             // The damped step leaves λDδ of the gradient.
             let left = (self.scaled_damping[coordinate] * step[coordinate]).abs();
-            let falls = after[coordinate] < ARITHMETIC.epsilon() * common * before[coordinate];
-            falls && (!is_exact || left > LEFT_OF_GRADIENT * slopes[coordinate].abs())
+            let falls = after[coordinate] < rules::LEAST_FALL_OF_COLUMN * common * before[coordinate];
+            falls && (!is_exact || left > rules::LEFT_OF_GRADIENT * slopes[coordinate].abs())
         };
         let is_lost = self.losses < rules::MOST_LOSSES && (0..step.len()).any(is_lost);
         self.losses = if is_lost { self.losses + 1 } else { 0 };
