@@ -2,9 +2,9 @@
 // one at its first call (docs/decisions/0107).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import '../www/residua.mjs';
+import { onCpu } from '../www/residua.mjs';
 
-const { GpuCompiledFunctions, lbfgs, levenbergMarquardt, Problem, V } = await import('residua');
+const { lbfgs, levenbergMarquardt, Problem, V } = await import('residua');
 
 const LIMIT = 100;
 /** By so much a solve may end after its limit: the longest piece, a plan of 10,000 parameters, takes 150 of a processor on a slow machine with two cores. */
@@ -25,8 +25,7 @@ async function longest(solver, form, dim) {
   const problem = new Problem();
   const x = problem.parameters('x', { dim, values: Float64Array.from({ length: dim }, (_, i) => 1 + (i % 7) / 10) });
   problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => form(Array.from({ length: dim }, (_, i) => x.at(i))) });
-  const functions = await GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
-  try {
+  return onCpu(problem, async (functions) => {
     let most = 0;
     for (let call = 0; call < CALLS; call++) {
       const began = performance.now();
@@ -36,9 +35,7 @@ async function longest(solver, form, dim) {
       assert.equal(termination, 'max-time');
     }
     assert.fail(`no cost after ${CALLS} solves`);
-  } finally {
-    functions.dispose();
-  }
+  });
 }
 
 for (const solver of [levenbergMarquardt, lbfgs]) {
