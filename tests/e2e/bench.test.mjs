@@ -97,7 +97,13 @@ for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'ja
     assert.equal(error, undefined);
     const works = [...new Set(rows.map(({ work, size }) => `${work}, ${size}`))];
     assert.ok(works.length >= 12, works.join('; '));
-    assert.equal(rows.length, works.length * contenders.length);
+    // jax-js has no Fourier transform, and TensorFlow.js none that long.
+    const transforms = works.filter((work) => work.startsWith('Fourier transform'));
+    const lacking = { 'jax-js': transforms, 'TensorFlow.js': transforms.slice(1), 'TensorFlow.js wasm': transforms.slice(1) };
+    for (const contender of contenders) {
+      const done = rows.filter((row) => row.contender === contender).map(({ work, size }) => `${work}, ${size}`);
+      assert.deepEqual(done, works.filter((work) => !lacking[contender]?.includes(work)), contender);
+    }
     for (const row of rows) {
       assert.ok(contenders.includes(row.contender), row.contender);
       if (row.contender === 'jax-js' && !hasPointers) continue;

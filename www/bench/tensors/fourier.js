@@ -43,6 +43,7 @@ function rows(count, length) {
 
 /** Many transforms of middle length, and few long ones. */
 export function transforms(divisor = 1) {
-  const power = (n) => 2 ** Math.max(3, Math.round(Math.log2(n / divisor)));
-  return [{ ...rows(power(4096), power(4096)), tfjs }, rows(16, power(2 ** 20))];
+  const power = (n) => 2 ** Math.max(3, Math.round(Math.log2(n)));
+  const side = power(4096 / divisor);
+  return [{ ...rows(side, side), tfjs }, rows(16, power(2 ** 20 / divisor ** 2))];
 }

@@ -32,7 +32,7 @@ export const residua = (backend) => ({
       // A read comes after all that was submitted before it.
       finish: () => device.synchronize(),
       gpuMs: backend === 'gpu' && device.features.timestamps ? (count) => clocked(work, operands, count) : () => null,
-      repeatedMs: backend === 'gpu' && device.features.timestamps ? (samples) => repeatedMs(device.gpu, () => program.run(), { samples, warmUp }) : () => null,
+      repeatedMs: backend === 'gpu' && device.features.timestamps ? (samples) => repeatedMs(device.gpu, () => program.run(), samples) : () => null,
       dispose: () => device.dispose(),
     };
   },

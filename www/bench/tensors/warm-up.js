@@ -1,5 +1,5 @@
 /** Milliseconds of runs before the first sample. A GPU that was idle runs at a fraction of its clock for some 100 ms: an H200 at 345 MHz of 1,980. */
-const WARM_UP_MS = 500;
+export const WARM_UP_MS = 500;
 /** Runs between two looks at the clock. */
 const IN_A_ROW = 20;
 
