@@ -92,7 +92,7 @@ longTest('modules that measure by themselves tell ratios, choices and scale', { 
 
 for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'jax-js']], ['cpu', ['residua CPU', 'TensorFlow.js wasm']]]) {
   longTest(`the benchmark of tensors has a figure of each work and contender, on the ${engine.toUpperCase()}, and results agree with double precision`, { timeout: 600_000 }, async () => {
-    const { figures, hasPointers } = await report(`only=tensors&engine=${engine}&divisor=32&reps=1`);
+    const { figures, hasPointers } = await report(`only=tensors&engine=${engine}&divisor=64&reps=1`);
     const { rows, error } = figures.results.tensors;
     assert.equal(error, undefined);
     const works = [...new Set(rows.map(({ work, size }) => `${work}, ${size}`))];
