@@ -4,6 +4,8 @@
 //! that the page can draw meanwhile. [`TapeSource`] and [`TableSource`] read them: from JavaScript in `js`, from memory in
 //! [`super::memory_source`].
 
+use std::ops::Range;
+
 use crate::model::losses::LossParameters;
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
@@ -236,6 +238,9 @@ async fn read_tape(source: &dyn TapeSource, parameters: u32, slices: &Slices<'_>
     Ok(tape)
 }
 
+/// Rows of data that are read together: with tens of columns they fit a processor's second-level cache.
+const ROWS_AT_ONCE: usize = 1024;
+
 impl PendingTemplate {
     /// Appends a list with one word for each instance to `words`. Each word is below `limit`, and `plus` is added to it.
     async fn read_list(
@@ -265,6 +270,31 @@ impl PendingTemplate {
             .await
     }
 
+    /// Reads the data, column after column. The caller's numbers stand row after row: reading all columns of some rows, then those of the
+    /// next, takes half the time of reading one column after another.
+    async fn read_data(&self, slices: &Slices<'_>) -> Result<Vec<f64>> {
+        let (columns, count) = (self.expression.data_columns as usize, self.count as usize);
+        let mut data = Vec::with_capacity(columns * count);
+        let zeros = &mut |range: Range<usize>| {
+            data.resize(range.end, 0.0);
+            Ok(())
+        };
+        slices.for_each(columns * count, 1, zeros).await?;
+        slices
+            .for_each(count.div_ceil(ROWS_AT_ONCE), 2 * columns * ROWS_AT_ONCE, &mut |pieces| {
+                for piece in pieces {
+                    let rows = piece * ROWS_AT_ONCE..count.min((piece + 1) * ROWS_AT_ONCE);
+                    for column in 0..columns {
+                        let place = column * count + rows.start..column * count + rows.end;
+                        self.tables.read_data(column as u32, rows.start, &mut data[place])?;
+                    }
+                }
+                Ok(())
+            })
+            .await?;
+        Ok(data)
+    }
+
     /// Reads the tables.
     async fn into_batch(self, arrays: &[ArrayInfo], block: &BlockInfo, slices: &Slices<'_>) -> Result<Batch> {
         let outputs = self.expression.tape.outputs().len() as u32;
@@ -282,17 +312,7 @@ impl PendingTemplate {
                 })
                 .await?;
         }
-        let data_columns = self.expression.data_columns;
-        let mut data = Vec::with_capacity(data_columns as usize * count);
-        for column in 0..data_columns {
-            let start = data.len();
-            slices
-                .for_each(count, 2, &mut |range| {
-                    data.resize(start + range.end, 0.0);
-                    self.tables.read_data(column, range.start, &mut data[start + range.start..])
-                })
-                .await?;
-        }
+        let data = self.read_data(slices).await?;
         let rows = if has_rows {
             let limit = (block.rows + 1).saturating_sub(outputs);
             self.read_list(InstanceList::Rows, (block.first_row, limit), &mut indices, slices).await?;

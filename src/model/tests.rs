@@ -447,3 +447,22 @@ fn batches_are_the_same_whatever_the_slice() {
         }
     }
 }
+
+#[test]
+fn data_that_are_read_rows_at_a_time_stand_column_after_column() {
+    const COLUMNS: u32 = 3;
+    // More rows than are read at once, and a rest.
+    let count = 2500;
+    let data: Vec<f64> = (0..COLUMNS as usize * count).map(|number| number as f64).collect();
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let sum = (0..COLUMNS).fold(x, |sum, column| {
+        let number = r.data(column);
+        r.apply(Op::Add, &[sum, number])
+    });
+    let mut input = CompileInput::problem();
+    input.add_array("x", 1, 1, "euclidean").unwrap();
+    let tape = r.tape_with_data(vec![sum], 1, COLUMNS);
+    input.add_residuals("r", vec![0], vec![0; count], data.clone(), tape).unwrap();
+    assert_eq!(compiled(input).batches[0].data, data);
+}
