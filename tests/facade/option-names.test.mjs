@@ -77,3 +77,41 @@ test('solve takes the options of compiling and of its solver, and hands each its
     assert.ok(fake.compiled[0].log.some(([called]) => called === name), name);
   }
 });
+
+test("solve checks all options under its own name before it compiles", async () => {
+  for (const [options, message] of [
+    [{ backend: 'webgl' }, 'solve: backend: got "webgl"; takes \'auto\', \'gpu\' or \'cpu\''],
+    [{ batchSize: 0 }, 'solve: batchSize: got 0; takes a whole number of at least 1'],
+    [{ signal: 5 }, 'solve: signal: got 5; takes an AbortSignal'],
+    [{ maxIterations: -1 }, 'solve: maxIterations: got -1; takes a whole number of at least 0'],
+    [{ onIteration: 5 }, 'solve: onIteration: got 5; takes a function'],
+    [{ linearSolver: 'lu' }, /^solve: linearSolver: got "lu"; takes one of 'auto'/],
+    [{ linearTolerance: 1 }, 'solve: linearTolerance: got 1; takes a number of at least 0 and below 1'],
+    [{ trustRegion: 'dogleg', linearSolver: 'pcg' }, /^solve: trustRegion: got "dogleg"; takes 'levenberg-marquardt' with linearSolver 'pcg'/],
+    [{ backend: 'gpu', linearSolver: 'dense-qr' }, /^solve: linearSolver: got "dense-qr"; takes one of .* with functions on the GPU$/],
+    [{ backend: 'gpu', trustRegion: 'dogleg' }, "solve: trustRegion: got \"dogleg\"; takes 'levenberg-marquardt' with backend 'gpu'"],
+    [{ method: 'lbfgs', costTolerance: NaN }, 'solve: costTolerance: got NaN; takes a finite number of at least 0'],
+    [{ method: 'lbfgs', c1: 0.7 }, 'solve: c1: got 0.7; takes a number above 0 and below 0.5'],
+    [{ method: 'lbfgs', objective: 'mean' }, "solve: objective: got \"mean\"; takes 'sum' or 'least-squares'"],
+  ]) {
+    const fake = install();
+    await assert.rejects(() => solve(problem().made, options), typeof message === 'string' ? refused(message) : { code: 'invalid-argument', message });
+    assert.equal(fake.compiled.length, 0, JSON.stringify(options));
+  }
+});
+
+test('solvers that functions on the GPU do not have are told under the name of the call', async () => {
+  install();
+  // The module chooses the GPU, so that the options alone do not say it.
+  await assert.rejects(() => solve(problem().made, { linearSolver: 'dense-qr' }), { code: 'invalid-argument', message: /^solve: linearSolver: .* with functions on the GPU$/ });
+});
+
+test('a signal that has fired ends a solve at its start, and rejects where a compile comes first', async () => {
+  const { functions } = await compiled();
+  const signal = AbortSignal.abort();
+  for (const solver of [levenbergMarquardt, lbfgs]) {
+    const { termination } = await solver(functions, { signal });
+    assert.equal(termination, 'aborted');
+  }
+  await assert.rejects(() => solve(problem().made, { signal }), { code: 'aborted' });
+});

@@ -69,7 +69,7 @@ const PROGRESS_INTERVAL_MS = 100;
 
 /** Compiles an input on a host. Rejects with 'invalid-argument' for wrong options and with 'aborted' when the signal fires. */
 export async function compileFunctions(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
-  checkCompileOptions(host, options);
+  checkCompileOptions(host, 'compile', options);
   const { signal } = options;
   const aborted = () => new ResiduaError('aborted', 'compiling was aborted by its signal');
   if (signal?.aborted === true) throw aborted();
@@ -150,14 +150,15 @@ class Progress {
   };
 }
 
-function checkCompileOptions(host: Host, options: CompileOptions): void {
-  checkOptions('compile: options', options, COMPILE_OPTIONS);
-  checkEngineOptions(host, 'compile', options);
+/** Checks the options of a compile on a host. `call` names the function in messages. Throws 'invalid-argument'. */
+export function checkCompileOptions(host: Host, call: string, options: CompileOptions): void {
+  checkOptions(`${call}: options`, options, COMPILE_OPTIONS);
+  checkEngineOptions(host, call, options);
   const { batchSize, fallbackThreshold, onProgress, signal } = options;
-  if (batchSize !== undefined) checkWholeNumber('compile: batchSize', batchSize, 1);
+  if (batchSize !== undefined) checkWholeNumber(`${call}: batchSize`, batchSize, 1);
   if (fallbackThreshold !== undefined && !(typeof fallbackThreshold === 'number' && fallbackThreshold >= 0)) {
-    throw invalidArgument('compile: fallbackThreshold', describe(fallbackThreshold), 'a number of residuals, at least 0');
+    throw invalidArgument(`${call}: fallbackThreshold`, describe(fallbackThreshold), 'a number of residuals, at least 0');
   }
-  if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument('compile: onProgress', describe(onProgress), 'a function');
-  checkSignal('compile: signal', signal);
+  if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument(`${call}: onProgress`, describe(onProgress), 'a function');
+  checkSignal(`${call}: signal`, signal);
 }

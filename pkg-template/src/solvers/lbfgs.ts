@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of L-BFGS. `gradientTolerance`: each entry of the gradient relative to its own largest value in the run. `costTolerance` and
@@ -42,25 +42,25 @@ export const LBFGS_OPTIONS: OptionNames<LbfgsOptions> = {
  */
 export async function lbfgs(functions: GpuCompiledFunctions, options: LbfgsOptions = {}): Promise<SolveResult> {
   checkFunctions('lbfgs', functions);
-  const tests = stoppingTests('lbfgs', options, LBFGS_OPTIONS);
+  return lbfgsSolver('lbfgs', options)(functions);
+}
+
+/** Returns L-BFGS with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
+export function lbfgsSolver(call: string, options: LbfgsOptions): Solver {
+  const tests = stoppingTests(call, options, LBFGS_OPTIONS);
   const { historySize = 10, maxLineSearchSteps = 20, c1 = 1e-4, c2 = 0.9, objective = 'sum' } = options;
-  checkWholeNumber('lbfgs: historySize', historySize, 1);
-  checkWholeNumber('lbfgs: maxLineSearchSteps', maxLineSearchSteps, 1);
-  checkFinite('lbfgs: c1', c1);
-  checkFinite('lbfgs: c2', c2);
+  checkWholeNumber(`${call}: historySize`, historySize, 1);
+  checkWholeNumber(`${call}: maxLineSearchSteps`, maxLineSearchSteps, 1);
+  checkFinite(`${call}: c1`, c1);
+  checkFinite(`${call}: c2`, c2);
   // With c1 ≥ ½ the line search would reject the exact minimiser of a parabola.
-  if (!(0 < c1 && c1 < 0.5)) throw invalidArgument('lbfgs: c1', describe(c1), 'a number above 0 and below 0.5');
-  if (!(c1 < c2 && c2 < 1)) throw invalidArgument('lbfgs: c2', describe(c2), `a number above c1, here ${c1}, and below 1`);
-  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument('lbfgs: objective', describe(objective), "'sum' or 'least-squares'");
-  const raw = {
-    ...tests,
-    historySize,
-    maxLineSearchSteps,
-    c1,
-    c2,
-    leastSquares: Number(objective === 'least-squares'),
-    readBack: Number(options.readBack ?? true),
-    takeOver: Number(functions.canMoveToCpu),
+  if (!(0 < c1 && c1 < 0.5)) throw invalidArgument(`${call}: c1`, describe(c1), 'a number above 0 and below 0.5');
+  if (!(c1 < c2 && c2 < 1)) throw invalidArgument(`${call}: c2`, describe(c2), `a number above c1, here ${c1}, and below 1`);
+  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument(`${call}: objective`, describe(objective), "'sum' or 'least-squares'");
+  const leastSquares = Number(objective === 'least-squares');
+  const settings = { ...tests, historySize, maxLineSearchSteps, c1, c2, leastSquares, readBack: Number(options.readBack ?? true) };
+  return (functions) => {
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
+    return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
   };
-  return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
 }

@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult } from './solve-options.js';
+import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
@@ -58,37 +58,41 @@ export async function levenbergMarquardt(
   options: LevenbergMarquardtOptions = {},
 ): Promise<SolveResult> {
   checkFunctions('levenbergMarquardt', functions);
-  const tests = stoppingTests('levenbergMarquardt', options, LEVENBERG_MARQUARDT_OPTIONS);
-  const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
-  if (!LINEAR_SOLVERS.includes(linearSolver)) {
-    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
-  }
-  if (functions.backend === 'gpu' && !ON_GPU.includes(linearSolver)) {
-    throw invalidArgument('levenbergMarquardt: linearSolver', describe(linearSolver), `one of '${ON_GPU.join("', '")}' with functions on the GPU`);
-  }
-  checkTrustRegion(trustRegion, linearSolver, functions.backend === 'gpu' && !functions.canMoveToCpu);
-  checkFinite('levenbergMarquardt: initialDamping', initialDamping, 0);
-  checkWholeNumber('levenbergMarquardt: maxLinearIterations', maxLinearIterations, 1);
-  checkFinite('levenbergMarquardt: linearTolerance', linearTolerance, 0);
-  if (linearTolerance >= 1) throw invalidArgument('levenbergMarquardt: linearTolerance', describe(linearTolerance), 'a number of at least 0 and below 1');
-  const raw = {
-    ...tests,
-    linearSolver,
-    trustRegion,
-    initialDamping,
-    maxLinearIterations,
-    linearTolerance,
-    readBack: Number(options.readBack ?? true),
-    takeOver: Number(functions.canMoveToCpu),
-  };
-  return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+  return levenbergMarquardtSolver('levenbergMarquardt', options)(functions);
 }
 
-function checkTrustRegion(trustRegion: TrustRegion, linearSolver: LinearSolver, isOnGpu: boolean): void {
-  const refused = (takes: string) => invalidArgument('levenbergMarquardt: trustRegion', describe(trustRegion), takes);
+/** Returns Levenberg-Marquardt with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
+export function levenbergMarquardtSolver(call: string, options: LevenbergMarquardtOptions): Solver {
+  const tests = stoppingTests(call, options, LEVENBERG_MARQUARDT_OPTIONS);
+  const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
+  if (!LINEAR_SOLVERS.includes(linearSolver)) {
+    throw invalidArgument(`${call}: linearSolver`, describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
+  }
+  checkTrustRegion(call, trustRegion, linearSolver);
+  checkFinite(`${call}: initialDamping`, initialDamping, 0);
+  checkWholeNumber(`${call}: maxLinearIterations`, maxLinearIterations, 1);
+  checkFinite(`${call}: linearTolerance`, linearTolerance, 0);
+  if (linearTolerance >= 1) throw invalidArgument(`${call}: linearTolerance`, describe(linearTolerance), 'a number of at least 0 and below 1');
+  const settings = { ...tests, linearSolver, trustRegion, initialDamping, maxLinearIterations, linearTolerance, readBack: Number(options.readBack ?? true) };
+  return async (functions) => {
+    if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
+    return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+  };
+}
+
+/** Throws 'invalid-argument' for options that functions on the GPU do not take; with `staysThere` they cannot move to the CPU. */
+export function checkGpuOptions(call: string, { linearSolver = 'auto', trustRegion }: LevenbergMarquardtOptions, staysThere: boolean): void {
+  if (!ON_GPU.includes(linearSolver)) {
+    throw invalidArgument(`${call}: linearSolver`, describe(linearSolver), `one of '${ON_GPU.join("', '")}' with functions on the GPU`);
+  }
+  if (staysThere && trustRegion === 'dogleg') throw invalidArgument(`${call}: trustRegion`, describe(trustRegion), "'levenberg-marquardt' with backend 'gpu'");
+}
+
+function checkTrustRegion(call: string, trustRegion: TrustRegion, linearSolver: LinearSolver): void {
+  const refused = (takes: string) => invalidArgument(`${call}: trustRegion`, describe(trustRegion), takes);
   if (!TRUST_REGIONS.includes(trustRegion)) throw refused(`one of '${TRUST_REGIONS.join("', '")}'`);
   if (trustRegion !== 'dogleg') return;
-  if (isOnGpu) throw refused("'levenberg-marquardt' with backend 'gpu'");
   if (linearSolver === 'pcg' || linearSolver === 'iterative-schur') {
     throw refused(`'levenberg-marquardt' with linearSolver '${linearSolver}', since 'dogleg' uses exact steps again`);
   }

@@ -119,7 +119,10 @@ export interface SolveOptions {
    * 1e-8 by default.
    */
   parameterTolerance?: number;
-  /** Ends the solve with 'aborted' and the best point so far. */
+  /**
+   * Ends the solve with 'aborted' and the best point so far: at the start, where it has fired before. `solve(problem)` rejects with 'aborted' where it
+   * fires before the compile has ended.
+   */
   signal?: AbortSignal;
   /**
    * Called when an iteration's results arrive, without delaying the GPU; true ends the solve. The result is read at once: if the listener
@@ -153,6 +156,9 @@ export interface StoppingTests {
   gradientTolerance: number;
   parameterTolerance: number;
 }
+
+/** A solver whose options were checked. */
+export type Solver = (functions: GpuCompiledFunctions) => Promise<SolveResult>;
 
 /** Throws 'invalid-argument' unless `functions` are compiled functions. */
 export function checkFunctions(solver: string, functions: unknown): asserts functions is GpuCompiledFunctions {

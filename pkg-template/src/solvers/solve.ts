@@ -2,20 +2,21 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions, pickOptions } from '../arguments/options.js';
-import { COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
+import { checkCompileOptions, COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { here, type Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
-import { lbfgs, LBFGS_OPTIONS, type LbfgsOptions } from './lbfgs.js';
-import { LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardt, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
-import type { SolveResult } from './solve-options.js';
+import { LBFGS_OPTIONS, lbfgsSolver, type LbfgsOptions } from './lbfgs.js';
+import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
+import type { Solver, SolveResult } from './solve-options.js';
 
 /**
  * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS what `objective` names, and frees all memory. The
  * result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
  * (default) or 'lbfgs'.
  *
- * Rejects with the errors of compiling and of the solver.
+ * Rejects with the errors of compiling and of the solver; options are checked before the compile. A signal that fires before the compile has ended
+ * rejects with 'aborted', a later one ends the solve.
  */
 export function solve(
   problem: Problem,
@@ -32,11 +33,22 @@ export async function solveOn(host: Host, problem: Problem, options: NonNullable
   const { method, readBack } = options;
   if (method !== undefined && method !== 'lm' && method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lm' or 'lbfgs'");
   if (readBack === false) throw invalidArgument('solve: readBack', 'false', 'true: the functions are disposed when solve() returns');
-  const functions = await GpuCompiledFunctions.on(host).compile(problem, pickOptions(options, COMPILE_OPTIONS));
+  const ofCompile = pickOptions(options, COMPILE_OPTIONS);
+  checkCompileOptions(host, 'solve', ofCompile);
+  const solver = solverOf(options);
+  const functions = await GpuCompiledFunctions.on(host).compile(problem, ofCompile);
   try {
-    if (options.method === 'lbfgs') return await lbfgs(functions, { objective: 'least-squares', ...pickOptions(options, LBFGS_OPTIONS) });
-    return await levenbergMarquardt(functions, pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
+    return await solver(functions);
   } finally {
     functions.dispose();
   }
+}
+
+/** Returns the solver that the options name. Throws 'invalid-argument', also for options that the requested engine does not take. */
+function solverOf(options: NonNullable<Parameters<typeof solve>[1]>): Solver {
+  if (options.method === 'lbfgs') return lbfgsSolver('solve', { objective: 'least-squares', ...pickOptions(options, LBFGS_OPTIONS) });
+  const own = pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS);
+  const solver = levenbergMarquardtSolver('solve', own);
+  if (options.backend === 'gpu') checkGpuOptions('solve', own, true);
+  return solver;
 }
