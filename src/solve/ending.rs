@@ -12,6 +12,10 @@ pub const STOPPED_BY_CALLER: &str = "Stopped by the caller";
 pub const UNDERFLOW: &str = ". The cost underflows: squares of its residuals are below the smallest number of the arithmetic, and smaller residuals \
                              are not told apart. Residuals in a smaller unit are larger numbers";
 
+/// What is said before the tolerance where the predicted reduction met it.
+const PREDICTED: &str =
+    "Converged: the relative reduction of the cost that derivatives predict is within costTolerance";
+
 /// The run reached its iteration limit.
 pub fn iteration_limit(options: &SolveOptions) -> String {
     format!("Stopped after maxIterations, {}", options.used.iterations.saturating_add(options.max_iterations))
@@ -43,10 +47,13 @@ pub fn gradient_tolerance(
     }
 }
 
-/// The last iteration met the cost tolerance.
+/// The last iteration met the cost tolerance. Of a step whose reduction rounding hides the predicted one did so, whatever the costs say.
 pub fn cost_tolerance(options: &SolveOptions, last: &IterationSummary, arithmetic: Arithmetic) -> String {
     let before = (last.cost + last.cost_change).abs();
     let share = if before > 0.0 { last.cost_change.abs() / before } else { 0.0 };
+    if share > options.cost_tolerance {
+        return format!("{PREDICTED} {}", scientific(options.cost_tolerance, Some(3)));
+    }
     within("the cost's relative reduction", share, "costTolerance", options.cost_tolerance, 0.0, arithmetic)
 }
 
@@ -61,4 +68,39 @@ fn within(what: &str, value: f64, option: &str, tolerance: f64, least: f64, arit
     let counts =
         if tolerance < least { format!(", which counts as {raised} in {}", arithmetic.name()) } else { String::new() };
     format!("Converged: {what} {value} is within {option} {shown}{counts}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reduction_above_the_tolerance_is_not_called_within_it() {
+        let step = |cost_change| IterationSummary {
+            iteration: 1,
+            cost: 1.0,
+            cost_change,
+            gradient_max_norm: 0.0,
+            step_norm: 1.0,
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: None,
+            step_size: None,
+            elapsed_ms: 0.0,
+        };
+        for (change, expected) in [
+            (1e-9, "Converged: the cost's relative reduction 1.000e-9 is within costTolerance 1.000e-8"),
+            (
+                1e-6,
+                "Converged: the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8",
+            ),
+            (
+                -1e-6,
+                "Converged: the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8",
+            ),
+        ] {
+            assert_eq!(cost_tolerance(&SolveOptions::defaults(), &step(change), Arithmetic::F64), expected);
+        }
+    }
 }
