@@ -328,7 +328,7 @@ fn the_message_counts_problems_that_converged_where_a_parameter_has_no_effect() 
         let checked = guarded(&template, &batch, on_device(&template, &batch, &defaults(), 40), false).message();
         [on_host, checked]
     };
-    let what = "converged where a parameter has no effect on any residual";
+    let what = "converged where a parameter has no effect on the cost";
     // The bell lies so far from all samples that it is 0 there, or far below the rounding error of the residuals, and only the line is fitted.
     for centre in [100.0, 12.0] {
         let [on_host, checked] = message_from(centre);

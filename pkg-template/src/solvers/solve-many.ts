@@ -100,8 +100,8 @@ export interface ManyResult {
   /** Number of problems that converged. */
   converged: number;
   /**
-   * How many problems converged, and what rounding does to them. Also how many converged where a parameter has no effect on any residual, as
-   * where an exponential has vanished: another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
+   * How many problems converged, and what rounding does to them. Also how many converged where a parameter has no effect on the cost, as with
+   * a weight of 0, or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
    */
   message: string;
   /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */

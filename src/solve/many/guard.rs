@@ -137,8 +137,8 @@ impl Guarded {
         };
         (count > 0).then(|| {
             format!(
-                "{count}{of} converged where a parameter has no effect on any residual, as where an exponential has vanished: \
-                 another start may lead to a lower cost."
+                "{count}{of} converged where a parameter has no effect on the cost, as with a weight of 0, or where an exponential has vanished: \
+                 then another start may lead to a lower cost."
             )
         })
     }

@@ -69,7 +69,7 @@ impl PrecisionEstimate {
         let without_effect = lost.or(*without_effect).map_or_else(String::new, |parameter| {
             let name = model.parameter_name(parameter);
             format!(
-                " {name} has no effect on any residual there, as where an exponential has vanished: another start may lead to a lower cost."
+                " {name} has no effect on the cost there, as with a weight of 0, or where an exponential has vanished: then another start may lead to a lower cost."
             )
         });
         format!(
