@@ -89,6 +89,7 @@ mod tests {
             immovable: None,
             lost: None,
             without_effect: None,
+            is_undetermined: false,
         };
         let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });
         let mut schedule = CheckSchedule { found: found.clone(), ..CheckSchedule::default() };

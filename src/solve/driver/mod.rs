@@ -34,6 +34,7 @@ use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::precision::Checked;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
+use crate::solve::untouched::Untouched;
 use least_squares::Solvers;
 use remark::remark;
 use residua_base::error::Result;
@@ -72,7 +73,16 @@ impl Solvers for Session {
     }
 
     async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked> {
-        guard::check(&mut self.functions, Objective::LeastSquares, cost, start).await
+        let Session { functions, host, .. } = self;
+        let mut checked = guard::check(functions, Objective::LeastSquares, cost, start).await?;
+        if checked.estimate.is_undetermined {
+            let untouched = Untouched::of(functions.model(), functions.constant());
+            let rank = host::deficiency::sentence(functions, &mut host.model, untouched.count > 0).await?;
+            if !rank.is_empty() {
+                checked.sentence = format!("{} {rank}", checked.sentence);
+            }
+        }
+        Ok(checked)
     }
 
     async fn values(&mut self) -> Result<Vec<f64>> {

@@ -140,6 +140,7 @@ impl Solvers for Fakes {
             immovable: None,
             lost: start.filter(|_| self.loses).map(|_| 0),
             without_effect: None,
+            is_undetermined: false,
         };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
     }

@@ -29,6 +29,8 @@ pub struct PrecisionEstimate {
     pub lost: Option<u32>,
     /// One without any effect on its residuals, which are 0.
     pub without_effect: Option<u32>,
+    /// Whether the residuals, of which all were evaluated, leave a direction free in which no single parameter is alone.
+    pub is_undetermined: bool,
 }
 
 impl PrecisionEstimate {
@@ -51,7 +53,7 @@ impl PrecisionEstimate {
 
     /// The estimate as a sentence with its full stop.
     pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect } = self;
+        let PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect, .. } = self;
         let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
             let name = model.parameter_name(shift.parameter);
             format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))

@@ -86,5 +86,7 @@ pub fn estimate(
         [immovable, lost, without_effect] = rows.immovable();
     }
     let loss = share(explained, whole);
-    Ok(PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect })
+    let is_known = immovable.or(lost).or(without_effect).is_some();
+    let is_undetermined = !is_known && shift.is_none() && rows.are_all(model.num_residuals as usize);
+    Ok(PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect, is_undetermined })
 }

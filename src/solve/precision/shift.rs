@@ -88,6 +88,11 @@ impl<'a> Rows<'a> {
         found
     }
 
+    /// Whether these are all of so many residuals, of a problem that is small enough.
+    pub(super) fn are_all(&self, residuals: usize) -> bool {
+        !self.free.is_empty() && self.differences.len() == residuals
+    }
+
     /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64. None where the rows do not determine the
     /// parameters.
     pub(super) fn shift(&self, residuals: usize, cost: f64) -> Option<Shift> {

@@ -24,5 +24,6 @@ pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEsti
         immovable: None,
         lost: None,
         without_effect: None,
+        is_undetermined: false,
     })
 }

@@ -310,3 +310,27 @@ fn a_parameter_within_its_limits_has_no_effect_and_is_not_lost() {
         assert_eq!((found.lost, found.without_effect, found.suffices()), (None, Some(0), true), "{found:?}");
     }
 }
+
+#[test]
+fn a_direction_without_effect_is_told_where_all_residuals_are_known() {
+    // Multiples of x₀ + x₁ − 1, of which a sample is evaluated if they are many.
+    for (count, expected) in [(3, true), (10_000, false)] {
+        let mut r = Recorder::default();
+        let (a, b) = (r.parameter(0), r.parameter(1));
+        let sum = r.apply(Op::Add, &[a, b]);
+        let outputs = (1..=count)
+            .map(|i| {
+                let (factor, one) = (r.constant(f64::from(i)), r.constant(1.0));
+                let product = r.apply(Op::Mul, &[sum, factor]);
+                r.apply(Op::Sub, &[product, one])
+            })
+            .collect();
+        let found = estimate_at(&functions(r, outputs, &[1.0, 2.0]), &[0.25, 0.5]);
+        assert_eq!((found.is_undetermined, found.suffices()), (expected, true), "{count}: {found:?}");
+    }
+    let determined = estimate_at(&line((0..3).map(|t| (f64::from(t), 1.0)), [0.0, 0.0]), &[1.0, 0.0]);
+    assert!(!determined.is_undetermined, "{determined:?}");
+    // What has no effect is told by itself.
+    let vanished = estimate_at(&decay([3.0, 1000.0]), &[3.0, 2000.0]);
+    assert!(!vanished.is_undetermined, "{vanished:?}");
+}

@@ -224,6 +224,25 @@ export const group = {
       check.equal(singular.x[2], 7);
       check.equal(flat.termination, 'gradient-tolerance', flat.message);
       check.same(flat.x, [0, 0, 7]);
+      const lacksRank = (rank) => new RegExp(`The Jacobian has rank ${rank} of 3: the residuals do not determine ${Array(3).fill('p\\[0\\] coordinate [012]').join(', ')} separately`);
+      check.match(singular.message, lacksRank(1));
+      check.match(singular.report(), lacksRank(1));
+      check.match(flat.message, check.backend === 'cpu' ? lacksRank(0) : /p\[0\] coordinate 0 has no effect on the cost there/);
+    }),
+
+    ...onEach('a parameter whose residuals have the weight 0 is named, and nothing is said where all are determined', async (check) => {
+      const problem = new Problem();
+      const [p, q] = ['p', 'q'].map((name) => problem.parameters(name, { dim: 1, values: [2] }));
+      const block = problem.residuals('q', { inputs: { q: q.shared() }, residual: ({ q }) => q.sub(1) });
+      problem.residuals('p', { inputs: { p: p.shared() }, residual: ({ p }) => [p.sub(1), p.sub(3)] });
+      const functions = await check.compile(problem);
+      const determined = await levenbergMarquardt(functions);
+      check.ok(determined.success, determined.message);
+      check.ok(!/rank|effect/.test(determined.message), determined.message);
+      block.setWeight(0);
+      const { success, message } = await levenbergMarquardt(functions);
+      check.ok(success, message);
+      check.match(message, check.backend === 'cpu' ? /has rank 1 of 2: the residuals do not determine q\[0\] separately/ : /q\[0\] has no effect on the cost there, as with a weight of 0, or where/);
     }),
 
     ...onEach('ranges to satellites converge where the arithmetic keeps their digits, and say so where it does not', async (check) => {

@@ -78,11 +78,7 @@ fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
 
 /// The rank of J̃ and the parameters of free directions in a sentence with its full stop; empty where J̃ has full rank. Blocks that no residual
 /// touches are told by themselves, so that with `are_some_untouched` directions of a single parameter are left out.
-pub(super) async fn sentence(
-    functions: &mut Functions,
-    model: &mut HostModel,
-    are_some_untouched: bool,
-) -> Result<String> {
+pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some_untouched: bool) -> Result<String> {
     let x = functions.values().to_vec();
     let space = analyse(functions, model, &x, TOLERANCE).await?.space;
     let mut names: Vec<String> = Vec::new();

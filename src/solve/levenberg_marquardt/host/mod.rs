@@ -1,6 +1,6 @@
 //! Levenberg-Marquardt on the host, in f64.
 
-mod deficiency;
+pub mod deficiency;
 mod dogleg;
 mod linear_system;
 mod minimizer;
