@@ -19,6 +19,27 @@ test('random and hostile calls end with a result or a ResiduaError that is not i
   assert.ok(counts.result > 100 && counts['invalid-argument'] > 50 && counts.disposed > 10, JSON.stringify(counts));
 });
 
+test('a block of 6,500 numbers is solved, or refused with both figures, and no promise is left pending', async () => {
+  await writeFile(join(project.folder, 'wide.mjs'), `
+    import { Problem, solve } from 'residua';
+    const dim = 6_500;
+    const wide = () => {
+      const problem = new Problem();
+      const x = problem.parameters('x', { dim, values: new Float64Array(dim).fill(1) });
+      problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => x.map((number, i) => number.sub(i)) });
+      return problem;
+    };
+    const { success, x } = await solve(wide());
+    const refused = await solve(wide(), { linearSolver: 'dense-qr' }).catch(({ code, message }) => code + ': ' + message);
+    console.log(JSON.stringify({ success, error: Math.max(...x.map((number, i) => Math.abs(number - i))), refused }));
+  `);
+  const { success, error, refused } = JSON.parse(await project.run(process.execPath, ['wide.mjs']));
+  assert.equal(success, true);
+  // The last step was 1e-8 of a point of length 3e5 in f64, and the step before it of a linear problem leaves 1e-4 of λ.
+  assert.ok(error < 1e-6, String(error));
+  assert.match(refused, /^limit-exceeded: dense QR would store [\d,]+ numbers, and at most 50,000,000 are stored$/);
+});
+
 test('a trap in a microtask rejects what is pending with both figures, leaves the process alive, and init() starts a new instance', async () => {
   await writeFile(join(project.folder, 'trap.mjs'), `
     import { GpuCompiledFunctions, init, V } from 'residua';
