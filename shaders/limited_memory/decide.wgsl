@@ -190,6 +190,9 @@ fn take(rise: f32) {
             state[NEXT] = select(slot + 1.0, 0.0, slot + 1.0 == CAPACITY);
             state[COUNT] = min(state[COUNT] + 1.0, CAPACITY);
             state[STEEPEST] = 0.0;
+        } else if state[STEEPEST] != 0.0 {
+            state[SCALE] = step / sqrt(total(QQ));
+            state[HAS_SCALE] = 1.0;
         }
         if found(TURNED) {
             forget();

@@ -19,7 +19,7 @@
 //!         evaluate trial   f and g at x′
 //!         judge trial      f(x′) − f(x), slope and predicted change: accept, or the next α            rules line_verdict, line_contradictions, line_bracket, line_outcome
 //!     }
-//!     accept               add (s, y) to the history; x ← x′; a change of the frozen coordinates clears the history    rule curvature_pair
+//!     accept               add (s, y) to the history, or γ ← ‖s‖/‖g(x′)‖ if it is not kept and d = −γg; x ← x′; a change of the frozen coordinates clears the history    rule curvature_pair
 //!     or restart           without a step: clear the history and search along −γg; end if that was the direction
 //! }
 //! ```

@@ -32,6 +32,26 @@ export const group = {
   title: 'From an expression to its minimum',
   about: 'Fits with known results, by L-BFGS and by solve(), and their derivatives.',
   checks: [
+    ...onEach('L-BFGS takes as few iterations where residuals are in units of 1e-8, also from a concave start', async (check) => {
+      const times = Array.from({ length: 30 }, (_, i) => i / 5);
+      const solved = async (unit) => {
+        const problem = new Problem();
+        const curve = problem.parameters('curve', { dim: 2, values: [1, 1] });
+        problem.residuals('decay', {
+          inputs: { c: curve.shared(), t: problem.data(times), y: problem.data(times.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.05 * Math.sin(5 * i))) },
+          residual: ({ c, t, y }) => c.x.mul(c.y.mul(t).neg().exp()).sub(y).mul(unit),
+        });
+        return lbfgs(await check.compile(problem), { objective: 'least-squares' });
+      };
+      const [usual, small] = [await solved(1), await solved(1e-8)];
+      for (const { x, message } of [usual, small]) {
+        check.close(x[0] / 2.98527, 1, { within: 1e-4, because: 'the digits of the solution given; costTolerance leaves 1e-5' }, message);
+        check.close(x[1] / 0.696307, 1, { within: 1e-4, because: 'the digits of the solution given; costTolerance leaves 1e-5' }, message);
+      }
+      check.note('iterations', usual.iterations, small.iterations);
+      check.ok(small.iterations < usual.iterations + 10, `${small.iterations} iterations, ${usual.iterations} in the usual unit`);
+    }),
+
     ...onEach('a line through points is the least-squares line', async (check) => {
       const xs = Array.from({ length: 101 }, (_, i) => i / 50 - 1);
       const ys = xs.map((x, i) => 0.75 * x - 0.25 + 0.1 * Math.sin(7 * i));

@@ -27,7 +27,7 @@ pub struct History {
     count: usize,
     /// [`rules::history::pair`].
     rule: Rc<Function>,
-    /// γ = sᵀy / yᵀy of the pair that was kept last, cleared ones included.
+    /// γ = sᵀy / yᵀy of the pair that was kept last, cleared ones included, or what was set since.
     scale: Option<f64>,
 }
 
@@ -80,6 +80,11 @@ impl History {
         true
     }
 
+    /// Sets γ.
+    pub fn set_scale(&mut self, scale: f64) {
+        self.scale = Some(scale);
+    }
+
     /// Removes all pairs, but keeps γ.
     pub fn clear(&mut self) {
         self.count = 0;
@@ -90,7 +95,7 @@ impl History {
         self.count == 0
     }
 
-    /// γ, by which H starts; `None` before any pair was kept.
+    /// γ, by which H starts; `None` before any step.
     pub fn scale(&self) -> Option<f64> {
         self.scale
     }

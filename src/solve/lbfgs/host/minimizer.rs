@@ -254,7 +254,7 @@ impl Lbfgs {
         if descends != 0.0 { self.start_search(slope) } else { self.descend_steepest() }
     }
 
-    /// −γg with the γ of the last pair, or min(1, 1/‖g‖) before any pair was kept. Clears the history.
+    /// −γg with the γ of the history, or min(1, 1/‖g‖) at the start. Clears the history.
     fn descend_steepest(&mut self) -> Pending {
         self.history.clear();
         let scale = self.history.scale().unwrap_or_else(|| self.gradient_norm().recip().min(1.0));
@@ -405,7 +405,8 @@ impl Lbfgs {
         self.finish_iteration(before - after, step_norm, Some(step_size))
     }
 
-    /// Adds the pair of the step to the stored trial, if the rule keeps it. Returns ‖s‖.
+    /// Adds the pair of the step to the stored trial, if the rule keeps it. Otherwise, if the step was along −γg, the next one along it starts
+    /// with its length: where the unit of the cost is small, one line search does not make a first step long enough. Returns ‖s‖.
     fn update_history(&mut self, step_size: f64) -> f64 {
         for i in 0..self.frozen.len() {
             let step = self.projected_step(i, step_size, self.stored.point[i]);
@@ -416,7 +417,11 @@ impl Lbfgs {
         }
         let (s, _) = self.history.slot();
         let step_norm = norm(s);
-        self.history.keep(self.arithmetic.epsilon());
+        if !self.history.keep(self.arithmetic.epsilon()) && self.history.is_empty() {
+            let slopes = self.stored.gradient.iter().zip(&self.frozen).filter(|(_, frozen)| !**frozen);
+            let gradient_norm = slopes.map(|(slope, _)| slope * slope).sum::<f64>().sqrt();
+            self.history.set_scale(step_norm / gradient_norm);
+        }
         step_norm
     }
 

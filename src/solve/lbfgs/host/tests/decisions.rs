@@ -229,3 +229,19 @@ fn starts_without_finite_coordinates_are_refused() {
         assert!(error.message.starts_with(words), "{}", error.message);
     }
 }
+
+#[test]
+fn a_unit_of_the_cost_is_no_obstacle_where_the_start_is_concave() {
+    // unit·(1 − cos x) from x = 2, where steps along the gradient give no pair. The least unit has gradients of 1e-30 and a first step as short.
+    for unit in [1.0, 1e-18, 1e-30] {
+        let objective = |x: &[f64], gradient: &mut [f64]| {
+            gradient[0] = unit * x[0].sin();
+            unit * (1.0 - x[0].cos())
+        };
+        let Run { summary, solution, .. } = minimise(&objective, &[2.0], &until_gradient(1e-9, 30), Arithmetic::F64);
+        assert_eq!(summary.termination, Termination::GradientTolerance, "{unit}: {}", summary.message);
+        // Minima are at multiples of 2π; the cost is flat within √ε of one.
+        let turns = solution[0] / std::f64::consts::TAU;
+        assert!((turns - turns.round()).abs() < 1e-8, "{unit}: {solution:?}");
+    }
+}
