@@ -319,12 +319,11 @@ impl Context {
         scoped(&self.0.raw, calls)
     }
 
-    /// Waits for the errors of a scope. `what` says what was being done.
+    /// Waits for the errors of a scope. `what` says what was being done. In Firefox objects of a device that was lost are invalid before word of the loss is here.
     pub(super) async fn check_errors(&self, what: &str, pending_errors: PendingErrors) -> Result<()> {
-        match pending_errors.wait(self).await? {
-            None => Ok(()),
-            Some((code, message)) => Err(Error::new(code, format!("{what}: {message}"))),
-        }
+        let Some((code, message)) = pending_errors.wait(self).await? else { return Ok(()) };
+        let failure = Error::new(code, format!("{what}: {message}"));
+        Err(if code == ErrorCode::Internal { self.explain(failure).await } else { failure })
     }
 }
 
