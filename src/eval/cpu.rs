@@ -6,7 +6,7 @@ use residua_base::list::Listed;
 use std::ops::Range;
 use std::pin::Pin;
 
-use crate::model::access_plan::{AccessPlan, Entry, Role, Target};
+use crate::model::access_plan::{AccessPlan, Derivatives, Entry, Role, Target};
 use crate::model::pattern::Pattern;
 use crate::model::scatter::Scatter;
 use crate::model::{Batch, Local, Model, Rows};
@@ -153,13 +153,14 @@ impl CpuEngine {
     }
 
     /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
-    /// each entry. Whether they are there at the deadline.
+    /// each entry. Whether they are there at the deadline. `derivatives` are those of the batches, if they are known.
     pub(crate) async fn prepare_scattered(
         &mut self,
         model: &Model,
         entry: Entry,
         partials: &Partials,
         pattern: &Pattern,
+        derivatives: &mut [Option<Derivatives>],
         end: Deadline,
     ) -> Result<bool> {
         let key = (entry, Output::Scattered);
@@ -176,7 +177,8 @@ impl CpuEngine {
             let (partials, places) = (&partials[number], &pattern.places[number]);
             let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate, in_turn);
             let pieces = in_pieces.then(|| cut(batch, &mut scatter));
-            let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), &scatter)?;
+            let known = (&scatter, derivatives.get_mut(number).and_then(Option::take));
+            let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), known)?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: Some(scatter), pieces })
         };
         self.advance(key, model.batches.len(), end, &mut plan).await
@@ -263,7 +265,7 @@ impl CpuEngine {
         memory: &mut Vec<f64>,
         give: Give<'_>,
     ) -> Result<()> {
-        self.prepare_scattered(model, Entry::Jacobian, partials, pattern, Deadline::NEVER).await?;
+        self.prepare_scattered(model, Entry::Jacobian, partials, pattern, &mut [], Deadline::NEVER).await?;
         let pieces =
             self.compiled.get(&(Entry::Jacobian, Output::Scattered)).map_or(&[][..], |compiled| &compiled.pieces);
         if pieces.is_empty() {

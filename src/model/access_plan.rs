@@ -25,6 +25,7 @@ use super::batch::{Batch, Rows};
 use super::class::Class;
 use super::entries::Entries;
 pub use super::entry_point::Entry;
+pub use super::least_squares::Derivatives;
 use super::line;
 use super::planner::Planner;
 pub use super::planner::{Target, UNIFORM_HEAD, vectors};
@@ -45,26 +46,27 @@ pub struct AccessPlan {
 impl AccessPlan {
     /// The plan of a class for an entry and an engine. `title` says in the generated text whose residuals these are.
     pub fn new(class: &Class, rows: Rows, entry: Entry, target: Target, title: &str) -> Result<AccessPlan> {
-        make(class, rows, entry, target, Width::Single, title, None)
+        make(class, rows, entry, target, Width::Single, title)
     }
 
     /// The same for a device, of functions that are computed in numbers of this width. Those entries of which
     /// [`Entry::width`] says so have pairs then.
     pub fn in_width(class: &Class, rows: Rows, entry: Entry, width: Width, title: &str) -> Result<AccessPlan> {
-        make(class, rows, entry, Target::Gpu, entry.width(width), title, None)
+        make(class, rows, entry, Target::Gpu, entry.width(width), title)
     }
 
     /// The same for the host, with partials and what goes with them written to where a scatter says: of [`Entry::Jacobian`] or
-    /// [`Entry::Linearise`]. Only the residuals of the latter go into the local table.
-    pub fn scattered(class: &Class, rows: Rows, entry: Entry, title: &str, scatter: &Scatter) -> Result<AccessPlan> {
-        make(class, rows, entry, Target::Cpu, Width::Single, title, Some(scatter))
-    }
-
-    /// The entries of J̃ that [`Entry::Linearise`] writes on the host, in its order: of each its output and its [`Class::gradient_column`].
-    pub fn tangent_partials(class: &Class, rows: Rows) -> Vec<(u32, u32)> {
-        let mut entries = Entries::default();
-        Planner::new(class, rows, Width::Single).linearise(Target::Cpu, false, &mut entries);
-        entries.places
+    /// [`Entry::Linearise`]. Only the residuals of the latter go into the local table, and its derivatives may be known.
+    pub fn scattered(
+        class: &Class,
+        rows: Rows,
+        entry: Entry,
+        title: &str,
+        (scatter, derivatives): (&Scatter, Option<Derivatives>),
+    ) -> Result<AccessPlan> {
+        let mut planner = Planner::new(class, rows, Width::Single);
+        (planner.scatter, planner.derivatives) = (Some(scatter), derivatives);
+        with(planner, entry, Target::Cpu, title)
     }
 
     /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
@@ -87,20 +89,16 @@ impl AccessPlan {
 /// A pass over fewer instances takes some microseconds, and to write its code for several at a time some hundred.
 const FEW_INSTANCES: u32 = 256;
 
-fn make<'a>(
-    class: &'a Class,
-    rows: Rows,
-    entry: Entry,
-    target: Target,
-    width: Width,
-    title: &str,
-    scatter: Option<&'a Scatter>,
-) -> Result<AccessPlan> {
-    let mut planner = match entry {
+fn make(class: &Class, rows: Rows, entry: Entry, target: Target, width: Width, title: &str) -> Result<AccessPlan> {
+    let planner = match entry {
         Entry::Product | Entry::Jvp | Entry::Normal => Planner::bare(class, rows, width),
         _ => Planner::new(class, rows, width),
     };
-    planner.scatter = scatter;
+    with(planner, entry, target, title)
+}
+
+fn with(mut planner: Planner, entry: Entry, target: Target, title: &str) -> Result<AccessPlan> {
+    let (class, rows, width) = (planner.class, planner.rows, planner.width);
     let mut partials = Vec::new();
     let total = match entry {
         Entry::Values => {

@@ -26,9 +26,9 @@
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
 
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{Element, Epilogue, Index, Load, Output, Width};
-use residua_ir::graph::{NodeId, Op};
+use residua_ir::graph::{Graph, NodeId, Op};
 
 use super::batch::Rows;
 use super::class::{Class, Losses};
@@ -126,7 +126,13 @@ impl Planner<'_> {
         let class = self.class;
         let table = LocalTable::of(class);
         let outputs = class.outputs.clone();
-        let rows = self.tangent_jacobian();
+        let rows = match self.derivatives.take() {
+            Some(Derivatives { graph, rows, .. }) => {
+                self.graph = graph;
+                rows
+            }
+            None => self.tangent_jacobian(),
+        };
         let zero = self.graph.literal(0.0);
         if matches!(self.rows, Rows::Addends(_)) {
             // The residual is only known when its addends are added up: what depends on it is left to the caller.
@@ -148,7 +154,7 @@ impl Planner<'_> {
         let scale = self.apply(Op::Sqrt, &[squared_scale]);
 
         // α is the root of ½α² − α − s ρ″/ρ′ = 0 that goes to 0 with s.
-        let bend = (class.losses != Losses::Squared && !is_filled(table, &rows)).then(|| self.bend(s));
+        let bend = is_bent(class, &rows).then(|| self.bend(s));
         let curved = bend.map(|bend| {
             let (convex, away) = (self.apply(Op::Lt, &[zero, bend]), self.apply(Op::Lt, &[zero, s]));
             let bends = self.product_of(convex, away);
@@ -407,11 +413,47 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the correction for a loss, which makes rows of J̃ as full as all of them together, would add more entries than [`MOST_FILL`].
-fn is_filled(table: LocalTable, rows: &[Row]) -> bool {
+/// The derivatives of a class for [`Planner::linearise`], which are the same for every target.
+pub struct Derivatives {
+    graph: Graph,
+    rows: Vec<Row>,
+    /// The entries of J̃ that the host writes, in its order: of each its output and its [`Class::gradient_column`].
+    pub places: Vec<(u32, u32)>,
+}
+
+impl Derivatives {
+    /// Differentiates a class.
+    pub fn new(class: &Class, of: Rows) -> Derivatives {
+        let mut planner = Planner::new(class, of, Width::Single);
+        let rows = planner.tangent_jacobian();
+        let is_full = rows.len() > 1 && !matches!(of, Rows::Addends(_)) && is_bent(class, &rows);
+        let all = is_full.then(|| touched(LocalTable::of(class), &rows));
+        let mut places = Vec::new();
+        for (output, row) in (0..).zip(&rows) {
+            match &all {
+                Some(all) => places.push_all((0..).zip(all).filter(|(_, is)| **is).map(|(place, _)| (output, place))),
+                None => places.push_all(row.iter().map(|&(place, _)| (output, place))),
+            }
+        }
+        Derivatives { graph: planner.graph, rows, places }
+    }
+}
+
+/// Whether the second derivative of a loss corrects J̃.
+fn is_bent(class: &Class, rows: &[Row]) -> bool {
+    class.losses != Losses::Squared && !is_filled(LocalTable::of(class), rows)
+}
+
+/// Of each number of the blocks whether a residual depends on it.
+fn touched(table: LocalTable, rows: &[Row]) -> Vec<bool> {
     let mut touched = vec![false; table.width as usize];
     rows.iter().flatten().for_each(|&(place, _)| touched[place as usize] = true);
-    let full = rows.len() * touched.iter().filter(|&&touched| touched).count();
+    touched
+}
+
+/// Whether the correction for a loss, which makes rows of J̃ as full as all of them together, would add more entries than [`MOST_FILL`].
+fn is_filled(table: LocalTable, rows: &[Row]) -> bool {
+    let full = rows.len() * touched(table, rows).into_iter().filter(|touched| *touched).count();
     full - rows.iter().map(Vec::len).sum::<usize>() > MOST_FILL
 }
 

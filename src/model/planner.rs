@@ -12,6 +12,7 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op};
 use super::batch::Rows;
 use super::class::Class;
 use super::entry_point::Entry;
+use super::least_squares::Derivatives;
 use super::role::Role;
 use super::scatter::Scatter;
 
@@ -42,6 +43,8 @@ pub(super) struct Planner<'a> {
     /// In how many numbers points, data, residuals, gradients and totals are held. Of a device alone.
     pub(super) width: Width,
     pub(super) scatter: Option<&'a Scatter>,
+    /// What is known already of the linearisation.
+    pub(super) derivatives: Option<Derivatives>,
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
     pub(super) outputs: Vec<NodeId>,
@@ -64,6 +67,7 @@ impl<'a> Planner<'a> {
             rows,
             width,
             scatter: None,
+            derivatives: None,
             graph: Graph::new(),
             outputs: class.outputs.clone(),
             buffers: Vec::new(),

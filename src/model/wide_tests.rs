@@ -1,6 +1,6 @@
 //! Residuals over one block of very many numbers: kernels grow with the entries of J, not with outputs times parameters.
 
-use super::access_plan::{AccessPlan, Entry, Target};
+use super::access_plan::{AccessPlan, Derivatives, Entry, Target};
 use super::losses::LossParameters;
 use super::tests::{Recorder, compiled};
 use super::*;
@@ -46,7 +46,7 @@ fn kernels_of_a_wide_block_grow_with_the_entries_of_j() {
             assert_eq!(plan.partials.len(), if entry == Entry::Jacobian { DIM } else { 0 }, "{}", entry.name());
         }
     }
-    assert_eq!(AccessPlan::tangent_partials(&batch.class, batch.rows).len(), DIM);
+    assert_eq!(Derivatives::new(&batch.class, batch.rows).places.len(), DIM);
 }
 
 #[test]

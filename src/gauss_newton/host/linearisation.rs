@@ -2,13 +2,13 @@
 
 use crate::eval::cpu::{CpuEngine, Memory, Partials};
 use crate::eval::{Differentiated, Functions, OnHost, mask};
-use crate::model::access_plan::{AccessPlan, Entry};
+use crate::model::access_plan::{Derivatives, Entry};
 use crate::model::least_squares::LocalTable;
 use crate::model::losses;
 use crate::model::pattern::{Pattern, pattern};
 use crate::model::{Batch, BlockInfo, Class, Local, Model, Rows as BatchRows};
 use residua_base::deadline::Deadline;
-use residua_base::error::Result;
+use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
 use super::local_tables::LocalTables;
@@ -19,6 +19,8 @@ use super::model::LeastSquares;
 pub(super) struct Rows {
     /// The pattern of J̃, once it is made.
     tangents: Option<Differentiated>,
+    /// Of each batch its derivatives, from the pattern to the kernel.
+    derivatives: Vec<Option<Derivatives>>,
     /// The residuals that are long sums.
     long_sums: Vec<LongSum>,
 }
@@ -46,7 +48,7 @@ impl Rows {
         let tangents = match self.tangents.take() {
             Some(tangents) => tangents,
             None => {
-                let partials = tangent_partials(model);
+                let partials = self.tangent_partials(model);
                 let pattern = pattern(model, &partials)?;
                 Differentiated { partials, pattern }
             }
@@ -54,11 +56,26 @@ impl Rows {
         Ok(self.tangents.insert(tangents))
     }
 
+    /// For each batch what the entries of J̃ are derivatives of.
+    fn tangent_partials(&mut self, model: &Model) -> Partials {
+        self.derivatives.clear();
+        let of_batch = |batch: &Batch| {
+            let derivatives = Derivatives::new(&batch.class, batch.rows);
+            let partials = derivatives.places.iter().map(|&(output, place)| (output, local(batch, place))).list();
+            self.derivatives.push(Some(derivatives));
+            partials
+        };
+        model.batches.iter().map(of_batch).list()
+    }
+
     /// Compiles the kernels of a linearisation; whether they are there at the deadline.
     pub(super) async fn prepare(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
         let OnHost { model, engine, .. } = functions.on_host();
-        let Differentiated { pattern, partials } = self.differentiate(model)?;
-        engine.prepare_scattered(model, Entry::Linearise, partials, pattern, end).await
+        self.differentiate(model)?;
+        let Some(Differentiated { pattern, partials }) = &self.tangents else {
+            return Err(Error::internal("a pattern was made and is not there"));
+        };
+        engine.prepare_scattered(model, Entry::Linearise, partials, pattern, &mut self.derivatives, end).await
     }
 
     /// The same for [`Rows::reduction`].
@@ -150,15 +167,6 @@ fn fill(
         result.cost += engine.run_scattered(model, number, Entry::Linearise, memory)?;
     }
     Ok(())
-}
-
-/// For each batch what the entries of J̃ are derivatives of.
-fn tangent_partials(model: &Model) -> Partials {
-    let of_batch = |batch: &Batch| {
-        let places = AccessPlan::tangent_partials(&batch.class, batch.rows);
-        places.into_iter().map(|(output, place)| (output, local(batch, place))).list()
-    };
-    model.batches.iter().map(of_batch).list()
 }
 
 fn local(batch: &Batch, place: u32) -> Local {
