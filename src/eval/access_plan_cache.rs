@@ -119,6 +119,10 @@ impl Kernels for AccessPlanCache {
         self.of_kernel(self.numbers[batch], entry)
     }
 
+    fn losses(&self, batch: usize) -> Losses {
+        self.classes[self.numbers[batch]].losses
+    }
+
     fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&RecomputePlan> {
         self.lists_of_kernel(self.numbers[batch], entry, size)
     }

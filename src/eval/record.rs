@@ -11,7 +11,7 @@ use crate::eval::shaders::Shader;
 use crate::model::access_plan::{AccessPlan, Entry, Role};
 use crate::model::incidence::{Destination, Source};
 use crate::model::recompute::RecomputePlan;
-use crate::model::{Model, Rows};
+use crate::model::{Losses, Model, Rows};
 use crate::shader_source::binding_kinds;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::{FusedKernel, WORKGROUP_SIZE, kernel_resources, reads_zero, recompute_resources};
@@ -56,6 +56,8 @@ pub trait Kernels {
     fn number(&self, batch: usize) -> usize;
     /// The plan of a batch's kernel.
     fn plan(&self, batch: usize, entry: Entry) -> Result<&AccessPlan>;
+    /// The losses that a batch's kernel is compiled with.
+    fn losses(&self, batch: usize) -> Losses;
     /// The sum over lists of a batch's kernel, for blocks of one size.
     fn lists(&self, batch: usize, entry: Entry, size: usize) -> Result<&RecomputePlan>;
     /// The kernels of batches in one.

@@ -10,7 +10,7 @@
 //! | entry | reads | gives |
 //! |---|---|---|
 //! | `linearise` | a point | its cost; into the *local table* J̃ᵀr̃, r and J̃ (on the CPU r, J̃ and r̃) |
-//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃ (in pairs J̃ᵀr̃ stays); of a mirrored class nothing of the second block |
+//! | `lineariseRows` | a point | the same for one residual an instance, but r̃, in the first column, in place of J̃ᵀr̃ (in pairs J̃ has low parts in place of J̃ᵀr̃, or J̃ᵀr̃ stays, see [`has_row_in_pairs`]); of a mirrored class nothing of the second block |
 //! | `jvp` | a vector p, the local table | ‖J̃p‖²; into the first columns of the local table J̃p |
 //! | `product` | the same | ‖J̃p‖²; into the local table J̃ᵀJ̃p |
 //! | `normal` | the local table | on the CPU: J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ |
@@ -21,7 +21,8 @@
 //! there instead, and r̃ to all others.
 //!
 //! In pairs the cost, its reduction, r and J̃ᵀr̃ are pairs, and J̃ stays f32: it shapes the steps, and not where they end. J̃ᵀr̃ then comes of one reverse
-//! sweep from the residuals. Made of the rounded rows of J̃ it would be off by their rounding, and the minimum by as much times its condition.
+//! sweep from the residuals. Made of the rounded rows of J̃ it would be off by their rounding, and the minimum by as much times its condition. Of one
+//! residual with the squared loss the sweep gives the only row of J̃ in pairs, and who gathers multiplies it by r: that is half the bytes of J̃ᵀr̃ and J̃.
 //!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
@@ -38,7 +39,8 @@ use super::role::Role;
 use super::tangent::{Row, slots};
 
 /// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
-/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals, or on a device in pairs the low parts of J̃ᵀr̃ and r.
+/// row by row, each row as wide as the blocks, and on the CPU the corrected residuals, or on a device in pairs the low parts of J̃ᵀr̃ (or of the only
+/// row of J̃) and r.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalTable {
     /// Numbers in the instance's blocks.
@@ -121,6 +123,17 @@ impl Planner<'_> {
         self.writes.push(Output { node, epilogue: Epilogue::Store(element) });
     }
 
+    /// Stores the only row of J̃ in pairs, by a sweep from the residual, in place of that in f32.
+    fn store_row_in_pairs(&mut self, table: LocalTable, scale: NodeId) {
+        let before = |element: &Element| element.index.as_column().is_none_or(|column| column < table.partial(0, 0));
+        self.writes.retain(|write| write.element().is_none_or(before));
+        let buffer = self.buffer(Role::Local);
+        for (place, node) in self.tangent_sweep(&[(self.class.outputs[0], scale)]) {
+            let (index, low) = (Index::column(table.partial(0, place)), Some(Index::column(table.low(place))));
+            self.writes.push(Output { node, epilogue: Epilogue::Store(Element { buffer, index, low }) });
+        }
+    }
+
     /// Stores the linearisation, or only its rows; gives the cost.
     pub(super) fn linearise(&mut self, target: Target, rows_alone: bool, partials: &mut Entries) -> NodeId {
         let class = self.class;
@@ -170,6 +183,7 @@ impl Planner<'_> {
 
         let residual_scale = self.apply(Op::Div, &[scale, root]);
         let columns = self.products_with_residuals(table, &rows);
+        let row_in_pairs = rows_alone && self.width == Width::Pair && has_row_in_pairs(outputs.len(), class.losses);
         // Every column of the gradient is written, since a gather reads whole blocks.
         match (target, self.width) {
             (Target::Gpu, Width::Single) if !rows_alone => {
@@ -178,14 +192,14 @@ impl Planner<'_> {
                     self.store_local(place, entry);
                 }
             }
-            (Target::Gpu, Width::Pair) => {
+            (Target::Gpu, Width::Pair) if !row_in_pairs => {
                 let mut entries = self.tangent_gradient(squared_scale).into_iter().peekable();
                 for place in 0..table.width {
                     let entry = entries.next_if(|&(of, _)| of == place).map_or(zero, |(_, entry)| entry);
                     self.store_sum(place, entry);
                 }
             }
-            (Target::Gpu, Width::Single) | (Target::Cpu, _) => {}
+            (Target::Gpu | Target::Cpu, Width::Single | Width::Pair) => {}
         }
         for (output, row) in (0u32..).zip(&rows) {
             let r = outputs[output as usize];
@@ -222,6 +236,9 @@ impl Planner<'_> {
                 let corrected = self.product_of(residual_scale, r);
                 self.store_local(output, corrected);
             }
+        }
+        if row_in_pairs {
+            self.store_row_in_pairs(table, scale);
         }
         if rows_alone && partials.are_mirrored(class) {
             let first = class.block_dims[0];
@@ -455,6 +472,12 @@ fn touched(table: LocalTable, rows: &[Row]) -> Vec<bool> {
 fn is_filled(table: LocalTable, rows: &[Row]) -> bool {
     let full = rows.len() * touched(table, rows).into_iter().filter(|touched| *touched).count();
     full - rows.iter().map(Vec::len).sum::<usize>() > MOST_FILL
+}
+
+/// Whether [`Entry::LineariseRows`](super::access_plan::Entry::LineariseRows) in pairs leaves the row of J̃ in pairs, for residuals that are compiled with
+/// these losses. With a loss the factor of r in J̃ᵀr̃ is not the same in all instances, and the parts of J̃ᵀr̃ stay.
+pub fn has_row_in_pairs(outputs: usize, losses: Losses) -> bool {
+    outputs == 1 && losses == Losses::Squared
 }
 
 /// Whether each instance of a class has two blocks, and each entry of J̃ for the second is the negative of the first's.

@@ -44,9 +44,15 @@ impl Planner<'_> {
     pub(super) fn tangent_gradient(&mut self, scale: NodeId) -> Row {
         let class = self.class;
         let seeds = class.outputs.iter().map(|&r| (r, self.product_of(scale, r))).list();
+        self.tangent_sweep(&seeds)
+    }
+
+    /// The sum of the rows of ∂r/∂x, each times its seed, in tangent coordinates by a sweep from the residuals; by [`Class::gradient_column`],
+    /// ascending.
+    pub(super) fn tangent_sweep(&mut self, seeds: &[(NodeId, NodeId)]) -> Row {
         let locals = self.local_inputs();
         let places = self.places();
-        let partials = autodiff::gradient(&mut self.graph, &seeds, &locals);
+        let partials = autodiff::gradient(&mut self.graph, seeds, &locals);
         let row = places.iter().zip(partials).filter_map(|(&place, partial)| Some((place, partial?))).list();
         self.tangent_row(row, &places)
     }

@@ -229,8 +229,9 @@ fn rows_in_pairs_have_the_first_end_of_a_spring_alone() {
     let mut r = Recorder::default();
     let outputs = [(0, 6), (3, 9), (6, 3)].map(|(first, second)| distance(&mut r, first, second, false));
     let batch = group(r, outputs.to_vec(), 12).remove(0);
-    let columns = |entry| {
-        let plan = AccessPlan::in_width(&batch.class, batch.rows, entry, Width::Pair, "").unwrap();
+    let columns = |losses, entry| {
+        let class = Class { losses, ..Class::clone(&batch.class) };
+        let plan = AccessPlan::in_width(&class, batch.rows, entry, Width::Pair, "").unwrap();
         let columns = |index: &residua_codegen::Index| index.as_column().unwrap();
         let elements = plan.kernel.outputs.iter().filter_map(|output| output.element());
         let mut written: Vec<(u32, Option<u32>)> =
@@ -240,9 +241,14 @@ fn rows_in_pairs_have_the_first_end_of_a_spring_alone() {
     };
     // J̃ᵀr̃ of both ends, r, J̃ of both ends, and the low parts of the first seven.
     let whole: Vec<_> = (0..13).map(|column| (column, (column < 7).then(|| column + 13))).collect();
-    assert_eq!(columns(Entry::Linearise), whole);
+    for losses in [Losses::Any, Losses::Squared] {
+        assert_eq!(columns(losses, Entry::Linearise), whole);
+    }
     let first = |&(column, _): &(u32, Option<u32>)| !(3..6).contains(&column) && column < 10;
-    assert_eq!(columns(Entry::LineariseRows), whole.into_iter().filter(first).collect::<Vec<_>>());
+    assert_eq!(columns(Losses::Any, Entry::LineariseRows), whole.into_iter().filter(first).collect::<Vec<_>>());
+    // r and the first end's columns of J̃, whose low parts stand where those of J̃ᵀr̃ do.
+    let in_pairs = [(6, Some(19)), (7, Some(13)), (8, Some(14)), (9, Some(15))];
+    assert_eq!(columns(Losses::Squared, Entry::LineariseRows), in_pairs);
 }
 
 #[test]

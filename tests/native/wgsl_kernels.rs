@@ -3,7 +3,7 @@
 use crate::interpreter::validated;
 use crate::kernels;
 use residua::eval::shaders::{self, Shader};
-use residua::gauss_newton::device::shaders::{self as model_shaders, LocalEntries, ModelShader};
+use residua::gauss_newton::device::shaders::{self as model_shaders, GradientPairs, LocalEntries, ModelShader};
 use residua_base::error::ErrorCode;
 use residua_codegen::{Epilogue, Guard, Index, Kernel, Load, Output, Space, wgsl};
 use residua_ir::graph::Op;
@@ -128,7 +128,7 @@ fn uniforms_have_the_layout_of_their_rust_twins() {
             layout!(model_shaders::AssembleFusedUniforms, [rows, offsets, first, scale]),
         ),
         (
-            ModelShader::Assemble { dim: 3, entries: LocalEntries::Parts, wide: false }.wgsl(),
+            ModelShader::Assemble { dim: 3, entries: LocalEntries::Parts, pairs: GradientPairs::None }.wgsl(),
             layout!(model_shaders::AssembleUniforms, [rows, stride, outputs, first_partial, row_stride, scale]),
         ),
         (kernel, layout!(wgsl::Dispatch, [count, stride, first, nan])),
@@ -159,7 +159,8 @@ fn a_gate_is_the_last_storage_buffer_and_tested_first() {
     let of_model = [
         ModelShader::BlockDiagonal { fused: false },
         ModelShader::BlockDiagonal { fused: true },
-        ModelShader::Assemble { dim: 2, entries: LocalEntries::Rows, wide: false },
+        ModelShader::Assemble { dim: 2, entries: LocalEntries::Rows, pairs: GradientPairs::None },
+        ModelShader::Assemble { dim: 2, entries: LocalEntries::MirroredRows, pairs: GradientPairs::Rows },
         ModelShader::AssembleFused { dim: 2, pairs: true, wide: false },
         ModelShader::Clear,
     ];

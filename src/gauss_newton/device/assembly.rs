@@ -15,7 +15,7 @@ use super::buffers::ModelBuffer;
 use super::declare::DeclareModel;
 use super::fused_lists::{FusedLists, GroupLists, HeavyPass};
 use super::model::ModelRecorder;
-use super::shaders::ModelShader;
+use super::shaders::{GradientPairs, ModelShader};
 
 impl<K: Kernels> ModelRecorder<'_, K> {
     /// The uniforms of a gather of both gradient and block diagonal of a chunk, if its only pass allows that. There is only one chunk then.
@@ -38,10 +38,14 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         let mut bindings = self.pass_tables(d, number, 0).to_vec();
         let [local, blocks] =
             [ModelBuffer::Local(number), ModelBuffer::BlockDiagonal].map(|buffer| self.buffer(d, buffer));
-        bindings.extend_from_slice(&[local, gradient, blocks, gate, self.uniforms(d, uniforms)]);
-        let wide = self.is_wide();
+        bindings.extend_from_slice(&[local, gradient, blocks]);
+        let pairs = self.gradient_pairs(number);
+        if pairs == GradientPairs::Rows {
+            bindings.push(self.batch_constants(d, self.evaluation.chunks[number].batch));
+        }
+        bindings.extend_from_slice(&[gate, self.uniforms(d, uniforms)]);
         let entries = self.linearised_entries(number);
-        let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries, wide });
+        let pipeline = d.model_shader(ModelShader::Assemble { dim: pass.dim, entries, pairs });
         let groups = u64::from(pass.rows.div_ceil(WORKGROUP_SIZE));
         d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         Ok(true)

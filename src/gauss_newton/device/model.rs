@@ -38,6 +38,11 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         d.table(self.evaluation, memory)
     }
 
+    pub(super) fn batch_constants(&self, d: &mut dyn DeclareModel, batch: usize) -> Slice {
+        let (start, length) = self.evaluation.batch_constants[batch];
+        self.memory(d, Memory::BatchConstants).part(start, 4 * length)
+    }
+
     pub(super) fn buffer(&self, d: &mut dyn DeclareModel, buffer: ModelBuffer) -> Slice {
         d.model_table(self.layout, buffer)
     }
@@ -112,10 +117,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
                 Role::Parameters | Role::Vector => vector,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
-                Role::BatchConstants => {
-                    let (start, length) = self.evaluation.batch_constants[chunk.batch];
-                    self.memory(d, Memory::BatchConstants).part(start, 4 * length)
-                }
+                Role::BatchConstants => self.batch_constants(d, chunk.batch),
                 Role::Local => self.buffer(d, ModelBuffer::Local(number)),
                 Role::Others
                 | Role::Seeds

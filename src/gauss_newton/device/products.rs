@@ -8,7 +8,7 @@ use crate::eval::record::Kernels;
 use crate::eval::shaders::Shader;
 use crate::model::access_plan::Entry;
 use crate::model::incidence::{Destination, Source};
-use crate::model::least_squares::{LocalTable, is_mirrored};
+use crate::model::least_squares::{LocalTable, has_row_in_pairs, is_mirrored};
 use residua_base::error::Result;
 use residua_codegen::Width;
 use residua_codegen::wgsl::FusedKernel;
@@ -19,7 +19,7 @@ use super::declare::DeclareModel;
 use super::fused_lists::has_row_for_each_block;
 use super::layout::Cleared;
 use super::model::ModelRecorder;
-use super::shaders::LocalEntries;
+use super::shaders::{GradientPairs, LocalEntries};
 use crate::eval::layout::{Chunk, Memory};
 
 /// What a solver reads to get a block of the product J̃ᵀJ̃p.
@@ -188,11 +188,26 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         }
     }
 
-    /// The same of a linearisation. A gradient in pairs is not made of rows, which are rounded, but its parts can be mirrored.
+    /// The same of a linearisation. A gradient in pairs is not made of rows that are rounded, but its parts can be mirrored.
     pub(super) fn linearised_entries(&self, number: usize) -> LocalEntries {
         match self.local_entries(number) {
-            LocalEntries::Rows if self.is_wide() => LocalEntries::Parts,
+            LocalEntries::Rows if self.gradient_pairs(number) == GradientPairs::Parts => LocalEntries::Parts,
             entries => entries,
+        }
+    }
+
+    /// What the gradient is made of in pairs, where it is gathered together with the block diagonal.
+    pub(super) fn gradient_pairs(&self, number: usize) -> GradientPairs {
+        let batch = self.evaluation.chunks[number].batch;
+        let outputs = self.model.batches[batch].class.outputs.len();
+        match self.local_entries(number) {
+            _ if !self.is_wide() => GradientPairs::None,
+            LocalEntries::Rows | LocalEntries::MirroredRows
+                if has_row_in_pairs(outputs, self.kernels.losses(batch)) =>
+            {
+                GradientPairs::Rows
+            }
+            LocalEntries::Parts | LocalEntries::Rows | LocalEntries::MirroredRows => GradientPairs::Parts,
         }
     }
 }

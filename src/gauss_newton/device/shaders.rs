@@ -25,8 +25,8 @@ pub enum ModelShader {
         dim: u32,
         /// What stands where an entry points.
         entries: LocalEntries,
-        /// Whether the parts of the gradient are pairs.
-        wide: bool,
+        /// What it is made of in pairs.
+        pairs: GradientPairs,
     },
     /// The same over the lists of all local tables.
     AssembleFused {
@@ -48,9 +48,20 @@ pub enum LocalEntries {
     Parts,
     /// One number of an instance, in the first column: r̃ or J̃p. It counts times the entry's columns of J̃.
     Rows,
-    /// The same of instances with two blocks, where the second's columns are the negatives of the first's, and are not there. Where parts of the
-    /// gradient are pairs, those of the first block stand in place of the number.
+    /// The same of instances with two blocks, where the second's columns are the negatives of the first's, and are not there. With
+    /// [`GradientPairs::Parts`] the parts of the first block stand in place of the number.
     MirroredRows,
+}
+
+/// What a gradient that is gathered together with a block diagonal is made of in pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GradientPairs {
+    /// Nothing: in f32.
+    None,
+    /// Its parts.
+    Parts,
+    /// The row of J̃ and the residual of each instance. The gradient is their product's sum times the root of the weight, which is that of the row.
+    Rows,
 }
 
 template_parameters! {
@@ -67,6 +78,7 @@ template_parameters! {
         weighted: bool,
         mirrored: bool,
         wide: bool,
+        row_in_pairs: bool,
     }
 }
 
@@ -101,9 +113,10 @@ impl ModelShader {
                 resources.push_all(fused.then(lists));
                 resources
             }
-            ModelShader::Assemble { .. } => {
+            ModelShader::Assemble { pairs, .. } => {
                 let mut resources = incidence_resources();
                 resources.push_all([read("source", "f32"), write("result", "f32"), write("blocks", "f32")]);
+                resources.push_all((pairs == GradientPairs::Rows).then(|| read("batch_constants", "f32")));
                 resources
             }
             ModelShader::AssembleFused { .. } => vec![
@@ -150,10 +163,13 @@ impl ModelShader {
             ModelShader::BlockDiagonal { fused } => {
                 (template!("gauss_newton/block_diagonal"), Box::new(BlockDiagonalTemplate { fused }))
             }
-            ModelShader::Assemble { dim, entries, wide } => {
+            ModelShader::Assemble { dim, entries, pairs } => {
                 let mirrored = entries == LocalEntries::MirroredRows;
-                let weighted = entries == LocalEntries::Rows || (mirrored && !wide);
-                (template!("gauss_newton/assemble"), Box::new(AssembleTemplate { dim, weighted, mirrored, wide }))
+                let wide = pairs == GradientPairs::Parts;
+                let row_in_pairs = pairs == GradientPairs::Rows;
+                let weighted = entries != LocalEntries::Parts && pairs == GradientPairs::None;
+                let parameters = AssembleTemplate { dim, weighted, mirrored, wide, row_in_pairs };
+                (template!("gauss_newton/assemble"), Box::new(parameters))
             }
             ModelShader::AssembleFused { dim, pairs, wide } => {
                 (template!("gauss_newton/assemble_fused"), Box::new(AssembleFusedTemplate { dim, pairs, wide }))
@@ -250,10 +266,15 @@ mod tests {
         let mut shaders = vec![ModelShader::Clear];
         shaders.push_all([false, true].map(|fused| ModelShader::BlockDiagonal { fused }));
         for dim in 1..=MOST_TOGETHER {
-            let all = [LocalEntries::Parts, LocalEntries::Rows, LocalEntries::MirroredRows];
-            shaders.push_all(all.map(|entries| ModelShader::Assemble { dim, entries, wide: false }));
-            let in_pairs = [LocalEntries::Parts, LocalEntries::MirroredRows];
-            shaders.push_all(in_pairs.map(|entries| ModelShader::Assemble { dim, entries, wide: true }));
+            let (parts, rows, mirrored) = (LocalEntries::Parts, LocalEntries::Rows, LocalEntries::MirroredRows);
+            let all = [
+                (GradientPairs::None, vec![parts, rows, mirrored]),
+                (GradientPairs::Parts, vec![parts, mirrored]),
+                (GradientPairs::Rows, vec![rows, mirrored]),
+            ];
+            for (pairs, entries) in all {
+                shaders.extend(entries.into_iter().map(|entries| ModelShader::Assemble { dim, entries, pairs }));
+            }
         }
         for dim in 1..=MOST_NUMBERS {
             for wide in [false, true] {
