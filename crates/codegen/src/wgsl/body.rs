@@ -22,7 +22,7 @@ fn value_of(written: &[Option<Value>], node: NodeId) -> &Value {
 
 /// Writes the code of one graph.
 pub(super) struct Body<'a> {
-    graph: &'a Graph,
+    pub(super) graph: &'a Graph,
     inputs: Inputs<'a>,
     imports: &'a mut Imports,
     names: Names,
@@ -30,7 +30,11 @@ pub(super) struct Body<'a> {
     /// In a part of a fused kernel, the buffer that is a function there, see [`super::fused`].
     pub part: Option<&'static str>,
     /// In how many numbers each node is computed.
-    widths: Widths,
+    pub(super) widths: Widths,
+    /// Which nodes in pairs are left unnormalised.
+    unnormalised: Vec<bool>,
+    /// What the code is written for.
+    roots: Vec<NodeId>,
     /// The value of every node written so far.
     written: Vec<Option<Value>>,
     /// Names of the elements that have been read.
@@ -67,6 +71,8 @@ impl<'a> Body<'a> {
             writer: Writer::at_depth(depth),
             part: None,
             widths: Widths::of_nodes(graph, std::iter::empty()),
+            unnormalised: vec![false; graph.len()],
+            roots: roots.to_vec(),
             written: vec![None; graph.len()],
             reads: FxHashMap::default(),
             calls: VecMap::new(),
@@ -88,6 +94,7 @@ impl<'a> Body<'a> {
             }
         }
         self.widths = widths;
+        self.unnormalised = self.unnormalised(&self.roots);
         self
     }
 
@@ -243,7 +250,7 @@ impl<'a> Body<'a> {
     }
 
     /// The nodes that must be written before a node, in the order in which they are.
-    fn dependencies(&self, node: NodeId) -> Vec<NodeId> {
+    pub(super) fn dependencies(&self, node: NodeId) -> Vec<NodeId> {
         match (self.graph.node(node), self.inputs) {
             (Node::Input(InputId(input)), Inputs::Loads(kernel)) => match &kernel.loads[input as usize] {
                 Load::Read(_) => Vec::new(),
@@ -286,7 +293,7 @@ impl<'a> Body<'a> {
                     Load::Call { call, result } => self.call(kernel, *call, *result),
                 },
             },
-            Node::Apply(op, operands) => self.apply(op, &operands[..op.arity()], width),
+            Node::Apply(op, operands) => self.apply(node, op, &operands[..op.arity()]),
         }
     }
 
@@ -340,7 +347,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn apply(&mut self, op: Op, operands: &[NodeId], width: Width) -> Value {
+    fn apply(&mut self, node: NodeId, op: Op, operands: &[NodeId]) -> Value {
+        let width = self.widths.of(node);
         match op {
             Op::StopGradient => return value_of(&self.written, operands[0]).clone(),
             Op::Sin | Op::Cos if self.angles.contains_key(&operands[0]) => {
@@ -350,7 +358,7 @@ impl<'a> Body<'a> {
         }
         let expression = match width {
             Width::Single => self.operation(op, operands),
-            Width::Pair => match self.operation_in_pairs(op, operands) {
+            Width::Pair => match self.operation_in_pairs(op, operands, !self.unnormalised[node.index()]) {
                 Value::Pair(expression) => expression,
                 // A comparison is 0 or 1.
                 Value::Single(expression) => return Value::Single(self.named(&expression)),

@@ -65,8 +65,11 @@ library! {
     "guarded_product" ["guarded_product"];
     "pair_product_fused" ["product_with_error"];
     "pair_product_split" ["product_with_error"];
-    "pair_sum" ["pair_sum", "pair_difference"];
-    "pair_product" ["pair_product", "pair_square", "pair_scaled", "pair_of_product"];
+    "pair_sum" ["ordered_sum", "pair_sum", "pair_difference", "unnormalised_sum", "unnormalised_difference"];
+    "pair_product" [
+        "pair_product", "pair_square", "pair_scaled", "normalised_product", "unnormalised_product", "unnormalised_square",
+        "unnormalised_scaled"
+    ];
     "pair_quotient" ["pair_quotient"];
     "pair_root" ["pair_square_root", "pair_norm", "pair_inverse_norm"];
     "pair_series" ["pair_step"];

@@ -94,24 +94,35 @@ fn low_part(value: f64) -> f32 {
     if high.is_finite() { (value - f64::from(high)) as f32 } else { 0.0 }
 }
 
-/// A product, by a cheaper way where there is one: of a pair and itself (`same`), or with a factor that is a literal.
-pub(super) fn product([a, b]: [&str; 2], literals: [Option<f64>; 2], same: bool, imports: &mut Imports) -> String {
+/// A product, normalised or not, by a cheaper way where there is one: of a pair and itself (`same`), or with a factor that is a literal.
+pub(super) fn product(
+    [a, b]: [&str; 2],
+    literals: [Option<f64>; 2],
+    same: bool,
+    normalised: bool,
+    imports: &mut Imports,
+) -> String {
+    let [square, scaled, product] = if normalised {
+        ["pair_square", "pair_scaled", "pair_product"]
+    } else {
+        ["unnormalised_square", "unnormalised_scaled", "unnormalised_product"]
+    };
     if same {
-        return imports.call("pair_square", &[a]);
+        return imports.call(square, &[a]);
     }
     match literals {
-        [None, Some(factor)] if is_single(factor) => scaled(a, factor, imports),
-        [Some(factor), None] if is_single(factor) => scaled(b, factor, imports),
-        _ => imports.call("pair_product", &[a, b]),
+        [None, Some(factor)] if is_single(factor) => by_number(a, factor, scaled, imports),
+        [Some(factor), None] if is_single(factor) => by_number(b, factor, scaled, imports),
+        _ => imports.call(product, &[a, b]),
     }
 }
 
-/// The product with a number that is an f32.
-fn scaled(a: &str, factor: f64, imports: &mut Imports) -> String {
+/// The product with a number that is an f32, by a function where it is not exact.
+fn by_number(a: &str, factor: f64, scaled: &str, imports: &mut Imports) -> String {
     let factor = factor as f32;
     let text = decimal::shortest_single(factor);
     // Exact, but for what leaves f32's range.
-    if is_power_of_two(factor) { format!("{a} * {text}") } else { imports.call("pair_scaled", &[a, &text]) }
+    if is_power_of_two(factor) { format!("{a} * {text}") } else { imports.call(scaled, &[a, &text]) }
 }
 
 /// Whether a number is finite and the same in f32.
@@ -191,7 +202,7 @@ mod tests {
     #[test]
     fn products_by_literals_and_squares_take_the_cheaper_way() {
         let mut imports = Imports::default();
-        let mut of = |literals, same| product(["a", "b"], literals, same, &mut imports);
+        let mut of = |literals, same| product(["a", "b"], literals, same, true, &mut imports);
         assert_eq!(of([None, None], false), "pair_product(a, b)");
         assert_eq!(of([None, None], true), "pair_square(a)");
         assert_eq!(of([None, Some(-0.25)], false), "a * -0.25");
@@ -201,5 +212,10 @@ mod tests {
         assert_eq!(of([None, Some(0.1)], false), "pair_product(a, b)");
         assert_eq!(of([None, Some(f64::INFINITY)], false), "pair_product(a, b)");
         assert_eq!(of([Some(2.0), Some(3.0)], false), "pair_product(a, b)");
+        let mut unnormalised = |literals, same| product(["a", "b"], literals, same, false, &mut imports);
+        assert_eq!(unnormalised([None, None], false), "unnormalised_product(a, b)");
+        assert_eq!(unnormalised([None, None], true), "unnormalised_square(a)");
+        assert_eq!(unnormalised([None, Some(-0.25)], false), "a * -0.25");
+        assert_eq!(unnormalised([Some(3.0), None], false), "unnormalised_scaled(b, 3.0)");
     }
 }
