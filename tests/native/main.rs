@@ -25,6 +25,7 @@ mod many_lost;
 mod pairs;
 mod random_graphs;
 mod recompute;
+mod rows_in_pairs;
 mod schedule;
 mod solve_many;
 mod solve_many_pairs;

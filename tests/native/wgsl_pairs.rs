@@ -7,7 +7,7 @@ use crate::pair_operations::{bound, operands, worst};
 use residua::eval::pairs::{from_table, split, to_table};
 use residua_codegen::wgsl::{self, Dispatch, PairDispatch, PairForm};
 use residua_codegen::{Epilogue, Index, Kernel, Load, Output, Width};
-use residua_ir::graph::Op;
+use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 /// Numbers spread evenly over [0, 1), the same in every run.
 fn fraction(position: usize, sequence: usize) -> f64 {
@@ -154,4 +154,107 @@ fn calls_are_made_in_pairs_where_a_result_is_wanted_as_a_pair() {
             assert!((derivative - 2.0 * slope * r).abs() <= 4e-14 * r.abs(), "{kind}: {derivative}");
         }
     }
+}
+
+/// A kernel in pairs of a graph over columns of operands that a function makes, with one result.
+fn kernel_of(columns: u32, make: impl FnOnce(&mut Graph, &[NodeId]) -> NodeId) -> String {
+    let mut graph = Graph::new();
+    let inputs: Vec<NodeId> = (0..columns).map(|input| graph.input(InputId(input))).collect();
+    let result = make(&mut graph, &inputs);
+    let kernel = Kernel {
+        buffers: vec![kernels::reals("operands", false), kernels::reals("results", true)],
+        loads: (0..columns).map(|column| kernels::read(0, Index::column(column))).collect(),
+        outputs: vec![kernels::store(1, Index::column(0), result)],
+        ..Kernel::new("graph", graph.check(columns).unwrap())
+    };
+    let kernel = in_pairs(kernel, &|name| if name == "operands" { columns } else { 1 });
+    wgsl::write(&kernel.check().unwrap(), PairForm::Fused).unwrap()
+}
+
+/// The high parts of the results of a kernel's text, each of operands in columns, and both parts together.
+fn computed(text: &str, operands: &[Vec<f64>]) -> Vec<(f32, f64)> {
+    let count = operands.len();
+    let columns: Vec<f64> = (0..operands[0].len()).flat_map(|k| operands.iter().map(move |given| given[k])).collect();
+    let mut buffers = vec![bits(to_table(Width::Pair, &columns)), vec![0; 2 * count], vec![0], dispatch(count)];
+    run(text, [count.div_ceil(64) as u32, 1], &mut buffers);
+    let numbers = floats(&buffers[1]);
+    let (high, low) = numbers.split_at(count);
+    high.iter().zip(low).map(|(high, low)| (*high, f64::from(*high) + f64::from(*low))).collect()
+}
+
+fn highs(text: &str, operands: &[Vec<f64>]) -> Vec<f32> {
+    computed(text, operands).into_iter().map(|(high, _)| high).collect()
+}
+
+fn squared_length(g: &mut Graph, inputs: &[NodeId]) -> NodeId {
+    let squares: Vec<NodeId> = inputs.iter().map(|x| g.apply_raw(Op::Mul, &[*x, *x])).collect();
+    squares.into_iter().reduce(|a, b| g.apply_raw(Op::Add, &[a, b])).unwrap()
+}
+
+#[test]
+fn infinities_within_a_kernel_give_what_they_give_in_single_precision() {
+    let sigmoid = kernel_of(1, |g, x| {
+        let one = g.literal(1.0);
+        let negative = g.apply_raw(Op::Neg, x);
+        let e = g.apply_raw(Op::Exp, &[negative]);
+        let sum = g.apply_raw(Op::Add, &[one, e]);
+        g.apply_raw(Op::Div, &[one, sum])
+    });
+    assert_eq!(highs(&sigmoid, &[vec![-1e30], vec![-90.0], vec![1e30]]), [0.0, 0.0, 1.0]);
+    let bell = kernel_of(3, |g, x| {
+        let square = squared_length(g, x);
+        let negative = g.apply_raw(Op::Neg, &[square]);
+        g.apply_raw(Op::Exp, &[negative])
+    });
+    // Squares are beyond f32 one by one, and their sum alone.
+    let far = [vec![1e25, 1.0, -2.0], vec![1.0, -1e25, 1e25], vec![1.5e19, 1.5e19, 1.5e19], vec![0.0, 0.0, 0.0]];
+    assert_eq!(highs(&bell, &far), [0.0, 0.0, 0.0, 1.0]);
+    let inverse = kernel_of(3, |g, x| {
+        let square = squared_length(g, x);
+        g.apply_raw(Op::InverseNorm, &[square])
+    });
+    assert_eq!(highs(&inverse, &far), [0.0; 4]);
+    let square = kernel_of(3, squared_length);
+    let infinite = f32::INFINITY;
+    assert_eq!(highs(&square, &far), [infinite, infinite, infinite, 0.0]);
+    // The last difference is of two infinities, or of one and a number.
+    let difference = kernel_of(4, |g, x| {
+        let [first, second] = [0, 2].map(|k| g.apply_raw(Op::Mul, &[x[k], x[k + 1]]));
+        g.apply_raw(Op::Sub, &[first, second])
+    });
+    let found = highs(&difference, &[vec![1e30; 4], vec![1e30, 1e30, 2.0, 3.0], vec![2.0, 3.0, 1e30, 1e30]]);
+    assert!(found[0].is_nan() && found[1..] == [infinite, -infinite], "{found:?}");
+}
+
+#[test]
+fn long_sums_of_products_lose_no_more_than_their_cancellation() {
+    // More terms than follow one another without normalisation.
+    const TERMS: usize = 20;
+    let dot = |g: &mut Graph, x: &[NodeId]| {
+        let products: Vec<NodeId> = (0..TERMS).map(|k| g.apply_raw(Op::Mul, &[x[k], x[TERMS + k]])).collect();
+        products.into_iter().reduce(|a, b| g.apply_raw(Op::Add, &[a, b])).unwrap()
+    };
+    let text = kernel_of(2 * TERMS as u32, dot);
+    let calls = |function: &str| text.split("fn ").nth(1).unwrap().matches(&format!("{function}(")).count();
+    assert_eq!((calls("unnormalised_product"), calls("pair_product")), (TERMS, 0));
+    // 19 sums: the eighth and the sixteenth end a chain, and the last is the result.
+    assert_eq!((calls("unnormalised_sum"), calls("pair_sum")), (16, 3));
+    let operands: Vec<Vec<f64>> = (0..64)
+        .map(|instance| {
+            let mut numbers: Vec<f64> = (0..2 * TERMS).map(|k| fraction(41 * instance + k, k) - 0.5).collect();
+            // The last term takes away what the others leave, up to 2⁻³⁰.
+            let rest: f64 = (0..TERMS - 1).map(|k| numbers[k] * numbers[TERMS + k]).sum();
+            numbers[TERMS - 1] = (rest + 2f64.powi(-30) * fraction(instance, 1)) / -numbers[2 * TERMS - 1];
+            numbers.iter().map(|number| split(*number).into_iter().map(f64::from).sum()).collect()
+        })
+        .collect();
+    let mut worst = 0.0f64;
+    for (given, (_, found)) in operands.iter().zip(computed(&text, &operands)) {
+        let terms: Vec<f64> = (0..TERMS).map(|k| given[k] * given[TERMS + k]).collect();
+        let sizes: f64 = terms.iter().map(|term| term.abs()).sum();
+        worst = worst.max((found - terms.iter().sum::<f64>()).abs() / sizes);
+    }
+    println!("{worst:e}");
+    // Products within 2⁻⁴⁵ and 19 sums within 2⁻⁴⁶ of the largest partial sum, which is no more than all sizes: 2⁻⁴² at most.
+    assert!(worst <= 2f64.powi(-42) && worst > 0.0, "{worst:e}");
 }
