@@ -22,7 +22,7 @@
 //!
 //! In pairs the cost, its reduction, r and J̃ᵀr̃ are pairs, and J̃ stays f32: it shapes the steps, and not where they end. J̃ᵀr̃ then comes of one reverse
 //! sweep from the residuals. Made of the rounded rows of J̃ it would be off by their rounding, and the minimum by as much times its condition. Of one
-//! residual with the squared loss the sweep gives the only row of J̃ in pairs, and who gathers multiplies it by r: that is half the bytes of J̃ᵀr̃ and J̃.
+//! residual with the squared loss the sweep gives the only row of J̃ in pairs, and who gathers multiplies it by r: that is two thirds of the bytes of J̃ᵀr̃ and J̃.
 //!
 //! The local table of a batch has columns as long as the batch (or the chunk of it), in the order of [`LocalTable`]. Its first
 //! columns are gathered by [`super::incidence`] as local gradients are.
