@@ -23,9 +23,9 @@ use residua_ir::graph::Op;
 
 use super::batch::{Batch, Rows};
 use super::class::Class;
+pub use super::derivatives::Derivatives;
 use super::entries::Entries;
 pub use super::entry_point::Entry;
-pub use super::least_squares::Derivatives;
 use super::line;
 use super::planner::Planner;
 pub use super::planner::{Target, UNIFORM_HEAD, vectors};

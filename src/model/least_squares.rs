@@ -29,14 +29,15 @@
 
 use residua_base::list::{Listed, PushAll};
 use residua_codegen::{Element, Epilogue, Index, Load, Output, Width};
-use residua_ir::graph::{Graph, NodeId, Op};
+use residua_ir::graph::{NodeId, Op};
 
 use super::batch::Rows;
 use super::class::{Class, Losses};
+use super::derivatives::{Derivatives, Row};
 use super::entries::Entries;
 use super::planner::{Planner, Target};
 use super::role::Role;
-use super::tangent::{Row, slots};
+use super::tangent::slots;
 
 /// Columns of a local table: first one for each number of the instance's blocks (J̃ᵀr̃ or J̃ᵀJ̃p), then the residuals, then J̃
 /// row by row, each row as wide as the blocks, and on the CPU the corrected residuals, or on a device in pairs the low parts of J̃ᵀr̃ (or of the only
@@ -428,14 +429,6 @@ impl Planner<'_> {
         }
         self.squared_norm(&jvp)
     }
-}
-
-/// The derivatives of a class for [`Planner::linearise`], which are the same for every target.
-pub struct Derivatives {
-    graph: Graph,
-    rows: Vec<Row>,
-    /// The entries of J̃ that the host writes, in its order: of each its output and its [`Class::gradient_column`].
-    pub places: Vec<(u32, u32)>,
 }
 
 impl Derivatives {

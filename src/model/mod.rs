@@ -13,6 +13,7 @@ mod batch;
 pub mod chunks;
 mod class;
 mod compile_input;
+mod derivatives;
 mod elimination;
 pub mod entries;
 mod entry_point;

@@ -11,8 +11,8 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 use super::batch::Rows;
 use super::class::Class;
+use super::derivatives::Derivatives;
 use super::entry_point::Entry;
-use super::least_squares::Derivatives;
 use super::role::Role;
 use super::scatter::Scatter;
 

@@ -7,10 +7,8 @@ use residua_ir::autodiff;
 use residua_ir::graph::{InputId, NodeId};
 
 use super::class::Class;
+use super::derivatives::Row;
 use super::planner::Planner;
-
-/// Entries of a row of ∂r/∂x or J̃ by their [`Class::gradient_column`], ascending; the others are zero whatever the point.
-pub(super) type Row = Vec<(u32, NodeId)>;
 
 /// The places of a block slot's numbers: first column of the local gradient, and how many.
 pub(super) fn slots(class: &Class) -> Vec<(u32, u32)> {
