@@ -2,10 +2,11 @@
 // uses tensors. What was built is served under a strict Content-Security-Policy, without 'unsafe-eval'. Users of the solvers download no tensor module, and the other way round.
 import assert from 'node:assert/strict';
 import { cp, readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { nodeResolve } from '@rollup/plugin-node-resolve';
 import { build as esbuild } from 'esbuild';
+import { rollup } from 'rollup';
 import { build as viteBuild, createServer as viteServer } from 'vite';
 import webpack from 'webpack';
 import { launch } from '../browser.mjs';
@@ -114,15 +115,31 @@ test('webpack 5, without configuration', async () => {
   await checkBuilt(path);
 });
 
+/** Entry points for bundlers that leave `new URL(…, import.meta.url)` as it is: the workers are found by their names. */
+const ENTRY_POINTS = ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/dist/worker-entry.js'];
+
+/** Both modules and the pages beside the bundles of such a bundler. */
+async function copyBeside(folder) {
+  for (const module of MODULES) await cp(join(project.folder, 'node_modules/residua', module), join(folder, basename(module)));
+  for (const page of PAGES) await cp(join(project.folder, page), join(folder, page));
+}
+
 test("esbuild, with the package's worker as an entry point and the .wasm copied beside the bundles", async () => {
   const outdir = join(project.folder, 'built-by-esbuild');
   await esbuild({
-    absWorkingDir: project.folder, entryPoints: ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/dist/worker-entry.js'], entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022',
-    logLevel: 'error',
+    absWorkingDir: project.folder, entryPoints: ENTRY_POINTS, entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'error',
   });
-  const wasm = (file) => new URL(`node_modules/residua/${file}`, `${pathToFileURL(project.folder)}/`);
-  await cp(wasm('wasm/residua_bg.wasm'), join(outdir, 'residua_bg.wasm'));
-  await cp(wasm('wasm-tensor/residua_tensor_bg.wasm'), join(outdir, 'residua_tensor_bg.wasm'));
-  for (const page of PAGES) await cp(join(project.folder, page), join(outdir, page));
+  await copyBeside(outdir);
   await checkBuilt(outdir);
+});
+
+test('Rollup with its plugin for packages, in the same way', async () => {
+  const dir = join(project.folder, 'built-by-rollup');
+  const complaints = [];
+  const bundle = await rollup({ input: ENTRY_POINTS.map((file) => join(project.folder, file)), plugins: [nodeResolve()], onwarn: ({ message }) => complaints.push(message) });
+  await bundle.write({ dir, format: 'es', entryFileNames: '[name].js' });
+  await bundle.close();
+  assert.deepEqual(complaints, []);
+  await copyBeside(dir);
+  await checkBuilt(dir);
 });
