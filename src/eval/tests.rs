@@ -159,6 +159,19 @@ fn right_derivatives_pass_the_check() {
 }
 
 #[test]
+fn a_derivative_that_is_not_a_number_is_an_error_of_gradients() {
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let root = r.apply(Op::Sqrt, &[x]);
+    let mut f = functions(r, vec![root], &[4.0]);
+    let check = block_on(f.check_gradients(None)).unwrap();
+    // Central differences with steps of a few 1e-6 have some ten digits.
+    assert!(check.max_relative_error < 1e-9, "{check:?}");
+    let check = block_on(f.check_gradients(Some(&[-1.0]))).unwrap();
+    assert_eq!(check.max_relative_error, f64::INFINITY, "derivative and difference are both NaN");
+}
+
+#[test]
 fn what_is_not_finite_is_named() {
     let mut r = Recorder::default();
     let (x, y) = (r.parameter(0), r.parameter(1));

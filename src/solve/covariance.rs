@@ -23,6 +23,7 @@ use residua_linalg::{Inverse, NullSpace};
 
 use super::rank::{Analysed, analyse, jacobian};
 use super::sandwich::{Sandwich, instances};
+use super::start::on_manifolds;
 use super::tangent::{ParameterBlock, TangentBases, lift};
 
 /// What the covariance assumes of the residuals.
@@ -39,12 +40,12 @@ const MOST_ROWS: usize = 4_000;
 /// Undetermined parameters that an error names at most.
 const NAMED: usize = 3;
 
-/// The covariance of blocks at the current parameters, each block given by its first parameter; of all blocks for `None`. The result is a
+/// The covariance of blocks at the current parameters, normalised on their manifolds; each block is given by its first parameter, all for `None`. The result is a
 /// square matrix, row after row, with one row for each number of the blocks in their order. Rows and columns of constant numbers are 0.
 ///
 /// # Errors
 /// `invalid-argument` if the covariance does not exist, naming undetermined parameters, if an estimate needs more residuals than there are, or
-/// for a parameter that is not the first of a block; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
+/// for a parameter that is not the first of a block, or as [`on_manifolds`]; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
 pub async fn covariance(
     functions: &mut Functions,
     model: &mut HostModel,
@@ -74,7 +75,7 @@ pub async fn covariance(
             ),
         ));
     }
-    let x = functions.values().to_vec();
+    let x = on_manifolds(functions)?;
     let Analysed { space, inverse, linearised } = analyse(functions, model, &x, TOLERANCE).await?;
     let Some(inverse) = inverse else {
         return Err(singular(functions, &space));

@@ -182,3 +182,58 @@ fn an_undetermined_direction_of_a_quaternion_is_given_in_its_own_numbers() {
     assert_eq!((found.columns, found.rank), (3, 1));
     assert_eq!(found.free, [[(2, 1.0)], [(3, 1.0)]]);
 }
+
+/// Two points seen from a frame that is turned by the unit vector (c, s), and their squared sizes and product: a turn of everything changes none. The first coordinate is
+/// written with 1 − s²/(1 + c) for c, as formulas of rotations are that hold for unit quaternions alone.
+fn points_seen_from_a_turned_frame(c: f64, s: f64) -> Functions {
+    let mut r = Recorder::default();
+    let (cosine, sine) = (r.parameter(0), r.parameter(1));
+    let one = r.constant(1.0);
+    let squared_sine = r.square(sine);
+    let more = r.apply(Op::Add, &[one, cosine]);
+    let share = r.apply(Op::Div, &[squared_sine, more]);
+    let rewritten = r.apply(Op::Sub, &[one, share]);
+    let points = [[r.parameter(2), r.parameter(3)], [r.parameter(4), r.parameter(5)]];
+    fn dot(r: &mut Recorder, a: [u32; 2], b: [u32; 2]) -> u32 {
+        let terms = [r.apply(Op::Mul, &[a[0], b[0]]), r.apply(Op::Mul, &[a[1], b[1]])];
+        r.apply(Op::Add, &terms)
+    }
+    let mut outputs = Vec::new();
+    for point in points {
+        let [x, y] = point;
+        let minus_x = r.apply(Op::Neg, &[x]);
+        outputs.push(dot(&mut r, [rewritten, sine], point));
+        outputs.push(dot(&mut r, [cosine, sine], [y, minus_x]));
+        outputs.push(dot(&mut r, point, point));
+    }
+    outputs.push(dot(&mut r, points[0], points[1]));
+    let mut input = CompileInput::problem();
+    input.add_array("turn", 2, 1, "unit-vector").unwrap();
+    input.add_array("points", 2, 2, "euclidean").unwrap();
+    input.add_residuals("seen", vec![0, 1, 1], vec![0, 0, 1], Vec::new(), r.tape(outputs, 6)).unwrap();
+    on_cpu(compiled(input), &[c, s, 1.0, 2.0, -0.5, 0.25])
+}
+
+#[test]
+fn rank_and_covariance_take_blocks_on_manifolds_as_normalised() {
+    // At the angle of 0.3, and as single precision and a file with four digits hold it.
+    let (c, s) = (0.3f64.cos(), 0.3f64.sin());
+    for (c, s) in [(c, s), (f64::from(c as f32), f64::from(s as f32)), (0.9553, 0.2955)] {
+        let mut f = points_seen_from_a_turned_frame(c, s);
+        let found = block_on(rank(&mut f, &mut HostModel::default(), TOLERANCE)).unwrap();
+        assert_eq!((found.columns, found.rank, found.free.len()), (5, 4, 1), "({c}, {s})");
+        let error = block_on(absolute(&mut f, None)).unwrap_err();
+        assert!(error.message.contains("rank 4 of 5"), "{}", error.message);
+        assert_eq!(f.values()[..2], [c, s], "the parameters stay as they were set");
+    }
+    // A block of which some numbers are constant has no tangent space.
+    let mut f = points_seen_from_a_turned_frame(c, s);
+    f.set_constant(vec![true, false, false, false, false, false]).unwrap();
+    let error = block_on(absolute(&mut f, None)).unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidArgument);
+    assert!(
+        error.message.contains("turn[0] has manifold 'unit-vector' and some constant coordinates"),
+        "{}",
+        error.message
+    );
+}

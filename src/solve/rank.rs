@@ -7,6 +7,7 @@ use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_linalg::{Inverse, NullSpace, SparseMatrix, null_space};
 
+use super::start::on_manifolds;
 use super::tangent::{TangentBases, lift};
 
 /// Entries of a direction below this share of its largest one are rounding errors and left out.
@@ -23,13 +24,13 @@ pub struct Rank {
     pub free: Vec<Vec<(u32, f64)>>,
 }
 
-/// The rank of J̃ at the current parameters, without regard to bounds. A column counts as dependent if its distance from the span of others
-/// is at most `tolerance` times its length.
+/// The rank of J̃ at the current parameters, normalised on their manifolds, without regard to bounds. A column counts as dependent if its distance
+/// from the span of others is at most `tolerance` times its length.
 ///
 /// # Errors
-/// `non-finite` if a residual or derivative is not finite.
+/// `non-finite` if a residual or derivative is not finite; `invalid-argument` as [`on_manifolds`].
 pub async fn rank(functions: &mut Functions, model: &mut HostModel, tolerance: f64) -> Result<Rank> {
-    let x = functions.values().to_vec();
+    let x = on_manifolds(functions)?;
     let Analysed { space: NullSpace { columns, rank, basis }, .. } = analyse(functions, model, &x, tolerance).await?;
     let bases = TangentBases::of(functions.model())?;
     let lifted = |vector: &Vec<f64>| {

@@ -68,6 +68,21 @@ impl Start {
     }
 }
 
+/// The current parameters in f64, with free blocks normalised on their manifolds. Bounds are left aside.
+///
+/// A solve on a device leaves quaternions whose lengths differ from 1 by rounding in f32. At such a point residuals that turn vectors by them are
+/// not invariant under a rotation of everything, so that J̃ would have a rank that is too large.
+///
+/// # Errors
+/// `invalid-argument` as [`Start::of`] for a block on a manifold.
+pub fn on_manifolds(functions: &Functions) -> Result<Vec<f64>> {
+    let mut point = functions.values().to_vec();
+    for array in functions.model().arrays.iter().filter(|array| array.manifold != Manifold::Euclidean) {
+        normalise_blocks(array, 0, &mut point, functions.constant(), (&[], &[]))?;
+    }
+    Ok(point)
+}
+
 /// The parameters set since a solve left the others on the device, normalised on their manifolds and projected onto their bounds.
 pub struct Changes {
     /// Numbers, and the parameter that the first of them is.

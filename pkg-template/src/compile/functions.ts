@@ -238,6 +238,7 @@ export class GpuCompiledFunctions {
 
   /**
    * The largest relative difference between the derivatives and central differences in double precision, with its residual and parameter.
+   * Infinity where a derivative is NaN, or infinite where the difference is not.
    */
   async checkGradients(x?: Numbers): Promise<{ maxRelativeError: number; residual: number; parameter: number }> {
     const point = this.point('checkGradients', x);

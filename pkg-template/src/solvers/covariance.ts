@@ -53,8 +53,8 @@ export interface Covariance {
 }
 
 /**
- * Computes the covariance of the parameters at their current numbers, in double precision on the CPU for functions of either engine. With
- * m residuals that take part and n degrees of freedom it is
+ * Computes the covariance of the parameters at their current numbers, in double precision on the CPU for functions of either engine. Blocks
+ * on manifolds count as normalised. With m residuals that take part and n degrees of freedom it is
  *
  * - 2 · cost / (m − n) · (JᵀJ)⁻¹ by default. J includes weights and losses, as in the solvers;
  * - (JᵀJ)⁻¹ with `absoluteSigma: true`, as in Ceres;
