@@ -3,11 +3,13 @@
 //!
 //! [`record`] says what is submitted, [`state`] what is known on the device and how it is read, [`shape`] how the vectors are divided
 //! among workgroups, [`elimination`] which blocks a Schur complement eliminates, [`coupling`] whether one kernel multiplies by it, [`shaders`] what the kernels' texts are, [`schedule`] how much is submitted at a time. All that is plain data
-//! and runs without a device; `run` is the host's side of a solve.
+//! and runs without a device; `run` is the host's side of a solve, `resources` what it keeps for the next one.
 
 pub mod coupling;
 pub mod elimination;
 pub mod record;
+#[cfg(target_arch = "wasm32")]
+mod resources;
 #[cfg(target_arch = "wasm32")]
 mod run;
 pub mod schedule;
@@ -16,4 +18,6 @@ pub mod shape;
 pub mod state;
 
 #[cfg(target_arch = "wasm32")]
-pub use run::{SolverResources, minimise_on_device};
+pub use resources::SolverResources;
+#[cfg(target_arch = "wasm32")]
+pub use run::minimise_on_device;

@@ -1,0 +1,303 @@
+//! What a solve on the device makes and the next one finds: recordings, pipelines and buffers.
+
+use residua_base::list::{Listed, PushAll};
+
+use super::elimination::Elimination;
+use super::record::{Place, Program, Recording};
+use super::schedule::{Batch, Schedule};
+use super::state::WORDS;
+use crate::eval::Functions;
+use crate::eval::gpu::GpuEngine;
+use crate::eval::layout::Memory;
+use crate::eval::pairs::{split, table_len};
+use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
+use crate::model::Model;
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::start::{Changes, Start};
+use crate::solve::untouched::Untouched;
+use residua_base::deadline::Deadline;
+use residua_base::error::{Error, Result};
+use residua_codegen::wgsl::PairForm;
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
+use vecmap::VecMap;
+
+/// What a solve makes on the device and the next one finds there.
+pub struct SolverResources {
+    /// The Gauss-Newton model, which outlives recordings.
+    gauss_newton: DeviceModel,
+    /// [`GpuEngine::recordings_version`] when they were recorded.
+    recordings_version: u64,
+    constrained: bool,
+    /// What is eliminated by a Schur complement.
+    pub(super) elimination: Option<Elimination>,
+    /// The trial point set to the point.
+    start: Prepared,
+    head: Prepared,
+    iteration: Prepared,
+    tail: Prepared,
+    /// Reads the state.
+    read: Prepared,
+    pub(super) state_download: DownloadId,
+    /// Where constants and bounds are written, and which of [`Functions::constraints_version`] have been.
+    limits: Option<Buffer>,
+    constraints_version: Option<u64>,
+    pub(super) state: Buffer,
+    stride: usize,
+    untouched: Option<Untouched>,
+    /// That of the last solve.
+    pub(super) schedule: Option<Schedule>,
+}
+
+/// The engine and its model.
+pub(super) fn engine(functions: &mut Functions) -> Result<(&mut GpuEngine, &Model)> {
+    functions.on_device().ok_or_else(|| Error::internal("a solve on the device without functions there"))
+}
+
+impl SolverResources {
+    /// What an earlier solve has left, or new. `None` if the deadline passes before its pipelines are there.
+    pub(super) async fn of(
+        functions: &mut Functions,
+        kept: &mut Option<SolverResources>,
+        constrained: bool,
+        elimination: Option<Elimination>,
+        end: Deadline,
+    ) -> Result<Option<SolverResources>> {
+        let (engine, model) = engine(functions)?;
+        let recordings_version = engine.recordings_version();
+        let mut gauss_newton = match kept.take() {
+            Some(mut resources) => {
+                resources.gauss_newton.refresh(engine, model).await?;
+                if (resources.recordings_version, resources.constrained) == (recordings_version, constrained)
+                    && resources.elimination == elimination
+                {
+                    return Ok(Some(resources));
+                }
+                resources.gauss_newton
+            }
+            None => {
+                let mut gauss_newton = DeviceModel::new(engine, model);
+                gauss_newton.refresh(engine, model).await?;
+                gauss_newton
+            }
+        };
+        let recording = Recording::new(&gauss_newton.recorder(engine, model), constrained, elimination.as_ref())?;
+        let mut buffers: VecMap<Place, Buffer> = VecMap::default();
+        buffers.insert(Place::Point, engine.published().clone());
+        let own = [
+            Place::State,
+            Place::Trial,
+            Place::ProjectedStep,
+            Place::Gradient,
+            Place::Product,
+            Place::Vectors,
+            Place::Sums,
+            Place::JvpSquares,
+            Place::Bounds,
+            Place::Uniforms,
+        ];
+        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Bounds).list();
+        let mut requests: Vec<BufferRequest> = wanted
+            .iter()
+            .map(|&place| {
+                let (name, bytes) = (format!("{place:?}"), recording.bytes(place).max(16));
+                match place {
+                    Place::Uniforms => BufferRequest::uniform(name, bytes),
+                    _ => BufferRequest::storage(name, bytes).zeroed(),
+                }
+            })
+            .list();
+        let context = engine.context().clone();
+        let Some(pipelines) = pipelines(engine, &recording, end).await? else { return Ok(None) };
+        let memory = |place: &Place| match place {
+            Place::Functions(memory) => Some(*memory),
+            _ => None,
+        };
+        let segments = [&recording.head, &recording.iteration, &recording.tail];
+        let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
+        let of_model = |place: &Place| match place {
+            Place::Model(buffer) => Some(*buffer),
+            _ => None,
+        };
+        let of_model: Vec<ModelBuffer> =
+            segments.iter().flat_map(|segment| segment.places.iter().filter_map(of_model)).list();
+        let (of_model, missing): (Vec<_>, Vec<_>) = gauss_newton.missing(&of_model).into_iter().unzip();
+        requests.push_all(missing);
+        let mut allocated = engine.allocate_for_solver(model, &theirs, requests).await?;
+        for (buffer, allocated) in of_model.into_iter().zip(allocated.split_off(wanted.len())) {
+            gauss_newton.take(engine, buffer, allocated).await?;
+        }
+        for (place, buffer) in wanted.into_iter().zip(allocated) {
+            buffers.insert(place, buffer);
+        }
+        let of = |place: Place| -> Result<Buffer> {
+            buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
+        };
+        context.write(&of(Place::Uniforms)?, 0, bytemuck::cast_slice(&recording.uniforms))?;
+        let mut prepared = Vec::new();
+        for segment in segments {
+            let mut of_segment = Vec::new();
+            for &place in &segment.places {
+                of_segment.push(match place {
+                    Place::Functions(memory) => engine.buffer(model, memory).await?,
+                    Place::Model(buffer) => gauss_newton.buffer(buffer)?,
+                    place => of(place)?,
+                });
+            }
+            let programs: Vec<Pipeline> =
+                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().list();
+            prepared.push(context.prepare(&segment.list, &of_segment, &programs).await?);
+        }
+        let (Some(tail), Some(iteration), Some(head)) = (prepared.pop(), prepared.pop(), prepared.pop()) else {
+            return Err(Error::internal("a solve has three segments"));
+        };
+
+        let mut list = CommandList::new();
+        let (point, trial) =
+            (list.buffer("point", recording.bytes(Place::Point)), list.buffer("trial", recording.bytes(Place::Trial)));
+        list.copy(list.whole(point), trial, 0);
+        let start = context.prepare(&list, &[of(Place::Point)?, of(Place::Trial)?], &[]).await?;
+        let mut list = CommandList::new();
+        let state = list.buffer("state", 4 * u64::from(WORDS));
+        let state_download = list.download(list.whole(state));
+        let state = of(Place::State)?;
+        let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
+        Ok(Some(SolverResources {
+            gauss_newton,
+            recordings_version,
+            constrained,
+            elimination,
+            start,
+            head,
+            iteration,
+            tail,
+            read,
+            state_download,
+            limits: buffers.get(&Place::Bounds).cloned(),
+            constraints_version: None,
+            state,
+            stride: recording.stride() as usize,
+            untouched: None,
+            schedule: None,
+        }))
+    }
+
+    /// Products of a step that are no iterations of conjugate gradients.
+    pub(super) fn products_before(&self) -> u32 {
+        self.elimination.is_some().into()
+    }
+
+    pub(super) fn schedule_for(&mut self, options: &LevenbergMarquardtOptions) -> Schedule {
+        let most_linear = options.max_linear_iterations.saturating_add(self.products_before());
+        let runs_all = options.linear_tolerance == 0.0;
+        match self.schedule.take() {
+            Some(schedule) => schedule.again(most_linear, runs_all),
+            None => Schedule::new(most_linear, runs_all),
+        }
+    }
+
+    /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
+    pub(super) async fn bring_in(&mut self, functions: &mut Functions) -> Result<String> {
+        let version = Some(functions.constraints_version());
+        // What a solve has left on the device is where it may be: only what was set since has to be brought there.
+        if self.constraints_version == version
+            && let Some(changes) = Changes::since_solve(functions, functions.arithmetic())?
+        {
+            for (first, numbers) in &changes.places {
+                functions.engine().publish_at(*first, numbers)?;
+            }
+            return Ok(changes.preamble);
+        }
+        functions.bring_values().await?;
+        let start = Start::of(functions, functions.arithmetic())?;
+        functions.engine().publish(&start.point)?;
+        if let Some(limits) = &self.limits {
+            self.write_constraints(functions, &start, limits)?;
+        }
+        self.constraints_version = version;
+        Ok(start.preamble)
+    }
+
+    /// Bounds and constants, as they are now.
+    fn write_constraints(&self, functions: &mut Functions, start: &Start, limits: &Buffer) -> Result<()> {
+        let (engine, _) = engine(functions)?;
+        let parts = table_len(engine.layout().width, 1) as usize;
+        let mut numbers = vec![0.0_f32; (2 * parts + 1) * self.stride];
+        for i in 0..start.point.len() {
+            for (bound, infinity) in [f64::NEG_INFINITY, f64::INFINITY].into_iter().enumerate() {
+                let number = split(start.feasible.project(i, infinity));
+                for (part, number) in number.into_iter().take(parts).enumerate() {
+                    numbers[(bound * parts + part) * self.stride + i] = number;
+                }
+            }
+            numbers[2 * parts * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
+        }
+        engine.context().write(limits, 0, bytemuck::cast_slice(&numbers))
+    }
+
+    /// The blocks that no residual touches. Looking for them takes a while, so they are looked for once, unless constants may change.
+    pub(super) fn untouched(&mut self, functions: &Functions) -> Untouched {
+        if self.constrained {
+            return Untouched::of(functions.model(), functions.constant());
+        }
+        self.untouched.get_or_insert_with(|| Untouched::of(functions.model(), functions.constant())).clone()
+    }
+
+    /// Submits a batch.
+    pub(super) async fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
+        let (engine, _) = engine(functions)?;
+        let context = engine.context().clone();
+        let mut pieces: Vec<&Prepared> = Vec::new();
+        if first {
+            pieces.push_all([&self.start, &self.head]);
+        }
+        for unit in 0..batch.units {
+            if unit > 0 && unit % batch.at_a_time == 0 {
+                context.submit_in_turn(&std::mem::take(&mut pieces))?.finish().await?;
+            }
+            pieces.push_all(std::iter::repeat_n(&self.iteration, batch.iterations as usize));
+            pieces.push_all([&self.tail, &self.head]);
+        }
+        pieces.push(&self.read);
+        context.submit_in_turn(&pieces)
+    }
+}
+
+/// The pipelines of all segments, if they are there before the deadline.
+async fn pipelines(
+    engine: &mut GpuEngine,
+    recording: &Recording,
+    end: Deadline,
+) -> Result<Option<VecMap<Program, Pipeline>>> {
+    let mut programs: Vec<Program> = Vec::new();
+    for segment in [&recording.head, &recording.iteration, &recording.tail] {
+        for &program in &segment.programs {
+            if !programs.contains(&program) {
+                programs.push(program);
+            }
+        }
+    }
+    let of_functions = |program: &Program| match program {
+        Program::Functions(program) => Some(*program),
+        Program::Model(_) | Program::Own(_) | Program::Retract(..) => None,
+    };
+    let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
+    let form = engine.pair_form().unwrap_or(PairForm::Split);
+    let (mut own, mut requests) = (Vec::new(), Vec::new());
+    for &program in &programs {
+        if let Some((wgsl, entry, layout)) = recording.program(program, form)? {
+            own.push(program);
+            requests.push(PipelineRequest { wgsl, entry, layout });
+        }
+    }
+    let mut found: VecMap<Program, Pipeline> = VecMap::default();
+    let Some((of_functions, of_solver)) = engine.pipelines_with(&theirs, &requests, end).await? else {
+        return Ok(None);
+    };
+    for (program, pipeline) in theirs.into_iter().zip(of_functions) {
+        found.insert(Program::Functions(program), pipeline);
+    }
+    for (program, pipeline) in own.into_iter().zip(of_solver) {
+        found.insert(program, pipeline);
+    }
+    Ok(Some(found))
+}
