@@ -167,6 +167,15 @@ impl Prepared {
 }
 
 impl Context {
+    /// The first bytes of a buffer, as a result.
+    pub async fn read(&self, buffer: &Buffer, bytes: u64) -> Result<(Downloads, DownloadId)> {
+        let mut list = CommandList::new();
+        let numbers = list.buffer("numbers to be read", bytes);
+        let download = list.download(list.whole(numbers));
+        let prepared = self.prepare(&list, std::slice::from_ref(buffer), &[]).await?;
+        Ok((prepared.run(&[]).await?, download))
+    }
+
     /// Submits several pieces of work as one command buffer, one after the other, any of them as often as it is
     /// named; dispatches that follow each other share a pass. None of them may write data. The results are those of the last.
     pub fn submit_in_turn(&self, pieces: &[&Prepared]) -> Result<Submission> {

@@ -14,7 +14,7 @@ use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::PairForm;
 use residua_codegen::{OPERATIONS_OF_PAIR, Width};
-use residua_gpu::{Buffer, BufferRequest, CommandList, Context, Pipeline, Prepared};
+use residua_gpu::{Buffer, BufferRequest, Context, Pipeline, Prepared};
 use vecmap::VecMap;
 
 mod buffers;
@@ -196,12 +196,8 @@ impl GpuEngine {
 
     /// The parameters that the application can read.
     pub(super) async fn published_values(&self) -> Result<Vec<f64>> {
-        let mut list = CommandList::new();
-        let parameters = list.buffer("parameters, published", self.layout.bytes(Memory::Parameters));
-        let download = list.download(list.whole(parameters));
-        let prepared = self.context.prepare(&list, std::slice::from_ref(&self.published), &[]).await?;
-        let results = prepared.run(&[]).await?;
-        Ok(self.vector(results.reals(download)))
+        let (results, numbers) = self.context.read(&self.published, self.layout.bytes(Memory::Parameters)).await?;
+        Ok(self.vector(results.reals(numbers)))
     }
 
     /// The adapter's name, for reports.

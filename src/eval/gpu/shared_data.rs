@@ -9,7 +9,7 @@ use crate::eval::pairs::to_f32;
 use crate::model::Model;
 use residua_base::error::{Error, Result};
 use residua_gpu::submission::binding_size;
-use residua_gpu::{Allocation, Buffer, BufferRequest, CommandList, Context, Prepared};
+use residua_gpu::{Allocation, Buffer, BufferRequest, Context, Prepared};
 
 /// Columns of a batch's data table that come from the application's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +52,8 @@ impl SharedData {
     /// Brings the application's numbers into the model.
     pub(super) async fn read(&self, context: &Context, model: &mut Model) -> Result<()> {
         let bytes = 4 * self.length as u64;
-        let mut list = CommandList::new();
-        let numbers = list.buffer("data of the application's", bytes);
-        let download = list.download(list.whole(numbers));
-        let prepared = context.prepare(&list, std::slice::from_ref(&self.buffer), &[]).await?;
-        let results = prepared.run(&[]).await?;
-        let numbers = results.reals(download);
+        let (results, numbers) = context.read(&self.buffer, bytes).await?;
+        let numbers = results.reals(numbers);
         for part in &self.parts {
             let batch = &mut model.batches[part.batch];
             let start = part.first_column as usize * batch.count as usize;
