@@ -1,6 +1,6 @@
 #import workgroup_sums
 #import nonfinite
-#import levenberg_marquardt/largest_of_pairs
+#import levenberg_marquardt/largest
 #import levenberg_marquardt/state
 #import levenberg_marquardt/block_shape
 #if PAIRS
@@ -29,8 +29,12 @@ fn begin(
     var rz = vec2<f32>();
     var zdz = 0.0;
     var squares = 0.0;
-    // Of |g|, or of C where that is not finite, and of |g|/√C.
-    var largest = vec2<u32>();
+    // Of |g|, or of C where that is not finite; of |g|/√C; 1 where a column of J is 0, and 3 where that was otherwise.
+    var largest = array<u32, MAXIMA>();
+    #if GUARDED
+    // The model is exact for the step that was taken.
+    let is_exact = number(record_of(state[ITERATION]) + RECORD_GAIN) > EXACT_GAIN;
+    #endif
     for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.threads) {
         let first = dispatch.first + block * DIM;
         let place = dispatch.scale * first;
@@ -38,14 +42,15 @@ fn begin(
         let g{k} = gradient[first + {k}u];
         #endfor
         #if GUARDED
-        // What the step has made of the diagonal of JᵀJ: 0 where there was no column, and never 0 elsewhere, since the sign counts.
+        // What the step has made of the diagonal of JᵀJ: the most, and of columns that may be lost the complement of the least.
         if state[LINEARISE] != 0u {
             #for k in 0..TANGENT
-            let column{k} = block_diagonal[place + {k * (k + 3) / 2}u];
             let before{k} = vectors[COLUMN * dispatch.stride + first + {k}u];
-            let fall{k} = max(column{k} / abs(before{k}), 1e-30);
-            vectors[FALL * dispatch.stride + first + {k}u] = select(select(fall{k}, -fall{k}, before{k} < 0.0), 0.0, before{k} == 0.0);
-            vectors[COLUMN * dispatch.stride + first + {k}u] = column{k};
+            if before{k} != 0.0 {
+                let fall{k} = bitcast<u32>(block_diagonal[place + {k * (k + 3) / 2}u] / abs(before{k}));
+                largest[3] = max(largest[3], fall{k});
+                largest[4] = max(largest[4], select(~fall{k}, 0u, is_exact && before{k} > 0.0));
+            }
             #endfor
         }
         #endif
@@ -93,20 +98,28 @@ fn begin(
         let scaled{k} = select(0.0, abs(r{k}) * inverseSqrt(c{k}), c{k} > 0.0);
         squares += scaled{k} * scaled{k};
         let slope{k} = select(c{k}, r{k}, is_finite(c{k}));
-        largest = max(largest, vec2<u32>(bitcast<u32>(abs(slope{k})), bitcast<u32>(scaled{k})));
+        largest[0] = max(largest[0], bitcast<u32>(abs(slope{k})));
+        largest[1] = max(largest[1], bitcast<u32>(scaled{k}));
+        if free{k} && c{k} < SMALLEST_SQUARE {
+            largest[2] = max(largest[2], select(1u, 3u, kept{k} > 0.0));
+        }
         #endfor
     }
     put_addend(0u, lane, rz);
     put_addend(1u, lane, vec2<f32>(zdz, 0.0));
     put_addend(2u, lane, vec2<f32>(squares, 0.0));
     add_over_workgroup(lane, 3u);
-    let most = largest_of_pairs(largest);
+    let most = largest_of_workgroup(largest);
     if lane == 0u {
         let own = dispatch.group + workgroup.x;
         sums[RZ_SUMS * dispatch.groups + own] = total_of(0u);
         sums[ZDZ_SUMS * dispatch.groups + own] = total_of(1u);
         sums[SQUARES_SUMS * dispatch.groups + own] = total_of(2u);
-        sums[LARGEST_SUMS * dispatch.groups + own] = bitcast<vec2<f32>>(most);
+        sums[LARGEST_SUMS * dispatch.groups + own] = bitcast<vec2<f32>>(vec2<u32>(most[0], most[1]));
+        sums[VANISHED_SUMS * dispatch.groups + own] = vec2<f32>(f32(most[2]), 0.0);
+        #if GUARDED
+        sums[FALL_SUMS * dispatch.groups + own] = bitcast<vec2<f32>>(vec2<u32>(most[3], most[4]));
+        #endif
     }
 }
 

@@ -1,5 +1,5 @@
 #import workgroup_sums
-#import levenberg_marquardt/largest_of_pairs
+#import levenberg_marquardt/largest
 #import nonfinite
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
@@ -21,16 +21,24 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
     }
     put_addend(0u, lane, part);
     var parts = array<vec2<f32>, 3>();
-    var most = vec2<u32>();
+    var most = array<u32, MAXIMA>();
     for (var k = lane; k < dispatch.groups; k += THREADS) {
         let rz = sums[RZ_SUMS * dispatch.groups + k];
         let zdz = sums[ZDZ_SUMS * dispatch.groups + k];
         let squares = sums[SQUARES_SUMS * dispatch.groups + k];
-        let largest = sums[LARGEST_SUMS * dispatch.groups + k];
+        let largest = bitcast<vec2<u32>>(sums[LARGEST_SUMS * dispatch.groups + k]);
+        let vanished = u32(sums[VANISHED_SUMS * dispatch.groups + k].x);
+        #if GUARDED
+        let falls = bitcast<vec2<u32>>(sums[FALL_SUMS * dispatch.groups + k]);
+        most[3] = max(most[3], falls.x);
+        most[4] = max(most[4], falls.y);
+        #endif
         parts[0] = sum_of_pairs(parts[0], rz);
         parts[1] = sum_of_pairs(parts[1], zdz);
         parts[2] = sum_of_pairs(parts[2], squares);
-        most = max(most, bitcast<vec2<u32>>(largest));
+        most[0] = max(most[0], largest.x);
+        most[1] = max(most[1], largest.y);
+        most[2] = max(most[2], vanished);
     }
     put_addend(1u, lane, parts[0]);
     put_addend(2u, lane, parts[1]);
@@ -39,9 +47,9 @@ fn converge(@builtin(local_invocation_index) lane: u32) {
         return;
     }
     add_over_workgroup(lane, 4u);
-    most = largest_of_pairs(most);
+    most = largest_of_workgroup(most);
     if lane == 0u {
-        conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), bitcast<vec2<f32>>(most));
+        conclude(total_of(0u), total_of(1u).x, total_of(2u).x, sqrt(total_of(3u).x), most);
     }
 }
 
@@ -50,8 +58,8 @@ fn part_of_cost(k: u32) -> vec2<f32> {
     return select(vec2<f32>(), vec2<f32>(costs[dispatch.width * k], low), k < dispatch.count);
 }
 
-fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
-    let largest = most.x;
+fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: array<u32, MAXIMA>) {
+    let largest = bitcast<f32>(most[0]);
     // The point is new, unless the last step was not taken, or could not be.
     let arrived = state[LINEARISE] != 0u && state[RESTORE] == 0u;
     let starts = state[STARTED] == 0u;
@@ -66,7 +74,9 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
             return;
         }
         #if GUARDED
-        let loses = state[LOSSES] < MOST_LOSSES && loses_column(number(record + RECORD_GAIN));
+        // Another column that grows is no reason to call one lost.
+        let least = LEAST_FALL_OF_COLUMN * bitcast<f32>(min(most[3], bitcast<u32>(1.0f)));
+        let loses = state[LOSSES] < MOST_LOSSES && ~most[4] < bitcast<u32>(least);
         state[LOSSES] = select(0u, state[LOSSES] + 1u, loses);
         if loses {
             go_back(record);
@@ -79,8 +89,9 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
         set_number(COST, cost.x);
         set_number(COST_LOW, cost.y);
         set_number(LARGEST, largest);
-        let cosine = lm_cosine(most.y, cost.x);
+        let cosine = lm_cosine(bitcast<f32>(most[1]), cost.x);
         set_number(COSINE, cosine);
+        state[VANISHED] = most[2];
         set_number(record + RECORD_COST, cost.x);
         set_number(record + RECORD_COST_LOW, cost.y);
         set_number(record + RECORD_LARGEST, largest);
@@ -125,25 +136,6 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: vec2<f32>) {
     state[ITERATE] = select(0u, 1u, solvable);
     state[TRIAL] = select(1u, 0u, solvable);
 }
-
-#if GUARDED
-// Whether a column of J all but vanishes with a step of that gain ratio, and not since its residuals do: then the model is exact, and the full step leaves no gradient.
-fn loses_column(gain: f32) -> bool {
-    // Another column that grows is no reason to call one lost.
-    var most = 0.0;
-    for (var k = 0u; k < dispatch.stride; k++) {
-        most = max(most, abs(vectors[FALL * dispatch.stride + k]));
-    }
-    let least = LEAST_FALL_OF_COLUMN * min(most, 1.0);
-    for (var k = 0u; k < dispatch.stride; k++) {
-        let fall = vectors[FALL * dispatch.stride + k];
-        if fall != 0.0 && abs(fall) < least && (fall < 0.0 || !(gain > EXACT_GAIN)) {
-            return true;
-        }
-    }
-    return false;
-}
-#endif
 
 // A point without finite derivatives, or where a column of J is lost, is rejected after all.
 fn go_back(record: u32) {

@@ -36,10 +36,9 @@ fn measure(
         #for k in 0..TANGENT
         let s{k} = projected_step[first + {k}u];
         #if GUARDED
-        // The damped step leaves λDδ of the gradient.
-        let column{k} = abs(vectors[COLUMN * dispatch.stride + first + {k}u]);
+        // Negative where the damped step leaves much of the gradient: λDδ.
         let leaves{k} = abs(s{k}) * d{k} * damping > LEFT_OF_GRADIENT * abs(gradient[first + {k}u]);
-        vectors[COLUMN * dispatch.stride + first + {k}u] = select(column{k}, -column{k}, leaves{k});
+        vectors[COLUMN * dispatch.stride + first + {k}u] = select(present{k}, -present{k}, leaves{k});
         #endif
         descent -= s{k} * gradient[first + {k}u];
         rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});

@@ -85,6 +85,11 @@ impl DeviceResources {
         (self.lbfgs, self.levenberg_marquardt) = (None, None);
     }
 
+    /// Those of Levenberg-Marquardt, if it ran last.
+    pub fn of_levenberg_marquardt(&self) -> Option<&levenberg_marquardt::device::SolverResources> {
+        self.levenberg_marquardt.as_ref()
+    }
+
     /// The resources of L-BFGS.
     pub fn lbfgs(&mut self) -> &mut Option<lbfgs::device::SolverResources> {
         self.levenberg_marquardt = None;

@@ -114,8 +114,14 @@ pub fn scattered(numbers: u32) -> Vec<f64> {
     (0..numbers).map(|_| random.uniform(0.0, 10.0)).collect()
 }
 
-/// BoxBOD of NIST: a rise b₁(1 − exp(−b₂t)) through six points, by the first of so many blocks of two numbers.
-pub fn rise(blocks: u32) -> Model {
+/// BoxBOD of NIST: a rise b₁(1 − exp(−b₂t)) through six points.
+pub fn rise() -> Model {
+    rises([1, 2], 1)
+}
+
+/// The same by each of the first of so many blocks of so many numbers, of which it reads two. Heights grow by a hundredth from fit to fit: those of
+/// equal fits round alike.
+pub fn rises([blocks, dim]: [u32; 2], fits: u32) -> Model {
     let mut r = Recorder::default();
     let b: Vec<u32> = (0..2).map(|number| r.parameter(number)).collect();
     let (t, y) = (r.data(0), r.data(1));
@@ -126,18 +132,21 @@ pub fn rise(blocks: u32) -> Model {
     let share = r.apply(Op::Sub, &[one, power]);
     let value = r.apply(Op::Mul, &[b[0], share]);
     let residual = r.apply(Op::Sub, &[value, y]);
-    let tape = r.tape(vec![residual], 2, 2);
-    let data = [1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 109.0, 149.0, 149.0, 191.0, 213.0, 224.0];
-    model(2, blocks, "euclidean", vec![0], vec![0; 6], data.to_vec(), tape)
+    let tape = r.tape(vec![residual], dim, 2);
+    let (times, heights) = ([1.0, 2.0, 3.0, 5.0, 7.0, 10.0], [109.0, 149.0, 149.0, 191.0, 213.0, 224.0]);
+    let measured = (0..fits).flat_map(|fit| heights.map(|height| (1.0 + 0.01 * f64::from(fit)) * height));
+    let data = times.repeat(fits as usize).into_iter().chain(measured).collect();
+    let indices = (0..fits).flat_map(|fit| [fit; 6]).collect();
+    model(dim, blocks, "euclidean", vec![0], indices, data, tape)
 }
 
 /// c₀ exp(−c₁ t) + c₂ − y for samples of such a curve.
 pub fn curve(samples: u32) -> Model {
-    curve_among(1, samples)
+    curve_among([1, 3], samples)
 }
 
-/// The same by the first of so many blocks of three numbers.
-pub fn curve_among(blocks: u32, samples: u32) -> Model {
+/// The same by the first of so many blocks of so many numbers, of which it reads three.
+pub fn curve_among([blocks, dim]: [u32; 2], samples: u32) -> Model {
     let mut r = Recorder::default();
     let c: Vec<u32> = (0..3).map(|number| r.parameter(number)).collect();
     let (t, y) = (r.data(0), r.data(1));
@@ -147,11 +156,11 @@ pub fn curve_among(blocks: u32, samples: u32) -> Model {
     let scaled = r.apply(Op::Mul, &[c[0], power]);
     let value = r.apply(Op::Add, &[scaled, c[2]]);
     let residual = r.apply(Op::Sub, &[value, y]);
-    let tape = r.tape(vec![residual], 3, 2);
+    let tape = r.tape(vec![residual], dim, 2);
     let times: Vec<f64> = (0..samples).map(|i| 0.05 * f64::from(i)).collect();
     let values = times.iter().map(|t| 2.0 * (-1.3 * t).exp() + 0.5 + 0.01 * (7.0 * t).sin());
     let data = times.iter().copied().chain(values).map(|number| f64::from(number as f32)).collect();
-    model(3, blocks, "euclidean", vec![0], vec![0; samples as usize], data, tape)
+    model(dim, blocks, "euclidean", vec![0], vec![0; samples as usize], data, tape)
 }
 
 /// Quaternions whose numbers are to be those of another, times what is given.

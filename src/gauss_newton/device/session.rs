@@ -76,6 +76,11 @@ impl DeviceModel {
         Ok(())
     }
 
+    /// Where it lies.
+    pub fn layout(&self) -> &ModelLayout {
+        &self.layout
+    }
+
     /// What records the model, once it is refreshed.
     pub fn recorder<'a>(&'a self, engine: &'a GpuEngine, model: &'a Model) -> ModelRecorder<'a, AccessPlanCache> {
         let (kernels, limits) = (engine.access_plans(), engine.context().limits());

@@ -73,6 +73,7 @@ pub async fn minimise(
     functions.bring_values().await?;
     let arithmetic = functions.arithmetic();
     let start = Start::of(functions, arithmetic)?;
+    let first = read_back.then(|| functions.values().to_vec());
     let map = ManifoldMap::of(&functions.model().arrays, start.point.len()).await?.map(Rc::new);
     let on_device = minimise_on_device(functions, resources, &start, map.as_deref(), options, listener, began).await;
     let (x, summary) = match on_device.transpose() {
@@ -87,7 +88,9 @@ pub async fn minimise(
     if is_checked(arithmetic, solution.summary.termination) {
         let cost = solution.summary.final_cost;
         match resources.checks.time(read_back, options.objective, cost) {
-            CheckTime::Now => judge(&mut solution, check(functions, options.objective, cost, None).await?),
+            CheckTime::Now => {
+                judge(&mut solution, check(functions, resources, options.objective, cost, first.as_deref()).await?)
+            }
             CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::eval::{Arithmetic, Functions, Objective};
 use crate::solve::precision::{self, Checked, Evaluated};
-use crate::solve::session::Session;
+use crate::solve::session::{DeviceResources, Session};
 use crate::solve::solution::Solution;
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
@@ -13,7 +13,7 @@ use residua_base::error::Result;
 /// What the device fails with.
 pub async fn check_later(session: &mut Session) -> Result<()> {
     let Some((objective, cost)) = session.device.checks.take_due() else { return Ok(()) };
-    let found = check(&mut session.functions, objective, cost, None).await?;
+    let found = check(&mut session.functions, &session.device, objective, cost, None).await?;
     session.device.checks.keep(found);
     Ok(())
 }
@@ -44,6 +44,7 @@ pub(super) fn judge_by_earlier(solution: &mut Solution, found: Option<Checked>) 
 /// Estimates what rounding does to functions at their current parameters, at which a solve from `start` has found a cost.
 pub(super) async fn check(
     functions: &mut Functions,
+    resources: &DeviceResources,
     objective: Objective,
     cost: f64,
     start: Option<&[f64]>,
@@ -51,10 +52,17 @@ pub(super) async fn check(
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let residuals = functions.evaluate(None).await?;
+    #[cfg(target_arch = "wasm32")]
+    let suspects = match resources.of_levenberg_marquardt() {
+        Some(resources) => resources.suspects(functions, &residuals).await?,
+        None => Vec::new(),
+    };
+    #[cfg(not(target_arch = "wasm32"))]
+    let (suspects, _) = (Vec::new(), resources);
     let arithmetic = functions.arithmetic();
     let point =
         Evaluated { x: functions.values(), constant: functions.constant(), residuals: &residuals, cost, arithmetic };
-    let estimate = precision::estimate(functions.model(), objective, &point, start)?;
+    let estimate = precision::estimate(functions.model(), objective, &point, start, &suspects)?;
     let sentence = estimate.sentence(functions.model(), arithmetic);
     Ok(Checked { estimate, sentence })
 }

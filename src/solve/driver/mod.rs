@@ -73,8 +73,8 @@ impl Solvers for Session {
     }
 
     async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked> {
-        let Session { functions, host, .. } = self;
-        let mut checked = guard::check(functions, Objective::LeastSquares, cost, start).await?;
+        let Session { functions, host, device, .. } = self;
+        let mut checked = guard::check(functions, device, Objective::LeastSquares, cost, start).await?;
         if checked.estimate.is_undetermined {
             let untouched = Untouched::of(functions.model(), functions.constant());
             let rank = host::deficiency::sentence(functions, &mut host.model, untouched.count > 0).await?;

@@ -13,7 +13,8 @@
 //! A parameter whose derivatives have squares below the smallest normal number of f32 stands still on the device, and no test of convergence sees it. It is
 //! looked for among as many parameters as the shift. One whose derivatives are 0 in f64 too is lost where residuals that depend on it are not 0: the cost
 //! is flat in it, as in the rate of an exponential that has vanished, unless it had no effect at the start of the solve either. Where they are 0 it is as
-//! right as any other, as one within its limits.
+//! right as any other, as one within its limits. In larger problems those parameters are looked at whose columns of J̃ the solver has found to be 0, by the
+//! instances that touch them.
 //!
 //! Squares below the smallest normal number of f32 are lost as a whole: the device sees a cost of 0, however far the residuals are from 0.
 //!
@@ -41,7 +42,8 @@ pub use point::Evaluated;
 pub use shift::{MOST_SHIFTED, Shift};
 
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,
-/// are left out. `start`: where the solve began; without it no parameter is called lost.
+/// are left out. `start`: where the solve began; without it no parameter is called lost. `suspects`: where there are more than [`MOST_SHIFTED`] free
+/// parameters, those whose columns of J̃ the solver has found to be 0, ascending.
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.
@@ -50,13 +52,14 @@ pub fn estimate(
     objective: Objective,
     point: &Evaluated,
     start: Option<&[f64]>,
+    suspects: &[u32],
 ) -> Result<PrecisionEstimate> {
     if objective == Objective::Sum {
         return sum::estimate(model, point);
     }
     let (mut cost, mut difference, mut observed, mut quantised, mut underflown) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    let mut rows = Rows::new(point.x, point.constant);
-    let instances = sample::each(model, point, &mut |block, probe, found, represented| {
+    let mut rows = Rows::new(point, suspects);
+    let instances = sample::each(model, point, &[], &mut |block, probe, found, represented| {
         let slope = |squared: f64| match block.loss.kind {
             losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
             _ => losses::evaluate(&block.loss, squared),
@@ -76,11 +79,16 @@ pub fn estimate(
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
     let shift = rows.shift(model.num_residuals as usize, cost);
+    if !suspects.is_empty() {
+        sample::each(model, point, suspects, &mut |block, probe, _, _| rows.add(probe, block.weight))?;
+    }
     let [mut immovable, mut lost, mut without_effect] = rows.immovable();
     if lost.is_some() {
-        let mut before = Rows::new(start.unwrap_or_default(), point.constant);
+        let mut before = Rows::new(point, suspects);
         if let Some(x) = start {
-            sample::each(model, &Evaluated { x, ..*point }, &mut |block, probe, _, _| before.add(probe, block.weight))?;
+            sample::each(model, &Evaluated { x, ..*point }, suspects, &mut |block, probe, _, _| {
+                before.add(probe, block.weight)
+            })?;
         }
         rows.compare(&before);
         [immovable, lost, without_effect] = rows.immovable();

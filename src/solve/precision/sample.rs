@@ -13,7 +13,10 @@ const INSTANCES: u32 = 256;
 /// Instances of a batch that are sampled at equal distances, at least, however small its part of the block is.
 const LEAST: u32 = 8;
 
-/// Evaluates the sampled instances of all blocks that take part, and calls a function with each and the number of instances that it stands for.
+/// Instances of a batch that are evaluated for each parameter that is asked for, at most.
+const FOR_EACH: u32 = 16;
+
+/// Evaluates the sampled instances of all blocks that take part, or of those that touch some parameters, if there are any, which ascend, and calls a function with each and the number of instances that it stands for.
 /// Batches whose residuals are long sums are left out. Returns the number of evaluated instances.
 ///
 /// # Errors
@@ -21,6 +24,7 @@ const LEAST: u32 = 8;
 pub(super) fn each(
     model: &Model,
     point: &Evaluated,
+    parameters: &[u32],
     evaluated: &mut dyn FnMut(&BlockInfo, &Probe, Found, f64),
 ) -> Result<usize> {
     let mut instances = 0;
@@ -30,7 +34,11 @@ pub(super) fn each(
             continue;
         }
         let mut probe = Probe::new(batch, point)?;
-        for (instance, represented) in Sample::of(batch, block.instances, point.x).instances {
+        let sample = match parameters {
+            [] => Sample::of(batch, block.instances, point.x),
+            _ => Sample::at(batch, parameters),
+        };
+        for (instance, represented) in sample.instances {
             let found = probe.evaluate(instance);
             evaluated(block, &probe, found, represented);
             instances += 1;
@@ -60,6 +68,31 @@ impl Sample {
             extremes.dedup();
             extremes.retain(|extreme| instances.binary_search_by_key(extreme, |&(instance, _)| instance).is_err());
             instances.push_all(extremes.into_iter().map(|instance| (instance, 1.0)));
+        }
+        Sample { instances }
+    }
+
+    /// Instances that touch each of these parameters, which ascend: of each some at equal distances.
+    pub(super) fn at(batch: &Batch, parameters: &[u32]) -> Sample {
+        let (mut counts, mut distances) = (vec![0_u32; parameters.len()], vec![u32::MAX; parameters.len()]);
+        let mut instances = Vec::new();
+        // The first time they are counted.
+        for _ in 0..2 {
+            for instance in 0..batch.count as usize {
+                let mut is_wanted = false;
+                for local in &batch.class.locals {
+                    let parameter = batch.column(local.column)[instance] + local.component;
+                    if let Ok(number) = parameters.binary_search(&parameter) {
+                        counts[number] += 1;
+                        is_wanted |= counts[number].is_multiple_of(distances[number]);
+                    }
+                }
+                if is_wanted {
+                    instances.push((instance, 1.0));
+                }
+            }
+            distances = counts.iter().map(|count| count.div_ceil(FOR_EACH)).list();
+            counts.fill(0);
         }
         Sample { instances }
     }

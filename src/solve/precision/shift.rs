@@ -1,6 +1,6 @@
 //! How far rounding moves the minimum, and which parameters the arithmetic cannot move.
 
-use super::point::SMALLEST_SQUARE;
+use super::point::{Evaluated, SMALLEST_SQUARE};
 use super::probe::Probe;
 use residua_base::list::Listed;
 use residua_linalg::{DenseQr, SparseMatrix, System};
@@ -18,11 +18,15 @@ pub struct Shift {
     pub relative: f64,
 }
 
-/// Rows of the linear least-squares problem J δ = −Δr, if there are few enough free parameters.
+/// Rows of the linear least-squares problem J δ = −Δr, if there are few enough free parameters; otherwise what they say of suspects alone.
 pub(super) struct Rows<'a> {
     x: &'a [f64],
-    /// The free parameters; empty if there are too many.
+    /// The free parameters; the suspects if there are too many.
     free: Vec<usize>,
+    /// Whether the rows are kept.
+    is_kept: bool,
+    /// The largest derivative by each, in magnitude.
+    largest: Vec<f64>,
     /// Of each free parameter, whether a residual of the rows depends on it, and whether one that is not 0 does.
     occurs: Vec<bool>,
     matters: Vec<bool>,
@@ -31,13 +35,14 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn new(x: &'a [f64], constant: &[bool]) -> Rows<'a> {
-        let mut free = (0..x.len()).filter(|&parameter| !constant[parameter]).take(MOST_SHIFTED + 1).list();
-        if free.len() > MOST_SHIFTED {
-            free.clear();
+    pub(super) fn new(point: &Evaluated<'a>, suspects: &[u32]) -> Rows<'a> {
+        let mut free = (0..point.x.len()).filter(|&parameter| !point.constant[parameter]).take(MOST_SHIFTED + 1).list();
+        let is_kept = free.len() <= MOST_SHIFTED;
+        if !is_kept {
+            free = suspects.iter().map(|&suspect| suspect as usize).list();
         }
-        let (occurs, matters) = (vec![false; free.len()], vec![false; free.len()]);
-        Rows { x, free, occurs, matters, values: Vec::new(), differences: Vec::new() }
+        let (occurs, matters, largest) = (vec![false; free.len()], vec![false; free.len()], vec![0.0; free.len()]);
+        Rows { x: point.x, free, is_kept, largest, occurs, matters, values: Vec::new(), differences: Vec::new() }
     }
 
     /// Adds the residuals of the last instance of a probe, each times a factor.
@@ -46,6 +51,10 @@ impl<'a> Rows<'a> {
             return;
         }
         for output in probe.outputs() {
+            if !self.is_kept {
+                self.values.clear();
+                self.differences.clear();
+            }
             let first = self.values.len();
             self.values.resize(first + self.free.len(), 0.0);
             for (parameter, partial) in probe.partials_of(output) {
@@ -55,19 +64,15 @@ impl<'a> Rows<'a> {
                     self.matters[column] |= factor * probe.residual(output) != 0.0;
                 }
             }
+            let row = self.largest.iter_mut().zip(&self.values[first..]);
+            row.for_each(|(largest, value)| *largest = largest.max(value.abs()));
             self.differences.push(factor * probe.difference(output));
         }
     }
 
-    /// The largest derivative by a free parameter, in magnitude.
-    fn largest(&self, column: usize) -> f64 {
-        let of_column = self.values.iter().skip(column).step_by(self.free.len());
-        of_column.fold(0.0, |most, value| most.max(value.abs()))
-    }
-
     /// Takes it that a parameter without any effect in these rows of another point never had one.
     pub(super) fn compare(&mut self, before: &Rows) {
-        (0..self.free.len()).for_each(|column| self.matters[column] &= before.largest(column) > 0.0);
+        (0..self.free.len()).for_each(|column| self.matters[column] &= before.largest[column] > 0.0);
     }
 
     /// The first parameters on which residuals depend and of whose derivatives no square is in the range of single precision: one of which some are not
@@ -75,7 +80,7 @@ impl<'a> Rows<'a> {
     pub(super) fn immovable(&self) -> [Option<u32>; 3] {
         let mut found = [None; 3];
         for column in (0..self.free.len()).filter(|&column| self.occurs[column]) {
-            let largest = self.largest(column);
+            let largest = self.largest[column];
             let kind = match self.matters[column] {
                 _ if largest > 0.0 => 0,
                 true => 1,
@@ -90,14 +95,14 @@ impl<'a> Rows<'a> {
 
     /// Whether these are all of so many residuals, of a problem that is small enough.
     pub(super) fn are_all(&self, residuals: usize) -> bool {
-        !self.free.is_empty() && self.differences.len() == residuals
+        self.is_kept && !self.free.is_empty() && self.differences.len() == residuals
     }
 
     /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64. None where the rows do not determine the
     /// parameters.
     pub(super) fn shift(&self, residuals: usize, cost: f64) -> Option<Shift> {
         let (n, m) = (self.free.len(), self.differences.len());
-        if n == 0 || m < n {
+        if n == 0 || m < n || !self.is_kept {
             return None;
         }
         let row_offsets = (0..=m).map(|row| (row * n) as u32).list();

@@ -9,7 +9,7 @@ use residua_base::error::Result;
 /// Estimates which share of a sum rounding explains.
 pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
     let (mut sum, mut difference) = (0.0, 0.0);
-    let instances = sample::each(model, point, &mut |block, probe, _, represented| {
+    let instances = sample::each(model, point, &[], &mut |block, probe, _, represented| {
         for output in probe.outputs() {
             sum += represented * block.weight * probe.residual(output);
             difference += represented * block.weight * probe.difference(output);

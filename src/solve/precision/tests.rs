@@ -60,7 +60,7 @@ fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
     let cost = residuals.iter().map(|residual| 0.5 * residual * residual).sum();
     let constant = functions.constant();
     let point = Evaluated { x: &x, constant, residuals: &residuals, cost, arithmetic: Arithmetic::F32 };
-    estimate(functions.model(), Objective::LeastSquares, &point, Some(functions.values())).unwrap()
+    estimate(functions.model(), Objective::LeastSquares, &point, Some(functions.values()), &[]).unwrap()
 }
 
 /// The least-squares solution in f64.
@@ -235,7 +235,7 @@ fn a_sum_loses_what_its_addends_lose() {
     let of = |residuals: &[f64]| {
         let constant = functions.constant();
         let point = Evaluated { x: &[0.0], constant, residuals, cost: residuals[0], arithmetic: Arithmetic::F32 };
-        estimate(functions.model(), Objective::Sum, &point, None).unwrap()
+        estimate(functions.model(), Objective::Sum, &point, None, &[]).unwrap()
     };
     assert!(of(&residuals).loss > 0.5, "{residuals:?}");
     assert_eq!(of(&[1.0]).loss, 0.0);
@@ -283,6 +283,73 @@ fn a_parameter_that_single_precision_cannot_move_is_no_convergence() {
         assert_eq!(text.contains("could not be moved"), immovable.is_some(), "{text}");
         assert_eq!(text.contains("has no effect on the cost"), lost.is_some(), "{text}");
     }
+}
+
+#[test]
+fn in_a_larger_problem_a_suspect_is_lost_if_it_had_an_effect_and_its_residuals_are_not_0() {
+    // The fit, a limit that is kept, and 70 numbers besides.
+    let mut r = Recorder::default();
+    let (rate, limited) = (r.parameter(0), r.parameter(1));
+    let (one, zero) = (r.constant(1.0), r.constant(0.0));
+    let exponent = r.apply(Op::Neg, &[rate]);
+    let power = r.apply(Op::Exp, &[exponent]);
+    let beyond = r.apply(Op::Sub, &[limited, one]);
+    let mut outputs = vec![r.apply(Op::Sub, &[power, one]), r.apply(Op::Max, &[beyond, zero])];
+    for number in 2..72 {
+        let (x, value) = (r.parameter(number), r.constant(f64::from(number)));
+        outputs.push(r.apply(Op::Sub, &[x, value]));
+    }
+    let functions = functions(r, outputs, &[0.5; 72].map(|x: f64| 4.0 * x));
+    let mut x: Vec<f64> = (0..72).map(f64::from).collect();
+    (x[0], x[1]) = (1000.0, -3.0);
+    let found = |start: &[f64], suspects: &[u32]| {
+        let residuals = in_single_precision(functions.model(), &x);
+        let constant = functions.constant();
+        let point = Evaluated { x: &x, constant, residuals: &residuals, cost: 0.5, arithmetic: Arithmetic::F32 };
+        let found = estimate(functions.model(), Objective::LeastSquares, &point, Some(start), suspects).unwrap();
+        (found.immovable, found.lost, found.without_effect, found.suffices())
+    };
+    assert_eq!(found(functions.values(), &[0, 1, 5]), (None, Some(0), Some(1), false));
+    assert_eq!(found(functions.values(), &[1, 5]), (None, None, Some(1), true));
+    assert_eq!(found(functions.values(), &[]), (None, None, None, true));
+    assert_eq!(found(&x, &[0, 5]), (None, None, Some(0), true), "it had no effect at the start either");
+}
+
+#[test]
+fn a_suspect_is_evaluated_at_equal_distances_of_the_instances_that_touch_it() {
+    // cᵢ(exp(−x₀) − 1), where c is 0 in the first half, and 70 numbers besides.
+    let mut r = Recorder::default();
+    let rate = r.parameter(0);
+    let exponent = r.apply(Op::Neg, &[rate]);
+    let power = r.apply(Op::Exp, &[exponent]);
+    let one = r.constant(1.0);
+    let rise = r.apply(Op::Sub, &[power, one]);
+    let mut outputs = Vec::new();
+    for i in 0..40 {
+        let factor = r.constant(if i < 20 { 0.0 } else { 0.5 });
+        outputs.push(r.apply(Op::Mul, &[factor, rise]));
+    }
+    for number in 1..71 {
+        outputs.push(r.parameter(number));
+    }
+    let functions = functions(r, outputs, &[1.0; 71]);
+    let model = functions.model();
+    let batch = model.batches.iter().find(|batch| batch.count == 40).unwrap();
+    let instances = Sample::at(batch, &[0, 7]).instances;
+    let expected: Vec<usize> = (2..40).step_by(3).collect();
+    assert_eq!(instances.iter().map(|&(instance, _)| instance).collect::<Vec<_>>(), expected);
+    let mut x = vec![0.0; 71];
+    x[0] = 1000.0;
+    let residuals = in_single_precision(model, &x);
+    let point = Evaluated {
+        x: &x,
+        constant: functions.constant(),
+        residuals: &residuals,
+        cost: 2.5,
+        arithmetic: Arithmetic::F32,
+    };
+    let found = estimate(model, Objective::LeastSquares, &point, Some(functions.values()), &[0]).unwrap();
+    assert_eq!((found.immovable, found.lost, found.without_effect), (None, Some(0), None));
 }
 
 #[test]

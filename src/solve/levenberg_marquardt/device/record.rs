@@ -94,7 +94,8 @@ pub struct Recording {
     pub tail: Segment,
     /// What stands in [`Place::Uniforms`].
     pub uniforms: Vec<u32>,
-    shape: Shape,
+    /// How blocks lie.
+    pub shape: Shape,
     setting: Setting,
     /// The kernels of all products that run in [`Kernel::Products`].
     fused_kernels: String,
@@ -245,10 +246,7 @@ impl<'a> Writer<'a> {
             let uniforms = self.of_group(group, model.layout.scale);
             self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
-        let mut bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
-        if self.setting.guarded {
-            bindings.push(self.place(Place::Vectors));
-        }
+        let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
         let uniforms = self.finishing(costs);
         self.dispatch(Kernel::Converge, bindings, uniforms, 1);
         let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];

@@ -1,10 +1,12 @@
 //! What a solve on the device makes and the next one finds: recordings, pipelines and buffers.
 
 use residua_base::list::{Listed, PushAll};
+use residua_base::sort::ascending;
 
 use super::elimination::Elimination;
 use super::record::{Place, Program, Recording};
 use super::schedule::{Batch, Schedule};
+use super::shape::Group;
 use super::state::WORDS;
 use crate::eval::Functions;
 use crate::eval::gpu::GpuEngine;
@@ -13,6 +15,7 @@ use crate::eval::pairs::{split, table_len};
 use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
 use crate::model::Model;
 use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::precision::MOST_SHIFTED;
 use crate::solve::start::{Changes, Start};
 use crate::solve::untouched::Untouched;
 use residua_base::deadline::Deadline;
@@ -20,6 +23,9 @@ use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::PairForm;
 use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
 use vecmap::VecMap;
+
+/// Suspects that a check looks at.
+const MOST_SUSPECTS: usize = 256;
 
 /// What a solve makes on the device and the next one finds there.
 pub struct SolverResources {
@@ -43,6 +49,10 @@ pub struct SolverResources {
     constraints_version: Option<u64>,
     pub(super) state: Buffer,
     stride: usize,
+    /// Blocks whose columns stand in the block diagonal.
+    groups: Vec<Group>,
+    /// Whether columns of J̃ were 0 where the last solve has ended.
+    pub(super) has_vanished: bool,
     untouched: Option<Untouched>,
     /// That of the last solve.
     pub(super) schedule: Option<Schedule>,
@@ -176,9 +186,60 @@ impl SolverResources {
             constraints_version: None,
             state,
             stride: recording.stride() as usize,
+            groups: recording.shape.groups,
+            has_vanished: false,
             untouched: None,
             schedule: None,
         }))
+    }
+
+    /// Where more than [`MOST_SHIFTED`] parameters are free, those whose columns of J̃ were 0 where the last solve has ended, ascending: of so many first
+    /// those of residuals that are not 0.
+    pub async fn suspects(&self, functions: &mut Functions, residuals: &[f64]) -> Result<Vec<u32>> {
+        let free = functions.constant().iter().filter(|constant| !**constant).count();
+        if !self.has_vanished || free <= MOST_SHIFTED {
+            return Ok(Vec::new());
+        }
+        let (engine, model) = engine(functions)?;
+        let buffer = self.gauss_newton.buffer(ModelBuffer::BlockDiagonal)?;
+        let (results, diagonal) = engine.context().read(&buffer, buffer.size()).await?;
+        let diagonal = results.reals(diagonal);
+        let scale = self.gauss_newton.layout().scale;
+        // 1 where the column is 0, 2 of those that are an input of a residual, 3 if it is not 0.
+        let mut marks = vec![0_u8; model.num_params as usize];
+        for &Group { shape, first, blocks, .. } in &self.groups {
+            for first in (0..blocks).map(|block| first + block * shape.dim) {
+                for k in 0..shape.tangent {
+                    // Those of constants, and at bounds, are negative.
+                    if (0.0..f32::MIN_POSITIVE).contains(&diagonal[(scale * first + k * (k + 3) / 2) as usize]) {
+                        // Tangent coordinates are no numbers of the block.
+                        let numbers = if shape.tangent == shape.dim { k..k + 1 } else { 0..shape.dim };
+                        marks[(first + numbers.start) as usize..(first + numbers.end) as usize].fill(1);
+                    }
+                }
+            }
+        }
+        for batch in &model.batches {
+            let block = &model.blocks[batch.block as usize];
+            if !block.enabled || batch.has_addends() {
+                continue;
+            }
+            for instance in 0..batch.count as usize {
+                let mut outputs = residuals.iter().skip(batch.row(instance) as usize).take(batch.class.outputs.len());
+                let mark = 2 + u8::from(block.weight != 0.0 && outputs.any(|residual| *residual != 0.0));
+                for local in &batch.class.locals {
+                    let own = &mut marks[(batch.column(local.column)[instance] + local.component) as usize];
+                    if *own != 0 {
+                        *own = mark.max(*own);
+                    }
+                }
+            }
+        }
+        let marks = &marks;
+        let with = |mark: u8| (0..model.num_params).filter(move |&k| marks[k as usize] == mark);
+        let mut suspects = with(3).chain(with(2)).take(MOST_SUSPECTS).list();
+        ascending(&mut suspects);
+        Ok(suspects)
     }
 
     /// Products of a step that are no iterations of conjugate gradients.

@@ -34,6 +34,7 @@ struct Run<'a> {
     /// The gradient's cosine, and the last step relative to the point.
     cosine: f64,
     relative_step: f64,
+    vanished: [bool; 2],
 }
 
 /// Minimises the least-squares cost of functions on the device by Levenberg-Marquardt from their current parameters, which become the
@@ -76,16 +77,24 @@ pub async fn minimise_on_device(
         history: Vec::new(),
         cosine: f64::NAN,
         relative_step: f64::NAN,
+        vanished: [false; 2],
     };
     let mut schedule = resources.schedule_for(options);
     let outcome = run.through(functions, &resources, &mut schedule, listener).await;
     resources.schedule = Some(schedule);
+    resources.has_vanished = run.vanished[0];
     let summary = outcome.map(|end| run.summary(end, &preamble));
     let untouched = resources.untouched(functions);
     if summary.is_ok() {
         *kept = Some(resources);
     }
     let (x, mut summary) = write_back(functions, run.arithmetic, summary, || Left::Device { read_back }).await?;
+    // A solution that stays on the device is rarely looked at.
+    if run.vanished[1] && !read_back && summary.termination.converged() {
+        summary.message.push_str(
+            " A parameter has lost its effect on the way, as within a limit, or where an exponential has vanished.",
+        );
+    }
     summary.message = untouched.added_to(summary.message);
     let details = Details { linear_solver, times: vec![("setup", setup)], untouched, rank: String::new() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
@@ -161,6 +170,7 @@ impl Run<'_> {
                 longest = longest.max(linear.unwrap_or(0));
                 self.history.push(iteration);
                 (self.cosine, self.relative_step) = (state.cosine(), state.relative_step());
+                self.vanished = state.vanished();
                 if listener.iteration(&iteration) {
                     stopped.get_or_insert(Termination::Aborted);
                 }

@@ -43,12 +43,14 @@ pub enum Kernel {
 }
 
 /// The sections of the partial sums, in the order in which they stand.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 13] = [
     "RZ_SUMS",
     "ZDZ_SUMS",
     "ZDP_SUMS",
     "SQUARES_SUMS",
     "LARGEST_SUMS",
+    "VANISHED_SUMS",
+    "FALL_SUMS",
     "DESCENT_SUMS",
     "REST_SUMS",
     "STEP_SUMS",
@@ -60,13 +62,12 @@ const SECTIONS: [&str; 11] = [
 /// The vectors that share a buffer: r, z, p, δ and D, the largest diagonals of JᵀJ so far.
 pub const VECTORS: [&str; 5] = ["RESIDUAL", "PRECONDITIONED", "DIRECTION", "DELTA", "SCALE"];
 
-/// Vectors after those where steps that lose a column of J are rejected: the diagonal of JᵀJ at the point, negative where the step leaves more of the
-/// gradient than the model's would, and what the step makes of the diagonal, relative to that, with its sign.
-pub const GUARD_VECTORS: [&str; 2] = ["COLUMN", "FALL"];
+/// A vector after those where steps that lose a column of J are rejected: the diagonal of JᵀJ at the point, 0 of coordinates that must stay, negative where
+/// the step leaves more of the gradient than the model's would.
+pub const GUARD_VECTORS: [&str; 1] = ["COLUMN"];
 
-/// Such steps are rejected in problems of so many numbers, which one thread of [`Kernel::Converge`] looks through. In as many the check of digits looks
-/// for lost parameters.
-pub const MOST_GUARDED: u32 = 64;
+/// Such steps are rejected in problems of so many numbers, of which a vector more, of 256 KiB, stays in the caches.
+pub const MOST_GUARDED: u32 = 65_536;
 
 /// Sections of partial sums; after them stand the factors.
 pub const SUM_SECTIONS: u32 = SECTIONS.len() as u32 - 1;
@@ -166,6 +167,8 @@ template_parameters! {
         sizes: String,
         /// Sums over a workgroup at a time.
         most_sums: u32,
+        /// Maxima over a workgroup of [`Kernel::Begin`] and [`Kernel::Converge`].
+        maxima: u32,
         /// Names of words, sections and vectors.
         words: String,
         /// The kernels of all products.
@@ -192,7 +195,7 @@ const FILES: &[Template] = &[
     template!("levenberg_marquardt/preconditioned_residual"),
     template!("levenberg_marquardt/block_product"),
     template!("levenberg_marquardt/next_direction"),
-    template!("levenberg_marquardt/largest_of_pairs"),
+    template!("levenberg_marquardt/largest"),
     template!("levenberg_marquardt/direction_at"),
     template!("levenberg_marquardt/entry_of_tile"),
     template!("levenberg_marquardt/part_of_jvp"),
@@ -218,7 +221,7 @@ impl Kernel {
     }
 
     /// What it binds, by binding number.
-    pub fn resources(self, Setting { constrained, guarded, .. }: Setting) -> Vec<Resource> {
+    pub fn resources(self, Setting { constrained, .. }: Setting) -> Vec<Resource> {
         let (read, write) = (Resource::read, Resource::read_write);
         let block_diagonal = || read("block_diagonal", "f32");
         let (sums, pair) = ("sums", "vec2<f32>");
@@ -241,11 +244,7 @@ impl Kernel {
                 }
                 resources
             }
-            Kernel::Converge => {
-                let mut resources = vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)];
-                resources.push_all(guarded.then(|| read("vectors", "f32")));
-                resources
-            }
+            Kernel::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
             Kernel::Products => vec![
                 write("state", "u32"),
                 // The index tables and the local tables of all instances.
@@ -394,6 +393,7 @@ impl Kernel {
                 Kernel::Measure(_) => 5,
                 Kernel::Decide => 6 + u32::from(constrained),
             },
+            maxima: if guarded { 5 } else { 3 },
             words: words(),
             fused_kernels: fused_kernels.to_owned(),
             outputs: coupling.outputs,

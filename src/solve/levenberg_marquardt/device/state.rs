@@ -101,6 +101,8 @@ words! { pub(super) u32, distinct STATE:
     FIRST_LINEAR = 47,
     /// Steps since the last accepted one that were rejected for a lost column.
     LOSSES = 48,
+    /// 1 where a column of J̃ is 0 at the point, 3 where it was not before.
+    VANISHED = 49,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -211,6 +213,11 @@ impl<'a> State<'a> {
         self.iteration() + u32::from(!pending)
     }
 
+    /// Whether a column of J̃ is 0 at the point, and whether one was not before.
+    pub fn vanished(self) -> [bool; 2] {
+        [1, 2].map(|bit| self.0[VANISHED as usize] & bit != 0)
+    }
+
     /// The gradient's cosine at the point.
     pub fn cosine(self) -> f64 {
         self.number(COSINE)
@@ -254,6 +261,7 @@ pub fn declarations() -> String {
         ("LEAST_FALL_OF_COLUMN", LEAST_FALL_OF_COLUMN),
         ("LEFT_OF_GRADIENT", LEFT_OF_GRADIENT),
         ("EXACT_GAIN", EXACT_GAIN),
+        ("SMALLEST_SQUARE", f32::MIN_POSITIVE.into()),
     ] {
         writeln!(text, "const {name} = {};", scientific(number, Some(9))).expect("writing to a string can't fail");
     }
