@@ -19,6 +19,8 @@ use residua_base::error::{Error, ErrorCode, Result};
 const MOST_PRODUCTS: u64 = 1_000_000_000;
 /// So many entries may J̃ᵀJ̃ have, by the bound that is known before it is formed.
 const MOST_ENTRIES: u64 = 200_000_000;
+/// Numbers of the factor that are cleared between two such questions.
+const CLEARED: usize = 1 << 20;
 /// Columns of an update matrix that are computed between two questions whether to go on.
 const UPDATE_COLUMNS: usize = 32;
 /// The cost of a supernode in addition to its multiplications, in multiplications.
@@ -159,9 +161,13 @@ struct Elimination {
     left_out: Vec<usize>,
 }
 
-/// What is next for a supernode.
+/// What is next: for the matrix, and then for a supernode.
 #[derive(Clone, Copy, Default)]
 enum Stage {
+    /// Groups of rows of J̃, from this one on.
+    Assemble(usize),
+    /// Zeros in the place of the factor of the system before, or of none, from this number on.
+    Clear(usize),
     #[default]
     Load,
     /// Columns of the panel, from this one on.
@@ -179,7 +185,6 @@ impl SparseCholesky {
         let length = usize::try_from(analysis.symbolic.len).map_err(|_| out_of_memory())?;
         let mut factor = Vec::new();
         factor.try_reserve_exact(length).map_err(|_| out_of_memory())?;
-        factor.resize(length, 0.0);
         Ok(SparseCholesky {
             analysis,
             factor,
@@ -191,7 +196,7 @@ impl SparseCholesky {
 
     /// How many numbers are stored for the factor.
     pub fn stored_len(&self) -> usize {
-        self.factor.len()
+        self.analysis.symbolic.len as usize
     }
 
     /// Factorises J̃ᵀJ̃ + diag(d). Frozen columns, and those of zeros with a damping of 0, count as unit vectors: no other column depends on them, and
@@ -202,16 +207,16 @@ impl SparseCholesky {
         damping: &[f64],
         frozen: &[bool],
     ) -> Result<Factorisation<'_>, Trouble> {
-        self.begin(jacobian, damping, frozen);
-        self.advance(f64::INFINITY).unwrap_or(Ok(()))?;
+        self.begin(damping, frozen);
+        self.advance(jacobian, f64::INFINITY).unwrap_or(Ok(()))?;
         Ok(self.factorisation())
     }
 
     /// Factorises J̃ᵀJ̃ of columns of unit length as far as it goes: a column whose pivot is at most `least` is left out, as if it were
     /// frozen. Tells which these are.
     pub fn factorise_independent(&mut self, jacobian: &SparseMatrix, frozen: &[bool], least: f64) -> Vec<usize> {
-        self.begin(jacobian, &vec![0.0; jacobian.cols], frozen);
-        self.eliminate(least, f64::INFINITY);
+        self.begin(&vec![0.0; jacobian.cols], frozen);
+        self.eliminate(jacobian, least, f64::INFINITY);
         self.clear_rows_of_left_out();
         let order = &self.analysis.symbolic.order;
         std::mem::take(&mut self.elimination.left_out).iter().map(|&k| order[k] as usize).list()
@@ -223,23 +228,21 @@ impl SparseCholesky {
     }
 
     /// Begins to factorise J̃ᵀJ̃ + diag(d), for [`SparseCholesky::advance`].
-    pub fn begin(&mut self, jacobian: &SparseMatrix, damping: &[f64], frozen: &[bool]) {
-        self.analysis.matrix.assemble(jacobian, frozen);
+    pub fn begin(&mut self, damping: &[f64], frozen: &[bool]) {
         self.damping.clear();
         self.damping.extend_from_slice(damping);
         self.frozen.clear();
         self.frozen.extend_from_slice(frozen);
-        self.factor.fill(0.0);
         let elimination = &mut self.elimination;
-        (elimination.node, elimination.stage) = (0, Stage::Load);
+        (elimination.node, elimination.stage) = (0, Stage::Assemble(0));
         elimination.left_out.clear();
         elimination.updates.clear();
         elimination.updates.resize(self.analysis.symbolic.nodes.len(), Vec::new());
     }
 
-    /// Goes on for about so many multiplications; says when the factor is there, or that there is none.
-    pub fn advance(&mut self, multiplications: f64) -> Option<Result<(), Trouble>> {
-        if !self.eliminate(0.0, multiplications) {
+    /// Goes on for about so many multiplications, with the same J̃; says when the factor is there, or that there is none.
+    pub fn advance(&mut self, jacobian: &SparseMatrix, multiplications: f64) -> Option<Result<(), Trouble>> {
+        if !self.eliminate(jacobian, 0.0, multiplications) {
             return None;
         }
         Some(if self.elimination.left_out.is_empty() { Ok(()) } else { Err(Trouble::NotPositiveDefinite) })
@@ -247,9 +250,25 @@ impl SparseCholesky {
 
     /// L on for so many multiplications; whether all of it is there. Columns whose pivot is not above `least` are noted, and left out of the
     /// rest: their columns of L are those of the unit matrix. With 0 the first of them ends it.
-    fn eliminate(&mut self, least: f64, multiplications: f64) -> bool {
+    fn eliminate(&mut self, jacobian: &SparseMatrix, least: f64, multiplications: f64) -> bool {
+        if let Stage::Assemble(group) = self.elimination.stage {
+            let next = self.analysis.matrix.assemble(jacobian, &self.frozen, group, multiplications);
+            self.elimination.stage = next.map_or(Stage::Clear(0), Stage::Assemble);
+            if next.is_some() {
+                return false;
+            }
+        }
         let mut work = 0.0;
         while work < multiplications {
+            if let Stage::Clear(from) = self.elimination.stage {
+                let to = (from + CLEARED).min(self.stored_len());
+                let known = to.min(self.factor.len());
+                self.factor[from.min(known)..known].fill(0.0);
+                self.factor.resize(to.max(self.factor.len()), 0.0);
+                work += (to - from) as f64;
+                self.elimination.stage = if to < self.stored_len() { Stage::Clear(to) } else { Stage::Load };
+                continue;
+            }
             let Some(&node) = self.analysis.symbolic.nodes.get(self.elimination.node) else { return true };
             let (stage, cost) = self.step(&node, least);
             work += cost;
@@ -268,7 +287,8 @@ impl SparseCholesky {
         let (width, below, stride) = (node.width, node.below, node.stride());
         let panel = &mut self.factor[node.panel..node.panel + width * stride];
         match self.elimination.stage {
-            Stage::Load => {
+            // The matrix is there, and zeros for the factor.
+            Stage::Assemble(_) | Stage::Clear(_) | Stage::Load => {
                 load(&self.analysis, self.elimination.node, node, &self.damping, &self.frozen, panel);
                 (Stage::Panel(0), SUPERNODE_WORK)
             }

@@ -42,6 +42,8 @@ const PANEL: usize = 4;
 const LEAST_PANEL: usize = 64;
 /// And at most so many: beyond, reflections of R are a small part of the work, and a panel of thousands of columns is memory.
 const MOST_PANEL: usize = 2048;
+/// Numbers of the stack that are cleared between two questions whether to go on.
+const CLEARED: usize = 1 << 20;
 /// The square of what is negligible relative to a column's unit length: below, the reflector's inverse would overflow.
 const NEGLIGIBLE: f64 = 1e-280;
 
@@ -90,7 +92,7 @@ impl DenseQr {
         self.scale(system);
         self.stride = n + panel(n);
         self.stack.clear();
-        self.stack.resize(self.stride * (n + 1), 0.0);
+        self.stack.reserve_exact(self.stride * (n + 1));
         self.progress = Progress { row: 0, filled: n, column: None };
     }
 
@@ -98,9 +100,21 @@ impl DenseQr {
     pub fn advance(&mut self, system: &System, multiplications: f64) -> bool {
         let n = system.jacobian.cols;
         let mut work = 0.0;
+        let length = self.stride * (n + 1);
+        while self.stack.len() < length {
+            if work >= multiplications {
+                return false;
+            }
+            let to = length.min(self.stack.len() + CLEARED);
+            work += (to - self.stack.len()) as f64;
+            self.stack.resize(to, 0.0);
+        }
         loop {
             if self.progress.column.is_none() {
-                work += self.fill(system) as f64;
+                work += self.fill(system, multiplications - work) as f64;
+                if self.progress.filled < self.stride && self.progress.row < system.jacobian.rows() + n {
+                    return false;
+                }
                 self.progress.column = Some(0);
             }
             let end = self.progress.filled;
@@ -120,12 +134,12 @@ impl DenseQr {
         }
     }
 
-    /// Fills the panel with the next rows, as far as there are any; gives the number of entries.
-    fn fill(&mut self, system: &System) -> usize {
+    /// Fills the panel with the next rows, as far as there are any, and until there are so many entries; gives their number.
+    fn fill(&mut self, system: &System, most: f64) -> usize {
         let (jacobian, stride) = (&system.jacobian, self.stride);
         let n = jacobian.cols;
         let mut entries = 0;
-        while self.progress.row < jacobian.rows() + n && self.progress.filled < stride {
+        while self.progress.row < jacobian.rows() + n && self.progress.filled < stride && entries as f64 <= most {
             let (row, filled) = (self.progress.row, self.progress.filled);
             self.progress.row += 1;
             if row < jacobian.rows() {

@@ -35,6 +35,8 @@ pub struct IterativeSchur {
     frozen: Vec<bool>,
     reduced: Reduced,
     pcg: Pcg,
+    /// The group of rows with which the matrix of a system goes on, until it is there.
+    next_group: Option<usize>,
 }
 
 /// The blocks that are eliminated.
@@ -105,6 +107,7 @@ impl IterativeSchur {
             frozen: Vec::new(),
             reduced: Reduced::default(),
             pcg: Pcg::new(),
+            next_group: None,
         })
     }
 
@@ -114,9 +117,29 @@ impl IterativeSchur {
         Eliminated { blocks: blocks.len(), columns: dims.iter().sum::<u32>() as usize }
     }
 
-    /// Begins a system.
-    pub fn begin(&mut self, system: &System, options: PcgOptions, step: &mut [f64]) {
-        self.matrix.assemble(&system.jacobian, system.frozen);
+    /// Begins a system, for [`IterativeSchur::advance`].
+    pub fn begin(&mut self) {
+        self.next_group = Some(0);
+    }
+
+    /// Goes on with a system: about so many multiplications of its matrix, or one iteration. When it is over it says how many iterations there were,
+    /// with the step in `step`, or what the trouble is.
+    pub fn advance(
+        &mut self,
+        system: &System,
+        options: PcgOptions,
+        multiplications: f64,
+        step: &mut [f64],
+    ) -> Result<Option<Solved>> {
+        let Some(group) = self.next_group else { return self.iterate(options, step) };
+        self.next_group = self.matrix.assemble(&system.jacobian, system.frozen, group, multiplications);
+        if self.next_group.is_none() {
+            self.begin_iterations(system, options, step);
+        }
+        Ok(None)
+    }
+
+    fn begin_iterations(&mut self, system: &System, options: PcgOptions, step: &mut [f64]) {
         self.frozen.clear();
         self.frozen.extend_from_slice(system.frozen);
         system.right_side(step);
@@ -127,8 +150,7 @@ impl IterativeSchur {
         self.pcg.begin(&normal, &self.complement.blocks, options, step);
     }
 
-    /// One iteration. When it is over it says how many there were, with the step in `step`, or what the trouble is.
-    pub fn iterate(&mut self, options: PcgOptions, step: &mut [f64]) -> Result<Option<Solved>> {
+    fn iterate(&mut self, options: PcgOptions, step: &mut [f64]) -> Result<Option<Solved>> {
         let mut products = ComplementProducts {
             couplings: self.eliminated.couplings(&self.weights),
             blocks: &self.complement.matrix,
@@ -147,10 +169,10 @@ impl IterativeSchur {
 
     /// Solves into `step`, from 0; says how many iterations that took.
     pub fn solve(&mut self, system: &System, options: PcgOptions, step: &mut [f64]) -> Solved {
-        self.begin(system, options, step);
+        self.begin();
         loop {
             // Products with a matrix that is there do not fail.
-            let done = self.iterate(options, step);
+            let done = self.advance(system, options, f64::INFINITY, step);
             if let Some(outcome) = done.map_err(|_| Trouble::NonFinite)? {
                 return outcome;
             }

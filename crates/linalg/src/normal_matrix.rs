@@ -9,6 +9,8 @@ use super::layout::Layout;
 use super::sparse::Columns;
 use super::{Blocks, SparseMatrix};
 
+/// The cost of a group in addition to its multiplications, in multiplications.
+const GROUP_WORK: f64 = 100.0;
 /// A group has so many rows at most.
 const MOST_ROWS: usize = 16;
 
@@ -103,17 +105,32 @@ impl NormalMatrix {
         self.offsets[column] as usize..self.offsets[column + 1] as usize
     }
 
-    /// The numbers of J̃ᵀJ̃. Those of frozen columns are 0.
-    pub fn assemble(&mut self, jacobian: &SparseMatrix, frozen: &[bool]) {
-        self.values.fill(0.0);
+    /// The numbers of J̃ᵀJ̃, for about so many multiplications, from a group on: from 0 on at first. Those of frozen columns are 0. Gives the group to go
+    /// on with, if some are left.
+    pub fn assemble(
+        &mut self,
+        jacobian: &SparseMatrix,
+        frozen: &[bool],
+        from: usize,
+        multiplications: f64,
+    ) -> Option<usize> {
+        if from == 0 {
+            self.values.fill(0.0);
+        }
         let mut scratch = Scratch { is_any_frozen: frozen.contains(&true), ..Scratch::default() };
         scratch.found.extend_from_slice(&self.offsets);
-        for number in 0..self.groups.first_rows.len() - 1 {
-            self.add_group(number, jacobian, frozen, &mut scratch);
+        let mut work = 0.0;
+        for number in from..self.groups.first_rows.len() - 1 {
+            if work >= multiplications {
+                return Some(number);
+            }
+            work += self.add_group(number, jacobian, frozen, &mut scratch);
         }
+        None
     }
 
-    fn add_group(&mut self, number: usize, jacobian: &SparseMatrix, frozen: &[bool], scratch: &mut Scratch) {
+    /// Adds a group; gives how many multiplications that takes.
+    fn add_group(&mut self, number: usize, jacobian: &SparseMatrix, frozen: &[bool], scratch: &mut Scratch) -> f64 {
         let Scratch { local, strip, places, found, is_any_frozen } = scratch;
         let NormalMatrix { layout, offsets, rows, starts, values, groups } = self;
         let blocks = &groups.blocks[groups.offsets[number] as usize..groups.offsets[number + 1] as usize];
@@ -193,6 +210,7 @@ impl NormalMatrix {
                 }
             }
         }
+        0.5 * (of_group.len() * width * width) as f64 + GROUP_WORK
     }
 }
 

@@ -76,6 +76,19 @@ pub struct Pcg {
     /// Σ dⱼpⱼ² of the direction.
     damped_square: f64,
     some_frozen: bool,
+    /// What a system begins with, while it is made of rows.
+    sums: Option<Sums>,
+}
+
+/// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them, of the rows before `row`.
+#[derive(Clone, Debug)]
+struct Sums {
+    gradient: Vec<f64>,
+    jtj_blocks: Vec<f64>,
+    /// The block of each coordinate, and where the numbers of each begin.
+    block_of: Vec<u32>,
+    starts: Vec<usize>,
+    row: usize,
 }
 
 impl Pcg {
@@ -86,17 +99,13 @@ impl Pcg {
 
     /// Solves into `step`, from 0; says how many iterations that took.
     pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
-        self.begin_rows(system, blocks, options, step);
+        self.begin_rows(system.jacobian.cols, blocks);
         self.advance_rows(system, blocks, options, f64::INFINITY, step).unwrap_or(Err(Trouble::NonFinite))
     }
 
-    /// Begins a system whose matrix is there, for [`Pcg::advance_rows`].
-    pub fn begin_rows(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
-        let mut gradient = vec![0.0; system.jacobian.cols];
-        system.jacobian.add_transposed_times(system.residuals, &mut gradient);
-        let jtj_blocks = diagonal_blocks(system, blocks);
-        let System { damping, frozen, .. } = *system;
-        self.begin(&Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen }, blocks, options, step);
+    /// Begins a system whose matrix is there, of so many columns, for [`Pcg::advance_rows`].
+    pub fn begin_rows(&mut self, cols: usize, blocks: &Blocks) {
+        self.sums = Some(Sums::new(cols, blocks));
     }
 
     /// Goes on for about so many multiplications; says when it is over.
@@ -113,6 +122,15 @@ impl Pcg {
         let normal = Normal { gradient: &[], jtj_blocks: &[], damping, frozen };
         let each = (2 * jacobian.values.len() + jacobian.cols) as f64;
         let mut work = 0.0;
+        if let Some(mut sums) = self.sums.take() {
+            work += sums.add_rows(system, blocks, multiplications);
+            if sums.row < jacobian.rows() {
+                self.sums = Some(sums);
+                return None;
+            }
+            let Sums { gradient, jtj_blocks, .. } = &sums;
+            self.begin(&Normal { gradient, jtj_blocks, ..normal }, blocks, options, step);
+        }
         while work < multiplications {
             // Products with a matrix that is there do not fail.
             match self.iterate(&normal, blocks, options, &mut jacobian, step) {
@@ -243,39 +261,52 @@ fn zero_frozen(vector: &mut [f64], frozen: &[bool]) {
     vector.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(number, _)| *number = 0.0);
 }
 
-/// The diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them.
-fn diagonal_blocks(system: &System, blocks: &Blocks) -> Vec<f64> {
-    let mut starts = Vec::with_capacity(blocks.ranges.len());
-    let mut block_of = vec![u32::MAX; system.jacobian.cols];
-    let mut total = 0;
-    for (block, &(first, count)) in blocks.ranges.iter().enumerate() {
-        starts.push(total);
-        block_of[first..first + count].fill(block as u32);
-        total += count * count;
+impl Sums {
+    /// Of no rows.
+    fn new(cols: usize, blocks: &Blocks) -> Sums {
+        let mut starts = Vec::with_capacity(blocks.ranges.len());
+        let mut block_of = vec![u32::MAX; cols];
+        let mut total = 0;
+        for (block, &(first, count)) in blocks.ranges.iter().enumerate() {
+            starts.push(total);
+            block_of[first..first + count].fill(block as u32);
+            total += count * count;
+        }
+        Sums { gradient: vec![0.0; cols], jtj_blocks: vec![0.0; total], block_of, starts, row: 0 }
     }
-    let mut jtj_blocks = vec![0.0; total];
-    let jacobian = &system.jacobian;
-    for row in 0..jacobian.rows() {
-        let (columns, values) = (&jacobian.col_indices[jacobian.range(row)], &jacobian.values[jacobian.range(row)]);
-        let mut entry = 0;
-        // Columns ascend, so that those of a block follow each other.
-        for run in columns.chunk_by(|&a, &b| block_of[a as usize] == block_of[b as usize]) {
-            let values = &values[entry..entry + run.len()];
-            entry += run.len();
-            let block = block_of[run[0] as usize];
-            if block == u32::MAX {
-                continue;
-            }
-            let (first, count) = blocks.ranges[block as usize];
-            let target = &mut jtj_blocks[starts[block as usize]..];
-            for (&i, a) in run.iter().zip(values) {
-                for (&j, b) in run.iter().zip(values).filter(|(j, _)| **j <= i) {
-                    target[(i as usize - first) * count + (j as usize - first)] += a * b;
+
+    /// Adds rows for about so many multiplications; gives how many there were.
+    fn add_rows(&mut self, system: &System, blocks: &Blocks, multiplications: f64) -> f64 {
+        let Sums { gradient, jtj_blocks, block_of, starts, row } = self;
+        let (jacobian, first_row) = (&system.jacobian, *row);
+        let mut work = 0;
+        while *row < jacobian.rows() && (work as f64) < multiplications {
+            let range = jacobian.range(*row);
+            let (columns, values) = (&jacobian.col_indices[range.clone()], &jacobian.values[range]);
+            *row += 1;
+            let mut entry = 0;
+            // Columns ascend, so that those of a block follow each other.
+            for run in columns.chunk_by(|&a, &b| block_of[a as usize] == block_of[b as usize]) {
+                let values = &values[entry..entry + run.len()];
+                entry += run.len();
+                work += run.len() * run.len();
+                let block = block_of[run[0] as usize];
+                if block == u32::MAX {
+                    continue;
+                }
+                let (first, count) = blocks.ranges[block as usize];
+                let target = &mut jtj_blocks[starts[block as usize]..];
+                for (&i, a) in run.iter().zip(values) {
+                    for (&j, b) in run.iter().zip(values).filter(|(j, _)| **j <= i) {
+                        target[(i as usize - first) * count + (j as usize - first)] += a * b;
+                    }
                 }
             }
         }
+        let rows = SparseMatrix { row_offsets: &jacobian.row_offsets[first_row..=*row], ..*jacobian };
+        rows.add_transposed_times(&system.residuals[first_row..*row], gradient);
+        work as f64
     }
-    jtj_blocks
 }
 
 /// The inverse, in full, of a matrix from its Cholesky factor.

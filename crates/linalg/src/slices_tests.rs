@@ -65,7 +65,7 @@ fn conjugate_gradients_in_slices_give_the_same_bits() {
     let (mut at_once, mut in_slices) = (vec![0.0; 30], vec![0.0; 30]);
     let whole = Pcg::new().solve(&system, &blocks, options, &mut at_once);
     let mut pcg = Pcg::new();
-    pcg.begin_rows(&system, &blocks, options, &mut in_slices);
+    pcg.begin_rows(30, &blocks);
     let mut slices = 0;
     let solved = loop {
         slices += 1;
@@ -74,7 +74,42 @@ fn conjugate_gradients_in_slices_give_the_same_bits() {
         }
     };
     assert_eq!((&solved, in_slices), (&whole, at_once));
-    assert_eq!(solved, Ok(slices), "an iteration a slice");
+    assert_eq!(solved, Ok(slices - 60), "a row a slice, and then an iteration a slice");
+}
+
+#[test]
+fn a_slice_of_a_matrix_takes_about_as_many_multiplications_as_it_may() {
+    let (count, cols) = (400, 30);
+    let row = |row: usize| (0..cols).map(|col| 2.0 + ((row * cols + col) as f64).sin()).collect::<Vec<f64>>();
+    let rows: Vec<Vec<f64>> = (0..count).map(row).collect();
+    let jacobian = Owned::dense(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let (residuals, damping, frozen) = (vec![1.0; count], vec![0.01; cols], vec![false; cols]);
+    let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
+    let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
+    let blocks = Blocks::of(vec![(0, cols)]);
+    // The products of all pairs of columns, for conjugate gradients in both orders.
+    let all = (count * cols * cols) as f64;
+    for expected in [5, 20] {
+        let slice = all / f64::from(expected);
+        let make = |kind| make(kind, cols, &jacobian.row_offsets, &jacobian.col_indices, &blocks).unwrap();
+        let mut step = vec![0.0; cols];
+        let LinearSolver::SparseCholesky(mut cholesky) = make(Kind::SparseCholesky) else { unreachable!() };
+        cholesky.begin(&damping, &frozen);
+        let slices = (1..=1000).find(|_| cholesky.advance(&system.jacobian, 0.5 * slice).is_some()).unwrap();
+        // A slice ends after the group of 16 rows that reaches its limit, and the last ones have the factor.
+        assert!(2 * slices > expected && slices <= expected + 2, "{slices} slices of a factorisation, not {expected}");
+        let LinearSolver::IterativeSchur(mut schur) = make(Kind::IterativeSchur) else { unreachable!() };
+        schur.begin();
+        let mut advance = || schur.advance(&system, options, 0.5 * slice, &mut step).unwrap();
+        let (slices, solved) = (1..=1000).find_map(|slices| advance().map(|solved| (slices, solved))).unwrap();
+        let slices = slices - solved.unwrap() as i32;
+        assert!(2 * slices > expected && slices <= expected + 2, "{slices} slices of a complement, not {expected}");
+        let mut pcg = Pcg::new();
+        pcg.begin_rows(cols, &blocks);
+        let mut advance = || pcg.advance_rows(&system, &blocks, options, slice, &mut step).is_some();
+        let slices = (1..=1000).find(|_| advance()).unwrap();
+        assert!(2 * slices > expected && slices <= expected + 5, "{slices} slices of iterations, not {expected}");
+    }
 }
 
 #[test]

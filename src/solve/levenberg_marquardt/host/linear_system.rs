@@ -115,13 +115,13 @@ impl LinearSystems {
         let solved = match solver {
             LinearSolver::IterativeSchur(schur) => {
                 if begins {
-                    schur.begin(&system, options, step);
+                    schur.begin();
                 }
-                schur.iterate(options, step)?
+                schur.advance(&system, options, SLICE, step)?
             }
             LinearSolver::Pcg(pcg) => {
                 if begins {
-                    pcg.begin_rows(&system, blocks, options, step);
+                    pcg.begin_rows(step.len(), blocks);
                 }
                 pcg.advance_rows(&system, blocks, options, SLICE, step)
             }
@@ -136,9 +136,9 @@ impl LinearSystems {
             }
             LinearSolver::SparseCholesky(cholesky) => {
                 if begins {
-                    cholesky.begin(&system.jacobian, damping, frozen);
+                    cholesky.begin(damping, frozen);
                 }
-                cholesky.advance(SLICE).map(|factorised| {
+                cholesky.advance(&system.jacobian, SLICE).map(|factorised| {
                     factorised.map(|()| {
                         system.right_side(step);
                         cholesky.factorisation().solve(step);
