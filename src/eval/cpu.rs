@@ -115,15 +115,32 @@ impl CpuEngine {
         })
     }
 
-    /// The same until a deadline; whether the kernels are there.
+    /// The same until a deadline, with what the browser compiles of them; whether the kernels are there.
     pub(crate) fn prepare_until<'a>(&'a mut self, model: &'a Model, entry: Entry, end: Deadline) -> Work<'a, bool> {
-        Box::pin(self.compile(model, entry, end))
+        let key = (entry, Output::InOrder);
+        if self.is_ready(key) {
+            return Box::pin(std::future::ready(Ok(true)));
+        }
+        Box::pin(async move { Ok(self.compile(model, entry, end).await? && self.compile_parts(key, end).await) })
+    }
+
+    /// Whether the kernels are there, and the browser has compiled them.
+    fn is_ready(&self, key: (Entry, Output)) -> bool {
+        self.compiled.get(&key).is_some_and(|compiled| compiled.program.has_compiled_parts())
+    }
+
+    /// Makes the browser compile kernels that are there; whether it has done so at the deadline.
+    async fn compile_parts(&self, key: (Entry, Output), end: Deadline) -> bool {
+        match self.compiled.get(&key) {
+            Some(compiled) => compiled.program.compile_parts(end).await,
+            None => true,
+        }
     }
 
     async fn compile(&mut self, model: &Model, entry: Entry, end: Deadline) -> Result<bool> {
         let key = (entry, Output::InOrder);
-        if let Some(compiled) = self.compiled.get(&key) {
-            return Ok(compiled.program.compile_parts(end));
+        if self.compiled.get(&key).is_some() {
+            return Ok(true);
         }
         let mut plan = |number: usize| {
             let batch = &model.batches[number];
@@ -147,9 +164,8 @@ impl CpuEngine {
             self.unfinished.insert(key, preparation);
             return Ok(false);
         };
-        let is_there = program.compile_parts(end);
         self.compiled.insert(key, Compiled::new(program, preparation));
-        Ok(is_there)
+        Ok(true)
     }
 
     /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
@@ -164,8 +180,8 @@ impl CpuEngine {
         end: Deadline,
     ) -> Result<bool> {
         let key = (entry, Output::Scattered);
-        if let Some(compiled) = self.compiled.get(&key) {
-            return Ok(compiled.program.compile_parts(end));
+        if self.compiled.get(&key).is_some() {
+            return Ok(self.is_ready(key) || self.compile_parts(key, end).await);
         }
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
         let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));
@@ -181,7 +197,7 @@ impl CpuEngine {
             let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), known)?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: Some(scatter), pieces })
         };
-        self.advance(key, model.batches.len(), end, &mut plan).await
+        Ok(self.advance(key, model.batches.len(), end, &mut plan).await? && self.compile_parts(key, end).await)
     }
 
     /// Why generated code was refused here, if it was.

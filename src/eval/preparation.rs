@@ -11,6 +11,9 @@ use residua_base::list::PushAll;
 use residua_codegen::CheckedKernel;
 use residua_cpu::{Program, Written};
 
+/// Kernels of so many nodes are scheduled in a piece of their own. A module that has one is too long to be kept, so that it needs the schedule.
+const LONG: usize = 4096;
+
 /// Instances whose entries stand side by side in a sparse matrix; places are relative to the first.
 pub(super) struct Piece {
     pub instances: Range<u32>,
@@ -45,39 +48,33 @@ impl Preparation {
         deadline: Deadline,
         plan: &mut dyn FnMut(usize) -> Result<Planned>,
     ) -> Result<Option<Program>> {
-        let written = match self.written.take() {
-            Some(written) => written,
-            None => {
-                for number in self.roles.len()..batches {
-                    let Planned { plan: AccessPlan { kernel, roles, .. }, scatter, pieces } = plan(number)?;
-                    self.kernels.push(kernel);
-                    self.roles.push(roles);
-                    self.scatters.push_all(scatter);
-                    self.pieces.push_all(pieces);
-                    if deadline.has_passed() {
-                        return Ok(None);
-                    }
-                }
-                #[cfg(target_arch = "wasm32")]
-                if !Program::is_kept(&self.kernels) {
-                    for kernel in &self.kernels {
-                        // The kernel keeps its schedule.
-                        if !kernel.is_scheduled() {
-                            kernel.steps();
-                            if deadline.has_passed() {
-                                return Ok(None);
-                            }
-                        }
-                    }
-                }
-                let written = Program::write(std::mem::take(&mut self.kernels))?;
-                if deadline.has_passed() {
-                    self.written = Some(written);
-                    return Ok(None);
-                }
-                written
+        loop {
+            if let Some(written) = self.written.take() {
+                return written.instantiate().await.map(Some);
             }
-        };
-        written.instantiate().await.map(Some)
+            self.make_piece(batches, plan)?;
+            if deadline.has_passed_after_turn().await {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Makes the plan of a batch, the schedule of a long kernel, or the code of all.
+    fn make_piece(&mut self, batches: usize, plan: &mut dyn FnMut(usize) -> Result<Planned>) -> Result<()> {
+        if self.roles.len() < batches {
+            let Planned { plan: AccessPlan { kernel, roles, .. }, scatter, pieces } = plan(self.roles.len())?;
+            self.kernels.push(kernel);
+            self.roles.push(roles);
+            self.scatters.push_all(scatter);
+            self.pieces.push_all(pieces);
+            return Ok(());
+        }
+        // The kernel keeps its schedule. Natively there is no code that needs one.
+        let is_due = |kernel: &&CheckedKernel| kernel.graph.graph().len() >= LONG && !kernel.is_scheduled();
+        match self.kernels.iter().find(is_due).filter(|_| cfg!(target_arch = "wasm32")) {
+            Some(kernel) => _ = kernel.steps(),
+            None => self.written = Some(Program::write(std::mem::take(&mut self.kernels))?),
+        }
+        Ok(())
     }
 }

@@ -27,20 +27,13 @@ pub struct Slices<'a> {
     length: usize,
     /// Where the current part of the work begins, and its share of the whole.
     part: Cell<(f64, f64)>,
-    #[cfg(target_arch = "wasm32")]
-    yielder: std::cell::RefCell<Yielder>,
 }
 
 impl<'a> Slices<'a> {
     /// Slices that yield, and report progress.
     pub fn new(progress: &'a dyn Fn(f64) -> Result<()>) -> Slices<'a> {
-        Slices {
-            progress,
-            length: SLICE,
-            part: Cell::new((0.0, 1.0)),
-            #[cfg(target_arch = "wasm32")]
-            yielder: Yielder::new().into(),
-        }
+        Yielder::new();
+        Slices { progress, length: SLICE, part: Cell::new((0.0, 1.0)) }
     }
 
     /// Slices that yield and report no progress.
@@ -100,15 +93,10 @@ impl<'a> Slices<'a> {
     /// The end of a slice: `done` is the share of the current part that is done. Yields and reports if that is due.
     pub async fn checkpoint(&self, done: f64) -> Result<()> {
         let (from, length) = self.part.get();
-        #[cfg(target_arch = "wasm32")]
-        if self.length < usize::MAX && self.yielder.borrow().is_due() {
-            yield_now().await;
-            self.yielder.borrow_mut().last = crate::clock::now_ms();
-            return (self.progress)(from + length * done);
+        // Natively the thread always counts as yielded.
+        if (cfg!(not(target_arch = "wasm32")) || self.length < usize::MAX) && Yielder::going_on().yield_if_due().await {
+            (self.progress)(from + length * done)?;
         }
-        #[cfg(not(target_arch = "wasm32"))]
-        (self.progress)(from + length * done)?;
-        let _ = (from, length, done);
         Ok(())
     }
 }
@@ -150,11 +138,14 @@ pub async fn join<A: Unpin, B: Unpin>(
     .await
 }
 
-/// Yields the thread when [`INTERVAL_MS`] have passed since it last did. Natively it never yields.
-pub struct Yielder {
-    #[cfg(target_arch = "wasm32")]
-    last: f64,
+#[cfg(target_arch = "wasm32")]
+thread_local! {
+    /// When the thread was last yielded, or the present work began: there is one event loop, whoever works.
+    static LAST: std::cell::Cell<f64> = const { std::cell::Cell::new(0.0) };
 }
+
+/// Yields the thread when [`INTERVAL_MS`] have passed since it last did. Natively it never yields.
+pub struct Yielder(());
 
 impl Default for Yielder {
     fn default() -> Yielder {
@@ -165,10 +156,14 @@ impl Default for Yielder {
 impl Yielder {
     /// The interval begins now.
     pub fn new() -> Yielder {
-        Yielder {
-            #[cfg(target_arch = "wasm32")]
-            last: crate::clock::now_ms(),
-        }
+        #[cfg(target_arch = "wasm32")]
+        LAST.set(crate::clock::now_ms());
+        Yielder(())
+    }
+
+    /// The interval of the work before this goes on.
+    pub fn going_on() -> Yielder {
+        Yielder(())
     }
 
     /// Yields if the interval has passed; whether it has. Natively it always has.
@@ -185,17 +180,14 @@ impl Yielder {
     /// The same for a caller who has just read the clock.
     #[cfg(target_arch = "wasm32")]
     pub async fn yield_if_due_at(&mut self, now_ms: f64) -> bool {
-        let is_due = now_ms - self.last > INTERVAL_MS;
+        let is_due = now_ms - LAST.get() > INTERVAL_MS;
         if is_due {
-            yield_now().await;
-            self.last = crate::clock::now_ms();
+            // In a box, so that those who wait do not hold its states each.
+            let turn: Pin<Box<dyn Future<Output = ()>>> = Box::pin(yield_now());
+            turn.await;
+            LAST.set(crate::clock::now_ms());
         }
         is_due
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    fn is_due(&self) -> bool {
-        crate::clock::now_ms() - self.last > INTERVAL_MS
     }
 }
 

@@ -1,6 +1,7 @@
 //! The moment at which a call is to end. Long computations that nothing interrupts check between their pieces whether it has passed.
 
 use crate::clock::now_ms;
+use crate::cooperative::Yielder;
 
 /// The moment at which a call is to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +19,12 @@ impl Deadline {
     /// Milliseconds until the moment, infinite without a limit; not above 0 when it has come.
     pub fn left_ms(self) -> f64 {
         if self.0 < f64::INFINITY { self.0 - now_ms() } else { f64::INFINITY }
+    }
+
+    /// The same as [`Deadline::has_passed`] between two pieces of work, after a turn of the event loop if one is due.
+    pub async fn has_passed_after_turn(self) -> bool {
+        Yielder::going_on().yield_if_due().await;
+        self.has_passed()
     }
 
     /// Whether the moment has come.

@@ -148,16 +148,23 @@ impl Program {
         }
     }
 
+    /// Whether the engine has been made to compile all functions of long kernels.
+    pub fn has_compiled_parts(&self) -> bool {
+        match &self.engine {
+            #[cfg(target_arch = "wasm32")]
+            Engine::Compiled { module, .. } => module.has_called_parts(),
+            Engine::Interpreted(_) => true,
+        }
+    }
+
     /// Makes the engine compile the functions of long kernels, one after another, which it would do at the first run. Whether that is done at
-    /// the deadline; at least one is compiled. Without a deadline the first run may do it.
-    pub fn compile_parts(&self, deadline: Deadline) -> bool {
+    /// the deadline; at least one is compiled.
+    pub async fn compile_parts(&self, deadline: Deadline) -> bool {
         #[cfg(target_arch = "wasm32")]
-        if let Engine::Compiled { module, .. } = &self.engine
-            && deadline != Deadline::NEVER
-        {
+        if let Engine::Compiled { module, .. } = &self.engine {
             let buffers = self.kernels.iter().map(|kernel| kernel.buffers.len()).max().unwrap_or_default();
             while module.call_part(buffers) {
-                if deadline.has_passed() {
+                if deadline.has_passed_after_turn().await {
                     return false;
                 }
             }

@@ -58,6 +58,11 @@ impl Module {
         Ok(Module { kernels, uncalled: uncalled.into() })
     }
 
+    /// Whether no part of a kernel is left to be called.
+    pub fn has_called_parts(&self) -> bool {
+        self.uncalled.borrow().is_empty()
+    }
+
     /// Calls a part of a kernel of at most so many buffers for no instance, so that the engine compiles it. Whether one was left.
     pub fn call_part(&self, buffers: usize) -> bool {
         let Some(part) = self.uncalled.borrow_mut().pop() else { return false };

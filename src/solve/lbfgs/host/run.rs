@@ -24,11 +24,11 @@ pub async fn run(
     listener: &mut dyn Listener,
     began: f64,
 ) -> Result<SolveSummary> {
+    let mut yielder = Yielder::new();
     if !functions.prepare_at(objective, Deadline::after(began, solver.options().max_time_ms)).await? {
         return Ok(before_start::summary(solver.options(), solver.preamble(), listener, began));
     }
     let mut evaluation = None;
-    let mut yielder = Yielder::new();
     loop {
         match functions.place() {
             Place::Host => {

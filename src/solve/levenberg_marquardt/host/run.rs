@@ -44,6 +44,7 @@ pub async fn minimise_least_squares(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let began = now_ms();
+    Yielder::new();
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let start = Start::of(functions, ARITHMETIC)?;
@@ -98,7 +99,7 @@ async fn run(
     stages: &mut Stages,
 ) -> Result<SolveSummary> {
     let mut answer = None;
-    let mut yielder = Yielder::new();
+    let mut yielder = Yielder::going_on();
     // Only code of the page aborts, which runs while the thread is yielded and in the listener.
     let mut may_be_aborted = true;
     // A small solve takes no longer than some hundred readings of the clock: it is read once for each request.

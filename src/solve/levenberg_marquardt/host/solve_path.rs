@@ -104,11 +104,11 @@ impl SolvePath {
         let is_again = kept.as_ref().is_some_and(|kept| kept.chosen.has_served);
         let are_kept = kept.as_ref().is_some_and(|kept| kept.chosen.kind == kind);
         // The pattern, and the order of elimination on it, are pieces that the next solve finds.
-        if !are_kept && model.make_pattern(functions)? && end.has_passed() {
+        if !are_kept && model.make_pattern(functions)? && end.has_passed_after_turn().await {
             return Ok(Beginning::Late(kept));
         }
         let rows = of_rows(functions, model, kind, kept)?;
-        if !are_kept && end.has_passed() {
+        if !are_kept && end.has_passed_after_turn().await {
             return Ok(Beginning::Late(Some(rows)));
         }
         let (linear_solver, trial) = (rows.chosen.why.clone(), rows.chosen.trial.clone());
