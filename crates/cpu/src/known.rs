@@ -28,11 +28,6 @@ impl Known {
     }
 }
 
-/// Whether a module of such kernels is kept.
-pub(super) fn is_kept(kernels: &[CheckedKernel]) -> bool {
-    KNOWN.with_borrow(|known| known.iter().any(|known| known.is_of(kernels)))
-}
-
 /// The module of such kernels, if it is kept.
 pub(super) fn find(kernels: &[CheckedKernel]) -> Option<Rc<Module>> {
     KNOWN.with_borrow_mut(|known| {

@@ -114,12 +114,6 @@ impl Program {
         Program::write(kernels)?.instantiate().await
     }
 
-    /// Whether [`Program::write`] finds a module of such kernels, so that it neither schedules nor writes them.
-    #[cfg(target_arch = "wasm32")]
-    pub fn is_kept(kernels: &[CheckedKernel]) -> bool {
-        known::is_kept(kernels)
-    }
-
     /// Writes the code of kernels. An error says that a kernel's plan is unsound.
     pub fn write(kernels: Vec<CheckedKernel>) -> Result<Written> {
         #[cfg(target_arch = "wasm32")]
