@@ -50,6 +50,7 @@ pub mod moves;
 pub mod pattern;
 pub mod program;
 mod rule_tables;
+mod single;
 pub mod standard_errors;
 mod sums;
 pub mod template;

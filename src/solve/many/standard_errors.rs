@@ -4,13 +4,10 @@
 //!
 //! A problem costs about two iterations of its solve on the host.
 
-use super::ManyListener;
 use super::batch::Batch;
 use super::template::Template;
-use crate::eval::cpu::CpuEngine;
-use crate::eval::{Engine, Functions};
+use super::{ManyListener, single};
 use crate::gauss_newton::host::HostModel;
-use crate::model::Manifold;
 use crate::solve::{CovarianceOptions, covariance};
 use residua_base::cooperative::Yielder;
 use residua_base::error::{ErrorCode, Result};
@@ -36,11 +33,8 @@ pub async fn standard_errors(
     options: CovarianceOptions,
     listener: &mut dyn ManyListener,
 ) -> Result<Vec<f64>> {
-    let constant = constant(&template);
-    let missing: Vec<f64> = constant.iter().map(|&constant| if constant { 0.0 } else { f64::NAN }).list();
-    let engine = Engine::Cpu(CpuEngine::new());
-    let mut functions = Functions::new(template.model, engine, template.values)?;
-    functions.set_constant(constant)?;
+    let mut functions = single::functions(template)?;
+    let missing: Vec<f64> = functions.constant().iter().map(|&constant| if constant { 0.0 } else { f64::NAN }).list();
     let mut host = HostModel::default();
     let mut yielder = Yielder::new();
     let mut errors = Vec::with_capacity(x.len());
@@ -55,12 +49,7 @@ pub async fn standard_errors(
             errors.extend_from_slice(&missing);
             continue;
         }
-        for (varying, own) in batch.data.iter().zip(&own) {
-            let own = &own[place * varying.length..][..varying.length];
-            let columns: Vec<f64> = varying.sources.iter().map(|&source| own[source as usize]).list();
-            functions.set_data(varying.batch, varying.first_column, &columns)?;
-        }
-        functions.set_values(x.to_vec())?;
+        single::set_problem(&mut functions, batch, &own, place, x)?;
         match covariance(&mut functions, &mut host, None, options).await {
             // Rounding may give a variance of 0 a small negative value.
             Ok(matrix) => errors.push_all(matrix.iter().step_by(x.len() + 1).map(|variance| variance.max(0.0).sqrt())),
@@ -71,16 +60,4 @@ pub async fn standard_errors(
         }
     }
     Ok(errors)
-}
-
-/// Which parameters no problem moves.
-fn constant(template: &Template) -> Vec<bool> {
-    let mut constant = vec![true; template.values.len()];
-    for block in &template.blocks {
-        for parameter in block.first..block.first + block.dim {
-            let moves = block.manifold != Manifold::Euclidean || template.free_position(parameter).is_some();
-            constant[parameter as usize] = !moves;
-        }
-    }
-    constant
 }
