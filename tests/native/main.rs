@@ -22,6 +22,7 @@ mod grouping;
 mod hostile_input;
 mod many_guard;
 mod many_lost;
+mod many_parallel;
 mod pairs;
 mod random_graphs;
 mod recompute;

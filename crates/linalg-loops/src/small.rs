@@ -57,6 +57,31 @@ pub fn damped_step(
     true
 }
 
+/// Whether H − `share`·D is positive definite: no eigenvalue of H is at most `share` where columns have unit length. Frozen coordinates and those of zeros are
+/// left out. `rest` is memory.
+#[inline(never)]
+pub fn is_definite(triangle: &[f64], share: f64, frozen: &[bool], rest: &mut Vec<f64>) -> bool {
+    let n = frozen.len();
+    rest.clear();
+    rest.extend_from_slice(&triangle[..place(0, n)]);
+    for k in 0..n {
+        rest[place(k, k)] *= 1.0 - share;
+    }
+    for k in (0..n).filter(|&k| !frozen[k] && triangle[place(k, k)] != 0.0) {
+        let pivot = rest[place(k, k)];
+        if !(pivot > 0.0 && pivot.is_finite()) {
+            return false;
+        }
+        for column in k + 1..n {
+            let multiple = rest[place(k, column)] / pivot;
+            for row in k + 1..=column {
+                rest[place(row, column)] -= multiple * rest[place(k, row)];
+            }
+        }
+    }
+    true
+}
+
 /// −δᵀg, δᵀHδ, and ‖√D δ‖ with D the diagonal of H.
 #[inline(never)]
 pub fn descent_square_and_length(gradient: &[f64], triangle: &[f64], step: &[f64]) -> [f64; 3] {
@@ -148,6 +173,28 @@ mod tests {
         assert!(!solve([1.0, 2.0, 1.0], 0.0) && solve([1.0, 2.0, 1.0], 1.5));
         assert!(!solve([0.0; 3], 0.0) && solve([0.0; 3], 1e-3), "zeros take the damping itself");
         assert!(!solve([f64::NAN, 0.0, 1.0], 0.0) && !solve([f64::INFINITY, 0.0, 1.0], 1.0));
+    }
+
+    #[test]
+    fn a_matrix_is_definite_up_to_its_least_eigenvalue_in_unit_columns() {
+        let is_definite =
+            |triangle: &[f64], share, frozen: &[bool]| super::is_definite(triangle, share, frozen, &mut Vec::new());
+        let none = [false; 3];
+        // [1 c; c 1] has the eigenvalue 1 − c, in other units too; a third column has nothing in common with both.
+        for (a, b) in [(1.0, 1.0), (1e9, 1e-9)] {
+            let triangle = [a * a, 0.75 * a * b, b * b, 0.0, 0.0, 4.0];
+            assert!(is_definite(&triangle, 0.24, &none) && !is_definite(&triangle, 0.26, &none));
+            assert!(
+                is_definite(&triangle, 0.26, &[true, false, false])
+                    && is_definite(&triangle, 0.26, &[false, true, false])
+            );
+            assert!(!is_definite(&triangle, 0.26, &[false, false, true]));
+        }
+        assert!(is_definite(&[1.0, 0.0, 0.0], 0.5, &[false; 2]), "a column of zeros is left out");
+        assert!(is_definite(&TRIANGLE, 0.1, &none) && !is_definite(&TRIANGLE, 0.99, &none));
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            assert!(!is_definite(&[bad, 0.0, 1.0], 0.0, &[false; 2]), "{bad}");
+        }
     }
 
     #[test]

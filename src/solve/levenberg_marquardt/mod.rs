@@ -27,6 +27,7 @@
 //!
 //! What cannot be computed is a rejected step and raises λ: a singular system, NaN at x′, derivatives at x′ that are not finite. On the host, and on the device in problems of up to 65,536 numbers, so is a
 //! damped step to where a column of J̃ has vanished; of many problems those that have lost one are solved a second time, where any such step is rejected. The loop also ends at a limit of iterations or time, and when a rule finds that precision or the trust region is exhausted.
+//! Where columns of J̃ nearly depend on each other, the host reviews a convergence by a factorisation of J̃, and goes on with steps from it if the cost can fall ([`host`], `review`).
 //! Where D holds a coordinate that the present diagonal would let go, the host takes the present one and goes on, in place of any of these ends and of convergence
 //! by cost or step.
 //!

@@ -4,6 +4,8 @@
 mod careful;
 mod data_table;
 mod finish;
+mod pass;
+mod review;
 
 use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
@@ -11,7 +13,6 @@ use std::ops::Range;
 use crate::eval::cpu::CpuEngine;
 use crate::solve::rules::{AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, TrialStep};
 use crate::solve::summary::Termination;
-use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
 use residua_cpu::Program;
@@ -67,40 +68,23 @@ pub async fn solve_many(
         epsilon: options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon()),
         residuals: template.residuals() as f64,
         is_careful: false,
+        at_a_time,
     };
 
-    let (mut solutions, mut problems, mut own) = (ManySolutions::default(), Vec::new(), None);
-    let mut yielder = Yielder::new();
-    // The second time those that have lost a parameter.
-    loop {
-        let batch = own.as_ref().unwrap_or(batch);
-        let (mut found, mut lost) = (ManySolutions::default(), Vec::new());
-        let mut first = 0;
-        while first < batch.count {
-            let range = first..batch.count.min(first + at_a_time);
-            let mut chunk = Chunk::new(&solver, batch, range.clone());
-            loop {
-                yielder.yield_if_due().await;
-                if audience.aborted() || !chunk.iterate(&solver)? {
-                    break;
-                }
-            }
-            chunk.finish(&solver, &mut found, &mut lost);
-            first = range.end;
-            if !solver.is_careful {
-                audience.progress(first);
-            }
-        }
-        if solver.is_careful {
-            solutions.replace(&problems, template.values.len(), &found, Which::Better);
-            return Ok(solutions);
-        }
-        if lost.is_empty() {
-            return Ok(found);
-        }
-        (solutions, own, solver.is_careful) = (found, Some(batch.extract(template, &lost, None)), true);
-        problems = lost;
+    let mut solutions = ManySolutions::default();
+    let again = solver.pass(batch, &mut solutions, audience).await?;
+    let mut doubted = again.doubted;
+    // Those that have lost a parameter.
+    if !again.lost.is_empty() {
+        solver.is_careful = true;
+        let mut found = ManySolutions::default();
+        let own = batch.extract(template, &again.lost, None);
+        let doubted_again = solver.pass(&own, &mut found, audience).await?.doubted;
+        solutions.replace(&again.lost, template.values.len(), &found, Which::Better);
+        doubted.push_all(doubted_again.iter().map(|&position| again.lost[position as usize]));
     }
+    review::review(template, batch, options, &doubted, &mut solutions, audience).await?;
+    Ok(solutions)
 }
 
 /// What all chunks share.
@@ -118,6 +102,8 @@ struct Solver<'a> {
     residuals: f64,
     /// Whether problems are solved a second time ([`Careful`]).
     is_careful: bool,
+    /// Problems of a chunk.
+    at_a_time: u32,
 }
 
 /// A problem while it is solved.

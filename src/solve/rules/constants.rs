@@ -35,6 +35,6 @@ pub(super) const MOST_NOISE: f64 = 1e-3;
 /// The cosine above which a run without acceptable steps does not end for want of digits.
 pub(super) const STEEP: f64 = 1e-2;
 /// The predicted reduction of the extended step of a settled run may be so many times the noise.
-pub(super) const NOISES: f64 = 16.0;
+pub const NOISES: f64 = 16.0;
 /// The floor before any hidden step: no predicted reduction is above it.
 pub const NO_FLOOR: f64 = f64::MAX;

@@ -50,7 +50,7 @@ mod graphs;
 use constants::LEAST_SHRINK;
 pub use constants::{
     EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES,
-    NO_FLOOR, ROUNDINGS,
+    NO_FLOOR, NOISES, ROUNDINGS,
 };
 
 use std::rc::Rc;

@@ -6,9 +6,12 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::Functions;
 use crate::gauss_newton::host::{HostModel, LeastSquares};
-use crate::solve::rank::analyse;
+use crate::solve::rank::{Analysed, analyse};
+use residua_base::decimal::scientific;
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_linalg::NullSpace;
+use residua_linalg::loops::add_squares;
 use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
 
@@ -25,7 +28,7 @@ const NOTABLE: f64 = 0.5;
 pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen: &[bool]) -> bool {
     let n = frozen.len();
     let rows = systems.row_offsets.len();
-    if n == 0 || n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK {
+    if !is_small(n, rows) {
         return false;
     }
     let mut jtj = match &model.normal {
@@ -43,6 +46,11 @@ pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen
         return false;
     }
     lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list())
+}
+
+/// Whether so many columns and rows are analysed.
+pub(super) fn is_small(n: usize, rows: usize) -> bool {
+    n > 0 && n.saturating_mul(n).saturating_mul(n + rows) <= MOST_WORK
 }
 
 /// Whether a pivot of the lower half of a symmetric matrix, brought to a unit diagonal, is too small, in some order of elimination.
@@ -79,13 +87,53 @@ fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
 /// The rank of J̃ and the parameters of free directions in a sentence with its full stop; empty where J̃ has full rank. Blocks that no residual
 /// touches are told by themselves, so that with `are_some_untouched` directions of a single parameter are left out.
 pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some_untouched: bool) -> Result<String> {
+    let (names, space) = dependent(functions, model, TOLERANCE, are_some_untouched).await?;
+    if names.is_empty() {
+        return Ok(names);
+    }
+    Ok(format!(
+        "The Jacobian has rank {} of {}: the residuals do not determine {names} separately; rank() returns the free directions.",
+        space.rank, space.columns
+    ))
+}
+
+/// The parameters whose columns nearly depend on each other, where the model promises such a reduction that no step finds, in a sentence with its full
+/// stop; empty where there are none.
+pub(super) async fn sentence_on_promise(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    promise: f64,
+) -> Result<String> {
+    let (names, _) = dependent(functions, model, UNSURE_PIVOT.sqrt(), false).await?;
+    if names.is_empty() {
+        return Ok(names);
+    }
+    Ok(format!(
+        "The residuals hardly determine {names} separately: by the derivatives another choice of them lowers the cost by {}, but no step that was tried does.",
+        scientific(promise, Some(1))
+    ))
+}
+
+/// The parameters of directions that are free up to a tolerance, and the directions.
+async fn dependent(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    tolerance: f64,
+    without_single: bool,
+) -> Result<(String, NullSpace)> {
     let x = functions.values().to_vec();
-    let space = analyse(functions, model, &x, TOLERANCE).await?.space;
+    let Analysed { space, linearised, .. } = analyse(functions, model, &x, tolerance).await?;
+    let mut squares = vec![0.0; x.len()];
+    add_squares(&model.pattern(functions)?.col_indices, &linearised.entries, &mut squares);
     let mut names: Vec<String> = Vec::new();
     let mut more = false;
     for direction in &space.basis {
-        let notable = || (0u32..).zip(direction).filter(|(_, value)| value.abs() >= NOTABLE);
-        if are_some_untouched && notable().count() == 1 {
+        // In units of the columns; a column of zeros is a direction by itself.
+        let size = |(value, square): (&f64, &f64)| value.abs() * if *square > 0.0 { square.sqrt() } else { 1.0 };
+        let sizes = direction.iter().zip(&squares).map(size).list();
+        let largest = sizes.iter().copied().fold(0.0, f64::max);
+        let notable = || (0u32..).zip(&sizes).filter(|(_, size)| **size >= NOTABLE * largest);
+        if without_single && notable().count() == 1 {
             continue;
         }
         for (parameter, _) in notable() {
@@ -97,16 +145,7 @@ pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some
             }
         }
     }
-    if names.is_empty() {
-        return Ok(String::new());
-    }
-    Ok(format!(
-        "The Jacobian has rank {} of {}: the residuals do not determine {}{} separately; rank() returns the free directions.",
-        space.rank,
-        space.columns,
-        names.join(", "),
-        if more { ", …" } else { "" }
-    ))
+    Ok((format!("{}{}", names.join(", "), if more { ", …" } else { "" }), space))
 }
 
 #[cfg(test)]

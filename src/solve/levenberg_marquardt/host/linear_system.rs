@@ -6,7 +6,8 @@ use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_linalg::system::finite;
 use residua_linalg::{
-    Blocks, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble, normal_equations,
+    Blocks, DenseQr, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble,
+    normal_equations,
 };
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
@@ -152,6 +153,23 @@ impl LinearSystems {
 }
 
 impl LinearSystems {
+    /// One slice of the solution by reflections, whatever the solver is, where the model has its matrix.
+    pub(super) fn advance_qr(
+        &self,
+        qr: &mut DenseQr,
+        system: DampedSystem,
+        begins: bool,
+        step: &mut [f64],
+    ) -> Option<Solved> {
+        let DampedSystem { model, damping, frozen } = system;
+        let jacobian = jacobian(step.len(), &self.row_offsets, &self.col_indices, &model.entries);
+        let system = System { jacobian, residuals: &model.residuals, damping, frozen };
+        if begins {
+            qr.begin(&system);
+        }
+        qr.advance(&system, SLICE).then(|| finite(qr.substitute(step.len(), step).map(|()| 1), step))
+    }
+
     /// ‖J̃v‖² of a vector; `None` where the model has no matrix, and products give it.
     pub(super) fn squared_jvp(&self, model: &LeastSquares, vector: &[f64]) -> Option<f64> {
         match &model.normal {

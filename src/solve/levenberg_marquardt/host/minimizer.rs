@@ -17,28 +17,28 @@ use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
-use super::deficiency;
 use super::dogleg::Dogleg;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
 use super::phase::{Answer, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
+use super::review::Review;
 use super::strategy::{Linearised, Strategy};
 
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
-    options: LevenbergMarquardtOptions,
-    strategy: Strategy,
-    feasible: FeasibleSet,
+    pub(super) options: LevenbergMarquardtOptions,
+    pub(super) strategy: Strategy,
+    pub(super) feasible: FeasibleSet,
     retraction: Retraction,
-    systems: LinearSystems,
+    pub(super) systems: LinearSystems,
     /// x and x′.
-    point: Vec<f64>,
+    pub(super) point: Vec<f64>,
     trial: Vec<f64>,
     /// δ and δ̄.
-    step: Vec<f64>,
+    pub(super) step: Vec<f64>,
     projected_step: Vec<f64>,
     /// The model at the point.
-    model: LeastSquares,
+    pub(super) model: LeastSquares,
     /// How many residuals there are.
     residuals: f64,
     /// g = J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
@@ -47,7 +47,7 @@ pub struct LevenbergMarquardt {
     /// Both at the point before, while a step from it may still be rejected.
     gradient_before: Vec<f64>,
     diagonal_before: Vec<f64>,
-    frozen: Vec<bool>,
+    pub(super) frozen: Vec<bool>,
     /// g with zeros at frozen coordinates.
     free_gradient: Vec<f64>,
     /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃ and xⱼ the size of the point in a coordinate, and the same over those that are not frozen.
@@ -58,12 +58,13 @@ pub struct LevenbergMarquardt {
     scaled_gradient_norm: f64,
     /// Whether the forcing term is yet to be chosen at the point.
     is_new_point: bool,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// Why the run ends at the next call.
-    ending: Option<(Termination, String)>,
+    pub(super) ending: Option<(Termination, String)>,
+    pub(super) review: Review,
     /// The beginning of the message: how the start was changed.
     preamble: String,
-    summary: SolveSummary,
+    pub(super) summary: SolveSummary,
 }
 
 impl LevenbergMarquardt {
@@ -101,6 +102,7 @@ impl LevenbergMarquardt {
             is_new_point: true,
             phase: Phase::Start,
             ending: None,
+            review: Review::default(),
             preamble,
             summary: SolveSummary::before_start(),
         }
@@ -149,11 +151,6 @@ impl LevenbergMarquardt {
     /// From now on models have rows, and these are their systems.
     pub fn use_rows(&mut self, systems: LinearSystems) {
         self.systems = systems;
-    }
-
-    /// Whether the residuals may leave a direction free at the point.
-    pub(super) fn may_lack_rank(&self) -> bool {
-        deficiency::is_suspected(&self.model, &self.systems, &self.frozen)
     }
 
     /// The linear systems, for the next run.
@@ -263,6 +260,7 @@ impl LevenbergMarquardt {
 
     /// Ends the run if it is to end here; otherwise scales the damping and chooses the forcing term for the next system.
     fn scale_damping(&mut self) -> Result<Pending> {
+        self.begin_review();
         if self.ending.is_none() && self.summary.elapsed_ms >= self.options.solve.max_time_ms {
             self.ending = Some((Termination::MaxTime, ending::time_limit(&self.options.solve)));
         }
@@ -291,6 +289,13 @@ impl LevenbergMarquardt {
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
         let damping = self.strategy.scaled_damping();
         let system = DampedSystem { model: &self.model, damping, frozen: &self.frozen };
+        if let Some(qr) = &mut self.review.qr {
+            if self.model.normal.is_some() {
+                return Ok(Some(Answer::RowsNeeded));
+            }
+            let solved = self.systems.advance_qr(qr, system, begins, &mut self.step);
+            return Ok(solved.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))));
+        }
         let max_iterations = self.options.max_linear_iterations as usize;
         let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
         let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
@@ -302,6 +307,9 @@ impl LevenbergMarquardt {
 
     /// Applies the step of the linear system: the trial point, and the projected step that leads there.
     fn project(&mut self, linear_iterations: Option<u32>) -> Result<Pending> {
+        if self.ends_review(linear_iterations.is_some()) {
+            return Ok(self.finish());
+        }
         let Some(linear_iterations) = linear_iterations else {
             self.strategy.raise_least_damping();
             return Ok(self.reject(Trial::without_step(f64::NAN)));
@@ -362,13 +370,12 @@ impl LevenbergMarquardt {
     }
 
     fn gain(&self, trial: Trial) -> Gain {
-        let linearised = Linearised {
-            cost: self.model.cost,
-            residuals: self.residuals,
-            scaled_size: self.scaled_size,
-            cosine: self.cosine,
-        };
-        self.strategy.gain(linearised, &self.trial_step(trial))
+        self.strategy.gain(self.linearised(), &self.trial_step(trial))
+    }
+
+    pub(super) fn linearised(&self) -> Linearised {
+        let LevenbergMarquardt { residuals, scaled_size, cosine, .. } = *self;
+        Linearised { cost: self.model.cost, residuals, scaled_size, cosine }
     }
 
     fn trial_step(&self, trial: Trial) -> TrialStep {
@@ -397,6 +404,7 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restoring(Trial { change, ..trial });
             return Pending::LineariseAtPoint;
         }
+        self.review.move_on();
         let converged =
             self.strategy.converge(&AcceptedStep { cost, cosine: self.cosine, trial: step, is_hidden: gain.hidden });
         // A gradient does not depend on D.
@@ -413,7 +421,7 @@ impl LevenbergMarquardt {
     fn reject_for(&mut self, trial: Trial, gain: Gain) -> Pending {
         let gain = self.strategy.rejection(gain);
         // A system without a solution gave no step that could show that nothing is left to gain.
-        let end = gain.end.filter(|_| trial.linear_iterations.is_some());
+        let end = gain.end.filter(|_| trial.linear_iterations.is_some() && self.review.open.is_none());
         let goes_on = end.is_some() && self.strategy.releases_coordinates(&self.diagonal, &self.frozen);
         let end = end.filter(|_| !goes_on);
         let end = end.filter(|&end| !self.strategy.begins_anew(end, &self.point, self.model.cost));
@@ -462,7 +470,8 @@ impl LevenbergMarquardt {
                 relative_step: trial.scaled_step / self.free_size,
             };
             let underflow = if termination.converged() && self.has_underflow() { ending::UNDERFLOW } else { "" };
-            self.ending = Some((termination, format!("{}{underflow}", sentence.message(termination))));
+            let end = (termination, format!("{}{underflow}", sentence.message(termination)));
+            *(if termination.converged() { &mut self.review.due } else { &mut self.ending }) = Some(end);
         }
         Pending::Iteration(iteration)
     }

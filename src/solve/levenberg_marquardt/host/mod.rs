@@ -7,6 +7,8 @@ mod minimizer;
 mod phase;
 mod resources;
 pub mod retraction;
+mod review;
+mod review_steps;
 mod run;
 mod solve_path;
 mod strategy;

@@ -76,13 +76,18 @@ pub async fn minimise_least_squares(
             summary.message = format!("{} {rank}", summary.message);
         }
     }
+    if let Some(promise) = solver.broken_promise().filter(|_| summary.termination.converged()) {
+        let sentence = deficiency::sentence_on_promise(functions, model, promise).await?;
+        summary.message = format!("{} {sentence}", summary.message).trim_end().to_owned();
+    }
     let times = vec![
         ("setup", stages.setup),
         ("residual+Jacobian", stages.model),
         ("linear solver", stages.linear),
         ("trials", stages.trials),
     ];
-    let linear_solver = path.linear_solver.clone();
+    let review = if solver.is_reviewed() { ", reviewed by dense QR" } else { "" };
+    let linear_solver = format!("{}{review}", path.linear_solver);
     *kept = path.into_kept(solver.into_systems());
     let details = Details { linear_solver, times, untouched, rank };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
@@ -121,7 +126,7 @@ async fn run(
                     answer = Some(Answer::Model(linearised));
                 } else {
                     // The same is asked for again.
-                    minimizer.use_rows(path.take_rows(functions, model)?);
+                    minimizer.use_rows(path.take_rows(functions, model, false)?);
                 }
                 &mut stages.model
             }
@@ -137,7 +142,8 @@ async fn run(
                     answer = minimizer.solve(&mut model.jtj(functions))?;
                 }
                 if matches!(answer, Some(Answer::RowsNeeded)) {
-                    minimizer.use_rows(path.take_rows(functions, model)?);
+                    let is_reviewed = minimizer.is_reviewed();
+                    minimizer.use_rows(path.take_rows(functions, model, is_reviewed)?);
                 }
                 &mut stages.linear
             }

@@ -23,6 +23,20 @@ const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 /// bound a cost tolerance ends a run while up to 50 times itself is left there.
 const MOST_HOLD: f64 = 100.0;
 
+/// The factor of λD in a run that was reviewed. With the least λ it is 10⁻²², and holds no direction in which a unit column is more than 10⁻¹⁰, the tolerance of
+/// rank(), from the span of others.
+const WEAKNESS: f64 = 1e-6;
+
+/// ν in a review. What a step gains is as λ⁻¹ where λ is above the square of the distance.
+const EVEN_GROWTH: f64 = 10.0;
+
+/// Where the tests of convergence hold, a reduction may be left that is so many times what they tell of one coordinate: a cosine of 10⁻⁸ shows no more in a
+/// direction of which the square of the distance is 10⁻¹⁰, the largest that is reviewed.
+const LEFT: f64 = 100.0;
+
+/// The least share of the cost that counts as left: (ε/d)², rounded up, is what rounding of columns at the distance d = 10⁻¹⁰ makes of zero.
+const LEAST_LEFT: f64 = 1e-10;
+
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
     pub(super) rules: Rc<Rules>,
@@ -45,6 +59,8 @@ pub(super) struct Strategy {
     unsolved: u32,
     /// Steps since the last accepted one that were rejected for a lost column.
     losses: u32,
+    /// The factor of λD in a run that was reviewed.
+    weakness: f64,
     /// The trust region of a radius, where it bounds steps. λ then only keeps systems solvable.
     pub(super) dogleg: Option<Dogleg>,
 }
@@ -85,13 +101,19 @@ impl Strategy {
             least_damping: rules::MIN_DAMPING,
             unsolved: 0,
             losses: 0,
+            weakness: 1.0,
             dogleg,
         }
     }
 
     /// λ, or the damping that the radius stands for.
     pub(super) fn lambda(&self) -> f64 {
-        self.dogleg.as_ref().map_or(self.damping.lambda, Dogleg::damping)
+        self.dogleg.as_ref().map_or(self.weakness * self.damping.lambda, Dogleg::damping)
+    }
+
+    /// λ of systems, where the radius of a dogleg bounds steps too.
+    pub(super) fn of_systems(&self) -> f64 {
+        self.damping.lambda
     }
 
     /// λD, after [`Strategy::scale_damping`].
@@ -118,6 +140,27 @@ impl Strategy {
             self.scaled_damping.clear();
             self.scaled_damping.push_all(diagonal.iter().map(damped));
         }
+        self.scaled_damping.iter_mut().for_each(|damping| *damping *= self.weakness);
+    }
+
+    /// From the next system on steps are those of a damping that holds no direction which counts, of the present diagonal; rejected ones raise it as ever.
+    pub(super) fn weaken_damping(&mut self) {
+        self.dogleg = None;
+        self.damping = Damping { lambda: rules::MIN_DAMPING.max(self.least_damping), growth: rules::INITIAL_GROWTH };
+        self.weakness = WEAKNESS;
+        self.scale.fill(0.0);
+    }
+
+    /// Has the next rejected step raise λ by a factor that is the same for each, so that no length of steps is left out.
+    pub(super) fn raise_evenly(&mut self) {
+        self.damping.growth = EVEN_GROWTH;
+    }
+
+    /// The reduction of the cost that a point may leave where the tests of convergence hold.
+    pub(super) fn least_promise(&self, linearised: Linearised) -> f64 {
+        let Tolerances { cost, gradient, .. } = self.tolerances;
+        let share = (LEFT * cost.max(gradient * gradient)).max(LEAST_LEFT);
+        (share * linearised.cost).max(rules::NOISES * self.noise(linearised))
     }
 
     /// Chooses η at a new point, of which this is ‖D^(−½)g‖ of the coordinates that are not frozen.
@@ -133,10 +176,14 @@ impl Strategy {
 
     /// The verdict on a trial step from a linearised point.
     pub(super) fn gain(&self, linearised: Linearised, trial: &TrialStep) -> Gain {
-        let epsilon = self.epsilon();
-        let Linearised { cost, residuals, scaled_size, cosine } = linearised;
-        let noise = self.rules.noise(cost, scaled_size, residuals, epsilon);
-        self.rules.gain(&PointBefore { cost, noise, cosine, floor: self.floor }, trial, epsilon)
+        let Linearised { cost, cosine, .. } = linearised;
+        let noise = self.noise(linearised);
+        self.rules.gain(&PointBefore { cost, noise, cosine, floor: self.floor }, trial, self.epsilon())
+    }
+
+    fn noise(&self, linearised: Linearised) -> f64 {
+        let Linearised { cost, residuals, scaled_size, .. } = linearised;
+        self.rules.noise(cost, scaled_size, residuals, self.epsilon())
     }
 
     /// Keeps λ above the present one, with which a linear system had no solution.

@@ -8,6 +8,7 @@ mod fakes;
 mod held_columns;
 mod lost_columns;
 mod more_garbow_hillstrom;
+mod parallel_columns;
 mod sums;
 mod units;
 
