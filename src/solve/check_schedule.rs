@@ -90,6 +90,8 @@ mod tests {
             lost: None,
             without_effect: None,
             is_undetermined: false,
+            nearly_depend: false,
+            left: 0.0,
         };
         let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });
         let mut schedule = CheckSchedule { found: found.clone(), ..CheckSchedule::default() };

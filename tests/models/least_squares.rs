@@ -245,3 +245,18 @@ pub fn shared(pairs: u32) -> Model {
     input.add_residuals("r", vec![0, 1], indices, data, tape).unwrap();
     compiled(input)
 }
+
+/// a + b·t − y at ten times, ten apart from the first. A line of slope 0.01 with deviations of hundredths.
+pub fn line_over_times(first: f64) -> Model {
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let (t, y) = (r.data(0), r.data(1));
+    let product = r.apply(Op::Mul, &[b, t]);
+    let value = r.apply(Op::Add, &[a, product]);
+    let residual = r.apply(Op::Sub, &[value, y]);
+    let tape = r.tape(vec![residual], 2, 2);
+    let since = (0..10).map(|i| 10.0 * f64::from(i));
+    let heights = since.clone().enumerate().map(|(i, since)| 0.01 * since + 0.02 * (7.0 * i as f64).sin());
+    let data = since.map(|since| first + since).chain(heights).collect();
+    model(2, 1, "euclidean", vec![0], vec![0; 10], data, tape)
+}

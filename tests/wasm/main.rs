@@ -24,6 +24,7 @@ mod engines;
 mod gpu;
 mod gpu_contexts;
 mod lost_columns;
+mod nearly_dependent;
 mod normal;
 mod on_engines;
 mod pair_evaluations;

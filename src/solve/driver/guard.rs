@@ -2,21 +2,10 @@
 
 use crate::eval::{Arithmetic, Functions, Objective};
 use crate::solve::precision::{self, Checked, Evaluated};
-use crate::solve::session::{DeviceResources, Session};
+use crate::solve::session::DeviceResources;
 use crate::solve::solution::Solution;
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
-
-/// Checks the solve whose result was given and whose check is due. A later result carries the finding.
-///
-/// # Errors
-/// What the device fails with.
-pub async fn check_later(session: &mut Session) -> Result<()> {
-    let Some((objective, cost)) = session.device.checks.take_due() else { return Ok(()) };
-    let found = check(&mut session.functions, &session.device, objective, cost, None).await?;
-    session.device.checks.keep(found);
-    Ok(())
-}
 
 /// Whether a solution is checked when it is due: it has converged, and rounds more than f64.
 pub(super) fn is_checked(arithmetic: Arithmetic, termination: Termination) -> bool {

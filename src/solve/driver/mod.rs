@@ -21,7 +21,6 @@ mod tests;
 #[cfg(target_arch = "wasm32")]
 pub use call::Call;
 pub use descent::{descend, minimise};
-pub use guard::check_later;
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
 
@@ -37,6 +36,7 @@ use crate::solve::solution::Solution;
 use crate::solve::untouched::Untouched;
 use least_squares::Solvers;
 use remark::remark;
+use residua_base::decimal::scientific;
 use residua_base::error::Result;
 #[cfg(target_arch = "wasm32")]
 use stages::PAIRS;
@@ -59,6 +59,20 @@ pub async fn levenberg_marquardt(
     Ok(solution)
 }
 
+/// Checks the solve whose result was given and whose check is due. A later result carries the finding.
+///
+/// # Errors
+/// What the device fails with.
+pub async fn check_later(session: &mut Session) -> Result<()> {
+    let Some((objective, cost)) = session.device.checks.take_due() else { return Ok(()) };
+    let found = match objective {
+        Objective::LeastSquares => session.check(cost, None).await?,
+        Objective::Sum => guard::check(&mut session.functions, &session.device, objective, cost, None).await?,
+    };
+    session.device.checks.keep(found);
+    Ok(())
+}
+
 impl Solvers for Session {
     fn stage(&self) -> Stage {
         Stage { place: self.functions.place(), arithmetic: self.functions.arithmetic() }
@@ -75,6 +89,16 @@ impl Solvers for Session {
     async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked> {
         let Session { functions, host, device, .. } = self;
         let mut checked = guard::check(functions, device, Objective::LeastSquares, cost, start).await?;
+        if checked.estimate.nearly_depend && checked.estimate.suffices() && cost > 0.0 {
+            checked.estimate.left = host::deficiency::promise(functions, &mut host.model).await? / cost;
+            if !checked.estimate.suffices() {
+                let left = scientific(checked.estimate.left, Some(0));
+                let sentence = &checked.sentence;
+                checked.sentence = format!(
+                    "{sentence} Parameters nearly depend on each other, and by the derivatives in double precision another choice of them lowers the cost by {left} of it."
+                );
+            }
+        }
         if checked.estimate.is_undetermined {
             let untouched = Untouched::of(functions.model(), functions.constant());
             let rank = host::deficiency::sentence(functions, &mut host.model, untouched.count > 0).await?;

@@ -31,6 +31,11 @@ pub struct PrecisionEstimate {
     pub without_effect: Option<u32>,
     /// Whether the residuals, of which all were evaluated, leave a direction free in which no single parameter is alone.
     pub is_undetermined: bool,
+    /// Whether parameters nearly depend on each other in the residuals that were evaluated.
+    pub nearly_depend: bool,
+    /// The share of the cost that a Gauss-Newton step from reflections of J̃ promises to take away; 0 where it was not computed. The tests of convergence do
+    /// not see it where parameters nearly depend on each other.
+    pub left: f64,
 }
 
 impl PrecisionEstimate {
@@ -47,6 +52,7 @@ impl PrecisionEstimate {
     /// Whether a solution with this estimate may count as converged.
     pub fn suffices(&self) -> bool {
         self.loss <= MOST_LOSS
+            && self.left <= MOST_LOSS
             && !self.has_lost_parameter()
             && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
     }

@@ -78,7 +78,7 @@ pub fn estimate(
     let explained = (observed + quantised.min(cost)).max(difference.abs()).max(underflown);
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
-    let shift = rows.shift(model.num_residuals as usize, cost);
+    let (shift, nearly_depend) = rows.shift(model.num_residuals as usize, cost);
     if !suspects.is_empty() {
         sample::each(model, point, suspects, &mut |block, probe, _, _| rows.add(probe, block.weight))?;
     }
@@ -96,5 +96,17 @@ pub fn estimate(
     let loss = share(explained, whole);
     let is_known = immovable.or(lost).or(without_effect).is_some();
     let is_undetermined = !is_known && shift.is_none() && rows.are_all(model.num_residuals as usize);
-    Ok(PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect, is_undetermined })
+    let nearly_depend = !is_known && nearly_depend;
+    Ok(PrecisionEstimate {
+        loss,
+        shift,
+        instances,
+        underflows,
+        immovable,
+        lost,
+        without_effect,
+        is_undetermined,
+        nearly_depend,
+        left: 0.0,
+    })
 }

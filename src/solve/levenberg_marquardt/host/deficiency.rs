@@ -4,21 +4,24 @@
 //! [`mod@crate::solve::rank`] does. Of problems with more work than [`MOST_WORK`] nothing is said.
 
 use super::linear_system::{LinearSystems, jacobian};
-use crate::eval::Functions;
+use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::solve::rank::{Analysed, analyse};
+use crate::solve::start::Start;
 use residua_base::decimal::scientific;
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_linalg::NullSpace;
 use residua_linalg::loops::add_squares;
 use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
+use residua_linalg::{DenseQr, NullSpace, System};
 
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
 const MOST_WORK: usize = 300_000;
 /// The square of a unit column's distance from the span of others that J̃ᵀJ̃ does not tell from 0 with certainty.
 const UNSURE_PIVOT: f64 = 1e-10;
+/// The damping of [`promise`] in units of the columns: what rounding leaves of a direction without effect is (ε/√λ)² of the cost, 5e-10.
+const DAMPING_OF_REVIEWS: f64 = 1e-22;
 /// Parameters that are named at most.
 const NAMED: usize = 3;
 /// Entries of a free direction that name a parameter, relative to the largest.
@@ -112,6 +115,28 @@ pub(super) async fn sentence_on_promise(
         "The residuals hardly determine {names} separately: by the derivatives another choice of them lowers the cost by {}, but no step that was tried does.",
         scientific(promise, Some(1))
     ))
+}
+
+/// The reduction of the cost that J̃ promises at the current parameters of a small problem, by reflections of it in f64; 0 for a larger one. Coordinates that
+/// their bounds hold stay where they are.
+pub async fn promise(functions: &mut Functions, model: &mut HostModel) -> Result<f64> {
+    let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
+    let n = point.len();
+    if !is_small(n, functions.model().num_residuals as usize) {
+        return Ok(0.0);
+    }
+    let LeastSquares { residuals, entries, .. } = model.linearise(functions, &point).await?;
+    let pattern = model.pattern(functions)?;
+    let jacobian = jacobian(n, &pattern.row_offsets, &pattern.col_indices, &entries);
+    let (mut gradient, mut damping, mut frozen) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
+    jacobian.add_transposed_times(&residuals, &mut gradient);
+    feasible.freeze(&point, &gradient, &mut frozen);
+    add_squares(&pattern.col_indices, &entries, &mut damping);
+    damping.iter_mut().for_each(|square| *square *= DAMPING_OF_REVIEWS);
+    let mut qr = DenseQr::new();
+    let solved =
+        qr.solve(&System { jacobian, residuals: &residuals, damping: &damping, frozen: &frozen }, &mut gradient);
+    Ok(if solved.is_ok() { qr.reduction() } else { 0.0 })
 }
 
 /// The parameters of directions that are free up to a tolerance, and the directions.
