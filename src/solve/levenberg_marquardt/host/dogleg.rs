@@ -13,6 +13,9 @@
 //! Where a column nearly vanishes, the path may be all but one of its coordinate, and the ball shrinks until it excludes the others as well. Before
 //! the run ends so, once, √D is raised to that with which a step as long as the coordinate itself counts as much as the rounding of the residuals,
 //! and the path begins anew. It is no rule for every start: a coordinate that is nearly 0 by rounding would be held there.
+//!
+//! A step that loses a column of J̃ is rejected ([`super::strategy`]). D is raised at its coordinate, and the path begins anew: a smaller ball would
+//! hold the other coordinates as much.
 
 use crate::solve::rules::{Gain, MAX_DAMPING, Rules};
 use crate::solve::summary::Termination;
@@ -41,6 +44,8 @@ pub(super) struct Dogleg {
     gradient_length: f64,
     gauss_newton_length: f64,
     product: f64,
+    /// The share of the Gauss-Newton step in the last step.
+    of_gauss_newton: f64,
     is_first: bool,
     is_rescaled: bool,
 }
@@ -58,6 +63,7 @@ impl Dogleg {
             gradient_length: 0.0,
             gauss_newton_length: 0.0,
             product: 0.0,
+            of_gauss_newton: 0.0,
             is_first: true,
             is_rescaled: false,
         }
@@ -65,8 +71,18 @@ impl Dogleg {
 
     /// Forgets the path, which was that of another point. `size`: ‖√D x‖ of the new one.
     pub(super) fn enter_point(&mut self, size: f64) {
-        self.gauss_newton.clear();
+        self.forget_path();
         self.size = size;
+    }
+
+    /// Forgets the path, which was that of another D.
+    pub(super) fn forget_path(&mut self) {
+        self.gauss_newton.clear();
+    }
+
+    /// The share of the gradient that the last step leaves by the model, at most: none after the Gauss-Newton step.
+    pub(super) fn left_of_gradient(&self) -> f64 {
+        1.0 - self.of_gauss_newton
     }
 
     /// Begins anew with a D, where it is not 0, of which each coordinate of the point has at least this √D-length; `false` if that is not another
@@ -134,10 +150,11 @@ impl Dogleg {
     }
 
     /// The end of the path, or where it leaves the ball.
-    pub(super) fn step(&self, rules: &Rules, step: &mut [f64]) {
+    pub(super) fn step(&mut self, rules: &Rules, step: &mut [f64]) {
         let cauchy_length = self.cauchy * self.gradient_length;
         let product = self.cauchy * self.product;
         let [of_cauchy, of_gauss_newton] = rules.dogleg(self.radius, cauchy_length, self.gauss_newton_length, product);
+        self.of_gauss_newton = of_gauss_newton;
         let of_gradient = of_cauchy * self.cauchy;
         for ((step, gradient), gauss_newton) in step.iter_mut().zip(&self.gradient_step).zip(&self.gauss_newton) {
             *step = of_gradient * gradient + of_gauss_newton * gauss_newton;

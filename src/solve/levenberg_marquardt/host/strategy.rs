@@ -11,7 +11,7 @@ use super::ARITHMETIC;
 use super::dogleg::Dogleg;
 use super::phase::Trial;
 use residua_base::decimal::scientific;
-use residua_base::list::PushAll;
+use residua_base::list::{Listed, PushAll};
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
@@ -36,6 +36,9 @@ const LEFT: f64 = 100.0;
 
 /// The least share of the cost that counts as left: (ε/d)², rounded up, is what rounding of columns at the distance d = 10⁻¹⁰ makes of zero.
 const LEAST_LEFT: f64 = 1e-10;
+
+/// What D is raised by at a coordinate whose column a step of the dogleg loses: its share in the next one falls to a sixteenth.
+const LOSS_SCALE: f64 = 256.0;
 
 /// λ, D and the forcing term of a run.
 pub(super) struct Strategy {
@@ -199,10 +202,6 @@ impl Strategy {
     ///
     /// A column may vanish where its residuals do, as those of a limit that is kept. Then the model is exact, and the full step leaves no gradient.
     pub(super) fn loses_column(&mut self, slopes: &[f64], diagonals: [&[f64]; 2], step: &[f64], ratio: f64) -> bool {
-        // λ does not stand for the radius of the dogleg, which has another step on the same path at once.
-        if self.dogleg.is_some() {
-            return false;
-        }
         let [before, after] = diagonals;
         let ratios =
             before.iter().zip(after).filter(|(before, _)| **before > 0.0).map(|(before, after)| after / before);
@@ -210,13 +209,22 @@ impl Strategy {
         let common = ratios.fold(0.0, f64::max).min(1.0);
         let is_exact = ratio > rules::EXACT_GAIN;
         let is_lost = |coordinate: usize| {
-            // The damped step leaves λDδ of the gradient.
-            let left = (self.scaled_damping[coordinate] * step[coordinate]).abs();
+            // The damped step leaves λDδ of the gradient, and a step of the dogleg the more, the less of it is the Gauss-Newton step.
+            let slope = slopes[coordinate].abs();
+            let damped = || (self.scaled_damping[coordinate] * step[coordinate]).abs();
+            let left = self.dogleg.as_ref().map_or_else(damped, |dogleg| dogleg.left_of_gradient() * slope);
             let falls = after[coordinate] < rules::LEAST_FALL_OF_COLUMN * common * before[coordinate];
-            falls && (!is_exact || left > rules::LEFT_OF_GRADIENT * slopes[coordinate].abs())
+            falls && (!is_exact || left > rules::LEFT_OF_GRADIENT * slope)
         };
-        let is_lost = self.losses < rules::MOST_LOSSES && (0..step.len()).any(is_lost);
+        let lost =
+            if self.losses < rules::MOST_LOSSES { (0..step.len()).filter(|&k| is_lost(k)).list() } else { Vec::new() };
+        let is_lost = !lost.is_empty();
         self.losses = if is_lost { self.losses + 1 } else { 0 };
+        if let Some(dogleg) = self.dogleg.as_mut().filter(|_| is_lost) {
+            // A smaller ball would hold all coordinates, and not those alone that go too far.
+            lost.iter().for_each(|&k| self.scale[k] *= LOSS_SCALE);
+            dogleg.forget_path();
+        }
         is_lost
     }
 

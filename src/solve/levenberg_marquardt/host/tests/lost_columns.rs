@@ -2,6 +2,7 @@
 
 use super::dual::{Dual, linearised};
 use super::*;
+use crate::solve::options::TrustRegion;
 
 /// BoxBOD of NIST: a rise b₁(1 − exp(−b₂t)) through six points. The certified sum of squares is 1168.0088766; where the exponential has vanished it is
 /// 9771.5 at best.
@@ -24,6 +25,21 @@ fn a_step_to_where_an_exponential_has_vanished_is_rejected() {
     }
 }
 
+#[test]
+fn the_dogleg_holds_a_coordinate_whose_column_its_steps_lose() {
+    let residuals = |x: &[f64]| linearised(x, rise);
+    for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
+        let mut fake = Fake::new(&residuals, &start);
+        fake.options.trust_region = TrustRegion::Dogleg;
+        let Run { summary, point, .. } = run(&fake);
+        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
+        // The cost changes by less than 1e-8 at the last step.
+        assert!((2.0 * summary.final_cost / 1168.0088766 - 1.0).abs() < 1e-8, "{about}");
+        // 33 at most, and a tenth.
+        assert!(summary.success() && summary.iterations <= 36, "{about}");
+    }
+}
+
 /// Two limits to x₀ and a value for x₁. Beyond the limits the column of x₀ is 0.
 fn limits(x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let slope = |limit: f64| f64::from(u8::from(x[0] > limit));
@@ -33,11 +49,15 @@ fn limits(x: &[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
 
 #[test]
 fn a_column_that_vanishes_with_its_residuals_is_no_loss() {
-    let Run { summary, point, linearised, .. } = run(&Fake::new(&limits, &[5.0, -4.0]));
-    assert!(summary.success() && summary.final_cost < 1e-12, "{point:?}: {}", summary.message);
-    // A rejected step would linearise its point again.
-    let accepted = summary.history.iter().filter(|iteration| iteration.accepted).count();
-    assert_eq!(linearised.len(), accepted, "{linearised:?}");
+    for trust_region in [TrustRegion::LevenbergMarquardt, TrustRegion::Dogleg] {
+        let mut fake = Fake::new(&limits, &[5.0, -4.0]);
+        fake.options.trust_region = trust_region;
+        let Run { summary, point, linearised, .. } = run(&fake);
+        assert!(summary.success() && summary.final_cost < 1e-12, "{point:?}: {}", summary.message);
+        // A rejected step would linearise its point again.
+        let accepted = summary.history.iter().filter(|iteration| iteration.accepted).count();
+        assert_eq!(linearised.len(), accepted, "{linearised:?}");
+    }
 }
 
 #[test]
