@@ -67,7 +67,7 @@ fn total_sections(lane: u32, sections: u32) {
     for (var first = 0u; first < sections; first += THREADS / 4u) {
         let section = first + lane / 4u;
         var sum = vec2<f32>();
-        if section < sections && section != LARGEST && section != SHARES {
+        if section < sections && section != LARGEST && section != SHARES && section != FALLEN {
             for (var k = lane % 4u; k < dispatch.groups; k += 4u) {
                 sum = sum_of_pairs(sum, partials[section * dispatch.groups + k]);
             }
@@ -88,15 +88,18 @@ fn mark_largest() {
     var most = 0u;
     var found = 0u;
     var shares = vec2<f32>();
+    var fallen = vec2<f32>();
     for (var k = 0u; k < dispatch.groups; k++) {
         let part = partials[LARGEST * dispatch.groups + k];
         shares = max(shares, partials[SHARES * dispatch.groups + k]);
+        fallen = max(fallen, partials[FALLEN * dispatch.groups + k]);
         most = max(most, bitcast<u32>(part.x));
         found |= u32(part.y);
     }
     state[TRIAL_LARGEST] = bitcast<f32>(most);
     state[FOUND] = f32(found);
     put(TOTALS + 2u * SHARES, shares);
+    put(TOTALS + 2u * FALLEN, fallen);
 }
 
 fn total(section: u32) -> f32 {
@@ -141,6 +144,20 @@ fn judge(now: f32) {
         if !non_finite && is_finite(slope) && is_finite(total(PREDICTED)) {
             verdict = judged(rise, slope, total(PREDICTED), found(BENT));
         }
+    }
+    let would_take = state[FORCED] != 0.0 || verdict == ACCEPTABLE;
+    let has_other = state[COUNT] > 0.0 || state[TRIALS] + 1.0 < state[MAX_TRIALS];
+    if would_take && verdict < UNMOVED && has_other && step_refused(total(FALLEN), total(SHARES), state[LOSSES]) != 0.0 {
+        state[LOSSES] += 1.0;
+        if state[COUNT] > 0.0 {
+            // The gradient leads elsewhere than a direction that goes too far.
+            forget();
+            set_out();
+            return;
+        }
+        state[REFUSED] = 1.0;
+        state[LOWER] = 0.0;
+        verdict = NON_FINITE_TRIAL;
     }
     if state[FORCED] != 0.0 {
         if verdict != NON_FINITE_TRIAL {

@@ -9,6 +9,7 @@
 var<workgroup> marks: atomic<u32>;
 var<workgroup> share: atomic<u32>; // bits of nonnegative numbers, ordered as these
 var<workgroup> unsettled: atomic<u32>;
+var<workgroup> fallen: atomic<u32>;
 
 // A coordinate of s, y and q.
 fn step_of(i: u32) -> vec3<f32> {
@@ -88,6 +89,8 @@ fn own(group: u32, lane: u32) {
     var largest = 0u;
     var most_share = 0.0;
     var most_unsettled = 0.0;
+    var most_fallen = 0.0;
+    let may_lose = !start && dispatch.count <= MOST_COORDINATES;
     var found = 0u;
     for (var i = group * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
         let now = step_of(i);
@@ -111,6 +114,10 @@ fn own(group: u32, lane: u32) {
             let known = start || abs(t - vectors[BEGAN * dispatch.stride + i]) <= KNOWN_TRAVEL * abs(t);
             let extent = select(abs(t) * select(1.0 / state[RESOLUTION], 1.0, known), 1.0, on_manifold);
             most_unsettled = max(most_unsettled, select(0.0, slope_here * extent, ratio * ratio > state[SHARE_LIMIT]));
+        }
+        if may_lose && !on_manifold && !stays(i, t, h) {
+            let steepest = max(slope_here, vectors[STEEP * dispatch.stride + i]);
+            most_fallen = max(most_fallen, entry_fallen(abs(g), slope_here, steepest, abs(t - x), abs(t)));
         }
         if !fixed {
             size = more(size, t, t);
@@ -151,11 +158,13 @@ fn own(group: u32, lane: u32) {
     atomicOr(&marks, found);
     atomicMax(&share, bitcast<u32>(most_share));
     atomicMax(&unsettled, bitcast<u32>(most_unsettled));
+    atomicMax(&fallen, bitcast<u32>(most_fallen));
     let most = largest_over_workgroup(largest);
     if lane == 0u {
         partials[LARGEST * dispatch.groups + group] = vec2<f32>(bitcast<f32>(most), f32(atomicLoad(&marks)));
         let largest_two = vec2<u32>(atomicLoad(&share), atomicLoad(&unsettled));
         partials[SHARES * dispatch.groups + group] = bitcast<vec2<f32>>(largest_two);
+        partials[FALLEN * dispatch.groups + group] = vec2<f32>(bitcast<f32>(atomicLoad(&fallen)), 0.0);
     }
 }
 

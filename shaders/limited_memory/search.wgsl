@@ -27,7 +27,7 @@ fn headroom() -> f32 {
 fn judged(rise: f32, slope: f32, predicted: f32, bent: bool) -> f32 {
     state[FINITE] = 1.0;
     return line_verdict(
-        rise, slope, predicted, select(0.0, 1.0, bent), state[TURNED_SLOPE], state[NOISE], headroom(), state[C1], state[C2]
+        rise, slope, predicted, select(0.0, 1.0, bent || state[REFUSED] != 0.0), state[TURNED_SLOPE], state[NOISE], headroom(), state[C1], state[C2]
     );
 }
 
@@ -97,6 +97,7 @@ fn forget() {
 fn set_out() {
     state[FRESH] = 1.0;
     state[FORCED] = 0.0;
+    state[REFUSED] = 0.0;
     state[STEP] = 1.0;
     state[LOWER] = 0.0;
     state[UPPER] = 0.0;

@@ -18,6 +18,7 @@ mod choice;
 mod cpu_program;
 mod descent;
 mod descent_endings;
+mod descent_losses;
 mod device_gradient;
 mod device_solver;
 mod engines;

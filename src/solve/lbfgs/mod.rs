@@ -19,6 +19,7 @@
 //!         evaluate trial   f and g at x′
 //!         judge trial      f(x′) − f(x), slope and predicted change: accept, or the next α            rules line_verdict, line_contradictions, line_bracket, line_outcome
 //!     }
+//!     refuse               a step that loses a parameter: search along −γg, or a shorter step along it          rules entry_fallen, step_refused
 //!     accept               add (s, y) to the history, or γ ← ‖s‖/‖g(x′)‖ if it is not kept and d = −γg; x ← x′; a change of the frozen coordinates clears the history    rule curvature_pair
 //!     or restart           without a step: clear the history and search along −γg; end if that was the direction
 //! }
@@ -36,6 +37,7 @@
 //! | place trial | `place_trial` | `place`, and a kernel for each array on a manifold |
 //! | evaluate trial | the caller | the kernels of the functions |
 //! | judge trial | `measure_trial`, `judge_trial`, `line_search` | `measure`, `decide`; `walk` for several steps at once |
+//! | refuse | `is_refused`, `shares` | `measure`, `decide` |
 //! | accept | `accept`, `update_history` | `decide`, `advance` |
 //! | restart | `restart` | `decide`, `walk` |
 //!

@@ -2,7 +2,7 @@
 
 use super::state::Places;
 use crate::shader_source::{binding_kinds, template};
-use crate::solve::lbfgs::rules::{convergence, history, line_search as line_rule};
+use crate::solve::lbfgs::rules::{convergence, history, line_search as line_rule, losses};
 use residua_base::list::PushAll;
 use residua_codegen::wgsl::{ProgramText, Resource, Template};
 use residua_codegen::{template_parameters, uniform};
@@ -99,9 +99,16 @@ impl Kernel {
         let mut rules = match self {
             Kernel::Place => vec![history::descends()],
             Kernel::Decide => {
-                vec![convergence::progress(), convergence::share_limit(), convergence::ending(), history::pair()]
+                vec![
+                    convergence::progress(),
+                    convergence::share_limit(),
+                    convergence::ending(),
+                    history::pair(),
+                    losses::refused(),
+                ]
             }
-            Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
+            Kernel::Measure => vec![losses::fallen()],
+            Kernel::Walk | Kernel::Advance => Vec::new(),
         };
         if matches!(self, Kernel::Walk | Kernel::Decide) {
             rules.push_all([

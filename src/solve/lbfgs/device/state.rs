@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::eval::Arithmetic;
 use crate::model::line;
-use crate::solve::lbfgs::rules::{convergence, line_search as line_rule};
+use crate::solve::lbfgs::rules::{convergence, line_search as line_rule, losses};
 use crate::solve::options::LbfgsOptions;
 use crate::solve::words::words;
 use residua_base::decimal;
@@ -97,6 +97,9 @@ words! { pub usize, distinct STATE:
     FIRST_COST = 57,
     /// Whether the run has converged if rounding hides any further fall of the cost.
     SETTLED = 59,
+    /// Whether a step of this search was refused since it loses a parameter, and how many were in the run.
+    REFUSED = 60,
+    LOSSES = 61,
     /// The gate of what evaluates several steps at once: whether any stand after it, and after the guard's zero.
     LINE = 64,
     STEPS = 66,
@@ -110,7 +113,7 @@ words! { pub usize, COUNTS:
     /// Records before the first is written over: more than two batches of work make.
     MOST_RECORDS = 256,
     /// Sections of the partial sums that concern the trial alone, and those of each pair of the history.
-    OWN = 12,
+    OWN = 13,
     PRODUCTS = 6,
     // Sections.
     SLOPE = 0,
@@ -126,6 +129,8 @@ words! { pub usize, COUNTS:
     LARGEST = 10,
     /// Largest numbers, too: the share, and the effect of a coordinate that has not come to rest.
     SHARES = 11,
+    /// And by what factor an entry has fallen that the trial may have lost.
+    FALLEN = 12,
     // Parts of the buffer of vectors.
     GRADIENT = 0,
     DIRECTION = 1,
@@ -214,6 +219,7 @@ impl Places {
         }
         declare("TURN", self.turn());
         declare("MOST_STEPS", line::STEPS as usize);
+        declare("MOST_COORDINATES", losses::MOST_COORDINATES as usize);
         let numbers = [
             ("START", START),
             ("SEARCHING", SEARCHING),
@@ -222,6 +228,7 @@ impl Places {
             ("END_SMALL", END_SMALL),
             ("END_SEARCH", END_SEARCH),
             ("CAPACITY", self.capacity as f32),
+            ("ACCEPTABLE", line_rule::ACCEPTABLE as f32),
             ("TOO_LONG", line_rule::TOO_LONG as f32),
             ("TOO_SHORT", line_rule::TOO_SHORT as f32),
             ("NON_FINITE_TRIAL", line_rule::NON_FINITE_TRIAL as f32),

@@ -88,6 +88,8 @@ pub struct LineSearch {
     lower: f64,
     upper: f64,
     seen_finite: bool,
+    /// Whether a step was refused. Then W is not required: it would lead to a step as long as that.
+    refused: bool,
     /// Results of [`line_rule::contradictions`].
     contradictions: [f64; 3],
 }
@@ -126,6 +128,7 @@ impl LineSearch {
             lower: 0.0,
             upper: 0.0,
             seen_finite: false,
+            refused: false,
             contradictions: [0.0; 3],
         }
     }
@@ -140,6 +143,18 @@ impl LineSearch {
         self.stored
     }
 
+    /// Whether another trial may follow.
+    pub fn has_trials(&self) -> bool {
+        self.trials < self.conditions.max_trials
+    }
+
+    /// Goes on with a shorter step than the one that was to be accepted, as if its trial were not finite.
+    pub fn refuse(&mut self) {
+        self.refused = true;
+        let figures = [line_rule::NON_FINITE_TRIAL, 0.0, self.upper, self.stored];
+        [self.lower, self.upper, self.step] = evaluate(&self.rule.bracket, &figures);
+    }
+
     /// Judges the trial of [`LineSearch::step`].
     pub fn judge(&mut self, trial: Trial) -> Decision {
         let Origin { cost: before, slope: slope0, noise, ceiling } = self.origin;
@@ -151,7 +166,7 @@ impl LineSearch {
             Trial::NonFinite => (line_rule::NON_FINITE_TRIAL, 0.0, 0.0),
             Trial::Finite { cost, slope, predicted, bent } => {
                 self.seen_finite = true;
-                let (rise, bent) = (cost - before, f64::from(u8::from(bent)));
+                let (rise, bent) = (cost - before, f64::from(u8::from(bent || self.refused)));
                 let figures = [rise, slope, predicted, bent, slope0, noise, headroom, c1, c2];
                 let [verdict] = evaluate(&self.rule.verdict, &figures);
                 (verdict, rise, slope)

@@ -19,6 +19,8 @@ use residua_base::decimal;
 use residua_base::error::Result;
 use residua_codegen::Function;
 
+mod measures;
+
 use super::convergence::{Convergence, Measures};
 use super::history::History;
 use super::line_search::{Conditions, Decision, LineSearch, Next, Origin, Rule, Trial};
@@ -310,7 +312,10 @@ impl Lbfgs {
                 }
                 match then {
                     Next::Try(_) => {}
-                    Next::Accept => return self.accept(search.accepted_step()),
+                    Next::Accept if !self.is_refused(&search) => return self.accept(search.accepted_step()),
+                    // The gradient leads elsewhere than a direction that goes too far.
+                    Next::Accept if !self.history.is_empty() => return self.descend_steepest(),
+                    Next::Accept => search.refuse(),
                     Next::Fail(failure) => return self.restart(failure),
                 }
             }
@@ -349,38 +354,6 @@ impl Lbfgs {
             (false, _) => Some(Trial::NonFinite),
             (true, false) => Some(Trial::Unmoved),
             (true, true) => None,
-        }
-    }
-
-    /// Cost, slope and predicted change of the evaluated trial.
-    fn measure_trial(&self, step: f64) -> Trial {
-        let (mut slope, mut predicted, mut bent) = (0.0, 0.0, false);
-        for (i, &trial) in self.trial.point.iter().enumerate() {
-            if self.frozen[i] {
-                continue;
-            }
-            predicted += self.current.gradient[i] * self.projected_step(i, step, trial);
-            let straight = self.arithmetic.quantise(self.current.point[i] + step * self.direction[i]);
-            if self.is_on_manifold(i) || straight == trial {
-                slope += self.trial.gradient[i] * self.direction[i];
-            } else {
-                bent = true;
-            }
-        }
-        Trial::Finite { cost: self.trial.cost, slope, predicted, bent }
-    }
-
-    fn is_on_manifold(&self, i: usize) -> bool {
-        self.manifolds.as_ref().is_some_and(|manifolds| manifolds.contains(i))
-    }
-
-    /// Coordinate `i` of the step to a trial point: in tangent coordinates for a block on a manifold, else the difference of the points,
-    /// which projection and rounding have changed.
-    fn projected_step(&self, i: usize, step: f64, trial: f64) -> f64 {
-        if self.is_on_manifold(i) {
-            self.arithmetic.quantise(step * self.direction[i])
-        } else {
-            trial - self.current.point[i]
         }
     }
 

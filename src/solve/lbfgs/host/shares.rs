@@ -1,18 +1,64 @@
 //! How far each entry of the gradient has fallen since its largest value in the run, which no unit of a parameter changes.
 
+use std::rc::Rc;
+
 use crate::solve::lbfgs::rules::convergence::KNOWN_TRAVEL;
+use crate::solve::lbfgs::rules::losses;
+use crate::solve::scalar::evaluate;
+use residua_codegen::Function;
 
 /// The largest size of each entry of the gradient in a run, and where the run began.
 #[derive(Clone, Debug)]
 pub struct Shares {
     largest: Vec<f64>,
     start: Vec<f64>,
+    fallen: Rc<Function>,
+    refused: Rc<Function>,
+    /// Steps that were refused.
+    refusals: u32,
 }
 
 impl Shares {
     /// Of a run from a point.
     pub fn new(start: &[f64]) -> Shares {
-        Shares { largest: vec![0.0; start.len()], start: start.to_vec() }
+        Shares {
+            largest: vec![0.0; start.len()],
+            start: start.to_vec(),
+            fallen: losses::fallen(),
+            refused: losses::refused(),
+            refusals: 0,
+        }
+    }
+
+    /// Whether a step is refused, since it loses a coordinate, by [`losses`]. Points and gradients are those before and after it; `is_left_out`: whether a
+    /// coordinate stays where it is after the step, or is one on a manifold, which has no size.
+    pub fn refuse(
+        &mut self,
+        [before, after]: [&[f64]; 2],
+        [gradient_before, gradient_after]: [&[f64]; 2],
+        is_left_out: impl Fn(usize) -> bool,
+    ) -> bool {
+        let n = before.len();
+        if n > losses::MOST_COORDINATES as usize {
+            return false;
+        }
+        let (mut most, mut fallen) = (0.0_f64, 0.0_f64);
+        for i in (0..n).filter(|&i| !is_left_out(i)) {
+            let (was, is) = (gradient_before[i].abs(), gradient_after[i].abs());
+            let steepest = self.largest[i].max(is);
+            if steepest > 0.0 {
+                most = most.max(is / steepest);
+            }
+            // Others are not lost, whatever the rule says of them.
+            if is <= losses::LOST_SHARE * steepest {
+                let moved = (after[i] - before[i]).abs();
+                let [factor] = evaluate(&self.fallen, &[was, is, steepest, moved, after[i].abs()]);
+                fallen = fallen.max(factor);
+            }
+        }
+        let [refused] = evaluate(&self.refused, &[fallen, most, self.refusals.into()]);
+        self.refusals += u32::from(refused != 0.0);
+        refused != 0.0
     }
 
     /// Takes the gradient at the end of an iteration, 0 where a coordinate is frozen. Returns the largest share of an entry in its own largest value,

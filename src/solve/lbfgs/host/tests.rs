@@ -4,6 +4,7 @@
 mod bounds;
 mod decisions;
 mod endings;
+mod losses;
 mod manifolds;
 mod objectives;
 mod rounding;
