@@ -100,10 +100,18 @@ test("solve checks all options under its own name before it compiles", async () 
   }
 });
 
-test('solvers that functions on the GPU do not have are told under the name of the call', async () => {
-  install();
-  // The module chooses the GPU, so that the options alone do not say it.
-  await assert.rejects(() => solve(problem().made, { linearSolver: 'dense-qr' }), { code: 'invalid-argument', message: /^solve: linearSolver: .* with functions on the GPU$/ });
+test("with backend 'auto' a linear solver that the CPU alone has is one of a compile for the CPU", async () => {
+  for (const [options, backend] of [
+    [{ linearSolver: 'dense-qr' }, 'cpu'],
+    [{ linearSolver: 'sparse-cholesky', backend: 'auto' }, 'cpu'],
+    [{ linearSolver: 'pcg' }, 'auto'],
+    [{ method: 'lbfgs' }, 'auto'],
+    [{}, 'auto'],
+  ]) {
+    const fake = install();
+    await solve(problem().made, options).catch(() => {});
+    assert.deepEqual(fake.compiled.map(({ engine }) => engine.backend), [backend], JSON.stringify(options));
+  }
 });
 
 test('a signal that has fired ends a solve at its start, and rejects where a compile comes first', async () => {

@@ -16,7 +16,7 @@ export type TrustRegion = 'levenberg-marquardt' | 'dogleg';
 export interface LevenbergMarquardtOptions extends SolveOptions {
   /**
    * 'auto' (default) chooses by size and sparsity; the report states the choice and its reason. Functions on the GPU take 'auto', 'pcg'
-   * or 'iterative-schur'; anything else is 'invalid-argument'.
+   * or 'iterative-schur'; anything else is 'invalid-argument'. `solve(problem, options)` with backend 'auto' compiles for the CPU then.
    */
   linearSolver?: LinearSolver;
   /**
@@ -81,9 +81,15 @@ export function levenbergMarquardtSolver(call: string, options: LevenbergMarquar
   };
 }
 
+/** Whether the options name a linear solver that the CPU alone has. */
+export function needsCpu({ linearSolver = 'auto' }: LevenbergMarquardtOptions): boolean {
+  return !ON_GPU.includes(linearSolver);
+}
+
 /** Throws 'invalid-argument' for options that functions on the GPU do not take; with `staysThere` they cannot move to the CPU. */
-export function checkGpuOptions(call: string, { linearSolver = 'auto', trustRegion }: LevenbergMarquardtOptions, staysThere: boolean): void {
-  if (!ON_GPU.includes(linearSolver)) {
+export function checkGpuOptions(call: string, options: LevenbergMarquardtOptions, staysThere: boolean): void {
+  const { linearSolver, trustRegion } = options;
+  if (needsCpu(options)) {
     throw invalidArgument(`${call}: linearSolver`, describe(linearSolver), `one of '${ON_GPU.join("', '")}' with functions on the GPU`);
   }
   if (staysThere && trustRegion === 'dogleg') throw invalidArgument(`${call}: trustRegion`, describe(trustRegion), "'levenberg-marquardt' with backend 'gpu'");

@@ -7,13 +7,13 @@ import { GpuCompiledFunctions } from '../compile/functions.js';
 import { here, type Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
 import { LBFGS_OPTIONS, lbfgsSolver, type LbfgsOptions } from './lbfgs.js';
-import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
+import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, needsCpu, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 import type { Solver, SolveResult } from './solve-options.js';
 
 /**
  * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS what `objective` names, and frees all memory. The
  * result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
- * (default) or 'lbfgs'.
+ * (default) or 'lbfgs'. With backend 'auto' and a linear solver that the CPU alone has, the compile is for the CPU.
  *
  * Rejects with the errors of compiling and of the solver; options are checked before the compile. A signal that fires before the compile has ended
  * rejects with 'aborted', a later one ends the solve.
@@ -36,7 +36,8 @@ export async function solveOn(host: Host, problem: Problem, options: NonNullable
   const ofCompile = pickOptions(options, COMPILE_OPTIONS);
   checkCompileOptions(host, 'solve', ofCompile);
   const solver = solverOf(options);
-  const functions = await GpuCompiledFunctions.on(host).compile(problem, ofCompile);
+  const isForCpu = options.method !== 'lbfgs' && options.backend !== 'gpu' && needsCpu(pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
+  const functions = await GpuCompiledFunctions.on(host).compile(problem, isForCpu ? { ...ofCompile, backend: 'cpu' } : ofCompile);
   try {
     return await solver(functions);
   } finally {
