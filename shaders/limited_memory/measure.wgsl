@@ -117,7 +117,9 @@ fn own(group: u32, lane: u32) {
         }
         if may_lose && !on_manifold && !stays(i, t, h) {
             let steepest = max(slope_here, vectors[STEEP * dispatch.stride + i]);
-            most_fallen = max(most_fallen, entry_fallen(abs(g), slope_here, steepest, abs(t - x), abs(t)));
+            if abs(t - x) >= LONG_STEP * abs(t) && abs(g) > slope_here && abs(g) >= LOST_SHARE * steepest {
+                most_fallen = max(most_fallen, steepest / max(slope_here, steepest / MOST_FALLEN));
+            }
         }
         if !fixed {
             size = more(size, t, t);

@@ -2,7 +2,7 @@
  * Both engines in one solve: work that one begins and the other completes, the choice of the linear solver, and a device that is lost on
  * the way.
  */
-import { GpuContext, levenbergMarquardt, loss, Problem, V } from 'residua';
+import { GpuContext, levenbergMarquardt, loss, Problem, solve, V } from 'residua';
 import { anywhere, gpuAgainstCpu, onGpu } from '../define.js';
 import { decay, within } from './decay.js';
 
@@ -22,6 +22,10 @@ export const group = {
         check.ok(report.includes(words[linearSolver]), `the report has '${words[linearSolver]}': ${report}`);
         check.below(Math.abs(solved.x[0] - 2), within.cpu.within, within.cpu.because, linearSolver);
       }
+      // By its size the work is for the GPU.
+      curve.set([1, -1]);
+      const chosen = await solve(problem, { linearSolver: 'dense-qr', fallbackThreshold: 0 });
+      check.ok(chosen.success && chosen.report().includes('dense-qr'), `of a compile for the CPU: ${chosen.report()}`);
       const onGpu = await check.compile(problem, { backend: 'gpu' });
       const tries = [{ linearSolver: 'lu' }, { initialDamping: -1 }, { maxLinearIterations: 0 }, { linearTolerance: 1 }].map((options) => [functions, options]);
       for (const [where, options] of [...tries, [onGpu, { linearSolver: 'dense-qr' }]]) {

@@ -107,8 +107,7 @@ impl Kernel {
                     losses::refused(),
                 ]
             }
-            Kernel::Measure => vec![losses::fallen()],
-            Kernel::Walk | Kernel::Advance => Vec::new(),
+            Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
         };
         if matches!(self, Kernel::Walk | Kernel::Decide) {
             rules.push_all([

@@ -243,8 +243,15 @@ impl Places {
         for (name, value) in numbers {
             writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
         }
-        let known = decimal::shortest(convergence::KNOWN_TRAVEL);
-        writeln!(text, "const KNOWN_TRAVEL = {known};").expect("writing to a string can't fail");
+        for (name, value) in [
+            ("KNOWN_TRAVEL", convergence::KNOWN_TRAVEL),
+            ("LONG_STEP", losses::LONG_STEP),
+            ("LOST_SHARE", losses::LOST_SHARE),
+            ("MOST_FALLEN", losses::MOST_FALLEN),
+        ] {
+            writeln!(text, "const {name} = {};", decimal::shortest_single(value as f32))
+                .expect("writing to a string can't fail");
+        }
         // Twice as much is still a number of f32.
         text + "const LARGEST_NUMBER = 1e38;\n"
     }

@@ -12,7 +12,6 @@ use residua_codegen::Function;
 pub struct Shares {
     largest: Vec<f64>,
     start: Vec<f64>,
-    fallen: Rc<Function>,
     refused: Rc<Function>,
     /// Steps that were refused.
     refusals: u32,
@@ -21,13 +20,7 @@ pub struct Shares {
 impl Shares {
     /// Of a run from a point.
     pub fn new(start: &[f64]) -> Shares {
-        Shares {
-            largest: vec![0.0; start.len()],
-            start: start.to_vec(),
-            fallen: losses::fallen(),
-            refused: losses::refused(),
-            refusals: 0,
-        }
+        Shares { largest: vec![0.0; start.len()], start: start.to_vec(), refused: losses::refused(), refusals: 0 }
     }
 
     /// Whether a step is refused, since it loses a coordinate, by [`losses`]. Points and gradients are those before and after it; `is_left_out`: whether a
@@ -42,21 +35,18 @@ impl Shares {
         if n > losses::MOST_COORDINATES as usize {
             return false;
         }
-        let (mut most, mut fallen) = (0.0_f64, 0.0_f64);
+        let (mut share, mut fallen) = (0.0_f64, 0.0_f64);
         for i in (0..n).filter(|&i| !is_left_out(i)) {
             let (was, is) = (gradient_before[i].abs(), gradient_after[i].abs());
             let steepest = self.largest[i].max(is);
-            if steepest > 0.0 {
-                most = most.max(is / steepest);
-            }
-            // Others are not lost, whatever the rule says of them.
-            if is <= losses::LOST_SHARE * steepest {
-                let moved = (after[i] - before[i]).abs();
-                let [factor] = evaluate(&self.fallen, &[was, is, steepest, moved, after[i].abs()]);
-                fallen = fallen.max(factor);
+            // The larger of a number and NaN is the number.
+            share = share.max(is / steepest);
+            let is_long = (after[i] - before[i]).abs() >= losses::LONG_STEP * after[i].abs();
+            if is_long && was > is && was >= losses::LOST_SHARE * steepest {
+                fallen = fallen.max((steepest / is).min(losses::MOST_FALLEN));
             }
         }
-        let [refused] = evaluate(&self.refused, &[fallen, most, self.refusals.into()]);
+        let [refused] = evaluate(&self.refused, &[fallen, share, self.refusals.into()]);
         self.refusals += u32::from(refused != 0.0);
         refused != 0.0
     }

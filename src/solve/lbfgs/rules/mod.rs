@@ -7,8 +7,7 @@
 //! | | [`line_search::bracket`] | the bracket after a trial, and the next step |
 //! | | [`line_search::contradictions`] | how many trials in a row contradict the derivative |
 //! | | [`line_search::outcome`] | whether the search goes on, and how it ends |
-//! | | [`losses::fallen`] | by how much an entry of the gradient has fallen that a trial may have lost |
-//! | | [`losses::refused`] | whether a trial is not taken for that |
+//! | | [`losses::refused`] | whether a trial is not taken, since it loses a parameter |
 //! | history update | [`history::pair`] | whether a pair is kept, its ρ and its γ |
 //! | convergence | [`convergence::progress`] | iterations since the last visible progress |
 //! | | [`convergence::share_limit`] | how far entries of the gradient must have fallen |

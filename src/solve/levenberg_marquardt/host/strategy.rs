@@ -11,7 +11,7 @@ use super::ARITHMETIC;
 use super::dogleg::Dogleg;
 use super::phase::Trial;
 use residua_base::decimal::scientific;
-use residua_base::list::{Listed, PushAll};
+use residua_base::list::PushAll;
 
 /// λ stays above so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
@@ -208,23 +208,29 @@ impl Strategy {
         // Another column that grows is no reason to call this one lost.
         let common = ratios.fold(0.0, f64::max).min(1.0);
         let is_exact = ratio > rules::EXACT_GAIN;
-        let is_lost = |coordinate: usize| {
+        let mut is_lost = false;
+        for coordinate in 0..step.len() {
+            let falls = after[coordinate] < rules::LEAST_FALL_OF_COLUMN * common * before[coordinate];
+            if !falls || self.losses >= rules::MOST_LOSSES {
+                continue;
+            }
             // The damped step leaves λDδ of the gradient, and a step of the dogleg the more, the less of it is the Gauss-Newton step.
             let slope = slopes[coordinate].abs();
-            let damped = || (self.scaled_damping[coordinate] * step[coordinate]).abs();
-            let left = self.dogleg.as_ref().map_or_else(damped, |dogleg| dogleg.left_of_gradient() * slope);
-            let falls = after[coordinate] < rules::LEAST_FALL_OF_COLUMN * common * before[coordinate];
-            falls && (!is_exact || left > rules::LEFT_OF_GRADIENT * slope)
-        };
-        let lost =
-            if self.losses < rules::MOST_LOSSES { (0..step.len()).filter(|&k| is_lost(k)).list() } else { Vec::new() };
-        let is_lost = !lost.is_empty();
-        self.losses = if is_lost { self.losses + 1 } else { 0 };
-        if let Some(dogleg) = self.dogleg.as_mut().filter(|_| is_lost) {
-            // A smaller ball would hold all coordinates, and not those alone that go too far.
-            lost.iter().for_each(|&k| self.scale[k] *= LOSS_SCALE);
-            dogleg.forget_path();
+            let left = match &self.dogleg {
+                Some(dogleg) => dogleg.left_of_gradient() * slope,
+                None => (self.scaled_damping[coordinate] * step[coordinate]).abs(),
+            };
+            if is_exact && left <= rules::LEFT_OF_GRADIENT * slope {
+                continue;
+            }
+            is_lost = true;
+            if let Some(dogleg) = &mut self.dogleg {
+                // A smaller ball would hold all coordinates, and not those alone that go too far.
+                self.scale[coordinate] *= LOSS_SCALE;
+                dogleg.forget_path();
+            }
         }
+        self.losses = if is_lost { self.losses + 1 } else { 0 };
         is_lost
     }
 

@@ -27,7 +27,7 @@ fn a_step_to_where_an_exponential_has_vanished_is_not_taken() {
             let Run { summary, solution, .. } = minimise(&rise, &start, &LbfgsOptions::defaults(), arithmetic);
             let about = format!("{start:?}: {solution:?}, {}, {}", summary.function_evaluations, summary.message);
             assert!(summary.success() && (summary.final_cost / LEAST - 1.0).abs() < within, "{about}");
-            // 42 at most, and a tenth.
+            // 41 at most, and a tenth.
             assert!(summary.function_evaluations <= 46, "{about}");
         }
     }
