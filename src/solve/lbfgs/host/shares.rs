@@ -1,18 +1,14 @@
 //! How far each entry of the gradient has fallen since its largest value in the run, which no unit of a parameter changes.
 
-use std::rc::Rc;
-
 use crate::solve::lbfgs::rules::convergence::KNOWN_TRAVEL;
 use crate::solve::lbfgs::rules::losses;
 use crate::solve::scalar::evaluate;
-use residua_codegen::Function;
 
 /// The largest size of each entry of the gradient in a run, and where the run began.
 #[derive(Clone, Debug)]
 pub struct Shares {
     largest: Vec<f64>,
     start: Vec<f64>,
-    refused: Rc<Function>,
     /// Steps that were refused.
     refusals: u32,
 }
@@ -20,7 +16,7 @@ pub struct Shares {
 impl Shares {
     /// Of a run from a point.
     pub fn new(start: &[f64]) -> Shares {
-        Shares { largest: vec![0.0; start.len()], start: start.to_vec(), refused: losses::refused(), refusals: 0 }
+        Shares { largest: vec![0.0; start.len()], start: start.to_vec(), refusals: 0 }
     }
 
     /// Whether a step is refused, since it loses a coordinate, by [`losses`]. Points and gradients are those before and after it; `is_left_out`: whether a
@@ -46,7 +42,11 @@ impl Shares {
                 fallen = fallen.max((steepest / is).min(losses::MOST_FALLEN));
             }
         }
-        let [refused] = evaluate(&self.refused, &[fallen, share, self.refusals.into()]);
+        // No share is above 1, so that the rule need not be asked.
+        if fallen * losses::LOST_SHARE < 1.0 {
+            return false;
+        }
+        let [refused] = evaluate(&losses::refused(), &[fallen, share, self.refusals.into()]);
         self.refusals += u32::from(refused != 0.0);
         refused != 0.0
     }
