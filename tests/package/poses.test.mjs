@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { covariance, lbfgs, levenbergMarquardt, manifold, Pose2, Pose3, Problem, rank, Rotation3, solveMany, Vec3 } = await import('residua');
+const { covariance, lbfgs, levenbergMarquardt, manifold, Pose2, Pose3, Problem, rank, Rotation3, solve, solveMany, Vec3 } = await import('residua');
 
 /** Numbers in [−1, 1), the same in every run (xorshift). */
 let state = 7;
@@ -221,6 +221,47 @@ test('the unit of lengths changes no decision on poses, whichever part of a bloc
       assert.deepEqual([termination, iterations, of], [runs[0].termination, runs[0].iterations, runs[0].of], name);
       // The cost tolerance is 1e-8.
       costs.forEach((cost) => assert.ok(Math.abs(cost - finalCost) < 1e-7 * finalCost, `${name}: ${cost}, ${finalCost}`));
+    }
+  }
+});
+
+/** A chain of 30 poses that turn by up to a radian, with closures, in other units of length: the problem from a start, or from the perturbed one. */
+function chain(unit, values) {
+  state = 7;
+  const pose = (turn, step) => new Pose3(Rotation3.exp(new Vec3(...turn)), new Vec3(...step));
+  const triple = (size) => Array.from({ length: 3 }, () => size * random());
+  const poses = [pose([0, 0, 0], [0, 0, 0])];
+  while (poses.length < 30) poses.push(poses.at(-1).compose(pose(triple(1), [unit, 0.3 * unit * random(), 0.3 * unit * random()])));
+  const edges = poses.slice(1).map((_, i) => [i, i + 1]);
+  for (let i = 0; i + 5 < poses.length; i += 3) edges.push([i, i + 5]);
+  edges.push([0, poses.length - 1]);
+  const moved = (of, size) => of.compose(pose(triple(size), triple(size * unit)));
+  const measured = edges.flatMap(([i, j]) => numbers(moved(poses[i].between(poses[j]), 0.02)));
+  const problem = new Problem();
+  const array = problem.poses('poses', { dim: 3, values: values ?? poses.flatMap((of) => numbers(moved(of, 0.1))) });
+  array.setConstant([0]);
+  const [from, to] = [0, 1].map((end) => Uint32Array.from(edges, (edge) => edge[end]));
+  problem.residuals('steps', {
+    inputs: { from: array.at(from), to: array.at(to), measured: problem.data(measured, 7) },
+    residual: ({ from, to, measured }) => {
+      const error = Pose3.fromBlock(measured).between(from.between(to));
+      return [...error.translation, ...error.rotation.log()];
+    },
+  });
+  return problem;
+}
+
+test('a pose graph in micrometres and radians is no success far from its minimum', async () => {
+  // Translations weigh 10¹² times as much as rotations, so that steps are short beside the parameters in units of the columns, long before rotations fit.
+  const unit = 1e6;
+  const least = await solve(chain(unit), { backend: 'cpu', trustRegion: 'dogleg' });
+  assert.ok(least.success, least.message);
+  for (const maxIterations of [4, 12]) {
+    const near = await solve(chain(unit), { backend: 'cpu', linearSolver: 'pcg', maxIterations });
+    for (const linearSolver of ['auto', 'dense-qr', 'sparse-cholesky', 'pcg', 'iterative-schur']) {
+      // Rounded as a device rounds.
+      const { success, finalCost, message } = await solve(chain(unit, near.x.map(Math.fround)), { backend: 'cpu', linearSolver });
+      assert.ok(!success || finalCost < 1.01 * least.finalCost, `${maxIterations}, ${linearSolver}: ${finalCost}, not ${least.finalCost}: ${message}`);
     }
   }
 });

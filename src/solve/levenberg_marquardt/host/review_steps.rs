@@ -3,11 +3,14 @@
 use super::deficiency;
 use super::minimizer::LevenbergMarquardt;
 use crate::solve::ending;
-use crate::solve::summary::Termination;
+use crate::solve::summary::{IterationSummary, Termination};
 use residua_linalg::LinearSolver;
 
 /// The square of a column's distance from those before it up to which a factorisation is doubted.
 const DOUBTED: f64 = 1e-10;
+
+/// Multiplications of a factorisation for a convergence that shows less than others, at most: a tenth of a second.
+const MOST_WORK: usize = 100_000_000;
 
 /// The damping takes part in that square.
 const OF_DAMPING: f64 = 10.0;
@@ -32,7 +35,7 @@ impl LevenbergMarquardt {
     pub(super) fn begin_review(&mut self) {
         let Some(end) = self.review.due.take() else { return };
         self.review.may_lack_rank = deficiency::is_suspected(&self.model, &self.systems, &self.frozen);
-        if !self.review.may_lack_rank && !self.is_doubted() {
+        if !self.review.may_lack_rank && !self.is_doubted(end.0) {
             self.ending = Some(end);
         } else if self.ending.is_none() {
             self.review.open = Some(end);
@@ -42,8 +45,23 @@ impl LevenbergMarquardt {
     }
 
     /// Whether columns may nearly depend on each other where [`deficiency`] does not look.
-    fn is_doubted(&self) -> bool {
+    fn is_doubted(&self, end: Termination) -> bool {
         let n = self.frozen.len();
+        let rows = self.model.normal.as_ref().map_or(self.systems.row_offsets.len(), |normal| normal.residuals);
+        // In exact arithmetic conjugate gradients take as many iterations as there are unknowns, and few where systems are well conditioned.
+        let is_long = |count: u32| count as usize > n;
+        let had_trouble = || self.summary.history.iter().any(|step| step.linear_iterations.is_some_and(is_long));
+        // A step is relative to all parameters in units of the columns: it can be small beside those that residuals of large weight hold, and long for others.
+        let shows_less = end == Termination::ParameterTolerance || had_trouble();
+        // Steps to a minimum of 0 take nearly all of the cost, up to rounding.
+        let vanishes = |step: &IterationSummary| step.cost_change > 9.0 * step.cost;
+        let may_fall = || {
+            !self.summary.history.last().is_some_and(vanishes)
+                && self.strategy.least_promise(self.linearised()) < self.model.cost
+        };
+        if shows_less && n.saturating_mul(n).saturating_mul(n + rows) <= MOST_WORK && may_fall() {
+            return true;
+        }
         match (&self.model.normal, &self.systems.solver) {
             (None, LinearSolver::DenseQr(qr)) => {
                 let is_looked_at = deficiency::is_small(n, self.systems.row_offsets.len());
