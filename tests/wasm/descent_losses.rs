@@ -24,7 +24,7 @@ const LEAST: f64 = 1168.0088766 / 2.0;
 #[wasm_bindgen_test]
 async fn a_step_to_where_an_exponential_has_vanished_is_not_taken() {
     for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
-        for mut functions in on_both(&rise(1), &start).await {
+        for mut functions in on_both(&rise(), &start).await {
             let Solution { summary, x, .. } = solved(&mut functions).await;
             let about = format!("{start:?}: {x:?}, {} evaluations, {}", summary.function_evaluations, summary.message);
             // The cost of six residuals is known to 24 bits, and a cost tolerance of 1e-8 leaves as much of it.
@@ -48,7 +48,7 @@ async fn a_problem_that_loses_no_parameter_takes_the_same_steps_as_without_the_r
     // The second one has more than 64 numbers, of which all but three are of no residual.
     for blocks in [1, 22] {
         let start = [1.0, 1.0, 0.0].into_iter().chain(vec![0.0; 3 * (blocks - 1)]).collect::<Vec<_>>();
-        let mut functions = on_gpu(&context, Width::Single, &curve_among(blocks as u32, 90), &start).await;
+        let mut functions = on_gpu(&context, Width::Single, &curve_among([blocks as u32, 3], 90), &start).await;
         solutions.push(solved(&mut functions).await);
     }
     assert_eq!(steps(&solutions[0]), steps(&solutions[1]));

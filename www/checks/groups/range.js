@@ -103,7 +103,7 @@ export const group = {
 
     ...onGpu('of many fits in one problem each arrives where steps lose a parameter, in frames too', async (check) => {
       // Without the rule none of the first and 49 of the second arrive, as successes.
-      const sets = { all: Array(40).fill([1, 1]), one: Array.from({ length: 50 }, (_, fit) => (fit === 0 ? [1, 1] : [100, 0.75])) };
+      const sets = { all: Array.from({ length: 40 }, () => [1, 1]), one: Array.from({ length: 50 }, (_, fit) => (fit === 0 ? [1, 1] : [100, 0.75])) };
       for (const engine of [{ backend: 'gpu' }, { backend: 'gpu', precision: 'f32x2' }]) {
         for (const [name, starts] of Object.entries(sets)) {
           const { problem, b, least } = rises(starts);
