@@ -23,6 +23,9 @@ const RELATIVE: f64 = 1.0 / (1u64 << 38) as f64;
 /// The share of single precision's error that pairs may have: 2⁻¹⁰, midway between theirs and that of pairs that do not hold.
 const SHARE: f64 = 1.0 / (1u64 << 10) as f64;
 
+/// What may be missed of any number: a hundred low parts below the smallest normal number of single precision, 2⁻¹²⁶, which devices take as 0.
+const FLOOR: f64 = 1.5e-36;
+
 /// So much of what is compared may be off: numbers at which a function jumps can fall on either side.
 const MOST_OFF: f64 = 0.25;
 
@@ -167,10 +170,11 @@ impl Bounded {
         self.bound += bound;
     }
 
-    /// What is not finite here says nothing.
+    /// What is not finite here, or beyond the range of single precision, says nothing.
     fn is_missed_by(&self, found: f64) -> bool {
         let difference = (found - self.number).abs();
-        self.number.is_finite() && self.bound.is_finite() && (difference > self.bound || difference.is_nan())
+        let is_in_range = Arithmetic::F32.quantise(self.number).is_finite() && self.bound.is_finite();
+        is_in_range && (difference > self.bound + FLOOR || difference.is_nan())
     }
 }
 
@@ -321,6 +325,22 @@ mod tests {
         let Computed { mut residuals, mut gradient } = computed(&sample);
         residuals.iter_mut().chain(&mut gradient).for_each(|number| *number = Arithmetic::F32x2.quantise(*number));
         assert_eq!(sample.find_fault(&model, &Computed { residuals, gradient }).unwrap(), None);
+    }
+
+    #[test]
+    fn numbers_beyond_the_range_of_single_precision_are_no_fault() {
+        // Multiples of x − 1, whose squares overflow or vanish in pairs, and so does the gradient.
+        for factor in [1e25, 1e-19] {
+            let mut r = Recorder::default();
+            let (x, one, factor) = (r.parameter(0), r.constant(1.0), r.constant(factor));
+            let difference = r.apply(Op::Sub, &[x, one]);
+            let output = r.apply(Op::Mul, &[difference, factor]);
+            let (model, x) = (params_model(r.tape(vec![output], 1), 1), [3.0]);
+            let sample = Sample::of(&model, &x);
+            let Computed { residuals, mut gradient } = computed(&sample);
+            gradient.iter_mut().for_each(|number| *number = if *number > 1.0 { f64::INFINITY } else { 0.0 });
+            assert_eq!(sample.find_fault(&model, &Computed { residuals, gradient }).unwrap(), None);
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ const NAMED: usize = 3;
 ///
 /// # Errors
 /// `invalid-argument` if the covariance does not exist, naming undetermined parameters, if an estimate needs more residuals than there are, or
-/// for a parameter that is not the first of a block, or as [`on_manifolds`]; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite.
+/// for a parameter that is not the first of a block, or as [`on_manifolds`]; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite, or its square.
 pub async fn covariance(
     functions: &mut Functions,
     model: &mut HostModel,
@@ -118,6 +118,12 @@ pub async fn covariance(
             }
         }
         first_column += block.dim;
+    }
+    if result.iter().any(|number| !number.is_finite()) {
+        return Err(Error::new(
+            ErrorCode::NonFinite,
+            "the covariance is not finite in double precision: squares of residuals or derivatives are beyond its range; take another unit for them",
+        ));
     }
     // Both triangles come from different linear solves, so they differ by rounding errors.
     for row in 0..size {

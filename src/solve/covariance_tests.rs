@@ -237,3 +237,22 @@ fn rank_and_covariance_take_blocks_on_manifolds_as_normalised() {
         error.message
     );
 }
+
+#[test]
+fn squares_beyond_the_range_give_no_covariance() {
+    // 1e-160 (a·x + b − y), whose squares vanish.
+    let mut r = Recorder::default();
+    let (a, b, unit) = (r.parameter(0), r.parameter(1), r.constant(1e-160));
+    let outputs = [0.0, 1.0, 2.0]
+        .map(|x| {
+            let x = r.constant(x);
+            let product = r.apply(Op::Mul, &[a, x]);
+            let sum = r.apply(Op::Add, &[product, b]);
+            r.apply(Op::Mul, &[sum, unit])
+        })
+        .to_vec();
+    let mut f = functions(r, outputs, &[1.0, 2.0]);
+    let error =
+        block_on(covariance(&mut f, &mut HostModel::default(), None, CovarianceOptions::default())).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NonFinite, "{}", error.message);
+}

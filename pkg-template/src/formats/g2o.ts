@@ -87,7 +87,7 @@ export function parseG2o(text: string): PoseGraph {
     dim,
     poses: Float64Array.from(poses),
     ids: [...indices.keys()],
-    fixed: Uint32Array.from(fixed, ([line, id]) => indexOf(line, id)),
+    fixed: Uint32Array.from(new Set(fixed.map(([line, id]) => indexOf(line, id)))),
     from: Uint32Array.from(ends, ([line, from]) => indexOf(line, from)),
     to: Uint32Array.from(ends, ([line, , to]) => indexOf(line, to)),
     measurements: Float64Array.from(measurements),

@@ -67,7 +67,7 @@ export interface Covariance {
  * Rejects with 'invalid-argument' where a direction is undetermined, so that the covariance does not exist (the message names one; rank()
  * returns all), where a variance is to be estimated and m is not larger than n, where A is not positive definite, and for a block that is
  * not one of these functions; with 'limit-exceeded' for blocks of more than 4,000 numbers in total; with 'non-finite' where a residual or
- * derivative is not finite.
+ * derivative is not finite, or the squares of them are beyond the range of double precision.
  */
 export async function covariance(functions: GpuCompiledFunctions, options: CovarianceOptions = {}): Promise<Covariance> {
   checkFunctions('covariance', functions);

@@ -18,6 +18,7 @@ use crate::solve::session::{DeviceResources, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
 use crate::solve::summary::{SolveSummary, Termination};
+use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
 use residua_base::error::{ErrorCode, Result};
@@ -84,7 +85,12 @@ pub async fn minimise(
             write_back(functions, arithmetic, run, || Left::Host(solver.solution().to_vec())).await?
         }
     };
-    let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
+    // A loop of frames does not look for them at each.
+    let untouched =
+        if read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
+    let summary = SolveSummary { message: untouched.added_to(summary.message), ..summary };
+    let details = Details { untouched, ..Details::default() };
+    let mut solution = Solution { x, summary, arithmetic, precision: None, details };
     if is_checked(arithmetic, solution.summary.termination) {
         let cost = solution.summary.final_cost;
         match resources.checks.time(read_back, options.objective, cost) {
