@@ -57,7 +57,9 @@ export function defineCompiles() {
       end: () => {
         port1.close();
         const times = [from, ...turns.filter((turn) => turn > from), performance.now()];
-        return { longest: Math.max(...times.slice(1).map((time, i) => time - times[i])), total: times.at(-1) - from };
+        // A quiet page has more turns than a call takes arguments.
+        const longest = times.reduce((longest, time, i) => Math.max(longest, i === 0 ? 0 : time - times[i - 1]), 0);
+        return { longest, total: times.at(-1) - from };
       },
     };
   };
