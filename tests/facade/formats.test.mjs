@@ -34,6 +34,10 @@ test('a graph in the plane has its poses, measurements and square roots in the o
   assert.deepEqual([...graph.sqrtInformation], [2, 3, 4, 5, 6, 7]);
 });
 
+test('poses that lines fix are listed once, in the order of the lines', () => {
+  assert.deepEqual([...parseG2o(`${PLANE}FIX 7 0\nFIX 7`).fixed], [0, 1]);
+});
+
 test('a graph in space has quaternions w, x, y, z of length 1, also where edges precede their poses', () => {
   const graph = parseG2o(SPACE);
   assert.deepEqual([...graph.poses], [-0.5, 0.5, -0.5, 0.5, 1, 2, 3, 1, 0, 0, 0, 4, 5, 6]);

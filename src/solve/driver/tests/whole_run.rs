@@ -72,3 +72,23 @@ fn a_first_stage_without_a_start_says_that_the_cost_is_not_known() {
     assert_eq!(solution.summary.message, message);
     assert!(solution.summary.final_cost.is_nan() && solution.summary.history.is_empty());
 }
+
+#[test]
+fn both_solvers_name_blocks_that_no_residual_touches() {
+    let made = || {
+        let mut r = Recorder::default();
+        let (x, four) = (r.parameter(0), r.constant(4.0));
+        let output = r.apply(Op::Sub, &[x, four]);
+        functions(r, vec![output], &[1.0, 5.0])
+    };
+    let request = Request { read_back: true, may_hand_over: false };
+    let (mut session, mut f, mut resources) = (Session::new(made()), made(), DeviceResources::default());
+    let (options, lbfgs) = (options(), LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() });
+    let [first, second] = &mut [Recording::default(), Recording::default()];
+    let by_least_squares = run_synchronously(levenberg_marquardt(&mut session, &options, request, first)).unwrap();
+    let by_descent = run_synchronously(minimise(&mut f, &mut resources, &lbfgs, true, second)).unwrap();
+    for Solution { summary, details, .. } in [by_least_squares, by_descent] {
+        assert!(summary.message.contains(" parameter 1 is touched by no residual."), "{}", summary.message);
+        assert_eq!(details.untouched.count, 1);
+    }
+}

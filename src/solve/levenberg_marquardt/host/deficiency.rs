@@ -19,7 +19,7 @@ use residua_linalg::{DenseQr, NullSpace, System};
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
 const MOST_WORK: usize = 300_000;
 /// The square of a unit column's distance from the span of others that J̃ᵀJ̃ does not tell from 0 with certainty.
-const UNSURE_PIVOT: f64 = 1e-10;
+pub(super) const UNSURE_PIVOT: f64 = 1e-10;
 /// The damping of [`promise`] in units of the columns: what rounding leaves of a direction without effect is (ε/√λ)² of the cost, 5e-10.
 const DAMPING_OF_REVIEWS: f64 = 1e-22;
 /// Parameters that are named at most.

@@ -6,9 +6,6 @@ use crate::solve::ending;
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_linalg::LinearSolver;
 
-/// The square of a column's distance from those before it up to which a factorisation is doubted.
-const DOUBTED: f64 = 1e-10;
-
 /// Multiplications of a factorisation for a convergence that shows less than others, at most: a tenth of a second.
 const MOST_WORK: usize = 100_000_000;
 
@@ -65,7 +62,8 @@ impl LevenbergMarquardt {
         match (&self.model.normal, &self.systems.solver) {
             (None, LinearSolver::DenseQr(qr)) => {
                 let is_looked_at = deficiency::is_small(n, self.systems.row_offsets.len());
-                !is_looked_at && qr.least_pivot().powi(2) <= DOUBTED + OF_DAMPING * self.strategy.of_systems()
+                !is_looked_at
+                    && qr.least_pivot().powi(2) <= deficiency::UNSURE_PIVOT + OF_DAMPING * self.strategy.of_systems()
             }
             // The blocks are not all of J̃ᵀJ̃.
             (Some(normal), LinearSolver::Pcg(_)) => {
