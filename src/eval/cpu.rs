@@ -87,6 +87,8 @@ pub(crate) type Partials = Vec<Vec<(u32, Local)>>;
 #[derive(Default)]
 pub(crate) struct Memory<'a> {
     pub x: &'a [f64],
+    /// What a product is taken of, or a direction.
+    pub vector: &'a [f64],
     pub seeds: &'a [f64],
     pub residuals: &'a mut [f64],
     pub gradient: &'a mut [f64],
@@ -144,7 +146,11 @@ impl CpuEngine {
         }
         let mut plan = |number: usize| {
             let batch = &model.batches[number];
-            let plan = AccessPlan::new(&batch.class, batch.rows, entry, Target::Cpu, &title(model, batch))?;
+            let (class, rows, title) = (&batch.class, batch.rows, title(model, batch));
+            let plan = match entry {
+                Entry::SecondOrder => AccessPlan::second_order(class, rows, model.num_params, &title)?,
+                _ => AccessPlan::new(class, rows, entry, Target::Cpu, &title)?,
+            };
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: None, pieces: None })
         };
         self.advance(key, model.batches.len(), end, &mut plan).await
@@ -361,7 +367,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
     let batch = &model.batches[number];
     let batch_constants = batch_constants(model, batch);
-    let Memory { x, seeds, residuals, gradient, partials, local, places, jtj_blocks, instances } = memory;
+    let Memory { x, vector, seeds, residuals, gradient, partials, local, places, jtj_blocks, instances } = memory;
     let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
     let (mut local, mut jtj_blocks) = (Some(local), Some(jtj_blocks));
     let twice = || Error::internal("a kernel has two buffers of one role");
@@ -378,7 +384,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
             Role::Partials => View::Write(partials.take().ok_or_else(twice)?),
             Role::Places => View::Index(places),
             Role::JtjBlocks => View::Write(jtj_blocks.take().ok_or_else(twice)?),
-            Role::Vector => View::Read(x),
+            Role::Vector => View::Read(vector),
             Role::Local => match (entry, local.take().ok_or_else(twice)?) {
                 (Entry::Trial, local) => View::Read(local),
                 (_, local) => View::Write(local),

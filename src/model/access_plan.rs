@@ -10,7 +10,7 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`] and [`super::normal_equations`], and for line searches, [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], and for line searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -67,6 +67,13 @@ impl AccessPlan {
         let mut planner = Planner::new(class, rows, Width::Single);
         (planner.scatter, planner.derivatives) = (Some(scatter), derivatives);
         with(planner, entry, Target::Cpu, title)
+    }
+
+    /// The plan of [`Entry::SecondOrder`], for the host, where the model has so many parameters.
+    pub fn second_order(class: &Class, rows: Rows, parameters: u32, title: &str) -> Result<AccessPlan> {
+        let mut planner = Planner::new(class, rows, Width::Single);
+        planner.parameters = parameters;
+        with(planner, Entry::SecondOrder, Target::Cpu, title)
     }
 
     /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
@@ -164,6 +171,18 @@ fn with(mut planner: Planner, entry: Entry, target: Target, title: &str) -> Resu
         Entry::Trial => Some(planner.reduction()),
         Entry::SquaredSums => Some(planner.shared_sums(false)),
         Entry::RobustSums => Some(planner.shared_sums(true)),
+        Entry::SecondDirectional => {
+            planner.second_directional();
+            None
+        }
+        Entry::SeededTangent => {
+            planner.seeded_tangent();
+            None
+        }
+        Entry::SecondOrder => {
+            planner.second_order();
+            None
+        }
     };
     planner.totals.push_all(total);
     let (kernel, roles) = planner.into_kernel(entry, title)?;

@@ -32,6 +32,12 @@ pub enum Entry {
     SquaredSums,
     /// The same for any loss. CPU alone.
     RobustSums,
+    /// Second derivatives of residuals along a direction. CPU alone.
+    SecondDirectional,
+    /// The sum of residuals, each times its seed, differentiated by tangent coordinates. CPU alone.
+    SeededTangent,
+    /// The same twice. CPU alone.
+    SecondOrder,
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
     SumDescent,
     /// [`Entry::CostGradient`] with a gate.
@@ -43,7 +49,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// All that the GPU has: every one but [`Entry::Normal`] and the sums of a model.
+    /// All that the GPU has: every one but [`Entry::Normal`], the sums of a model and what belongs to second derivatives.
     pub const ALL: [Entry; 14] = [
         Entry::Values,
         Entry::SumGradient,
@@ -77,6 +83,9 @@ impl Entry {
             Entry::Normal => "normal",
             Entry::SquaredSums => "squaredSums",
             Entry::RobustSums => "robustSums",
+            Entry::SecondDirectional => "secondDirectional",
+            Entry::SeededTangent => "seededTangent",
+            Entry::SecondOrder => "secondOrder",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
             Entry::SumLine => "sumLine",
@@ -101,6 +110,9 @@ impl Entry {
             Entry::Trial => "Reduction of the least-squares cost",
             Entry::Normal => "Gradient and JᵀJ of the Gauss-Newton model",
             Entry::SquaredSums | Entry::RobustSums => "Sums of the Gauss-Newton model",
+            Entry::SecondDirectional => "Second derivatives of the residuals along a direction",
+            Entry::SeededTangent => "First derivatives of the sum of the residuals, each times its seed",
+            Entry::SecondOrder => "Second derivatives of the sum of the residuals, each times its seed",
         }
     }
 
@@ -120,6 +132,9 @@ impl Entry {
             | Entry::Normal
             | Entry::SquaredSums
             | Entry::RobustSums
+            | Entry::SecondDirectional
+            | Entry::SeededTangent
+            | Entry::SecondOrder
             | Entry::SumDescent
             | Entry::CostDescent
             | Entry::SumLine
@@ -146,7 +161,10 @@ impl Entry {
             | Entry::Product
             | Entry::Jvp
             | Entry::Normal
-            | Entry::SquaredSums => false,
+            | Entry::SquaredSums
+            | Entry::SecondDirectional
+            | Entry::SeededTangent
+            | Entry::SecondOrder => false,
         }
     }
 
@@ -160,7 +178,10 @@ impl Entry {
             | Entry::Jacobian
             | Entry::Normal
             | Entry::SquaredSums
-            | Entry::RobustSums => false,
+            | Entry::RobustSums
+            | Entry::SecondDirectional
+            | Entry::SeededTangent
+            | Entry::SecondOrder => false,
             Entry::Linearise
             | Entry::LineariseRows
             | Entry::Product

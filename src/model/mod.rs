@@ -33,6 +33,7 @@ mod reduction;
 mod residual_template;
 mod role;
 pub mod scatter;
+pub mod second_order;
 mod signature;
 mod sums;
 mod tangent;

@@ -45,6 +45,8 @@ pub(super) struct Planner<'a> {
     pub(super) scatter: Option<&'a Scatter>,
     /// What is known already of the linearisation.
     pub(super) derivatives: Option<Derivatives>,
+    /// Parameters of the model, where a kernel adds to a matrix of all.
+    pub(super) parameters: u32,
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
     pub(super) outputs: Vec<NodeId>,
@@ -68,6 +70,7 @@ impl<'a> Planner<'a> {
             width,
             scatter: None,
             derivatives: None,
+            parameters: 0,
             graph: Graph::new(),
             outputs: class.outputs.clone(),
             buffers: Vec::new(),

@@ -101,6 +101,9 @@ fn recompute_kernel(
         | Entry::Normal
         | Entry::SquaredSums
         | Entry::RobustSums
+        | Entry::SecondDirectional
+        | Entry::SeededTangent
+        | Entry::SecondOrder
         | Entry::Product
         | Entry::Jvp
         | Entry::Trial

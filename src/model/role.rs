@@ -28,13 +28,13 @@ pub enum Role {
     Gradient,
     /// Local partials: a column for each of [`AccessPlan::partials`], or with a [`Scatter`] the entries of a sparse matrix.
     Partials,
-    /// Where a [`Scatter`] writes, or the instance's blocks of J̃ᵀJ̃ begin. CPU alone.
+    /// Where a [`Scatter`] writes, or the instance's blocks of J̃ᵀJ̃ or of second derivatives begin. CPU alone.
     Places,
-    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count, or [`super::normal_equations::SharedSums`]. CPU alone.
+    /// The diagonal blocks of J̃ᵀJ̃, of which the lower halves count, [`super::normal_equations::SharedSums`], or a matrix of second derivatives. CPU alone.
     JtjBlocks,
     /// The local table, [`super::least_squares::LocalTable`].
     Local,
-    /// A number for each parameter: what a product is taken of.
+    /// A number for each parameter: what a product is taken of, or a direction.
     Vector,
     /// The steps along the direction, from [`super::line::FIRST_STEP`] on, after the gate.
     Steps,

@@ -56,12 +56,12 @@ impl Planner<'_> {
     }
 
     /// The [`Class::gradient_column`] of each local parameter.
-    fn places(&self) -> Vec<u32> {
+    pub(super) fn places(&self) -> Vec<u32> {
         (0..self.class.locals.len()).map(|local| self.class.gradient_column(local)).list()
     }
 
     /// Partials by the numbers of the blocks, in their tangent coordinates. `places` are those of the local parameters.
-    fn tangent_row(&mut self, mut row: Row, places: &[u32]) -> Row {
+    pub(super) fn tangent_row(&mut self, mut row: Row, places: &[u32]) -> Row {
         let class = self.class;
         ascending(&mut row);
         for (&slot, &manifold) in slots(class).iter().zip(&class.manifolds) {

@@ -6,6 +6,8 @@
 //! | products | [`products`] | J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃; J̃ stays in local tables | J̃ᵀJ̃p by kernels |
 //! | sums | [`normal_equations`] | J̃ᵀr̃ and all of J̃ᵀJ̃, for few parameters that all instances share | nothing more |
 //!
+//! What the model leaves out, the residuals' second derivatives, [`second_order`] has for small problems, whatever the form.
+//!
 //! [`HostModel`] keeps what one linearisation leaves for the next: the local tables, the pattern of J̃, the residuals of the sums. It takes
 //! the compiled functions at every call, and always the same ones.
 
@@ -21,6 +23,7 @@ mod local_tables;
 mod model;
 mod normal_equations;
 mod products;
+mod second_order;
 
 use linearisation::Rows;
 use local_tables::LocalTables;
@@ -32,6 +35,8 @@ use products::MatrixFree;
 mod linearisation_tests;
 #[cfg(test)]
 pub(crate) mod normal_equations_tests;
+#[cfg(test)]
+mod second_order_tests;
 
 /// The Gauss-Newton model of compiled functions on the host, with what it keeps between linearisations.
 #[derive(Default)]
@@ -114,5 +119,44 @@ impl HostModel {
     /// [`HostModel::reduction`] where the model was last made as sums.
     pub fn reduction_of_sums(&mut self, functions: &mut Functions, x: &[f64]) -> Result<f64> {
         self.sums.reduction(functions, x)
+    }
+
+    /// Compiles what [`HostModel::second_directional`] needs; whether it is there at the deadline.
+    pub async fn prepare_second_directional(&mut self, functions: &mut Functions, end: Deadline) -> Result<bool> {
+        second_order::prepare_directional(functions, end).await
+    }
+
+    /// r̃″: for each residual the second derivative of r(x ⊞ tδ) in t at t = 0, scaled as J̃ is; 0 where the block takes no part. Compiles what is
+    /// not there. The direction δ has the layout of x, with tangent coordinates in the first places of their block; those of constants are to be 0.
+    pub async fn second_directional(
+        &mut self,
+        functions: &mut Functions,
+        x: &[f64],
+        direction: &[f64],
+    ) -> Result<Vec<f64>> {
+        second_order::directional(functions, x, direction).await
+    }
+
+    /// J̃ᵀr̃″, for models without a matrix; 0 for constants. As [`HostModel::second_directional`], with one more kernel.
+    pub async fn second_directional_gradient(
+        &mut self,
+        functions: &mut Functions,
+        x: &[f64],
+        direction: &[f64],
+    ) -> Result<Vec<f64>> {
+        second_order::directional_gradient(functions, x, direction).await
+    }
+
+    /// Compiles what [`HostModel::second_order`] needs; `false` where the problem has more than [`second_order::MOST_PARAMETERS`], `None` where the deadline
+    /// passes before.
+    pub async fn prepare_second_order(&mut self, functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
+        second_order::prepare(functions, end).await
+    }
+
+    /// S = Σ weight·ρ′·r·∂²r/∂δ² of r(x ⊞ δ) at δ = 0: what J̃ᵀJ̃ lacks to be the second derivative of the cost, but for negative ρ″ (see [`second_order`]).
+    /// All parameters' rows, one after the other, of which the lower half counts; 0 for constants and places that no tangent coordinate has.
+    /// Compiles what is not there.
+    pub async fn second_order(&mut self, functions: &mut Functions, x: &[f64]) -> Result<Vec<f64>> {
+        second_order::matrix(functions, x).await
     }
 }

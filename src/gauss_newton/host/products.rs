@@ -132,7 +132,7 @@ fn multiply(
 ) -> Result<f64> {
     let mut square = 0.0;
     for (number, table) in tables.of_enabled(model) {
-        let memory = Memory { x: p, gradient: &mut *product, local: table, ..Memory::default() };
+        let memory = Memory { vector: p, gradient: &mut *product, local: table, ..Memory::default() };
         square += engine.run_prepared(model, number, entry, memory)?;
     }
     Ok(square)

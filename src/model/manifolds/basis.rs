@@ -20,12 +20,7 @@ pub fn tangent_partials(
     match manifold {
         Manifold::Euclidean | Manifold::Angle => row.to_vec(),
         Manifold::UnitQuaternion => {
-            // Columns of B: (0, i)·x, (0, j)·x, (0, k)·x; Ceres' QuaternionManifold::PlusJacobian.
-            let columns = [
-                [(1, -1.0), (0, 1.0), (3, -1.0), (2, 1.0)],
-                [(2, -1.0), (3, 1.0), (0, 1.0), (1, -1.0)],
-                [(3, -1.0), (2, -1.0), (1, 1.0), (0, 1.0)],
-            ];
+            let columns = quaternion_columns();
             columns.iter().map(|column| signed_sum(g, column.map(|(source, sign)| (x[source], sign)), row)).list()
         }
         Manifold::UnitVector => {
@@ -59,6 +54,15 @@ pub fn tangent_partials(
             partials
         }
     }
+}
+
+/// The columns of a quaternion's B, of each entry its number of x and its sign: (0, i)·x, (0, j)·x, (0, k)·x; Ceres' QuaternionManifold::PlusJacobian.
+pub(super) fn quaternion_columns() -> [[(usize, f64); 4]; 3] {
+    [
+        [(1, -1.0), (0, 1.0), (3, -1.0), (2, 1.0)],
+        [(2, -1.0), (3, 1.0), (0, 1.0), (1, -1.0)],
+        [(3, -1.0), (2, -1.0), (1, 1.0), (0, 1.0)],
+    ]
 }
 
 /// Σ sign·x·partial over the partials that there are.
@@ -102,5 +106,20 @@ impl Frame {
         let below = g.lt(last, zero);
         let sign = g.select(below, minus, one);
         Frame { head: head.to_vec(), share, sign }
+    }
+
+    /// Bδ, number by number.
+    pub fn tangent_vector(&self, g: &mut Graph, delta: &[NodeId]) -> Vec<NodeId> {
+        let along = dot(g, &self.head, delta);
+        let factor = g.mul(along, self.share);
+        let mut tangent: Vec<NodeId> = (0..self.head.len())
+            .map(|i| {
+                let product = g.mul(self.head[i], factor);
+                g.sub(delta[i], product)
+            })
+            .list();
+        let turned = g.mul(self.sign, along);
+        tangent.push(g.neg(turned));
+        tangent
     }
 }

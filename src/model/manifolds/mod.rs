@@ -21,6 +21,7 @@ use residua_ir::graph::{Graph, NodeId};
 
 mod basis;
 mod descent;
+mod path;
 mod product;
 mod retraction;
 mod size;
@@ -29,6 +30,7 @@ pub use product::{Part, Product};
 
 pub use basis::tangent_partials;
 pub use descent::{InPlace, in_place_kernel};
+pub use path::{bends, path};
 pub use retraction::{RetractionBuffer, retract, retraction_kernel};
 pub use size::CoordinateSize;
 

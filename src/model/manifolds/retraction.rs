@@ -79,18 +79,7 @@ pub fn retract(g: &mut Graph, manifold: Manifold, x: &[NodeId], delta: &[NodeId]
         }
         Manifold::UnitVector => {
             let Turn { squared, cosine, sine_ratio } = Turn::of(g, delta);
-            let Frame { head, share, sign } = Frame::of(g, x);
-            let along = dot(g, &head, delta);
-            let factor = g.mul(along, share);
-            // Bδ, number by number.
-            let mut tangent: Vec<NodeId> = (0..head.len())
-                .map(|i| {
-                    let product = g.mul(head[i], factor);
-                    g.sub(delta[i], product)
-                })
-                .list();
-            let turned = g.mul(sign, along);
-            tangent.push(g.neg(turned));
+            let tangent = Frame::of(g, x).tangent_vector(g, delta);
             let moved: Vec<NodeId> = x
                 .iter()
                 .zip(&tangent)

@@ -1,0 +1,168 @@
+//! What the Gauss-Newton model leaves out: second derivatives of the residuals, exact, for small problems.
+//!
+//! With weight w, loss ρ and an instance's residuals r, s = ‖r‖², J and the second derivatives by tangent coordinates, the cost ½ Σ w ρ(s) has the second derivative
+//!
+//! ```text
+//! Σ w (ρ′ JᵀJ + 2 ρ″ (Jᵀr)(Jᵀr)ᵀ)  +  S,   S = Σ w ρ′ Σᵢ rᵢ ∂²rᵢ/∂δ²
+//! ```
+//!
+//! J̃ᵀJ̃ is the first sum, with max(ρ″, 0) for ρ″ ([`crate::model::least_squares`]). S has no ρ″. So where ρ″ is negative, J̃ᵀJ̃ + S lacks its share, which
+//! would make it smaller.
+//!
+//! r̃″ is r″ scaled by the matrix that scales J to J̃, w½(ρ′I + 2 max(ρ″, 0) rrᵀ)½, so that ‖J̃a + r̃″‖ measures as the model does. Rows of J̃ that the
+//! correction for ρ″ would fill too much are an exception: r̃″ has the correction then, too.
+
+use residua_base::deadline::Deadline;
+use residua_base::error::Result;
+
+use crate::eval::cpu::{CpuEngine, Memory};
+use crate::eval::{Functions, OnHost};
+use crate::model::access_plan::Entry;
+use crate::model::losses::{self, LossKind};
+use crate::model::second_order::Pairs;
+use crate::model::{BlockInfo, Model};
+
+/// Parameters of a problem at most: the matrix is dense, and its kernel has an instruction for each entry at least.
+pub const MOST_PARAMETERS: u32 = 128;
+
+/// Compiles the kernels of r̃″; whether they are there at the deadline.
+pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline) -> Result<bool> {
+    let OnHost { model, engine, .. } = functions.on_host();
+    let is_ready = !needs_residuals(model) || engine.prepare_until(model, Entry::Values, end).await?;
+    Ok(is_ready && engine.prepare_until(model, Entry::SecondDirectional, end).await?)
+}
+
+/// Compiles the kernels of S.
+pub(super) async fn prepare(functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
+    let OnHost { model, engine, .. } = functions.on_host();
+    if model.num_params > MOST_PARAMETERS {
+        return Ok(Some(false));
+    }
+    for entry in [Entry::Values, Entry::SecondOrder] {
+        if !engine.prepare_until(model, entry, end).await? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(true))
+}
+
+/// r̃″.
+pub(super) async fn directional(functions: &mut Functions, x: &[f64], direction: &[f64]) -> Result<Vec<f64>> {
+    prepare_directional(functions, Deadline::NEVER).await?;
+    second_derivatives(functions, x, direction, Scale::Root)
+}
+
+/// J̃ᵀr̃″.
+pub(super) async fn directional_gradient(functions: &mut Functions, x: &[f64], direction: &[f64]) -> Result<Vec<f64>> {
+    prepare_directional(functions, Deadline::NEVER).await?;
+    let seeds = second_derivatives(functions, x, direction, Scale::Whole)?;
+    let OnHost { model, engine, constant } = functions.on_host();
+    engine.prepare_until(model, Entry::SeededTangent, Deadline::NEVER).await?;
+    let mut gradient = vec![0.0; x.len()];
+    for number in enabled(model) {
+        let memory = Memory { x, seeds: &seeds, gradient: &mut gradient, ..Memory::default() };
+        engine.run_prepared(model, number, Entry::SeededTangent, memory)?;
+    }
+    let constants = gradient.iter_mut().zip(constant.unwrap_or_default()).filter(|(_, constant)| **constant);
+    constants.for_each(|(entry, _)| *entry = 0.0);
+    Ok(gradient)
+}
+
+/// S, row after row, of which the lower half counts.
+pub(super) async fn matrix(functions: &mut Functions, x: &[f64]) -> Result<Vec<f64>> {
+    prepare(functions, Deadline::NEVER).await?;
+    functions.expect_parameters(x.len())?;
+    let OnHost { model, engine, constant } = functions.on_host();
+    let n = x.len();
+    let residuals = rows(engine, model, Entry::Values, x, &[])?;
+    let seeds = scaled(model, &residuals, &residuals, Scale::Slope);
+    let mut sums = vec![0.0; n * n];
+    for number in enabled(model) {
+        let places = Pairs::places(&model.batches[number], n as u32);
+        let memory = Memory { x, seeds: &seeds, places: &places, jtj_blocks: &mut sums, ..Memory::default() };
+        engine.run_prepared(model, number, Entry::SecondOrder, memory)?;
+    }
+    let is_free = |parameter: &usize| !constant.is_some_and(|constant| constant[*parameter]);
+    let mut matrix = vec![0.0; n * n];
+    for row in (0..n).filter(is_free) {
+        for column in (0..=row).filter(is_free) {
+            matrix[row * n + column] = sums[row * n + column] + sums[column * n + row];
+        }
+    }
+    Ok(matrix)
+}
+
+/// r″ along a direction, scaled.
+fn second_derivatives(functions: &mut Functions, x: &[f64], direction: &[f64], scale: Scale) -> Result<Vec<f64>> {
+    functions.expect_parameters(x.len())?;
+    let OnHost { model, engine, .. } = functions.on_host();
+    let seconds = rows(engine, model, Entry::SecondDirectional, x, direction)?;
+    let residuals = if needs_residuals(model) { rows(engine, model, Entry::Values, x, &[])? } else { Vec::new() };
+    Ok(scaled(model, &residuals, &seconds, scale))
+}
+
+/// The batches that take part.
+fn enabled(model: &Model) -> impl Iterator<Item = usize> + '_ {
+    let takes_part = |number: &usize| model.blocks[model.batches[*number].block as usize].enabled;
+    (0..model.batches.len()).filter(takes_part)
+}
+
+/// Whether a loss makes the scale of an instance depend on its residuals.
+fn needs_residuals(model: &Model) -> bool {
+    model.blocks.iter().any(|block| block.enabled && block.loss.kind != LossKind::Squared)
+}
+
+/// What an entry gives for each residual, 0 where the block takes no part.
+fn rows(engine: &CpuEngine, model: &Model, entry: Entry, x: &[f64], vector: &[f64]) -> Result<Vec<f64>> {
+    let mut rows = vec![0.0; model.num_residuals as usize];
+    for number in enabled(model) {
+        let memory = Memory { x, vector, residuals: &mut rows, ..Memory::default() };
+        engine.run_prepared(model, number, entry, memory)?;
+    }
+    Ok(rows)
+}
+
+/// What multiplies an instance's numbers, where M = w(ρ′I + 2 max(ρ″, 0) rrᵀ).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// w ρ′
+    Slope,
+    /// M
+    Whole,
+    /// The root of M that scales J to J̃.
+    Root,
+}
+
+/// Numbers of all residuals, scaled. The residuals are not read where no loss needs them.
+fn scaled(model: &Model, residuals: &[f64], numbers: &[f64], scale: Scale) -> Vec<f64> {
+    let mut scaled = vec![0.0; numbers.len()];
+    for batch in enabled(model).map(|number| &model.batches[number]) {
+        let BlockInfo { weight, loss, .. } = &model.blocks[batch.block as usize];
+        let of_loss = (loss.kind != LossKind::Squared).then(|| losses::derivatives(loss));
+        for instance in 0..batch.count as usize {
+            let first = batch.row(instance) as usize;
+            let rows = first..first + batch.class.outputs.len();
+            let r = residuals.get(rows.clone()).unwrap_or_default();
+            let s: f64 = r.iter().map(|r| r * r).sum();
+            let [slope, bend] = of_loss.as_ref().map_or([loss.factor, 0.0], |of_loss| of_loss(s));
+            let along: f64 = r.iter().zip(&numbers[rows.clone()]).map(|(r, number)| r * number).sum();
+            // The number times a factor, and r times a share.
+            let (factor, share) = match scale {
+                Scale::Slope => (weight * slope, 0.0),
+                Scale::Whole if bend > 0.0 => (weight * slope, 2.0 * weight * bend * along),
+                Scale::Root if bend > 0.0 && s > 0.0 => {
+                    let factor = (weight * slope).sqrt();
+                    (factor, factor * ((1.0 + 2.0 * s * bend / slope).sqrt() - 1.0) / s * along)
+                }
+                Scale::Whole => (weight * slope, 0.0),
+                Scale::Root => ((weight * slope).sqrt(), 0.0),
+            };
+            for row in rows {
+                // Of an infinite residual, 0 times r would be none.
+                let of_residual = if share == 0.0 { 0.0 } else { share * residuals[row] };
+                scaled[row] = factor * numbers[row] + of_residual;
+            }
+        }
+    }
+    scaled
+}
