@@ -76,6 +76,16 @@ impl DenseQr {
         &self.lengths
     }
 
+    /// An entry of R.
+    pub(super) fn entry(&self, row: usize, column: usize) -> f64 {
+        self.stack[column * self.stride + row]
+    }
+
+    /// An entry of Qᵀ(−r̃).
+    pub(super) fn right(&self, row: usize) -> f64 {
+        self.stack[self.lengths.len() * self.stride + row]
+    }
+
     fn factorise(&mut self, system: &System) {
         self.begin(system);
         self.advance(system, f64::INFINITY);

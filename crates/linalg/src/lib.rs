@@ -22,6 +22,7 @@ pub mod pcg;
 pub mod sparse;
 mod supernodes;
 pub mod system;
+pub mod trust_region;
 
 #[cfg(test)]
 mod null_space_tests;
@@ -46,3 +47,4 @@ pub use null_space::{Inverse, NullSpace, null_space};
 pub use pcg::{Blocks, Normal, Pcg, PcgOptions, Products, Solved};
 pub use sparse::SparseMatrix;
 pub use system::{LinearSolver, System, Trouble};
+pub use trust_region::{Bounded, TrustRegion};

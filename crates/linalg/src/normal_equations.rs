@@ -79,6 +79,16 @@ pub fn is_well_conditioned(matrix: Vec<f64>, frozen: &[bool], most: f64) -> bool
     factor.factorise() && factor.has_inverse_trace_within(most)
 }
 
+/// Whether steps from a matrix that is a sum over so many rows are good enough for a trust region. The lower half counts.
+pub(super) fn is_accurate(jtj: &[f64], rows: usize, left_out: &[bool]) -> bool {
+    is_well_conditioned(jtj.to_vec(), left_out, most_trace(MOST_ERROR, left_out.len(), rows))
+}
+
+/// The trace of the inverse of a matrix of unit columns, up to which steps have such an error.
+fn most_trace(most_error: f64, n: usize, rows: usize) -> f64 {
+    most_error / (n as f64 * (rows as f64).sqrt() * (f64::EPSILON / 2.0))
+}
+
 fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
     let n = step.len();
     let mut factor = Factor { n, entries: normal.jtj_blocks.to_vec(), scales: Vec::with_capacity(n) };
@@ -90,10 +100,8 @@ fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> 
             *number = 0.0;
         }
     }
-    let unit = f64::EPSILON / 2.0;
-    let most = most_error / (n as f64 * (rows as f64).sqrt() * unit);
     // False of a NaN too.
-    if !(factor.factorise() && factor.has_inverse_trace_within(most)) {
+    if !(factor.factorise() && factor.has_inverse_trace_within(most_trace(most_error, n, rows))) {
         return Err(Trouble::IllConditioned);
     }
     factor.substitute(step);
