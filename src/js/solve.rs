@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::eval::{Job, Objective};
 use crate::solve::driver::{self, Request};
-use crate::solve::options::TrustRegion;
+use crate::solve::options::{TrustRegion, affordable_iterations};
 use crate::solve::record::{Record, record};
 use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session};
 use residua_base::error::Result;
@@ -102,7 +102,11 @@ async fn solve_levenberg_marquardt(
     let read = read_options(&options);
     let names = |name: &str| text(&options, name);
     let place = session.functions.place();
-    let solver = LevenbergMarquardtOptions::from_numbers(place, &read, &names)?;
+    let mut solver = LevenbergMarquardtOptions::from_numbers(place, &read, &names)?;
+    if read("maxIterations").is_none() {
+        let [_, sizes] = session.functions.sizes();
+        solver.solve.max_iterations = affordable_iterations(sizes.effective_parameters, sizes.residuals);
+    }
     let solution = driver::levenberg_marquardt(session, &solver, request(&read), callbacks).await?;
     let name = match solver.trust_region {
         TrustRegion::LevenbergMarquardt => "Levenberg-Marquardt",

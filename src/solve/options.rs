@@ -12,7 +12,7 @@ use residua_linalg::Kind;
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolveOptions {
-    /// Accepted steps, at most; 100. At 0 the start is evaluated and nothing more.
+    /// Steps, at most, of which rejected ones are some; 100, or [`affordable_iterations`]. At 0 the start is evaluated and nothing more.
     pub max_iterations: u32,
     /// Milliseconds, at most; infinite.
     pub max_time_ms: f64,
@@ -33,6 +33,19 @@ pub struct Used {
     pub iterations: u32,
     /// Milliseconds.
     pub ms: f64,
+}
+
+/// Multiplications of all iterations that a default allows: a second on a processor.
+const AFFORDABLE: f64 = 1e9;
+/// Iterations that every default allows, and none exceeds.
+const ITERATIONS: std::ops::RangeInclusive<f64> = 100.0..=2000.0;
+
+/// Iterations of Levenberg-Marquardt where no limit is given: as many as small problems make in about a second.
+pub fn affordable_iterations(parameters: usize, residuals: usize) -> u32 {
+    let (parameters, residuals) = (parameters as f64 + 1.0, residuals as f64);
+    // A factorisation, and some hundred operations for the residuals and derivatives of a row.
+    let of_iteration = (parameters * parameters + 100.0 * parameters) * (parameters + residuals);
+    (AFFORDABLE / of_iteration).clamp(*ITERATIONS.start(), *ITERATIONS.end()) as u32
 }
 
 /// What a tolerance of gradients and steps that is on and below this counts as: relative changes below it are rounding.

@@ -63,6 +63,7 @@ fn pack(
         options.cost_tolerance,
         options.gradient_tolerance,
         options.parameter_tolerance,
+        summary.promise.unwrap_or(f64::NAN),
     ]);
     for Sizes { parameter_blocks, parameters, effective_parameters, residual_blocks, residuals } in sizes {
         let counts = [parameter_blocks, parameters, effective_parameters, residual_blocks, residuals];
@@ -129,6 +130,7 @@ mod tests {
         let summary = SolveSummary {
             termination: Termination::MaxIterations,
             message: "Stopped: ½.".to_owned(),
+            promise: Some(0.125),
             iterations: 1,
             function_evaluations: 2,
             initial_cost: 3.0,

@@ -117,6 +117,8 @@ pub struct SolveSummary {
     pub termination: Termination,
     /// The same in a sentence, with the numbers that decided it.
     pub message: String,
+    /// What the model without a trust region still takes from the cost at the end, in units of the residuals' variance σ²; `None` where it is not known.
+    pub promise: Option<f64>,
     /// Accepted steps.
     pub iterations: u32,
     /// Evaluations of cost and gradient.
@@ -138,6 +140,7 @@ impl SolveSummary {
             termination: Termination::MaxIterations,
             message: String::new(),
             iterations: 0,
+            promise: None,
             function_evaluations: 0,
             initial_cost: f64::NAN,
             final_cost: f64::NAN,

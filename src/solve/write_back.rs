@@ -165,6 +165,7 @@ mod tests {
         SolveSummary {
             termination,
             message: String::new(),
+            promise: None,
             iterations,
             function_evaluations: 1,
             initial_cost: 1.0,

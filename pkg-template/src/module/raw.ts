@@ -132,9 +132,9 @@ export interface RawIteration {
   elapsedMs: number;
 }
 
-/** Options of Levenberg-Marquardt, all present. */
+/** Options of Levenberg-Marquardt, all present but a limit of iterations. */
 export interface RawLevenbergMarquardtOptions {
-  maxIterations: number;
+  maxIterations?: number;
   maxTimeMs: number;
   costTolerance: number;
   gradientTolerance: number;
@@ -150,9 +150,9 @@ export interface RawLevenbergMarquardtOptions {
   takeOver: number;
 }
 
-/** Options of L-BFGS, all present. Flags are 0 or 1; no time limit is Infinity. */
+/** Options of L-BFGS, all present but a limit of iterations. Flags are 0 or 1; no time limit is Infinity. */
 export interface RawLbfgsOptions {
-  maxIterations: number;
+  maxIterations?: number;
   maxTimeMs: number;
   costTolerance: number;
   gradientTolerance: number;

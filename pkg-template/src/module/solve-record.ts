@@ -45,6 +45,8 @@ export interface SolveRecord {
   rank: string;
   /** Of cost, gradient and parameters. */
   tolerances: readonly number[];
+  /** What the model still promises, in units of σ²; NaN where it is not known. */
+  promise: number;
   /** Of the whole problem. */
   whole: ProblemSizes;
   /** Of free parameters and enabled residuals. */
@@ -54,13 +56,13 @@ export interface SolveRecord {
 }
 
 /** Numbers before the lengths of the texts, and texts before the names of stages. */
-const HEAD = 23;
+const HEAD = 24;
 const TEXTS = 8;
 
 /** Reads what the module gives. `x` and `rows` have memory of their own. */
 export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
   const number = (place: number): number => numbers[place] as number;
-  const [length, count] = [number(21), number(22)];
+  const [length, count] = [number(22), number(23)];
   let [place, end] = [HEAD, 0];
   const next = (): string => all.slice(end, (end += number(place++)));
   const sizes = (first: number): ProblemSizes => ({
@@ -80,7 +82,8 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
     checkIsDue: number(7) !== 0,
     solver, engine, linearSolver, untouched, rank,
     tolerances: [number(8), number(9), number(10)],
-    whole: sizes(11), reduced: sizes(16),
+    promise: number(11),
+    whole: sizes(12), reduced: sizes(17),
     times,
   };
 }

@@ -104,6 +104,7 @@ impl Rows {
         let pattern = &self.differentiate(model)?.pattern;
         let mut result = LeastSquares {
             cost: 0.0,
+            influence: 0.0,
             residuals: vec![0.0; model.num_residuals as usize],
             entries: vec![0.0; pattern.col_indices.len()],
             normal: None,
@@ -117,6 +118,7 @@ impl Rows {
             mask(&mut result.entries, &pattern.col_indices, constant);
         }
         self.long_sums = long_sums;
+        result.influence = result.cost;
         Ok(result)
     }
 

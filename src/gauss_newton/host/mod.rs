@@ -18,6 +18,7 @@ use residua_linalg::{Blocks, Products};
 use crate::eval::Functions;
 use crate::model::pattern::Pattern;
 
+mod influence;
 mod linearisation;
 mod local_tables;
 mod model;
@@ -89,6 +90,16 @@ impl HostModel {
         end: Deadline,
     ) -> Result<Option<bool>> {
         self.products.prepare(functions, blocks, end).await
+    }
+
+    /// Whether a block has a robust loss, so that the influence of its residuals is not their cost.
+    pub fn is_robust(functions: &Functions) -> bool {
+        influence::is_robust(functions)
+    }
+
+    /// ½ Σ w ρ′(s)² s / ρ′(0) at a point: the cost that residuals have by their influence, which a robust loss bounds.
+    pub async fn influence(functions: &mut Functions, x: &[f64]) -> Result<f64> {
+        influence::influence(functions, x).await
     }
 
     /// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃ at a point, after [`HostModel::prepare_products`].

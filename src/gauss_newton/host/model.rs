@@ -7,6 +7,8 @@ use residua_linalg::loops::all_finite;
 pub struct LeastSquares {
     /// ½ Σ weight·ρ(‖r‖²).
     pub cost: f64,
+    /// The same by the influence of residuals: [`super::HostModel::influence`]. The cost where no loss is robust.
+    pub influence: f64,
     /// r̃: one number for each residual, 0 where the block takes no part.
     pub residuals: Vec<f64>,
     /// J̃, in the order of the pattern of [`super::HostModel::pattern`]; 0 in the columns of constant parameters.
@@ -27,6 +29,11 @@ pub struct Normal {
 }
 
 impl LeastSquares {
+    /// Before any point.
+    pub fn nothing() -> LeastSquares {
+        LeastSquares { cost: f64::NAN, influence: f64::NAN, residuals: Vec::new(), entries: Vec::new(), normal: None }
+    }
+
     /// Whether all of it is finite. Without a matrix the sums over it decide.
     pub fn is_finite(&self) -> bool {
         let numbers = match &self.normal {

@@ -199,6 +199,7 @@ impl Solvers for Fakes {
         }
         let iterations = history.len() as u32 - 1;
         let summary = SolveSummary {
+            promise: None,
             termination,
             message: match termination {
                 Termination::MaxIterations => iteration_limit(solve),

@@ -6,6 +6,12 @@ use crate::solve::options::{SolveOptions, least_tolerance};
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_base::decimal::scientific;
 
+/// Rounding hides what is left of the cost's reduction.
+pub const NO_PROGRESS: &str = "Converged: no further progress is possible, since the reduction of the cost that is left is below its rounding error";
+
+/// Steps have left the range in which the residuals determine the parameters.
+pub const LOST: &str = "The residuals have come to determine fewer parameters than at the start, and the cost hardly falls in any direction that is left";
+
 /// The numbers that the sentence takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {

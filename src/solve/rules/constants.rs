@@ -20,6 +20,12 @@ pub const EXACT_GAIN: f64 = 0.99;
 pub const MOST_LOSSES: u32 = 8;
 /// A dogleg step whose gain ratio is above this shows that the trust region may be larger.
 pub(super) const GOOD_GAIN: f64 = 0.75;
+/// The radius after a step that was as good as predicted, in lengths of the step.
+pub const GROWTH: f64 = 3.0;
+/// The same where a step from the point before it was rejected: the radius was found, and a large factor would find it again and again.
+pub const GROWTH_AFTER_REJECTION: f64 = 1.5;
+/// The promise of a minimum in units of σ²: each parameter is within √(2 · 10⁻⁴) of its standard error of it.
+pub const LEAST_PROMISE: f64 = 1e-4;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
 /// or the step below as many times ε counts as that, one of the cost below the square of it.
 pub const ROUNDINGS: f64 = 4.0;

@@ -102,9 +102,15 @@ pub(super) fn gain() -> Function {
         let ratio = g.div(change, predicted);
         let magnitude = g.abs(predicted);
         let hidden = g.le(magnitude, noise);
+        let change_magnitude = g.abs(change);
+        let visible = g.lt(noise, change_magnitude);
+        let finite = is_finite(g, change);
+        // Where the cost changes by more than its noise the model is wrong, and nothing is hidden.
+        let visible = and(g, finite, visible);
+        let unseen = g.sub(one, visible);
+        let hidden = and(g, hidden, unseen);
         let seen = g.sub(one, hidden);
         let descends = g.lt(zero, predicted);
-        let finite = is_finite(g, change);
         let sound = and(g, descends, finite);
 
         let enough = g.lt(least, ratio);
@@ -337,12 +343,11 @@ pub(super) fn dogleg() -> Function {
     })
 }
 
-/// Three times a step that was as good as promised, half of one that was not. After a rejected step the minimum of the parabola through both
-/// costs and the slope, as in MINPACK, between a tenth and half of it.
+/// Some times the length of a step that was as good as predicted, half of one that was not, and a quarter of one that raised the cost or has none.
 pub(super) fn radius() -> Function {
-    let parameters = &["radius", "length", "descent", "change", "ratio", "verdict"];
-    rule("lm_radius", parameters, |g, [radius, length, descent, change, ratio, verdict]| {
-        let (half, tenth, quarter, three) = (g.literal(0.5), g.literal(0.1), g.literal(0.25), g.literal(3.0));
+    let parameters = &["radius", "length", "change", "growth", "ratio", "verdict"];
+    rule("lm_radius", parameters, |g, [radius, length, change, growth, ratio, verdict]| {
+        let (zero, half, quarter) = (g.literal(0.0), g.literal(0.5), g.literal(0.25));
         let good = g.literal(GOOD_GAIN);
         let good = g.lt(good, ratio);
         // The ratio of a hidden step is one of rounding errors.
@@ -350,21 +355,14 @@ pub(super) fn radius() -> Function {
         let hidden = g.lt(one, verdict);
         let good = or(g, good, hidden);
         let poor = g.lt(ratio, quarter);
-        let longer = g.mul(three, length);
+        let longer = g.mul(growth, length);
         let longer = g.apply(Op::Max, &[radius, longer]);
         let shorter = g.mul(half, length);
         let kept = g.select(poor, shorter, radius);
         let accepted = g.select(good, longer, kept);
-        let bend = g.sub(descent, change);
-        let minimum = g.div(descent, bend);
-        let minimum = g.mul(half, minimum);
         // False of NaN.
-        let early = g.lt(minimum, tenth);
-        let late = g.lt(half, minimum);
-        let known = g.le(minimum, half);
-        let share = g.select(known, minimum, quarter);
-        let share = g.select(early, tenth, share);
-        let share = g.select(late, half, share);
+        let falls = g.le(zero, change);
+        let share = g.select(falls, half, quarter);
         let rejected = g.mul(share, length);
         [g.select(verdict, accepted, rejected)]
     })

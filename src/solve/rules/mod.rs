@@ -49,8 +49,8 @@ mod graphs;
 
 use constants::LEAST_SHRINK;
 pub use constants::{
-    EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES,
-    NO_FLOOR, NOISES, ROUNDINGS,
+    EXACT_GAIN, GROWTH, GROWTH_AFTER_REJECTION, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEAST_PROMISE, LEFT_OF_GRADIENT,
+    MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, NOISES, ROUNDINGS,
 };
 
 use std::rc::Rc;
@@ -319,10 +319,10 @@ impl Rules {
         [results[0], results[1]]
     }
 
-    /// The radius after a verdict on a step of that length.
-    pub fn radius(&self, radius: f64, length: f64, descent: f64, change: f64, gain: Gain) -> f64 {
+    /// The radius after a verdict on a step of that length, which may grow to `growth` lengths.
+    pub fn radius(&self, radius: f64, length: f64, change: f64, growth: f64, gain: Gain) -> f64 {
         let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
-        self.radius.evaluate(0, &[radius, length, descent, change, gain.ratio, verdict.into()])[0]
+        self.radius.evaluate(0, &[radius, length, change, growth, gain.ratio, verdict.into()])[0]
     }
 
     /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;

@@ -362,28 +362,25 @@ fn the_dogleg_ends_where_its_path_leaves_the_ball() {
 }
 
 #[test]
-fn the_radius_follows_the_gain_and_shrinks_to_the_minimum_of_a_parabola() {
+fn the_radius_follows_the_gain() {
     let rules = Rules::new();
     let gain = |ratio: f64, accepted: bool, hidden: bool| Gain { ratio, accepted, hidden, floor: NO_FLOOR, end: None };
-    // radius, length, descent, change, ratio, accepted, hidden → radius
-    for (radius, length, descent, change, ratio, accepted, hidden, expected) in [
-        (2.0, 2.0, 1.0, 1.0, 0.9, true, false, 6.0),
-        (9.0, 2.0, 1.0, 1.0, 0.9, true, false, 9.0),
-        (INF, 2.0, 1.0, 1.0, 0.9, true, false, INF),
-        (2.0, 2.0, 1.0, 1.0, 0.5, true, false, 2.0),
-        (9.0, 2.0, 1.0, 1.0, 0.1, true, false, 1.0),
-        (2.0, 2.0, 1.0, 1.0, -3.0, true, true, 6.0),
-        // 1 − t + 2.5 t² has its minimum at 0.2.
-        (INF, 2.0, 1.0, -1.5, -1.0, false, false, 0.4),
-        (2.0, 2.0, 1.0, -1e9, -1.0, false, false, 0.2),
-        (2.0, 2.0, 1.0, 0.9, 1e-9, false, false, 1.0),
-        (2.0, 2.0, 1.0, 3.0, NAN, false, false, 0.2),
-        (2.0, 2.0, 1.0, NAN, NAN, false, false, 0.5),
-        (2.0, 2.0, 1.0, -INF, -INF, false, false, 0.2),
+    // radius, change, growth, ratio, accepted, hidden → radius, after a step of length 2
+    for (radius, change, growth, ratio, accepted, hidden, expected) in [
+        (2.0, 1.0, 3.0, 0.9, true, false, 6.0),
+        (2.0, 1.0, 1.5, 0.9, true, false, 3.0),
+        (9.0, 1.0, 3.0, 0.9, true, false, 9.0),
+        (INF, 1.0, 3.0, 0.9, true, false, INF),
+        (2.0, 1.0, 3.0, 0.5, true, false, 2.0),
+        (9.0, 1.0, 3.0, 0.1, true, false, 1.0),
+        (2.0, 1.0, 3.0, -3.0, true, true, 6.0),
+        (INF, -1.5, 3.0, -1.0, false, false, 0.5),
+        (2.0, 0.9, 3.0, 1e-9, false, false, 1.0),
+        (2.0, NAN, 3.0, NAN, false, false, 0.5),
+        (2.0, -INF, 3.0, -INF, false, false, 0.5),
     ] {
-        let found = rules.radius(radius, length, descent, change, gain(ratio, accepted, hidden));
-        let close = found == expected || (found - expected).abs() < 4.0 * EPSILON * expected;
-        assert!(close, "{radius} {length} {descent} {change} {ratio}: {found}, not {expected}");
+        let found = rules.radius(radius, 2.0, change, growth, gain(ratio, accepted, hidden));
+        assert_eq!(found, expected, "{radius} {change} {growth} {ratio}");
     }
 }
 

@@ -75,6 +75,7 @@ impl<'a> PendingReport<'a> {
             termination,
             message: format!("{}{message}.", self.preamble),
             iterations: (self.history.len() as u32).saturating_sub(1),
+            promise: None,
             function_evaluations: self.number(state::EVALUATIONS) as u32,
             initial_cost: self.history.first().map_or(f64::NAN, |start| start.cost),
             final_cost: self.pair(cost),

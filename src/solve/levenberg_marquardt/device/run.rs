@@ -208,6 +208,7 @@ impl Run<'_> {
             termination,
             message: format!("{preamble}{message}."),
             iterations,
+            promise: None,
             // The model at the start and after each step taken, and the cost of each trial.
             function_evaluations: 1 + accepted + iterations,
             initial_cost: self.history.first().map_or(f64::NAN, |first| first.cost),

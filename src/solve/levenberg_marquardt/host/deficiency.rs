@@ -8,7 +8,6 @@ use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::solve::rank::{Analysed, analyse};
 use crate::solve::start::Start;
-use residua_base::decimal::scientific;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_linalg::loops::add_squares;
@@ -100,23 +99,6 @@ pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some
     ))
 }
 
-/// The parameters whose columns nearly depend on each other, where the model promises such a reduction that no step finds, in a sentence with its full
-/// stop; empty where there are none.
-pub(super) async fn sentence_on_promise(
-    functions: &mut Functions,
-    model: &mut HostModel,
-    promise: f64,
-) -> Result<String> {
-    let (names, _) = dependent(functions, model, UNSURE_PIVOT.sqrt(), false).await?;
-    if names.is_empty() {
-        return Ok(names);
-    }
-    Ok(format!(
-        "The residuals hardly determine {names} separately: by the derivatives another choice of them lowers the cost by {}, but no step that was tried does.",
-        scientific(promise, Some(1))
-    ))
-}
-
 /// The reduction of the cost that J̃ promises at the current parameters of a small problem, by reflections of it in f64; 0 for a larger one. Coordinates that
 /// their bounds hold stay where they are.
 pub async fn promise(functions: &mut Functions, model: &mut HostModel) -> Result<f64> {
@@ -191,9 +173,10 @@ mod tests {
         };
         let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum();
         let jtj_blocks = (0..n * n).map(|place| product(place / n, place % n)).collect();
-        let matrix = LeastSquares { cost: 0.0, residuals: vec![0.0; rows.len()], entries: rows.concat(), normal: None };
+        let matrix =
+            LeastSquares { residuals: vec![0.0; rows.len()], entries: rows.concat(), ..LeastSquares::nothing() };
         let normal = Some(Normal { residuals: rows.len(), gradient: vec![0.0; n], jtj_blocks });
-        let sums = LeastSquares { cost: 0.0, residuals: Vec::new(), entries: Vec::new(), normal };
+        let sums = LeastSquares { normal, ..LeastSquares::nothing() };
         [matrix, sums].map(|model| is_suspected(&model, &systems, frozen))
     }
 
@@ -247,7 +230,7 @@ mod tests {
             trial: None,
         };
         let normal = Some(Normal { residuals: 1, gradient: vec![0.0; 2], jtj_blocks: vec![1.0, 0.0] });
-        let model = LeastSquares { cost: 0.0, residuals: Vec::new(), entries: Vec::new(), normal };
+        let model = LeastSquares { normal, ..LeastSquares::nothing() };
         assert!(!is_suspected(&model, &systems, &[false; 2]));
     }
 }

@@ -1,17 +1,24 @@
 //! The linear system of a step, solved in slices, so that the page stays responsive and limits of time are kept: an iteration of conjugate
 //! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at hand.
 
+use super::exact::MOST_COORDINATES;
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_linalg::system::finite;
 use residua_linalg::{
-    Blocks, DenseQr, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble,
-    normal_equations,
+    Blocks, DenseQr, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble, TrustRegion,
+    normal_equations::{self, products},
 };
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
+
+/// Multiplications of a factorisation that reviews what another solver has found, at most: some milliseconds.
+const MOST_WORK_OF_REVIEW: usize = 3_000_000;
+
+/// From so many columns on, sums of products of rows take less time than reflections, and are tried first.
+const LEAST_COLUMNS_OF_SUMS: usize = 16;
 
 /// The tolerance of systems of a trial, at most.
 const LOOSE: f64 = 0.03;
@@ -153,21 +160,47 @@ impl LinearSystems {
 }
 
 impl LinearSystems {
-    /// One slice of the solution by reflections, whatever the solver is, where the model has its matrix.
-    pub(super) fn advance_qr(
-        &self,
-        qr: &mut DenseQr,
-        system: DampedSystem,
+    /// Whether steps of so many coordinates are exact: all of J̃ᵀJ̃ or of J̃ is at hand, and is small.
+    pub(super) fn are_exact(&self, coordinates: usize) -> bool {
+        coordinates <= MOST_COORDINATES && matches!(self.solver, LinearSolver::DenseQr(_))
+    }
+
+    /// Whether the steps of so many coordinates can be exact where another solver was asked for.
+    pub(super) fn can_be_exact(&self, coordinates: usize, rows: usize) -> bool {
+        coordinates <= MOST_COORDINATES && coordinates * coordinates * (coordinates + rows) <= MOST_WORK_OF_REVIEW
+    }
+
+    /// One slice of the model for exact steps; gives it when it is there. `reviewer`: what factorises where the solver of the systems does not. `scale`: D.
+    pub(super) fn advance_exact(
+        &mut self,
+        reviewer: &mut Option<DenseQr>,
+        model: &LeastSquares,
+        gradient: &[f64],
+        (scale, frozen): (&[f64], &[bool]),
         begins: bool,
-        step: &mut [f64],
-    ) -> Option<Solved> {
-        let DampedSystem { model, damping, frozen } = system;
-        let jacobian = jacobian(step.len(), &self.row_offsets, &self.col_indices, &model.entries);
-        let system = System { jacobian, residuals: &model.residuals, damping, frozen };
+    ) -> Option<std::result::Result<TrustRegion, Trouble>> {
+        let LinearSystems { row_offsets, col_indices, solver, .. } = self;
+        let qr = match (reviewer, solver) {
+            (Some(_), _) if model.normal.is_some() => return Some(Err(Trouble::IllConditioned)),
+            (Some(qr), _) | (None, LinearSolver::DenseQr(qr)) => qr,
+            _ => return Some(Err(Trouble::IllConditioned)),
+        };
+        if let Some(normal) = &model.normal {
+            return Some(TrustRegion::of_sums(&normal.jtj_blocks, gradient, normal.residuals, scale, frozen));
+        }
+        let jacobian = jacobian(scale.len(), row_offsets, col_indices, &model.entries);
+        if begins && scale.len() >= LEAST_COLUMNS_OF_SUMS {
+            let sums = products(&jacobian);
+            if let Ok(region) = TrustRegion::of_sums(&sums, gradient, jacobian.rows(), scale, frozen) {
+                return Some(Ok(region));
+            }
+        }
+        let damping = vec![0.0; scale.len()];
+        let system = System { jacobian, residuals: &model.residuals, damping: &damping, frozen };
         if begins {
             qr.begin(&system);
         }
-        qr.advance(&system, SLICE).then(|| finite(qr.substitute(step.len(), step).map(|()| 1), step))
+        qr.advance(&system, SLICE).then(|| Ok(TrustRegion::of_rows(qr, scale, frozen)))
     }
 
     /// ‖J̃v‖² of a vector; `None` where the model has no matrix, and products give it.
@@ -186,7 +219,7 @@ impl LinearSystems {
 }
 
 /// xᵀAx of a symmetric matrix, of which the lower half counts.
-fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+pub(super) fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
     let mut form = 0.0;
     for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
         form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);

@@ -1,67 +1,86 @@
 //! The loop of Levenberg-Marquardt on the host as a state machine. [`LevenbergMarquardt::next`] takes what it last asked for, and answers
 //! with the next thing to compute, a finished iteration or the end. It awaits nothing, so that its decisions are tested with small fakes.
 //!
-//! The steps are those of [`crate::solve::levenberg_marquardt`], in its order; damping and verdicts are [`super::strategy`]'s.
+//! The steps are those of [`crate::solve::levenberg_marquardt`], in its order; radius, verdicts and convergence are [`super::strategy`]'s, steps those of
+//! [`super::exact`] or [`super::dogleg`].
 
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::ending;
 use crate::solve::feasible::FeasibleSet;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::options::LevenbergMarquardtOptions;
-use crate::solve::rules::{AcceptedStep, Gain, TrialStep};
+use crate::solve::rules::{AcceptedStep, Gain, MAX_DAMPING, TrialStep};
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::vector::{dot, max_norm, norm};
 use residua_base::error::Result;
+use residua_base::list::Listed;
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
+use super::attempts::Attempts;
+use super::deficiency;
 use super::dogleg::Dogleg;
+use super::exact::Exact;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
 use super::phase::{Answer, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
-use super::review::Review;
 use super::strategy::{Linearised, Strategy};
 
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
     pub(super) options: LevenbergMarquardtOptions,
     pub(super) strategy: Strategy,
+    pub(super) exact: Exact,
+    pub(super) dogleg: Dogleg,
     pub(super) feasible: FeasibleSet,
-    retraction: Retraction,
+    pub(super) retraction: Retraction,
     pub(super) systems: LinearSystems,
     /// x and x′.
     pub(super) point: Vec<f64>,
-    trial: Vec<f64>,
+    pub(super) trial: Vec<f64>,
     /// δ and δ̄.
     pub(super) step: Vec<f64>,
-    projected_step: Vec<f64>,
+    pub(super) projected_step: Vec<f64>,
     /// The model at the point.
     pub(super) model: LeastSquares,
     /// How many residuals there are.
-    residuals: f64,
+    pub(super) residuals: f64,
     /// g = J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
-    gradient: Vec<f64>,
-    diagonal: Vec<f64>,
-    /// Both at the point before, while a step from it may still be rejected.
-    gradient_before: Vec<f64>,
-    diagonal_before: Vec<f64>,
+    pub(super) gradient: Vec<f64>,
+    pub(super) diagonal: Vec<f64>,
     pub(super) frozen: Vec<bool>,
     /// g with zeros at frozen coordinates.
-    free_gradient: Vec<f64>,
-    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃ and xⱼ the size of the point in a coordinate, and the same over those that are not frozen.
+    pub(super) free_gradient: Vec<f64>,
+    /// Σ Dⱼ²xⱼ² with D² the diagonal of J̃ᵀJ̃ and xⱼ the size of the point in a coordinate, and the same over those that are not frozen.
     scaled_size: f64,
-    free_size: f64,
-    /// The gradient's cosine, and ‖D^(−½)g‖ of the coordinates that are not frozen.
+    pub(super) free_size: f64,
+    /// How many coordinates are not frozen, and have an effect.
+    pub(super) coordinates: usize,
+    /// The gradient's cosine, and ‖D⁻¹g‖ of the coordinates that are not frozen.
     cosine: f64,
     scaled_gradient_norm: f64,
-    /// Whether the forcing term is yet to be chosen at the point.
-    is_new_point: bool,
+    /// Whether the point has no model of steps yet.
+    pub(super) is_new_point: bool,
+    /// Whether a step from the point was tried.
+    pub(super) has_stepped: bool,
     pub(super) phase: Phase,
-    /// Why the run ends at the next call.
+    /// The tolerance that the last step met, or the start.
+    pub(super) stop: Option<(Termination, String)>,
+    /// Why the run ends at the next call, unless it has converged.
     pub(super) ending: Option<(Termination, String)>,
-    pub(super) review: Review,
+    /// What the model without a ball takes from the cost, at the point or the one before.
+    pub(super) promise: f64,
+    /// How many directions the residuals left free at the first point with exact steps.
+    pub(super) first_deficiency: Option<usize>,
+    /// ‖Dδ‖ of the step in the ball.
+    pub(super) length: f64,
+    /// The trial point and the projected step of a bent step that is compared with another.
+    pub(super) bent: (Vec<f64>, Vec<f64>),
+    /// Points in a row that determine fewer directions than the start.
+    pub(super) lost_points: u32,
+    pub(super) attempts: Attempts,
     /// The beginning of the message: how the start was changed.
     preamble: String,
     pub(super) summary: SolveSummary,
@@ -80,29 +99,37 @@ impl LevenbergMarquardt {
         LevenbergMarquardt {
             options: options.clone(),
             strategy: Strategy::new(n, options),
+            exact: Exact::default(),
+            dogleg: Dogleg::default(),
             feasible,
             retraction,
             systems,
             trial: point.clone(),
+            lost_points: 0,
+            attempts: Attempts { start: point.clone(), ..Attempts::default() },
             point,
             step: vec![0.0; n],
             projected_step: vec![0.0; n],
-            model: LeastSquares { cost: f64::NAN, residuals: Vec::new(), entries: Vec::new(), normal: None },
+            model: LeastSquares::nothing(),
             residuals: 0.0,
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
-            gradient_before: Vec::new(),
-            diagonal_before: Vec::new(),
             frozen: vec![false; n],
             free_gradient: Vec::new(),
             scaled_size: 0.0,
             free_size: 0.0,
+            coordinates: 0,
             cosine: 0.0,
             scaled_gradient_norm: 0.0,
             is_new_point: true,
+            has_stepped: false,
             phase: Phase::Start,
+            stop: None,
             ending: None,
-            review: Review::default(),
+            promise: f64::NAN,
+            first_deficiency: None,
+            length: 0.0,
+            bent: Default::default(),
             preamble,
             summary: SolveSummary::before_start(),
         }
@@ -118,7 +145,10 @@ impl LevenbergMarquardt {
             Pending::LineariseAtPoint => Request::Linearise(&self.point),
             Pending::LineariseAtTrial => Request::Linearise(&self.trial),
             Pending::Solve => Request::Solve,
+            Pending::SquaredDescent => Request::SquaredJvp(self.dogleg.descent()),
             Pending::SquaredJvp => Request::SquaredJvp(&self.projected_step),
+            Pending::Curvature => Request::Curvature(&self.point),
+            Pending::Bend => Request::Bend(&self.point, &self.step),
             Pending::EvaluateTrial => Request::EvaluateTrial(&self.trial),
             Pending::Iteration(iteration) => Request::Iteration(iteration),
             Pending::Finished => Request::Finished(&self.summary),
@@ -140,6 +170,7 @@ impl LevenbergMarquardt {
             _ => ending::STOPPED_BY_CALLER.to_owned(),
         };
         self.ending.get_or_insert((termination, why));
+        self.stop = None;
         self.phase = Phase::Ready;
     }
 
@@ -153,6 +184,11 @@ impl LevenbergMarquardt {
         self.systems = systems;
     }
 
+    /// Whether the residuals may leave a direction free at the point.
+    pub(super) fn may_lack_rank(&self) -> bool {
+        deficiency::is_suspected(&self.model, &self.systems, &self.frozen)
+    }
+
     /// The linear systems, for the next run.
     pub fn into_systems(self) -> LinearSystems {
         self.systems
@@ -162,15 +198,35 @@ impl LevenbergMarquardt {
     fn advance(&mut self, answer: Option<Answer>) -> Result<Pending> {
         Ok(match (self.phase, answer) {
             (Phase::Start, Some(Answer::Model(model))) => self.start(model),
-            (Phase::Ready, _) => return self.scale_damping(),
-            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.project(iterations),
+            (Phase::Ready, _) => return self.begin_step(),
+            (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.solved(iterations),
+            (Phase::Descending, Some(Answer::SquaredJvp(square))) => {
+                self.dogleg.bend_path(square);
+                return self.make_step();
+            }
+            (Phase::Curving, Some(Answer::Curvature(curvature))) => {
+                self.exact.take_curvature(curvature);
+                return self.make_step();
+            }
+            (Phase::Bending, Some(Answer::Bend(gradient))) => {
+                let share = self.exact.bend(&gradient, &self.strategy.scale, &mut self.step);
+                return self.project(share);
+            }
             (Phase::Predicting(trial), Some(Answer::SquaredJvp(square))) => self.predict(trial, square),
-            (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => self.judge(Trial { change, ..trial }),
+            (Phase::EvaluatingTrial(trial), Some(Answer::Reduction(change))) => {
+                return self.judge_bent(Trial { change, ..trial });
+            }
+            (Phase::EvaluatingUnbent(bent), Some(Answer::Reduction(change))) => return self.judge_unbent(bent, change),
             (Phase::Accepting(trial, gain), Some(Answer::Model(model))) => self.accept(trial, gain, model),
             (Phase::Restoring(trial), Some(Answer::Model(model))) => {
                 self.linearise(model);
                 self.is_new_point = false;
                 self.reject(trial)
+            }
+            (Phase::Restarting, Some(Answer::Model(model))) => {
+                self.linearise(model);
+                self.begin_attempt();
+                return self.begin_step();
             }
             (Phase::Solving(_), Some(Answer::RowsNeeded)) => {
                 self.phase = Phase::Refining;
@@ -182,16 +238,19 @@ impl LevenbergMarquardt {
                 Pending::Solve
             }
             // Without an answer the request is repeated.
-            (Phase::Start | Phase::Restoring(_) | Phase::Refining, _) => Pending::LineariseAtPoint,
+            (Phase::Start | Phase::Restoring(_) | Phase::Refining | Phase::Restarting, _) => Pending::LineariseAtPoint,
             (Phase::Solving(_), _) => Pending::Solve,
+            (Phase::Descending, _) => Pending::SquaredDescent,
+            (Phase::Curving, _) => Pending::Curvature,
+            (Phase::Bending, _) => Pending::Bend,
             (Phase::Predicting(_), _) => Pending::SquaredJvp,
-            (Phase::EvaluatingTrial(_), _) => Pending::EvaluateTrial,
+            (Phase::EvaluatingTrial(_) | Phase::EvaluatingUnbent(_), _) => Pending::EvaluateTrial,
             (Phase::Accepting(..), _) => Pending::LineariseAtTrial,
             (Phase::Finished, _) => Pending::Finished,
         })
     }
 
-    /// Linearises the start; it has converged if its gradient is small.
+    /// Linearises the start; it may be a minimum if its gradient is small.
     fn start(&mut self, model: LeastSquares) -> Pending {
         self.summary.function_evaluations += 1;
         self.summary.initial_cost = model.cost;
@@ -199,8 +258,9 @@ impl LevenbergMarquardt {
             self.ending = Some((Termination::NonFinite, "The start is not finite".to_owned()));
             return self.finish();
         }
-        let end = self.strategy.converge_at_start(self.cosine);
-        self.record(Trial::without_step(0.0), self.strategy.lambda(), None, true, end)
+        self.strategy.begin(self.free_size, self.scaled_gradient_norm);
+        let stop = self.strategy.stops_at_start(self.cosine);
+        self.record(Trial::without_step(0.0), None, true, stop)
     }
 
     /// Takes the model at the point, and computes gradient, diagonal, frozen coordinates and ‖x‖ from it. `false` if any of it is not
@@ -235,12 +295,13 @@ impl LevenbergMarquardt {
 
     /// The sizes of point and gradient in units of the columns of J̃.
     fn measure(&mut self) {
-        (self.scaled_size, self.free_size, self.scaled_gradient_norm) = (0.0, 0.0, 0.0);
+        (self.scaled_size, self.free_size, self.scaled_gradient_norm, self.coordinates) = (0.0, 0.0, 0.0, 0);
         let mut largest = 0.0_f64;
         for (k, &diagonal) in self.diagonal.iter().enumerate().filter(|(_, diagonal)| **diagonal > 0.0) {
             let square = diagonal * self.retraction.squared_size(&self.point, k);
             self.scaled_size += square;
             if !self.frozen[k] {
+                self.coordinates += 1;
                 self.free_size += square;
                 let slope = self.gradient[k].abs() / diagonal.sqrt();
                 self.scaled_gradient_norm += slope * slope;
@@ -249,36 +310,34 @@ impl LevenbergMarquardt {
         }
         self.free_size = self.free_size.sqrt();
         self.scaled_gradient_norm = self.scaled_gradient_norm.sqrt();
-        self.cosine = self.strategy.cosine(largest, self.model.cost);
+        self.cosine = self.strategy.cosine(largest, self.model.influence);
     }
 
-    /// ‖√D δ̄‖ of the projected step.
-    fn scaled_step(&self) -> f64 {
+    /// ‖Dδ̄‖ of the projected step, with D² the diagonal of J̃ᵀJ̃.
+    pub(super) fn scaled_step(&self) -> f64 {
         let terms = self.projected_step.iter().zip(&self.diagonal);
         terms.map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
     }
 
-    /// Ends the run if it is to end here; otherwise scales the damping and chooses the forcing term for the next system.
-    fn scale_damping(&mut self) -> Result<Pending> {
-        self.begin_review();
+    /// Whether the steps in the ball are exact, and not along a path.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact.qr.is_some() || self.systems.are_exact(self.frozen.len())
+    }
+
+    /// Ends the run if it is to end here; otherwise makes the next step, with a linear system at a new point.
+    pub(super) fn begin_step(&mut self) -> Result<Pending> {
         if self.ending.is_none() && self.summary.elapsed_ms >= self.options.solve.max_time_ms {
             self.ending = Some((Termination::MaxTime, ending::time_limit(&self.options.solve)));
         }
-        if self.ending.is_some() {
+        // Whether a point is a minimum is known when its system is solved.
+        if self.ending.is_some() && self.stop.is_none() {
             return Ok(self.finish());
         }
-        let is_new_point = std::mem::take(&mut self.is_new_point);
-        if is_new_point {
-            self.strategy.choose_forcing(self.scaled_gradient_norm);
+        if !std::mem::take(&mut self.is_new_point) {
+            return self.make_step();
         }
-        self.strategy.scale_damping(&self.diagonal, &self.frozen, is_new_point);
-        if let Some(dogleg) = &mut self.strategy.dogleg {
-            if is_new_point {
-                dogleg.enter_point(self.free_size);
-            } else if dogleg.has_path() {
-                return self.project(Some(0));
-            }
-        }
+        self.strategy.enter_point(&self.diagonal, self.model.influence, self.scaled_gradient_norm);
+        self.dogleg.forget_path();
         self.phase = Phase::Solving(false);
         Ok(Pending::Solve)
     }
@@ -287,15 +346,19 @@ impl LevenbergMarquardt {
     /// Where the model has no matrix, `products` multiply.
     pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
-        let damping = self.strategy.scaled_damping();
-        let system = DampedSystem { model: &self.model, damping, frozen: &self.frozen };
-        if let Some(qr) = &mut self.review.qr {
-            if self.model.normal.is_some() {
-                return Ok(Some(Answer::RowsNeeded));
-            }
-            let solved = self.systems.advance_qr(qr, system, begins, &mut self.step);
-            return Ok(solved.map(|solved| Answer::Solved(solved.ok().map(|iterations| iterations as u32))));
+        if self.is_exact() {
+            let scale = self.strategy.scale.iter().map(|square| square.sqrt()).list();
+            let free = (scale.as_slice(), self.frozen.as_slice());
+            let region = self.systems.advance_exact(&mut self.exact.qr, &self.model, &self.gradient, free, begins);
+            return Ok(region.map(|region| match region {
+                Ok(region) => {
+                    self.exact.enter_point(region);
+                    Answer::Solved(Some(1))
+                }
+                Err(_) => Answer::RowsNeeded,
+            }));
         }
+        let system = DampedSystem { model: &self.model, damping: self.strategy.damping(), frozen: &self.frozen };
         let max_iterations = self.options.max_linear_iterations as usize;
         let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
         let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
@@ -305,152 +368,86 @@ impl LevenbergMarquardt {
         }))
     }
 
-    /// Applies the step of the linear system: the trial point, and the projected step that leads there.
-    fn project(&mut self, linear_iterations: Option<u32>) -> Result<Pending> {
-        if self.ends_review(linear_iterations.is_some()) {
-            return Ok(self.finish());
-        }
-        let Some(linear_iterations) = linear_iterations else {
-            self.strategy.raise_least_damping();
-            return Ok(self.reject(Trial::without_step(f64::NAN)));
-        };
-        self.shorten(linear_iterations);
-        self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
-        // A step too short to move anything has a reduction of 0, or NaN if longer steps met NaN: that is the reason for the end then.
-        let last = self.summary.history.last();
-        let change =
-            last.filter(|last| !last.accepted && last.cost_change.is_nan()).map_or(0.0, |last| last.cost_change);
-        let trial = Trial {
-            step_norm: norm(&self.projected_step),
-            scaled_step: self.scaled_step(),
-            linear_iterations: Some(linear_iterations),
-            ..Trial::without_step(change)
-        };
-        match self.systems.squared_jvp(&self.model, &self.projected_step) {
-            Some(square) => Ok(self.predict(trial, square)),
-            None => {
-                self.phase = Phase::Predicting(trial);
-                Ok(Pending::SquaredJvp)
-            }
-        }
-    }
-
-    /// Puts the step of the dogleg in the place of the Gauss-Newton step.
-    fn shorten(&mut self, linear_iterations: u32) {
-        let Strategy { dogleg: Some(dogleg), scale, rules, .. } = &mut self.strategy else { return };
-        if !dogleg.has_path() {
-            dogleg.begin_path(&self.step, linear_iterations, &self.free_gradient, scale);
-            // Models of this trust region have a matrix; without a curvature the path has no Cauchy point.
-            let square = self.systems.squared_jvp(&self.model, dogleg.gradient_step());
-            dogleg.bend_path(square.unwrap_or(f64::NAN));
-        }
-        dogleg.step(rules, &mut self.step);
-    }
-
-    /// The predicted reduction ½‖r̃‖² − ½‖r̃ + J̃δ̄‖² = −δ̄ᵀg − ½‖J̃δ̄‖², from `square` = ‖J̃δ̄‖².
-    fn predict(&mut self, trial: Trial, square: f64) -> Pending {
-        let descent = -dot(&self.projected_step, &self.gradient);
-        let trial = Trial { predicted: descent - 0.5 * square, descent, ..trial };
-        if self.trial == self.point {
-            return self.reject(trial);
-        }
-        self.phase = Phase::EvaluatingTrial(trial);
-        Pending::EvaluateTrial
-    }
-
-    /// Accepts the trial point, subject to its model, or rejects it.
-    fn judge(&mut self, trial: Trial) -> Pending {
-        self.summary.function_evaluations += 1;
-        let gain = self.gain(trial);
-        if !gain.accepted {
-            return self.reject_for(trial, gain);
-        }
-        self.phase = Phase::Accepting(trial, gain);
-        Pending::LineariseAtTrial
-    }
-
-    fn gain(&self, trial: Trial) -> Gain {
-        self.strategy.gain(self.linearised(), &self.trial_step(trial))
-    }
-
     pub(super) fn linearised(&self) -> Linearised {
-        let LevenbergMarquardt { residuals, scaled_size, cosine, .. } = *self;
-        Linearised { cost: self.model.cost, residuals, scaled_size, cosine }
+        let LevenbergMarquardt { residuals, scaled_size, cosine, coordinates, model, .. } = self;
+        Linearised {
+            cost: model.cost,
+            influence: model.influence,
+            residuals: *residuals,
+            coordinates: *coordinates as f64,
+            scaled_size: *scaled_size,
+            cosine: *cosine,
+        }
     }
 
-    fn trial_step(&self, trial: Trial) -> TrialStep {
-        let Trial { change, predicted, descent, scaled_step: step, linear_iterations, .. } = trial;
+    pub(super) fn trial_step(&self, trial: Trial) -> TrialStep {
+        let Trial { change, predicted, descent, scaled_step: step, .. } = trial;
         // Conjugate gradients that use all their iterations are cut short, unless the options require all of them.
         let most = self.options.max_linear_iterations;
-        let linear_iterations = self.strategy.dogleg.as_ref().map_or(linear_iterations, Dogleg::linear_iterations);
         let is_cut = self.systems.solver.is_iterative()
             && self.options.linear_tolerance > 0.0
-            && linear_iterations.is_some_and(|iterations| iterations >= most);
+            && self.dogleg.linear_iterations().is_some_and(|iterations| iterations >= most);
         TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }
     }
 
-    /// Moves to the trial point, unless its derivatives are not finite or have lost a column.
+    /// Moves to the trial point, unless its derivatives are not finite.
     fn accept(&mut self, trial: Trial, gain: Gain, model: LeastSquares) -> Pending {
-        let (cost, step) = (self.model.cost, self.trial_step(trial));
+        let (before, step) = (self.linearised(), self.trial_step(trial));
         std::mem::swap(&mut self.point, &mut self.trial);
-        self.gradient_before.clone_from(&self.gradient);
-        self.diagonal_before.clone_from(&self.diagonal);
-        let is_finite = self.linearise(model);
-        let diagonals = [self.diagonal_before.as_slice(), &self.diagonal];
-        if !is_finite || self.strategy.loses_column(&self.gradient_before, diagonals, &self.projected_step, gain.ratio)
-        {
+        if !self.linearise(model) {
             std::mem::swap(&mut self.point, &mut self.trial);
-            let change = if is_finite { trial.change } else { f64::NAN };
-            self.phase = Phase::Restoring(Trial { change, ..trial });
+            self.phase = Phase::Restoring(Trial { change: f64::NAN, ..trial });
             return Pending::LineariseAtPoint;
         }
-        self.review.move_on();
-        let converged =
-            self.strategy.converge(&AcceptedStep { cost, cosine: self.cosine, trial: step, is_hidden: gain.hidden });
-        // A gradient does not depend on D.
-        let goes_on = converged.is_some_and(|end| end != Termination::GradientTolerance)
-            && self.strategy.releases_coordinates(&self.diagonal, &self.frozen);
-        self.conclude(trial, gain, converged.filter(|_| !goes_on))
+        let accepted =
+            AcceptedStep { cost: before.influence, cosine: self.cosine, trial: step, is_hidden: gain.hidden };
+        let stop = self.strategy.stops(&accepted);
+        self.strategy.update(gain, &trial);
+        let is_whole = !self.is_exact() && self.dogleg.is_whole();
+        let pending = self.record(trial, Some(gain.ratio), true, stop);
+        // A whole Gauss-Newton step from a point where it promised next to nothing leads to one where it promises less.
+        if is_whole && step.is_complete && !self.may_be_exact() && self.promise <= self.strategy.least_promise(before) {
+            self.ending = self.stop.take().or(self.ending.take());
+        }
+        pending
     }
 
-    /// Stays at the point and raises the damping.
-    fn reject(&mut self, trial: Trial) -> Pending {
-        self.reject_for(trial, self.gain(trial))
-    }
-
-    fn reject_for(&mut self, trial: Trial, gain: Gain) -> Pending {
-        let gain = self.strategy.rejection(gain);
+    /// Stays at the point, with a smaller radius.
+    pub(super) fn reject(&mut self, trial: Trial) -> Pending {
+        let gain = self.strategy.rejection(self.strategy.gain(self.linearised(), &self.trial_step(trial)));
+        if trial.linear_iterations.is_some() {
+            self.strategy.update(gain, &trial);
+        }
+        let is_collapsed = self.scaled_gradient_norm > MAX_DAMPING * self.strategy.radius;
+        let collapsed = is_collapsed.then_some(Termination::TrustRegionCollapsed);
         // A system without a solution gave no step that could show that nothing is left to gain.
-        let end = gain.end.filter(|_| trial.linear_iterations.is_some() && self.review.open.is_none());
-        let goes_on = end.is_some() && self.strategy.releases_coordinates(&self.diagonal, &self.frozen);
-        let end = end.filter(|_| !goes_on);
-        let end = end.filter(|&end| !self.strategy.begins_anew(end, &self.point, self.model.cost));
-        self.conclude(trial, Gain { end, ..gain }, None)
+        let end = gain.end.or(collapsed).filter(|_| trial.linear_iterations.is_some()).map(|end| match end {
+            Termination::NonFinite => end,
+            _ if self.is_minimum(self.strategy.tolerable_promise(self.linearised(), self.is_exact()))
+                && !self.exact.bends_down() =>
+            {
+                Termination::CostTolerance
+            }
+            Termination::CostTolerance => Termination::PrecisionLimit,
+            end => end,
+        });
+        let pending = self.record(trial, Some(gain.ratio), false, end);
+        // What was known of the point does not change.
+        self.ending = self.stop.take().or(self.ending.take());
+        pending
     }
 
-    fn conclude(&mut self, trial: Trial, gain: Gain, converged: Option<Termination>) -> Pending {
-        let lambda = self.strategy.lambda();
-        let collapsed = self.strategy.update(gain, &trial);
-        self.record(trial, lambda, Some(gain.ratio), gain.accepted, converged.or(gain.end).or(collapsed))
-    }
-
-    /// Reports an iteration, and decides whether the run ends with it.
-    fn record(
-        &mut self,
-        trial: Trial,
-        lambda: f64,
-        gain_ratio: Option<f64>,
-        accepted: bool,
-        end: Option<Termination>,
-    ) -> Pending {
+    /// Reports an iteration, and notes why the run may end with it.
+    fn record(&mut self, trial: Trial, gain_ratio: Option<f64>, accepted: bool, end: Option<Termination>) -> Pending {
+        let damping = if self.is_exact() { self.exact.lambda } else { self.dogleg.damping(self.strategy.radius) };
         let iteration = IterationSummary {
             iteration: self.summary.history.len() as u32,
             cost: self.model.cost,
             cost_change: trial.change,
-            gradient_max_norm: self.gradient_max_norm(),
+            gradient_max_norm: max_norm(&self.free_gradient),
             step_norm: trial.step_norm,
             accepted,
-            damping: Some(lambda),
+            damping: Some(damping),
             gain_ratio,
             linear_iterations: trial.linear_iterations,
             step_size: None,
@@ -459,9 +456,7 @@ impl LevenbergMarquardt {
         self.summary.iterations = iteration.iteration;
         self.summary.history.push(iteration);
         self.phase = Phase::Ready;
-        let limit = self.options.solve.max_iterations;
-        let end = end.or((iteration.iteration >= limit).then_some(Termination::MaxIterations));
-        if let Some(termination) = end {
+        let message = |termination: Termination| {
             let sentence = Ending {
                 options: &self.options.solve,
                 arithmetic: ARITHMETIC,
@@ -470,17 +465,27 @@ impl LevenbergMarquardt {
                 relative_step: trial.scaled_step / self.free_size,
             };
             let underflow = if termination.converged() && self.has_underflow() { ending::UNDERFLOW } else { "" };
-            let end = (termination, format!("{}{underflow}", sentence.message(termination)));
-            *(if termination.converged() { &mut self.review.due } else { &mut self.ending }) = Some(end);
-        }
+            (termination, format!("{}{underflow}", sentence.message(termination)))
+        };
+        let stop = end.map(message);
+        let is_last = iteration.iteration >= self.options.solve.max_iterations;
+        let limit = is_last.then(|| message(Termination::MaxIterations));
+        self.stop = stop;
+        self.ending = self.ending.take().or(limit);
         Pending::Iteration(iteration)
     }
 
-    fn finish(&mut self) -> Pending {
+    pub(super) fn finish(&mut self) -> Pending {
+        if self.restarts() {
+            return Pending::LineariseAtPoint;
+        }
         if let Some((termination, message)) = self.ending.take() {
             self.summary.termination = termination;
             self.summary.message = format!("{}{message}.{}", self.preamble, self.strategy.trouble());
         }
+        let share = self.promise / Strategy::variance(self.linearised());
+        // Nothing is left of nothing.
+        self.summary.promise = Some(if self.promise == 0.0 { 0.0 } else { share });
         self.summary.final_cost = self.model.cost;
         self.phase = Phase::Finished;
         Pending::Finished
@@ -491,7 +496,11 @@ impl LevenbergMarquardt {
         self.model.cost < f64::MIN_POSITIVE && self.model.residuals.iter().any(|residual| *residual != 0.0)
     }
 
-    fn gradient_max_norm(&self) -> f64 {
-        max_norm(&self.free_gradient)
+    pub(super) fn step_norm(&self) -> f64 {
+        norm(&self.projected_step)
+    }
+
+    pub(super) fn descent(&self) -> f64 {
+        -dot(&self.projected_step, &self.gradient)
     }
 }

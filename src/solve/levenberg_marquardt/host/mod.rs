@@ -1,16 +1,17 @@
 //! Levenberg-Marquardt on the host, in f64.
 
+mod attempts;
 pub mod deficiency;
 mod dogleg;
+mod exact;
 mod linear_system;
 mod minimizer;
 mod phase;
 mod resources;
 pub mod retraction;
-mod review;
-mod review_steps;
 mod run;
 mod solve_path;
+mod steps;
 mod strategy;
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,12 @@ pub enum Request<'a> {
     Linearise(&'a [f64]),
     /// The solution of a linear system: [`super::LevenbergMarquardt::solve`], until it gives the answer.
     Solve,
-    /// ‖J̃δ̄‖² of this projected step, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
+    /// ‖J̃v‖² of this vector, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
     SquaredJvp(&'a [f64]),
+    /// S at this point, the second derivatives of the residuals that the model leaves out, as [`Answer::Curvature`].
+    Curvature(&'a [f64]),
+    /// J̃ᵀr̃″ at this point along this step, as [`Answer::Bend`].
+    Bend(&'a [f64], &'a [f64]),
     /// The cost where the model was last made minus that at this point, as [`Answer::Reduction`].
     EvaluateTrial(&'a [f64]),
     /// Nothing: an iteration is done, and [`super::LevenbergMarquardt::point`] is where it ended.
@@ -33,6 +37,10 @@ pub enum Answer {
     RowsNeeded,
     /// To [`Request::SquaredJvp`].
     SquaredJvp(f64),
+    /// To [`Request::Curvature`]: the lower half, row after row; `None` where it cannot be had.
+    Curvature(Option<Vec<f64>>),
+    /// To [`Request::Bend`].
+    Bend(Vec<f64>),
     /// To [`Request::EvaluateTrial`].
     Reduction(f64),
 }
@@ -49,6 +57,8 @@ pub(super) struct Trial {
     /// ‖δ̄‖, and ‖√D δ̄‖ with D the diagonal of J̃ᵀJ̃.
     pub(super) step_norm: f64,
     pub(super) scaled_step: f64,
+    /// ‖Dδ‖ of the step in the ball.
+    pub(super) length: f64,
     /// The iterations of the linear solver; `None` where there is no step.
     pub(super) linear_iterations: Option<u32>,
 }
@@ -62,6 +72,7 @@ impl Trial {
             descent: f64::NAN,
             step_norm: 0.0,
             scaled_step: f64::NAN,
+            length: 0.0,
             linear_iterations: None,
         }
     }
@@ -78,14 +89,24 @@ pub(super) enum Phase {
     Solving(bool),
     /// The model at the point in rows, since its sums or products do not give a step.
     Refining,
+    /// ‖J̃D⁻²g‖² for the Cauchy point of a path.
+    Descending,
+    /// S.
+    Curving,
+    /// J̃ᵀr̃″ along the step.
+    Bending,
     /// ‖J̃δ̄‖²
     Predicting(Trial),
     /// The reduction at the trial point.
     EvaluatingTrial(Trial),
+    /// The same without the bend of the step, which gave this.
+    EvaluatingUnbent(Trial),
     /// The model at the trial point, which is to be accepted with this verdict.
     Accepting(Trial, Gain),
-    /// The model at the point again: at the trial point it was not finite, or had lost a column.
+    /// The model at the point again: at the trial point it was not finite.
     Restoring(Trial),
+    /// The model at the start again, for another attempt.
+    Restarting,
     Finished,
 }
 
@@ -95,6 +116,9 @@ pub(super) enum Pending {
     LineariseAtTrial,
     Solve,
     SquaredJvp,
+    SquaredDescent,
+    Curvature,
+    Bend,
     EvaluateTrial,
     Iteration(IterationSummary),
     Finished,

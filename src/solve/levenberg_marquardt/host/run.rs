@@ -76,18 +76,13 @@ pub async fn minimise_least_squares(
             summary.message = format!("{} {rank}", summary.message);
         }
     }
-    if let Some(promise) = solver.broken_promise().filter(|_| summary.termination.converged()) {
-        let sentence = deficiency::sentence_on_promise(functions, model, promise).await?;
-        summary.message = format!("{} {sentence}", summary.message).trim_end().to_owned();
-    }
     let times = vec![
         ("setup", stages.setup),
         ("residual+Jacobian", stages.model),
         ("linear solver", stages.linear),
         ("trials", stages.trials),
     ];
-    let review = if solver.is_reviewed() { ", reviewed by dense QR" } else { "" };
-    let linear_solver = format!("{}{review}", path.linear_solver);
+    let linear_solver = path.linear_solver.clone();
     *kept = path.into_kept(solver.into_systems());
     let details = Details { linear_solver, times, untouched, rank };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
@@ -122,11 +117,14 @@ async fn run(
             Request::Linearise(x) => {
                 if !path.prepare(functions, model, end).await? {
                     minimizer.abandon_step(Termination::MaxTime);
-                } else if let Some(linearised) = path.linearise(functions, model, x).await? {
+                } else if let Some(mut linearised) = path.linearise(functions, model, x).await? {
+                    if HostModel::is_robust(functions) {
+                        linearised.influence = HostModel::influence(functions, x).await?;
+                    }
                     answer = Some(Answer::Model(linearised));
                 } else {
                     // The same is asked for again.
-                    minimizer.use_rows(path.take_rows(functions, model, false)?);
+                    minimizer.use_rows(path.take_rows(functions, model)?);
                 }
                 &mut stages.model
             }
@@ -142,14 +140,29 @@ async fn run(
                     answer = minimizer.solve(&mut model.jtj(functions))?;
                 }
                 if matches!(answer, Some(Answer::RowsNeeded)) {
-                    let is_reviewed = minimizer.is_reviewed();
-                    minimizer.use_rows(path.take_rows(functions, model, is_reviewed)?);
+                    minimizer.use_rows(path.take_rows(functions, model)?);
                 }
                 &mut stages.linear
             }
             Request::SquaredJvp(step) => {
                 answer = Some(Answer::SquaredJvp(model.squared_jvp(functions, step)?));
                 &mut unmeasured
+            }
+            Request::Curvature(x) => {
+                match model.prepare_second_order(functions, end).await? {
+                    None => minimizer.abandon_step(Termination::MaxTime),
+                    Some(false) => answer = Some(Answer::Curvature(None)),
+                    Some(true) => answer = Some(Answer::Curvature(Some(model.second_order(functions, x).await?))),
+                }
+                &mut stages.model
+            }
+            Request::Bend(x, step) => {
+                if model.prepare_second_directional(functions, end).await? {
+                    answer = Some(Answer::Bend(model.second_directional_gradient(functions, x, step).await?));
+                } else {
+                    minimizer.abandon_step(Termination::MaxTime);
+                }
+                &mut stages.model
             }
             Request::EvaluateTrial(x) => {
                 if path.prepare_reduction(functions, model, end).await? {

@@ -193,14 +193,8 @@ impl SolvePath {
         }
     }
 
-    /// Changes to rows until the end of the run: what is ill-conditioned mostly stays so. Gives the systems of rows. Those for a review say nothing of what
-    /// has solved systems so far.
-    pub(super) fn take_rows(
-        &mut self,
-        functions: &mut Functions,
-        model: &mut HostModel,
-        is_reviewed: bool,
-    ) -> Result<LinearSystems> {
+    /// Changes to rows until the end of the run: what is ill-conditioned mostly stays so. Gives the systems of rows.
+    pub(super) fn take_rows(&mut self, functions: &mut Functions, model: &mut HostModel) -> Result<LinearSystems> {
         let since = match self.form {
             Form::Products => "conjugate gradients took as long",
             Form::Sums | Form::Rows => "normal equations were ill-conditioned",
@@ -209,9 +203,7 @@ impl SolvePath {
         // A session tries once.
         chosen.trial = None;
         self.form = Form::Rows;
-        if !is_reviewed {
-            self.linear_solver = format!("{}, since {since}", chosen.why);
-        }
+        self.linear_solver = format!("{}, since {since}", chosen.why);
         self.chosen = Some(chosen);
         Ok(systems)
     }

@@ -1,80 +1,71 @@
-//! The strategy of a run: the damping λ and its scale D, the forcing term of the linear solver, and the verdict on a trial step. It applies
+//! The strategy of a run: the radius Δ and its scale D, the forcing term of the linear solver, the verdict on a trial step and the test of convergence. It applies
 //! [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
 
 use std::rc::Rc;
 
-use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
-use crate::solve::rules::{self, AcceptedStep, Damping, Gain, PointBefore, Rules, Tolerances, TrialStep};
+use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::rules::{self, AcceptedStep, Gain, PointBefore, Rules, Tolerances, TrialStep};
 use crate::solve::summary::Termination;
 
 use super::ARITHMETIC;
-use super::dogleg::Dogleg;
 use super::phase::Trial;
 use residua_base::decimal::scientific;
 use residua_base::list::PushAll;
 
-/// λ stays above so many times one with which a linear system had no solution.
+/// A damping is at least so many times one with which a linear system had no solution.
 const LEAST_SOLVABLE: f64 = 2.0;
 
-/// And above this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
+/// And at least this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
 const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
-/// Where λDⱼ is h times the diagonal of J̃ᵀJ̃, a step makes 1/(1 + h) of what coordinate j needs alone, and gains some 2/h of what there is to gain. At this
-/// bound a cost tolerance ends a run while up to 50 times itself is left there.
-const MOST_HOLD: f64 = 100.0;
+/// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
+const FALL_OF_SCALE: f64 = 0.81;
 
-/// The factor of λD in a run that was reviewed. With the least λ it is 10⁻²², and holds no direction in which a unit column is more than 10⁻¹⁰, the tolerance of
-/// rank(), from the span of others.
-const WEAKNESS: f64 = 1e-6;
+/// ‖Dx‖ below this share of ‖D⁻¹g‖ is that of parameters that do not matter.
+const LEAST_SIZE: f64 = 1e-8;
 
-/// ν in a review. What a step gains is as λ⁻¹ where λ is above the square of the distance.
-const EVEN_GROWTH: f64 = 10.0;
+/// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
+const LEFT: f64 = 1e-5;
 
-/// Where the tests of convergence hold, a reduction may be left that is so many times what they tell of one coordinate: a cosine of 10⁻⁸ shows no more in a
-/// direction of which the square of the distance is 10⁻¹⁰, the largest that is reviewed.
-const LEFT: f64 = 100.0;
+/// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
+const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
 
-/// The least share of the cost that counts as left: (ε/d)², rounded up, is what rounding of columns at the distance d = 10⁻¹⁰ makes of zero.
-const LEAST_LEFT: f64 = 1e-10;
-
-/// What D is raised by at a coordinate whose column a step of the dogleg loses: its share in the next one falls to a sixteenth.
-const LOSS_SCALE: f64 = 256.0;
-
-/// λ, D and the forcing term of a run.
+/// Δ, D and the forcing term of a run.
 pub(super) struct Strategy {
     pub(super) rules: Rc<Rules>,
     tolerances: Tolerances,
-    damping: Damping,
-    /// D: the largest diagonal entry so far of each coordinate that was free, but for what all of them have fallen since.
+    /// D²: the largest diagonal entry of J̃ᵀJ̃ so far of each coordinate, but for what it may fall.
     pub(super) scale: Vec<f64>,
-    /// λD of the present system.
-    scaled_damping: Vec<f64>,
+    /// The cost where D was last raised.
+    pub(super) cost: f64,
+    /// Δ; infinite before the first step.
+    pub(super) radius: f64,
+    /// Whether a step from the present point was rejected.
+    has_rejected: bool,
     /// Predicted reductions of steps that rounding hides are less than half of this.
     floor: f64,
     /// η of the present point, and its ceiling.
     forcing: f64,
     forcing_ceiling: f64,
-    /// ‖D^(−½)g‖ where η was chosen.
+    /// ‖D⁻¹g‖ where η was chosen.
     gradient_norm: f64,
-    /// λ is not below this: with less, a linear system had no solution.
+    /// Linear systems are damped by so much of their diagonal: with less, one had no solution.
     least_damping: f64,
+    damping: Vec<f64>,
     /// How many systems had none.
     unsolved: u32,
-    /// Steps since the last accepted one that were rejected for a lost column.
-    losses: u32,
-    /// The factor of λD in a run that was reviewed.
-    weakness: f64,
-    /// The trust region of a radius, where it bounds steps. λ then only keeps systems solvable.
-    pub(super) dogleg: Option<Dogleg>,
 }
 
-/// The numbers of the linearised point that the verdict takes.
-#[derive(Clone, Copy)]
+/// The numbers of the linearised point that verdicts and convergence take.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Linearised {
     pub(super) cost: f64,
-    /// How many residuals there are.
+    /// ½ Σ w ρ′² ‖r‖²: the cost that the residuals have by their influence. That of one is bounded, however large the residual is.
+    pub(super) influence: f64,
+    /// How many residuals there are, and how many coordinates are determined by them.
     pub(super) residuals: f64,
-    /// Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃.
+    pub(super) coordinates: f64,
+    /// Σ Dⱼ²xⱼ² with D² the diagonal of J̃ᵀJ̃.
     pub(super) scaled_size: f64,
     /// The gradient's cosine.
     pub(super) cosine: f64,
@@ -84,9 +75,6 @@ impl Strategy {
     /// The strategy at the start of a run over `n` coordinates.
     pub(super) fn new(n: usize, options: &LevenbergMarquardtOptions) -> Strategy {
         let solve = &options.solve;
-        let dogleg = (options.trust_region == TrustRegion::Dogleg).then(Dogleg::new);
-        let lambda =
-            if dogleg.is_some() { rules::MIN_DAMPING } else { options.initial_damping.max(rules::MIN_DAMPING) };
         Strategy {
             rules: Rules::shared(),
             tolerances: Tolerances {
@@ -94,34 +82,18 @@ impl Strategy {
                 gradient: solve.gradient_tolerance,
                 parameter: solve.parameter_tolerance,
             },
-            damping: Damping { lambda, growth: rules::INITIAL_GROWTH },
             scale: vec![0.0; n],
-            scaled_damping: Vec::new(),
+            cost: f64::INFINITY,
+            radius: f64::INFINITY,
+            has_rejected: false,
             floor: rules::NO_FLOOR,
             forcing: options.linear_tolerance,
             forcing_ceiling: options.linear_tolerance,
             gradient_norm: 0.0,
             least_damping: rules::MIN_DAMPING,
+            damping: Vec::new(),
             unsolved: 0,
-            losses: 0,
-            weakness: 1.0,
-            dogleg,
         }
-    }
-
-    /// λ, or the damping that the radius stands for.
-    pub(super) fn lambda(&self) -> f64 {
-        self.dogleg.as_ref().map_or(self.weakness * self.damping.lambda, Dogleg::damping)
-    }
-
-    /// λ of systems, where the radius of a dogleg bounds steps too.
-    pub(super) fn of_systems(&self) -> f64 {
-        self.damping.lambda
-    }
-
-    /// λD, after [`Strategy::scale_damping`].
-    pub(super) fn scaled_damping(&self) -> &[f64] {
-        &self.scaled_damping
     }
 
     /// η, the share of its residual that the linear solver may leave.
@@ -129,58 +101,60 @@ impl Strategy {
         self.forcing
     }
 
-    /// Raises D, relative to the others, to the diagonal of J̃ᵀJ̃ of the coordinates that are not frozen, and computes the damping of the system:
-    /// λD, or where a radius bounds steps, λ of the diagonal.
-    pub(super) fn scale_damping(&mut self, diagonal: &[f64], frozen: &[bool], is_new_point: bool) {
-        if is_new_point {
-            // A radius bounds steps in the scale D, and its λ is always the least.
-            let lambda = if self.dogleg.is_some() { f64::INFINITY } else { self.damping.lambda };
-            rules::lower(lambda, diagonal, frozen, &mut self.scale);
+    /// What keeps linear systems solvable.
+    pub(super) fn damping(&self) -> &[f64] {
+        &self.damping
+    }
+
+    /// Takes the diagonal of J̃ᵀJ̃, the cost and ‖D⁻¹g‖ at a new point.
+    pub(super) fn enter_point(&mut self, diagonal: &[f64], cost: f64, gradient_norm: f64) {
+        // Residuals of a high power fall together with all their derivatives by many orders, and D follows them.
+        let taken = self.scale.iter().zip(diagonal).filter(|(scale, _)| **scale > 0.0);
+        let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(cost / self.cost, f64::max);
+        let common = if common < 1.0 { common } else { 1.0 };
+        self.cost = cost;
+        for (scale, &diagonal) in self.scale.iter_mut().zip(diagonal) {
+            *scale = diagonal.max(FALL_OF_SCALE * common * *scale);
         }
-        rules::rescale(self.damping.lambda, diagonal, frozen, &mut self.scale, &mut self.scaled_damping);
-        if self.dogleg.is_some() {
-            let damped = |&diagonal: &f64| rules::damped(self.damping.lambda, diagonal);
-            self.scaled_damping.clear();
-            self.scaled_damping.push_all(diagonal.iter().map(damped));
-        }
-        self.scaled_damping.iter_mut().for_each(|damping| *damping *= self.weakness);
-    }
-
-    /// From the next system on steps are those of a damping that holds no direction which counts, of the present diagonal; rejected ones raise it as ever.
-    pub(super) fn weaken_damping(&mut self) {
-        self.dogleg = None;
-        self.damping = Damping { lambda: rules::MIN_DAMPING.max(self.least_damping), growth: rules::INITIAL_GROWTH };
-        self.weakness = WEAKNESS;
-        self.scale.fill(0.0);
-    }
-
-    /// Has the next rejected step raise λ by a factor that is the same for each, so that no length of steps is left out.
-    pub(super) fn raise_evenly(&mut self) {
-        self.damping.growth = EVEN_GROWTH;
-    }
-
-    /// The reduction of the cost that a point may leave where the tests of convergence hold.
-    pub(super) fn least_promise(&self, linearised: Linearised) -> f64 {
-        let Tolerances { cost, gradient, .. } = self.tolerances;
-        let share = (LEFT * cost.max(gradient * gradient)).max(LEAST_LEFT);
-        (share * linearised.cost).max(rules::NOISES * self.noise(linearised))
-    }
-
-    /// Chooses η at a new point, of which this is ‖D^(−½)g‖ of the coordinates that are not frozen.
-    pub(super) fn choose_forcing(&mut self, gradient_norm: f64) {
+        self.damping.clear();
+        self.damping.push_all(diagonal.iter().map(|&diagonal| rules::damped(self.least_damping, diagonal)));
         self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, self.forcing_ceiling);
         self.gradient_norm = gradient_norm;
+        self.has_rejected = false;
     }
 
-    /// The gradient's cosine, from the largest |gⱼ|/√Dⱼ of the coordinates that are not frozen.
-    pub(super) fn cosine(&self, scaled_gradient: f64, cost: f64) -> f64 {
-        self.rules.cosine(scaled_gradient, cost)
+    /// The first radius: ‖Dx‖ (Moré 1978). Where the parameters that matter are 0 it is as good as 0, and ‖D⁻¹g‖ takes its place, the length of a step along one
+    /// column.
+    pub(super) fn begin(&mut self, size: f64, gradient_norm: f64) {
+        let length = if size > LEAST_SIZE * gradient_norm { size } else { gradient_norm };
+        self.radius = if length > 0.0 { length } else { f64::INFINITY };
+    }
+
+    /// Raises the damping, with which a linear system had no solution.
+    pub(super) fn raise_damping(&mut self, diagonal: &[f64]) {
+        self.least_damping = (LEAST_SOLVABLE * self.least_damping).max(LEAST_AFTER_TROUBLE);
+        self.unsolved += 1;
+        let least = self.least_damping;
+        self.damping
+            .iter_mut()
+            .zip(diagonal)
+            .for_each(|(damping, &diagonal)| *damping = rules::damped(least, diagonal));
+    }
+
+    /// Lengthens the radius after a step of that length, which met a tolerance although the model promises more.
+    pub(super) fn go_on(&mut self, length: f64) {
+        self.radius = self.radius.max(GROWTH_AFTER_SHORT_STEP * length);
+    }
+
+    /// The gradient's cosine, from the largest |gⱼ|/‖J̃ⱼ‖ of the coordinates that are not frozen.
+    pub(super) fn cosine(&self, scaled_gradient: f64, influence: f64) -> f64 {
+        self.rules.cosine(scaled_gradient, influence)
     }
 
     /// The verdict on a trial step from a linearised point.
     pub(super) fn gain(&self, linearised: Linearised, trial: &TrialStep) -> Gain {
-        let Linearised { cost, cosine, .. } = linearised;
         let noise = self.noise(linearised);
+        let Linearised { influence: cost, cosine, .. } = linearised;
         self.rules.gain(&PointBefore { cost, noise, cosine, floor: self.floor }, trial, self.epsilon())
     }
 
@@ -189,70 +163,37 @@ impl Strategy {
         self.rules.noise(cost, scaled_size, residuals, self.epsilon())
     }
 
-    /// Keeps λ above the present one, with which a linear system had no solution.
-    pub(super) fn raise_least_damping(&mut self) {
-        let least = (LEAST_SOLVABLE * self.damping.lambda).max(LEAST_AFTER_TROUBLE);
-        self.least_damping = self.least_damping.max(least);
-        self.unsolved += 1;
+    /// σ² = 2F/(m − n), with bounded influence.
+    pub(super) fn variance(linearised: Linearised) -> f64 {
+        let Linearised { influence, residuals, coordinates, .. } = linearised;
+        2.0 * influence / (residuals - coordinates).max(1.0)
     }
 
-    /// Whether a step that lowers the cost is rejected, since a column of J̃ all but vanishes with it: where an exponential has vanished the cost is
-    /// flat in its rate, and no later step leads back. It is lost where its square falls to less than ε, relative to the column that falls least if all fall.
-    /// `slopes`: the gradient before the step; `diagonals`: those of J̃ᵀJ̃ before and after.
-    ///
-    /// A column may vanish where its residuals do, as those of a limit that is kept. Then the model is exact, and the full step leaves no gradient.
-    pub(super) fn loses_column(&mut self, slopes: &[f64], diagonals: [&[f64]; 2], step: &[f64], ratio: f64) -> bool {
-        let [before, after] = diagonals;
-        let ratios =
-            before.iter().zip(after).filter(|(before, _)| **before > 0.0).map(|(before, after)| after / before);
-        // Another column that grows is no reason to call this one lost.
-        let common = ratios.fold(0.0, f64::max).min(1.0);
-        let is_exact = ratio > rules::EXACT_GAIN;
-        let mut is_lost = false;
-        for coordinate in 0..step.len() {
-            let falls = after[coordinate] < rules::LEAST_FALL_OF_COLUMN * common * before[coordinate];
-            if !falls || self.losses >= rules::MOST_LOSSES {
-                continue;
-            }
-            // The damped step leaves λDδ of the gradient, and a step of the dogleg the more, the less of it is the Gauss-Newton step.
-            let slope = slopes[coordinate].abs();
-            let left = match &self.dogleg {
-                Some(dogleg) => dogleg.left_of_gradient() * slope,
-                None => (self.scaled_damping[coordinate] * step[coordinate]).abs(),
-            };
-            if is_exact && left <= rules::LEFT_OF_GRADIENT * slope {
-                continue;
-            }
-            is_lost = true;
-            if let Some(dogleg) = &mut self.dogleg {
-                // A smaller ball would hold all coordinates, and not those alone that go too far.
-                self.scale[coordinate] *= LOSS_SCALE;
-                dogleg.forget_path();
-            }
-        }
-        self.losses = if is_lost { self.losses + 1 } else { 0 };
-        is_lost
+    /// The largest promise of a point that is a minimum: every parameter is within some hundredth of its standard error of it.
+    pub(super) fn least_promise(&self, linearised: Linearised) -> f64 {
+        (rules::LEAST_PROMISE * Strategy::variance(linearised)).max(self.rounding(linearised))
     }
 
-    /// Lowers D to the present diagonal, if a D of earlier points keeps a coordinate where it is; gives whether it did. No step of such a run shows that
-    /// it has come to its end. A column of J̃ that was large by many orders at the start does so where another one stays as large.
-    ///
-    /// With λ above 1 it is rejected steps that keep the present one short.
-    pub(super) fn releases_coordinates(&mut self, diagonal: &[f64], frozen: &[bool]) -> bool {
-        // The dogleg has no λD.
-        if self.dogleg.is_some() || self.damping.lambda > 1.0 {
-            return false;
+    /// The same where steps converge quadratically, so that what is left may have the digits of a step more.
+    pub(super) fn tolerable_promise(&self, linearised: Linearised, is_exact: bool) -> f64 {
+        let least = self.least_promise(linearised);
+        match is_exact && self.tolerances.cost > 0.0 {
+            true => least.min((LEFT * self.tolerances.cost * linearised.influence).max(self.rounding(linearised))),
+            false => least,
         }
-        let lambda = self.damping.lambda;
-        let is_free = |coordinate: usize| !frozen[coordinate] && diagonal[coordinate] > 0.0;
-        let holds = |k: usize| is_free(k) && lambda * self.scale[k] > MOST_HOLD * diagonal[k];
-        if !(0..diagonal.len()).any(holds) {
-            return false;
+    }
+
+    /// What rounding of the residuals leaves of a promise; all of it where the cost is rounding. Each residual is uncertain by the root mean square of what
+    /// rounding of x makes of it, and the projection of these errors on the columns is a promise.
+    pub(super) fn rounding(&self, linearised: Linearised) -> f64 {
+        let Linearised { cost, residuals, coordinates, scaled_size, .. } = linearised;
+        if cost <= self.noise(linearised) {
+            return f64::INFINITY;
         }
-        for coordinate in (0..diagonal.len()).filter(|&coordinate| is_free(coordinate)) {
-            self.scale[coordinate] = diagonal[coordinate];
-        }
-        true
+        // Squares beyond the range are no measure.
+        let scaled_size = if scaled_size.is_finite() { scaled_size } else { 0.0 };
+        let rounding = rules::ROUNDINGS * self.epsilon();
+        0.5 * rounding * rounding * scaled_size * coordinates / residuals.max(1.0)
     }
 
     /// A sentence on systems without a solution, after a space; empty if there were none.
@@ -261,29 +202,18 @@ impl Strategy {
             return String::new();
         }
         format!(
-            " Linear systems without a solution: {}. The damping was kept above {} for them; rank() finds directions that the residuals do not determine.",
+            " Linear systems without a solution: {}. They were damped by {} of their diagonals; rank() finds directions that the residuals do not determine.",
             self.unsolved,
             scientific(self.least_damping, Some(1))
         )
     }
 
-    /// Applies a verdict to the trust region; gives the end if it has collapsed.
-    pub(super) fn update(&mut self, gain: Gain, trial: &Trial) -> Option<Termination> {
+    /// Applies a verdict on a step of that length to the radius.
+    pub(super) fn update(&mut self, gain: Gain, trial: &Trial) {
         self.floor = gain.floor;
-        let has_step = trial.linear_iterations.is_some();
-        if let Some(dogleg) = self.dogleg.as_mut().filter(|_| has_step) {
-            return dogleg.update(&self.rules, gain, trial);
-        }
-        let (damping, collapsed) = self.rules.damping(self.damping, gain);
-        self.damping = Damping { lambda: damping.lambda.max(self.least_damping), ..damping };
-        collapsed
-    }
-
-    /// Whether the dogleg begins anew at this point, of that cost, where it would end so.
-    pub(super) fn begins_anew(&mut self, end: Termination, point: &[f64], cost: f64) -> bool {
-        let is_lost = matches!(end, Termination::TrustRegionCollapsed | Termination::NonFinite);
-        let Some(dogleg) = self.dogleg.as_mut().filter(|_| is_lost) else { return false };
-        dogleg.begin_anew(point, ARITHMETIC.epsilon() * (2.0 * cost).sqrt(), &mut self.scale)
+        let growth = if self.has_rejected { rules::GROWTH_AFTER_REJECTION } else { rules::GROWTH };
+        self.radius = self.rules.radius(self.radius, trial.length, trial.change, growth, gain);
+        self.has_rejected |= !gain.accepted;
     }
 
     /// The verdict that rejects a trial step instead of `gain`.
@@ -291,14 +221,19 @@ impl Strategy {
         Gain { accepted: false, hidden: false, floor: self.floor, ..gain }
     }
 
-    /// The end that the start meets.
-    pub(super) fn converge_at_start(&self, cosine: f64) -> Option<Termination> {
+    /// The tolerance that the start meets.
+    pub(super) fn stops_at_start(&self, cosine: f64) -> Option<Termination> {
         self.rules.convergence_at_start(cosine, &self.tolerances, self.epsilon())
     }
 
-    /// The end that an accepted step meets.
-    pub(super) fn converge(&self, step: &AcceptedStep) -> Option<Termination> {
+    /// The tolerance that an accepted step meets.
+    pub(super) fn stops(&self, step: &AcceptedStep) -> Option<Termination> {
         self.rules.convergence(step, &self.tolerances, self.epsilon())
+    }
+
+    /// Whether any tolerance is set. A run without one uses its iterations up.
+    pub(super) fn is_judged(&self) -> bool {
+        self.epsilon() > 0.0
     }
 
     fn epsilon(&self) -> f64 {

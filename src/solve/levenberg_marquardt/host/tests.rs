@@ -21,6 +21,7 @@ use crate::eval::tests::block_on;
 use crate::gauss_newton::host::LeastSquares;
 use crate::model::{ArrayInfo, Manifold};
 use crate::solve::start::Start;
+use crate::solve::vector::dot;
 use crate::solve::{FeasibleSet, IterationSummary, LevenbergMarquardtOptions, SolveSummary, Termination};
 use residua_base::error::Result;
 use residua_linalg::{Blocks, DenseQr, LinearSolver, Pcg, Products};
@@ -39,6 +40,8 @@ struct Fake<'a> {
     options: LevenbergMarquardtOptions,
     /// Conjugate gradients with a block-Jacobi preconditioner, and the coordinates of its blocks; dense QR without.
     pcg_blocks: Option<usize>,
+    /// Whether there are second derivatives, by differences.
+    has_second_derivatives: bool,
 }
 
 impl<'a> Fake<'a> {
@@ -51,6 +54,7 @@ impl<'a> Fake<'a> {
             manifold: Manifold::Euclidean,
             options: LevenbergMarquardtOptions::defaults(),
             pcg_blocks: None,
+            has_second_derivatives: false,
         }
     }
 }
@@ -107,10 +111,40 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
                     row.iter().enumerate().map(|(column, &entry)| if constant(column) { 0.0 } else { entry })
                 });
                 let entries = entries.collect();
-                answer = Some(Answer::Model(LeastSquares { cost: cost(&residuals), residuals, entries, normal: None }));
+                answer = Some(Answer::Model(LeastSquares {
+                    cost: cost(&residuals),
+                    influence: cost(&residuals),
+                    residuals,
+                    entries,
+                    normal: None,
+                }));
             }
             Request::Solve => answer = solver.solve(&mut NoProducts).unwrap(),
             Request::SquaredJvp(_) => unreachable!("the model has a matrix"),
+            Request::Curvature(_) if !fake.has_second_derivatives => answer = Some(Answer::Curvature(None)),
+            Request::Curvature(x) => {
+                let (residuals, _) = (fake.residuals)(x);
+                let of_column = |column: usize| {
+                    let mut direction = vec![0.0; n];
+                    direction[column] = 1.0;
+                    (0..n).map(move |row| (row, direction.clone()))
+                };
+                let matrix = (0..n * n).map(|place| {
+                    let (row, direction) = of_column(place % n).nth(place / n).unwrap();
+                    dot(&bend(fake, x, &direction, row), &residuals)
+                });
+                answer = Some(Answer::Curvature(Some(matrix.collect())));
+            }
+            Request::Bend(x, step) => {
+                let (_, rows) = (fake.residuals)(x);
+                let mut second = vec![0.0; rows.len()];
+                for row in 0..n {
+                    let share = bend(fake, x, step, row);
+                    second.iter_mut().zip(share).for_each(|(sum, share)| *sum += share * step[row]);
+                }
+                let sum = |column: usize| rows.iter().zip(&second).map(|(row, second)| row[column] * second).sum();
+                answer = Some(Answer::Bend((0..n).map(sum).collect()));
+            }
             Request::EvaluateTrial(x) => {
                 tried.push(x.to_vec());
                 let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
@@ -126,6 +160,22 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     assert_eq!(summary.function_evaluations as usize, 1 + tried.len());
     assert_eq!(summary.history.len().saturating_sub(1), summary.iterations as usize, "rejected steps count");
     Run { summary, point: solver.point().to_vec(), linearised, tried }
+}
+
+/// The derivatives along a direction of column `row` of a fake's Jacobian, one a residual, by central differences; 0 where they are not finite, or for constants.
+fn bend(fake: &Fake, x: &[f64], direction: &[f64], row: usize) -> Vec<f64> {
+    let longest = direction.iter().fold(0.0_f64, |longest, entry| longest.max(entry.abs()));
+    let size = x.iter().fold(1e-3_f64, |size, entry| size.max(entry.abs()));
+    let h = 1e-5 * size / longest;
+    let at = |sign: f64| {
+        let moved: Vec<f64> = x.iter().zip(direction).map(|(x, entry)| x + sign * h * entry).collect();
+        (fake.residuals)(&moved).1
+    };
+    let (above, below) = (at(1.0), at(-1.0));
+    let is_constant = |column: usize| fake.constant.get(column).is_some_and(|&flag| flag != 0);
+    let slope = |(above, below): (&Vec<f64>, &Vec<f64>)| (above[row] - below[row]) / (2.0 * h);
+    let slope = |rows| if is_constant(row) { 0.0 } else { slope(rows) };
+    above.iter().zip(&below).map(slope).map(|slope| if slope.is_finite() { slope } else { 0.0 }).collect()
 }
 
 /// No products: models of fakes have their matrix.

@@ -49,6 +49,5 @@ fn a_coordinate_that_the_damping_of_the_start_holds_is_no_convergence() {
         let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
         let is_minimum = (2.0 * summary.final_cost / 4.304910335e-5 - 1.0).abs() < 1e-6;
         assert_eq!(summary.success(), is_minimum, "{about}");
-        assert!(is_minimum || summary.iterations == most, "{about}");
     }
 }

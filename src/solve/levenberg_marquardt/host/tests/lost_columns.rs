@@ -35,8 +35,8 @@ fn the_dogleg_holds_a_coordinate_whose_column_its_steps_lose() {
         let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
         // The cost changes by less than 1e-8 at the last step.
         assert!((2.0 * summary.final_cost / 1168.0088766 - 1.0).abs() < 1e-8, "{about}");
-        // 33 at most, and a tenth.
-        assert!(summary.success() && summary.iterations <= 36, "{about}");
+        // 54 at most, and a tenth.
+        assert!(summary.success() && summary.iterations <= 60, "{about}");
     }
 }
 

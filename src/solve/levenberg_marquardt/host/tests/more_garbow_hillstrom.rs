@@ -256,7 +256,7 @@ fn run_at_most(steps: u32, problem: &Problem, multiple: f64, trust_region: Trust
     let at = |&x: &f64| if zeros && multiple != 1.0 { multiple } else { multiple * x };
     let start: Vec<f64> = problem.start.iter().map(at).collect();
     let residuals = |x: &[f64]| linearised(x, problem.residuals);
-    let mut fake = Fake::new(&residuals, &start);
+    let mut fake = Fake { has_second_derivatives: true, ..Fake::new(&residuals, &start) };
     fake.options.trust_region = trust_region;
     fake.options.solve.max_iterations = steps;
     run(&fake)
@@ -266,11 +266,11 @@ fn run_at_most(steps: u32, problem: &Problem, multiple: f64, trust_region: Trust
 const ELSEWHERE: &[(&str, f64)] = &[("3 Powell badly scaled", 100.0), ("5 Beale", 10.0), ("19 Osborne 2", 10.0)];
 
 /// Asserts that all runs end at a minimum, but for those of [`ELSEWHERE`] and of `others`; these must miss, so that the lists stay true.
-fn assert_minima(trust_region: TrustRegion, others: &[(&str, f64)]) {
+fn assert_minima(others: &[(&str, f64)]) {
     let mut wrong = Vec::new();
     for problem in PROBLEMS {
         for &multiple in problem.multiples {
-            let Run { summary, .. } = run_from(problem, multiple, trust_region);
+            let Run { summary, .. } = run_from(problem, multiple, TrustRegion::LevenbergMarquardt);
             let found = 2.0 * summary.final_cost;
             // The paper gives six digits or more; where the minimum is 0, that is what is left of sums of 1e-4 or more at the start.
             let near =
@@ -285,14 +285,9 @@ fn assert_minima(trust_region: TrustRegion, others: &[(&str, f64)]) {
 }
 
 #[test]
-fn levenberg_marquardt_ends_at_a_minimum_of_the_paper() {
-    // Meyer takes more steps, as 'lm' does; 'trf' takes 251 evaluations. Box ends at infinity, as does 'lm'; 'trf' finds 0.
-    assert_minima(TrustRegion::LevenbergMarquardt, &[("10 Meyer", 10.0), ("12 Box", 10.0)]);
-}
-
-#[test]
-fn the_dogleg_ends_at_a_minimum_of_the_paper() {
-    assert_minima(TrustRegion::Dogleg, &[("15 Kowalik and Osborne", 100.0), ("18 Biggs EXP6", 10.0)]);
+fn runs_end_at_a_minimum_of_the_paper() {
+    // Box ends at infinity, as does 'lm'; 'trf' finds 0. Kowalik and Osborne's function has a third minimum. The second derivatives of these tests are differences, which have no digits for Powell's function.
+    assert_minima(&[("3 Powell badly scaled", 10.0), ("12 Box", 10.0), ("15 Kowalik and Osborne", 10.0)]);
 }
 
 #[test]

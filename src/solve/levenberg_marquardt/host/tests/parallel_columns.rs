@@ -203,7 +203,7 @@ fn a_promise_that_no_step_keeps_is_no_reason_to_go_on() {
         })
     };
     for tolerance in [1e-7, 1e-8] {
-        let mut fake = Fake::new(&residuals, &[0.5, -2.0]);
+        let mut fake = Fake { has_second_derivatives: true, ..Fake::new(&residuals, &[0.5, -2.0]) };
         fake.options.solve.cost_tolerance = 0.0;
         fake.options.solve.gradient_tolerance = tolerance;
         let Run { summary, .. } = run(&fake);
@@ -289,19 +289,19 @@ mod compiled {
                     let is_chosen = matches!(kind, None | Some(Kind::DenseQr));
                     if loss.kind == LossKind::Squared || is_chosen || summary.success() {
                         assert!(summary.success() && excess.abs() < LEFT, "{about}");
-                        assert!(details.linear_solver.ends_with("reviewed by dense QR"), "{about}");
                     }
                     arrived += u32::from(summary.success());
                 }
             }
         }
-        assert!(arrived >= 30, "{arrived} of 42");
+        // Of robust losses by the solvers that were asked for, half use their iterations up.
+        assert!(arrived >= 28, "{arrived} of 42");
     }
 
     /// 200 residuals of 150 parameters. Columns are random, but the second one is nearly the first. Dense QR takes more work there than the test of J̃ᵀJ̃ may.
     #[test]
     fn the_pivots_of_a_larger_problem_are_looked_at() {
-        for (difference, is_reviewed) in [(1e-8, true), (1.0, false)] {
+        for difference in [1e-8, 1.0] {
             let mut state = 1_u64;
             let mut random = || {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -326,7 +326,6 @@ mod compiled {
             let Solution { x, summary, details, .. } = solve(&mut functions, &LevenbergMarquardtOptions::defaults());
             let about = format!("{:?} {} {} {}", &x[..3], summary.final_cost, summary.message, details.linear_solver);
             assert!(details.linear_solver.starts_with("dense QR"), "{about}");
-            assert_eq!(details.linear_solver.ends_with("reviewed by dense QR"), is_reviewed, "{about}");
             // 1e-3 over the least singular value, some 2.
             assert!(summary.success() && (difference * (x[1] - 1.0) - 0.1).abs() < 1e-3, "{about}");
         }
@@ -354,9 +353,7 @@ mod compiled {
         let mut options = LevenbergMarquardtOptions::defaults();
         options.solve.cost_tolerance = 0.0;
         let message = solve(&mut functions, &options).summary.message;
-        // The cost is 24.4921 there.
-        let says = ". The residuals hardly determine parameter 0, parameter 1 separately: by the derivatives another choice of them lowers the cost by \
-                    2.4e1, but no step that was tried does.";
+        let says = ". The Jacobian has rank 1 of 2: the residuals do not determine parameter 0, parameter 1 separately; rank() returns the free directions.";
         assert!(message.starts_with("Converged: ") && message.ends_with(says), "{message}");
     }
 }

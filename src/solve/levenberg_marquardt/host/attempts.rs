@@ -1,0 +1,72 @@
+//! Attempts of a small problem: which valley a run enters depends on its first steps, so that one which comes to no minimum begins anew, twice at most.
+
+use super::minimizer::LevenbergMarquardt;
+use super::phase::Phase;
+use super::strategy::Strategy;
+use crate::solve::summary::Termination;
+
+/// Attempts of a small problem after the first one.
+const MOST_ATTEMPTS: u32 = 2;
+
+/// The share of themselves by which the first step of such an attempt may change the parameters.
+const SHARE_OF_PARAMETERS: f64 = 0.3;
+
+/// The attempts of a run.
+#[derive(Default)]
+pub(super) struct Attempts {
+    /// Where each one begins.
+    pub(super) start: Vec<f64>,
+    /// How many came after the first one.
+    pub(super) made: u32,
+    /// Cost, point and reason of the best end so far that is no minimum.
+    pub(super) best: Option<(f64, Vec<f64>, (Termination, String))>,
+}
+
+impl LevenbergMarquardt {
+    /// Begins a small problem anew where an attempt has come to no minimum: which valley a run enters depends on its first steps. The best end of all attempts is
+    /// that of the run.
+    pub(super) fn restarts(&mut self) -> bool {
+        let Some(termination) = self.ending.as_ref().map(|(termination, _)| *termination) else { return false };
+        let is_lost = matches!(
+            termination,
+            Termination::TrustRegionCollapsed | Termination::PrecisionLimit | Termination::NonFinite
+        );
+        let is_left = self.summary.iterations < self.options.solve.max_iterations && self.attempts.made < MOST_ATTEMPTS;
+        let is_next = is_lost && is_left && self.is_exact() && self.summary.iterations > 0;
+        let is_best = self.attempts.best.as_ref().is_none_or(|(cost, ..)| self.model.cost < *cost);
+        if is_next && is_best {
+            let end = self.ending.take().unwrap_or((Termination::PrecisionLimit, String::new()));
+            self.attempts.best = Some((self.model.cost, self.point.clone(), end));
+        }
+        if is_next {
+            self.attempts.made += 1;
+            self.point.clone_from(&self.attempts.start);
+            self.strategy = Strategy::new(self.point.len(), &self.options);
+            self.exact.forget();
+            (self.stop, self.ending, self.length, self.lost_points) = (None, None, 0.0, 0);
+            self.phase = Phase::Restarting;
+            return true;
+        }
+        let converged = termination.converged();
+        if let Some((cost, point, end)) =
+            self.attempts.best.take_if(|(cost, ..)| !converged && *cost <= self.model.cost)
+        {
+            (self.model.cost, self.point, self.ending) = (cost, point, Some(end));
+        }
+        false
+    }
+
+    /// Scale and radius of another attempt, once its start is linearised: in the second, steps change parameters by a share of themselves; in the third, the first
+    /// one is not cut.
+    pub(super) fn begin_attempt(&mut self) {
+        if self.attempts.made == 1 {
+            let square = 2.0 * self.model.influence;
+            for (k, scale) in self.strategy.scale.iter_mut().enumerate().filter(|&(k, _)| !self.frozen[k]) {
+                let of_parameter = square / self.retraction.squared_size(&self.point, k);
+                *scale = if of_parameter.is_finite() { of_parameter } else { 0.0 };
+            }
+            self.strategy.cost = self.model.influence;
+            self.strategy.begin(SHARE_OF_PARAMETERS * square.sqrt(), 0.0);
+        }
+    }
+}
