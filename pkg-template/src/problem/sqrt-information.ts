@@ -6,6 +6,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkWholeNumber, copyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import { asValue, literal, type Scalar, type Value } from '../expressions/value.js';
 import { DataInput } from './inputs.js';
+import { replaceByRoot } from './triangular-root.js';
 
 /** The name of the data input that holds the matrices of instances. */
 export const SQRT_INFORMATION = 'sqrtInformation';
@@ -67,9 +68,11 @@ export class SqrtInformation {
 /**
  * Returns the square roots of information matrices, for `sqrtInformation` of Problem.residuals: of each `dim` × `dim` matrix Ω the upper
  * triangle, row after row, of the upper triangular Λ with ΛᵀΛ = Ω. `information` has matrix after matrix: with the layout 'upper' (default)
- * their upper triangles row after row, as in .g2o files, with 'full' all their numbers.
+ * their upper triangles row after row, as in .g2o files, with 'full' all their numbers. A singular matrix, that of a measurement that says
+ * nothing of a direction, has a singular root.
  *
- * Throws 'invalid-argument' for a matrix that is not positive definite, or with 'full' not symmetric, with its index.
+ * Throws 'invalid-argument' for a matrix that is not positive semi-definite by more than rounding to six digits does, or with 'full' not
+ * symmetric, with its index.
  */
 export function sqrtInformation(information: Numbers, dim: number, layout: 'upper' | 'full' = 'upper'): Float64Array {
   checkWholeNumber('sqrtInformation: dim', dim, 1);
@@ -84,7 +87,11 @@ export function sqrtInformation(information: Numbers, dim: number, layout: 'uppe
   const roots = new Float64Array(count * triangle);
   for (let index = 0; index < count; index++) {
     const matrix = upperTriangle(numbers.subarray(index * size, (index + 1) * size), dim, layout, index);
-    factor(matrix, dim, index);
+    const negative = replaceByRoot(matrix, dim);
+    if (negative !== null) {
+      const got = `a matrix that is not positive semi-definite at index ${index}: its smallest eigenvalue is ${Number(negative.toPrecision(6))}`;
+      throw invalidArgument('sqrtInformation: information', got, 'positive semi-definite matrices');
+    }
     roots.set(matrix, index * triangle);
   }
   return roots;
@@ -106,22 +113,4 @@ function upperTriangle(numbers: Float64Array, dim: number, layout: 'upper' | 'fu
     }
   }
   return triangle;
-}
-
-/** Replaces an upper triangle by its Cholesky factor, row after row. */
-function factor(matrix: Float64Array, dim: number, index: number): void {
-  const at = (row: number, column: number) => row * dim - (row * (row - 1)) / 2 + column - row;
-  for (let row = 0; row < dim; row++) {
-    for (let column = row; column < dim; column++) {
-      let sum = matrix[at(row, column)] as number;
-      for (let k = 0; k < row; k++) sum -= (matrix[at(k, row)] as number) * (matrix[at(k, column)] as number);
-      if (column > row) matrix[at(row, column)] = sum / (matrix[at(row, row)] as number);
-      else {
-        if (!(sum > 0)) {
-          throw invalidArgument('sqrtInformation: information', `a matrix that is not positive definite at index ${index}`, 'positive definite matrices');
-        }
-        matrix[at(row, row)] = Math.sqrt(sum);
-      }
-    }
-  }
 }
