@@ -35,7 +35,7 @@ export type { ResidualBlock } from './problem/residual-block.js';
 export { sqrtInformation } from './problem/sqrt-information.js';
 export { loss, type Loss } from './problem/loss.js';
 
-export { parseG2o, type PoseGraph } from './formats/g2o.js';
+export { parseG2o, type Measurements, type PoseGraph } from './formats/g2o.js';
 export { parseBal, type BundleAdjustment } from './formats/bal.js';
 
 export { GpuCompiledFunctions, type GradientOnDevice } from './compile/functions.js';

@@ -43,6 +43,10 @@ VERTEX_SE2 1 -1 0.5 3
 EDGE_SE2 0 1 1.5 -0.5 -2.9 4 0.5 0.25 9 0.125 16
 `;
 
+test('a file in which no pose measures another is refused', () => {
+  assert.throws(() => parseG2o('VERTEX_SE2 0 0 0 0\nEDGE_PRIOR_SE2 0 0 0 0 1 0 0 1 0 1'), (error) => error instanceof residua.ResiduaError && /no pose measures another; takes pose graphs/.test(error.message));
+});
+
 test('poses in the plane are read: two numbers per position, the heading, and six of the information matrix', () => {
   const graph = parseG2o(PLANAR);
   assert.equal(graph.dimension, 2);

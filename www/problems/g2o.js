@@ -2,7 +2,7 @@
  * Pose graphs as files: the package reads the .g2o format; this module separates positions and rotations, which the demonstration keeps
  * in arrays of their own, and writes files.
  */
-import { parseG2o as parse } from 'residua';
+import { parseG2o as parse, ResiduaError } from 'residua';
 
 /**
  * A pose graph. In space a position is 3 numbers, a rotation 4 (w, x, y, z), a square root 21; in the plane 2, 1 (the heading in radians) and 6.
@@ -19,11 +19,13 @@ function parts(numbers, size, places) {
 }
 
 /**
+ * Landmarks and priors of the file are left out.
  * @param {string} text
  * @returns {PoseGraph} poses count from 0 in the file's order, independent of their ids
  */
 export function parseG2o(text) {
   const { dim, poses, measurements, fixed, from, to, sqrtInformation } = parse(text);
+  if (from.length === 0) throw new ResiduaError('invalid-argument', 'got a file in which no pose measures another; takes pose graphs');
   const [size, rotation, position] = dim === 3 ? [7, [0, 1, 2, 3], [4, 5, 6]] : [3, [0], [1, 2]];
   return {
     dimension: dim,

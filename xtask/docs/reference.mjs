@@ -27,7 +27,7 @@ const PAGES = [
   },
   {
     name: 'api-formats', title: 'File formats', words: 'Readers of pose graphs and bundle adjustments.',
-    exports: ['parseG2o', 'PoseGraph', 'parseBal', 'BundleAdjustment'],
+    exports: ['parseG2o', 'PoseGraph', 'Measurements', 'parseBal', 'BundleAdjustment'],
   },
   {
     name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',

@@ -5,6 +5,11 @@ import { describe, ResiduaError, invalidArgument } from '../arguments/errors.js'
 /** Number() also accepts hexadecimal, empty strings and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
+/** Returns an 'invalid-argument' error with a line's number. */
+export function lineError(reader: string, line: number, got: string, takes: string): ResiduaError {
+  return invalidArgument(`${reader}: line ${line}`, got, takes);
+}
+
 /** One line of a text. */
 export class Line {
   constructor(
@@ -16,14 +21,14 @@ export class Line {
 
   /** Returns an 'invalid-argument' error with the line's number. */
   error(got: string, takes: string): ResiduaError {
-    return invalidArgument(`${this.reader}: line ${this.number}`, got, takes);
+    return lineError(this.reader, this.number, got, takes);
   }
 
-  /** Returns the finite number at a position. */
-  finite(position: number): number {
+  /** Returns the finite number at a position. `where` follows the word in messages. */
+  finite(position: number, where = ''): number {
     const word = this.words[position] ?? '';
     const value = DECIMAL.test(word) ? Number(word) : Number.NaN;
-    if (!Number.isFinite(value)) throw this.error(describe(word), 'a finite decimal number');
+    if (!Number.isFinite(value)) throw this.error(describe(word) + where, 'a finite decimal number');
     return value;
   }
 
@@ -36,13 +41,15 @@ export class Line {
   }
 }
 
-/** Calls `read` for each line with words, but for comments, which begin with '#'. Returns the last line. */
+/** Calls `read` for each line with words. A word that begins with '#' begins a comment, to the end of the line. Returns the last line. */
 export function readLines(reader: string, text: unknown, read: (line: Line) => void): Line {
   if (typeof text !== 'string') throw invalidArgument(`${reader}: text`, describe(text), 'the text of a file');
   const lines = text.split(/\r\n|\n|\r/);
   lines.forEach((content, index) => {
-    const words = content.trim().split(/\s+/);
-    if (words[0] !== '' && words[0]?.startsWith('#') !== true) read(new Line(reader, index + 1, words));
+    const words = content.match(/\S+/g) ?? [];
+    const comment = content.includes('#') ? words.findIndex((word) => word.startsWith('#')) : -1;
+    if (comment >= 0) words.length = comment;
+    if (words.length > 0) read(new Line(reader, index + 1, words));
   });
   return new Line(reader, lines.length, []);
 }
