@@ -47,10 +47,24 @@ test('a graph in space has quaternions w, x, y, z of length 1, also where edges 
 });
 
 test('a bundle adjustment has its cameras, points and observations', () => {
-  const { cameras, points, cameraIndices, pointIndices, observations } = parseBal(BAL);
+  const { cameras, cameraSize, rotation, points, cameraIndices, pointIndices, observations } = parseBal(BAL);
+  assert.deepEqual([cameraSize, rotation], [9, 'angle-axis']);
   assert.deepEqual([...cameras], Array.from({ length: 18 }, (_, i) => i + 1));
   assert.deepEqual([...points], [0.5, 0.25, 1]);
   assert.deepEqual([[...cameraIndices], [...pointIndices], [...observations]], [[0, 1, 0], [0, 0, 0], [-1.5, 20, 3, 4, 5, 6]]);
+});
+
+test('a bundle adjustment may have cameras of 10 numbers, which begin with a quaternion or are not known', () => {
+  const text = (cameras) => `2 1 1\n0 0 1 2 # seen\n${cameras.join('\n')}\n7 8 9`;
+  for (const [cameras, rotation] of [
+    [['1 0 0 0 2 3 4 500 0.1 0.2', '0.5 -0.5 0.5 -0.5 5 6 7 600 0.3 0.4'], 'quaternion'],
+    [['0.707 0.707 0 0 2 3 4 500 0.1 0.2', '0.6 0 -0.8 0 5 6 7 600 0.3 0.4'], 'quaternion'],
+    [['1 0 0 0 2 3 4 500 0.1 0.2', '0.1 0.2 0.3 4 5 6 500 500 0.3 0.4'], null],
+  ]) {
+    const bundle = parseBal(text(cameras));
+    assert.deepEqual([bundle.cameraSize, bundle.rotation], [10, rotation]);
+    assert.deepEqual([[...bundle.cameras], [...bundle.points]], [cameras.join(' ').split(' ').map(Number), [7, 8, 9]]);
+  }
 });
 
 for (const [read, text, message] of [
@@ -76,8 +90,9 @@ for (const [read, text, message] of [
   [parseBal, '2 1 3\n0 0 1 2\n2 0 1 2', 'parseBal: line 3: got "2"; takes the index of a camera, a whole number from 0 below 2'],
   [parseBal, '2 1 3\n0 0 1 2\n1 0 1', 'parseBal: line 3: got 3 words; takes 4: camera, point, x and y'],
   [parseBal, '2 1 3\n0 0 1 2', 'parseBal: line 2: got the end after 1 observations; takes 3'],
-  [parseBal, BAL.slice(0, -10), 'parseBal: line 8: got the end after 18 numbers of cameras and points; takes 21: 9 a camera and 3 a point'],
-  [parseBal, `${BAL}1`, 'parseBal: line 9: got more than 21 numbers after the observations; takes 21: 9 a camera and 3 a point'],
+  [parseBal, BAL.slice(0, -10), 'parseBal: line 8: got the end after 18 numbers of cameras and points; takes 21: 9 a camera and 3 a point, or 23: 10 a camera'],
+  [parseBal, `${BAL}1`, 'parseBal: line 9: got the end after 22 numbers of cameras and points; takes 21: 9 a camera and 3 a point, or 23: 10 a camera'],
+  [parseBal, `${BAL}1 2 3`, 'parseBal: line 9: got more than 23 numbers after the observations; takes 21: 9 a camera and 3 a point, or 23: 10 a camera'],
   [parseBal, BAL.replace('.25', 'NaN'), 'parseBal: line 8: got "NaN"; takes a finite decimal number'],
 ]) {
   test(`refused: ${message}`, () => {

@@ -119,7 +119,7 @@ export function projection(camera, point) {
 }
 
 /**
- * The estimation problem of a bundle adjustment, as `madeBundle` and `parseBal` return them.
+ * The estimation problem of a bundle adjustment with cameras of 9 numbers, as `madeBundle` and `parseBal` return them.
  * @param {import('residua').BundleAdjustment} bundle
  * @param {import('residua').Loss} [loss] of the two numbers of an observation
  */
