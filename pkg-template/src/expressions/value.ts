@@ -111,7 +111,7 @@ export class Value {
   cube(): Value {
     return binary(Op.mul, this.square(), this);
   }
-  /** √this; NaN below 0. The derivative at 0 is infinite. */
+  /** √this; NaN below 0. The derivative at 0 is infinite, but 0 by what does not move this away from 0, such as a factor of x = 0. */
   sqrt(): Value {
     return unary(Op.sqrt, this);
   }
@@ -121,7 +121,7 @@ export class Value {
   }
   /**
    * this to a power, as Math.pow: a negative base takes integer exponents alone. An exponent that is a whole number from −8 to 8, or ±0.5,
-   * is part of the formula; any other number is a constant, in which instances may differ.
+   * is part of the formula; any other number is a constant, in which instances may differ. Derivatives at 0 are their limits where those exist.
    */
   pow(exponent: Scalar): Value {
     return binary(Op.pow, this, isStructuralExponent(exponent) ? literal(exponent) : exponent);

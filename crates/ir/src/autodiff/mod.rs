@@ -5,7 +5,8 @@
 //! shared by the graph itself. [`jacobian`] is a gradient per output, [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
-//! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them.
+//! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them, and for zeros below
+//! an infinite slope (of √a and aᵇ at 0) that their limit makes zeros: the derivative of (x/c)ᵇ by c is 0 at x = 0.
 
 use crate::graph::{Graph, InputId, Node, NodeId};
 use residua_base::list::Listed;
@@ -16,7 +17,7 @@ mod rules;
 #[cfg(test)]
 mod rules_test;
 
-use rules::{Passage, PullBack, passage};
+use rules::{Passage, PullBack, Slope, passage, slope};
 
 /// For each input in `wrt` the node of Σ seed · ∂output/∂input over the `(output, seed)` pairs; `None` where no output depends
 /// on it.
@@ -118,6 +119,8 @@ struct Adjoint {
     node: NodeId,
     /// Whether `node` is 0 where selections that are no longer kept aside have made it so.
     guarded: bool,
+    /// How large `node` may be where the op below it is 0.
+    slope: Slope,
     under: Option<Selection>,
 }
 
@@ -134,7 +137,7 @@ impl Adjoint {
         let Some(Selection { condition, taken }) = self.under else { return self };
         let zero = graph.literal(0.0);
         let [one, other] = if taken { [self.node, zero] } else { [zero, self.node] };
-        Adjoint { node: graph.select(condition, one, other), guarded: true, under: None }
+        Adjoint { node: graph.select(condition, one, other), guarded: true, under: None, ..self }
     }
 
     /// The same where the selection holds too.
@@ -147,7 +150,8 @@ impl Adjoint {
     fn plus(self, graph: &mut Graph, other: Adjoint) -> Adjoint {
         let (a, b) =
             if self.under == other.under { (self, other) } else { (self.settled(graph), other.settled(graph)) };
-        Adjoint { node: graph.add(a.node, b.node), guarded: a.guarded && b.guarded, under: a.under }
+        let (guarded, slope) = (a.guarded && b.guarded, a.slope.max(b.slope));
+        Adjoint { node: graph.add(a.node, b.node), guarded, slope, under: a.under }
     }
 }
 
@@ -167,7 +171,7 @@ impl Sweep {
         let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
         self.adjoints.resize(self.adjoints.len().max(active.len()), None);
         for (output, seed) in seeds.iter().filter(|(output, _)| is_active(*output)) {
-            self.add(graph, *output, Adjoint { node: *seed, guarded: false, under: None });
+            self.add(graph, *output, Adjoint { node: *seed, guarded: false, slope: Slope::Finite, under: None });
         }
         let mut derivatives: Vec<(InputId, NodeId)> = Vec::new();
         while let Some(result) = self.pending.pop() {
@@ -181,10 +185,12 @@ impl Sweep {
                         if passage == Passage::Closed || !is_active(operands[place]) {
                             continue;
                         }
-                        let mut rule =
-                            PullBack { graph, operands, result, adjoint: adjoint.node, guarded: adjoint.guarded };
+                        let Adjoint { node, guarded, slope: above, .. } = adjoint;
+                        let are_active = operands.map(is_active);
+                        let mut rule = PullBack { graph, operands, are_active, result, adjoint: node, guarded, above };
                         let Some(node) = rule.pull_back(op, place) else { continue };
-                        let share = Adjoint { node, ..adjoint };
+                        let slope = slope(graph, op, place, &operands).unwrap_or(above);
+                        let share = Adjoint { node, slope, ..adjoint };
                         let share = match passage {
                             Passage::Closed | Passage::Open => share,
                             Passage::Guarded => Adjoint { guarded: true, ..share },

@@ -1,6 +1,6 @@
 //! The derivative of every op, one rule each.
 
-use crate::graph::{Graph, NodeId, Op};
+use crate::graph::{Graph, Node, NodeId, Op};
 
 /// How derivatives pass from an op to one of its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +66,83 @@ pub(super) fn passage(op: Op, place: usize) -> Passage {
     }
 }
 
+/// How large an adjoint may be where what it belongs to is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Slope {
+    /// A number.
+    Finite,
+    /// As the logarithm of it.
+    Logarithmic,
+    /// As a power of it, less than its inverse.
+    Power,
+}
+
+/// The slope below an op at the operand at a place; none where it is that above. Only an op whose value is 0 where its operand is, or may be, keeps it.
+pub(super) fn slope(graph: &Graph, op: Op, place: usize, operands: &[NodeId; 3]) -> Option<Slope> {
+    let is_log = |id: NodeId| matches!(graph.node(id), Node::Apply(Op::Log, _));
+    match (op, place) {
+        (Op::Sqrt, _) => Some(Slope::Power),
+        (Op::Pow, 0) => {
+            let is_steep = graph.literal_value(operands[1]).is_none_or(|exponent| exponent < 1.0);
+            Some(if is_steep { Slope::Power } else { Slope::Finite })
+        }
+        // The other factor may be infinite where this one is 0.
+        (Op::GuardedMul, 0) => Some(if is_log(operands[1]) { Slope::Logarithmic } else { Slope::Power }),
+        (Op::Mul, _) if operands[0] == operands[1] => Some(Slope::Finite),
+        (Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::GuardedMul | Op::Min | Op::Max | Op::Select, _) => None,
+        (Op::Div, 0) => None,
+        (
+            Op::Abs
+            | Op::Norm
+            | Op::InverseNorm
+            | Op::Exp
+            | Op::Log
+            | Op::Sin
+            | Op::Cos
+            | Op::Tan
+            | Op::Asin
+            | Op::Acos
+            | Op::Atan
+            | Op::Sinh
+            | Op::Cosh
+            | Op::Tanh
+            | Op::Sigmoid
+            | Op::Softplus
+            | Op::Sign
+            | Op::Floor
+            | Op::Ceil
+            | Op::Round
+            | Op::StopGradient
+            | Op::Div
+            | Op::Pow
+            | Op::Mod
+            | Op::Atan2
+            | Op::Eq
+            | Op::Ne
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge,
+            _,
+        ) => Some(Slope::Finite),
+    }
+}
+
+/// Products in products that are looked through for a factor: those of powers and of their seeds.
+const DEEPEST: u32 = 6;
+
 /// One application with the adjoint of its result.
 pub(super) struct PullBack<'graph> {
     pub graph: &'graph mut Graph,
     pub operands: [NodeId; 3],
+    /// Whether each operand depends on what is differentiated by.
+    pub are_active: [bool; 3],
     pub result: NodeId,
     pub adjoint: NodeId,
     /// Whether the adjoint may be 0 by a selection.
     pub guarded: bool,
+    /// How large the adjoint may be where the result is 0.
+    pub above: Slope,
 }
 
 impl PullBack<'_> {
@@ -90,7 +159,10 @@ impl PullBack<'_> {
             }
             // √a′ = 1/(2√a), infinite at 0.
             Op::Sqrt => {
-                let quotient = self.quotient(adjoint, result);
+                let quotient = match self.divided_by_root(adjoint, DEEPEST) {
+                    Some(quotient) => quotient,
+                    None => self.quotient(adjoint, result),
+                };
                 self.scaled(0.5, quotient)
             }
             Op::Norm => {
@@ -166,7 +238,7 @@ impl PullBack<'_> {
                 let twice = self.scaled(2.0, adjoint);
                 self.product(twice, a)
             }
-            Op::Mul => self.product(adjoint, if to_first { b } else { a }),
+            Op::Mul => self.product_below(place),
             // (a/b)′ = −(a/b)/b. The inverse is one for all that is divided by b, and computed once where b is the same for all residuals.
             Op::Div => {
                 let one = self.graph.literal(1.0);
@@ -175,7 +247,11 @@ impl PullBack<'_> {
                 if to_first {
                     return Some(by_divisor);
                 }
-                let product = self.product(by_divisor, result);
+                // The result is 0 where the dividend is, and then whatever the slope above.
+                let product = match self.above {
+                    Slope::Finite => self.product(by_divisor, result),
+                    Slope::Logarithmic | Slope::Power => self.graph.guarded_mul(result, by_divisor),
+                };
                 self.graph.neg(product)
             }
             // The guard keeps 0·∞ out of a⁰ at a = 0; and with b − 1 in the exponent a may be 0, where aᵇ/a would be NaN.
@@ -184,13 +260,19 @@ impl PullBack<'_> {
                 let exponent = self.graph.sub(b, one);
                 let power = self.graph.pow(a, exponent);
                 let partial = self.graph.guarded_mul(b, power);
-                self.product(adjoint, partial)
+                match self.above {
+                    Slope::Finite | Slope::Power => self.product(adjoint, partial),
+                    Slope::Logarithmic => self.graph.guarded_mul(partial, adjoint),
+                }
             }
-            // 0ᵇ is 0 for all b > 0, whatever the logarithm of 0.
+            // 0ᵇ is 0 for all b > 0, whatever the logarithm of 0, and less than that and any slope make infinite.
             Op::Pow => {
                 let logarithm = self.graph.log(a);
                 let partial = self.graph.guarded_mul(result, logarithm);
-                self.product(adjoint, partial)
+                match self.above {
+                    Slope::Finite => self.product(adjoint, partial),
+                    Slope::Logarithmic | Slope::Power => self.graph.guarded_mul(partial, adjoint),
+                }
             }
             Op::Mod if to_first => adjoint,
             // a mod b = a − b·trunc(a/b); rounding takes off what the division left of the exact whole number.
@@ -239,6 +321,42 @@ impl PullBack<'_> {
     /// What comes of the adjoint, times a factor.
     fn product(&mut self, adjoint: NodeId, factor: NodeId) -> NodeId {
         if self.guarded { self.graph.guarded_mul(adjoint, factor) } else { self.graph.mul(adjoint, factor) }
+    }
+
+    /// The adjoint's share of a factor: the adjoint times the other one. Below a slope that may be infinite it is 0 where the other factor is 0: where that
+    /// depends on nothing the product is constant, and where this factor is not 0 the product of slope and other factor goes to 0 with it. Where both
+    /// are 0 there is no limit.
+    fn product_below(&mut self, place: usize) -> NodeId {
+        let (own, other) = (self.operands[place], self.operands[1 - place]);
+        let product = self.product(self.adjoint, other);
+        let is_number = self.graph.literal_value(other).is_some_and(|value| value != 0.0);
+        if self.above == Slope::Finite || is_number {
+            return product;
+        }
+        let zero = self.graph.literal(0.0);
+        let at_zero = if self.are_active[1 - place] { self.graph.select(own, zero, product) } else { zero };
+        self.graph.select(other, product, at_zero)
+    }
+
+    /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor: then its limit at 0 is a number.
+    fn divided_by_root(&mut self, adjoint: NodeId, depth: u32) -> Option<NodeId> {
+        let (root, square) = (self.result, self.operands[0]);
+        match self.graph.node(adjoint) {
+            _ if adjoint == square => Some(root),
+            _ if adjoint == root => Some(self.graph.literal(1.0)),
+            Node::Apply(Op::Mul, [a, b, _]) if depth > 0 => {
+                if let Some(a) = self.divided_by_root(a, depth - 1) {
+                    return Some(self.graph.mul(a, b));
+                }
+                let b = self.divided_by_root(b, depth - 1)?;
+                Some(self.graph.mul(a, b))
+            }
+            Node::Apply(Op::Neg, [a, ..]) if depth > 0 => {
+                let quotient = self.divided_by_root(a, depth - 1)?;
+                Some(self.graph.neg(quotient))
+            }
+            Node::Literal(_) | Node::Input(_) | Node::Apply(..) => None,
+        }
     }
 
     /// What comes of the adjoint, by a divisor.
