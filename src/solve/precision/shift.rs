@@ -2,6 +2,8 @@
 
 use super::point::{Evaluated, SMALLEST_SQUARE};
 use super::probe::Probe;
+use crate::model::manifolds::Part;
+use crate::model::{ArrayInfo, Manifold, Model};
 use residua_base::list::Listed;
 use residua_linalg::{DenseQr, SparseMatrix, System};
 
@@ -17,7 +19,7 @@ const UNSURE_PIVOT: f64 = 1e-5;
 pub struct Shift {
     /// Its number.
     pub parameter: u32,
-    /// The distance, relative to the larger of its magnitude and its standard error with the other parameters fixed.
+    /// The distance, relative to its scale: the largest of its magnitude, its standard error with the other parameters fixed, and its [`size`].
     pub relative: f64,
 }
 
@@ -101,9 +103,9 @@ impl<'a> Rows<'a> {
         self.is_kept && !self.free.is_empty() && self.differences.len() == residuals
     }
 
-    /// The parameter that moves furthest, in a problem with so many residuals and that cost in f64, and whether columns of the rows nearly depend on each
+    /// The parameter that moves furthest, in a problem with that cost in f64, and whether columns of the rows nearly depend on each
     /// other. None where the rows do not determine the parameters.
-    pub(super) fn shift(&self, residuals: usize, cost: f64) -> (Option<Shift>, bool) {
+    pub(super) fn shift(&self, model: &Model, cost: f64) -> (Option<Shift>, bool) {
         let (n, m) = (self.free.len(), self.differences.len());
         if n == 0 || m < n || !self.is_kept {
             return (None, false);
@@ -121,10 +123,15 @@ impl<'a> Rows<'a> {
         if !is_solved {
             return (None, nearly_depend);
         }
-        let variance = 2.0 * cost / residuals.saturating_sub(n).max(1) as f64;
+        let freedom = (model.num_residuals as usize).saturating_sub(n).max(1) as f64;
+        let squared_differences = self.differences.iter().map(|difference| difference * difference).sum::<f64>();
+        // Where the cost is less than rounding makes of it, the residuals vanish but for rounding, whose variance is all that there is.
+        let vanish = squared_differences >= 2.0 * cost;
+        let variance = squared_differences.max(2.0 * cost) / freedom;
         let moved = self.free.iter().zip(&step).enumerate().map(|(column, (&parameter, step))| {
             let length = self.values.iter().skip(column).step_by(n).map(|value| value * value).sum::<f64>();
-            let scale = self.x[parameter].abs().max((variance / length).sqrt());
+            let scale =
+                self.x[parameter].abs().max((variance / length).sqrt()).max(size(model, self.x, parameter, vanish));
             // A parameter that does not move, or that no sampled residual determines, has no shift.
             let relative = if *step == 0.0 || length == 0.0 { 0.0 } else { step.abs() / scale };
             Shift { parameter: parameter as u32, relative }
@@ -132,4 +139,35 @@ impl<'a> Rows<'a> {
         let worst = moved.reduce(|worst, shift| if shift.relative > worst.relative { shift } else { worst });
         (worst, nearly_depend)
     }
+}
+
+/// The size of a parameter by what it is a number of: the radius of its sphere, or a radian of an angle. Numbers of a Euclidean block may have different units, so
+/// that the largest of the block counts only where the residuals vanish, and nothing else says what a shift of a number of 0 is to be compared with.
+fn size(model: &Model, x: &[f64], parameter: usize, vanish: bool) -> f64 {
+    let holds = |array: &&ArrayInfo| {
+        let first = array.offset as usize;
+        (first..first + array.count as usize * array.dim as usize).contains(&parameter)
+    };
+    let Some(array) = model.arrays.iter().find(holds) else { return 0.0 };
+    let dim = array.dim as usize;
+    let mut first = parameter - (parameter - array.offset as usize) % dim;
+    let whole = [Part { manifold: array.manifold, dim: array.dim }];
+    let parts = match array.manifold {
+        Manifold::Product(product) => product.parts,
+        Manifold::Euclidean | Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => &whole,
+    };
+    for part in parts {
+        let numbers = first..first + part.dim as usize;
+        first = numbers.end;
+        if numbers.contains(&parameter) {
+            return match part.manifold {
+                Manifold::UnitQuaternion | Manifold::UnitVector | Manifold::Angle => 1.0,
+                Manifold::Euclidean | Manifold::Product(_) if vanish => {
+                    x[numbers].iter().fold(0.0, |size, x| size.max(x.abs()))
+                }
+                Manifold::Euclidean | Manifold::Product(_) => 0.0,
+            };
+        }
+    }
+    0.0
 }

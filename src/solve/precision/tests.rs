@@ -2,10 +2,11 @@
 
 use super::sample::Sample;
 use super::*;
-use crate::eval::tests::{block_on, functions, functions_with_losses};
+use crate::eval::tests::{block_on, functions, functions_with_losses, on_cpu};
 use crate::eval::{Arithmetic, Functions};
+use crate::model::CompileInput;
 use crate::model::losses::LossParameters;
-use crate::model::tests::Recorder;
+use crate::model::tests::{Recorder, compiled};
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
 use residua_ir::graph::{Node, Op};
@@ -151,6 +152,50 @@ fn an_exact_solution_has_lost_nothing() {
     let found = estimate_at(&functions, &[1.0, 2.0]);
     assert_eq!(found.loss, 0.0);
     assert!(found.suffices(), "{found:?}");
+}
+
+/// Residuals a + b·t − y of a block of a and b, or a + c·t² + b·t − y of one of a, c and b.
+fn line_of_block(manifold: &str, block: &[f64], points: &[(f64, f64)]) -> Functions {
+    let dim = block.len() as u32;
+    let mut input = CompileInput::problem();
+    input.add_array("pose", dim, 1, manifold).unwrap();
+    let mut r = Recorder::default();
+    let numbers: Vec<u32> = (0..dim).map(|number| r.parameter(number)).collect();
+    let (t, y) = (r.data(0), r.data(1));
+    let product = r.apply(Op::Mul, &[numbers[dim as usize - 1], t]);
+    let mut sum = r.apply(Op::Add, &[product, numbers[0]]);
+    for &number in &numbers[1..dim as usize - 1] {
+        let square = r.square(t);
+        let product = r.apply(Op::Mul, &[number, square]);
+        sum = r.apply(Op::Add, &[sum, product]);
+    }
+    let output = r.apply(Op::Sub, &[sum, y]);
+    let data = points.iter().map(|point| point.0).chain(points.iter().map(|point| point.1)).collect();
+    let tape = r.tape_with_data(vec![output], dim, 2);
+    input.add_residuals("", vec![0], vec![0; points.len()], data, tape).unwrap();
+    on_cpu(compiled(input), block)
+}
+
+#[test]
+fn a_number_whose_exact_value_is_0_is_compared_with_what_it_is_a_part_of() {
+    // 3 · 0.1 − 0.3 is 6e-17 in f64 and 1e-8 in single precision.
+    let points: Vec<(f64, f64)> = (1..20).map(|i| (0.1 * f64::from(i), 0.1 * f64::from(i) * 3.0)).collect();
+    let with_square = points.iter().map(|&(t, y)| (t, t * t + y)).collect();
+    for (manifold, block, points) in [
+        ("euclidean", vec![0.0, 3.0], points.clone()),
+        ("angle 1 × euclidean 1", vec![0.0, 3.0], points.clone()),
+        ("unit-vector 2 × euclidean 1", vec![0.0, 1.0, 3.0], with_square),
+    ] {
+        let functions = line_of_block(manifold, &block, &points);
+        let found = estimate_at(&functions, &block);
+        assert!(found.shift.is_some_and(|shift| shift.relative < MOST_SHIFT), "{manifold}: {found:?}");
+        let text = found.sentence(functions.model(), Arithmetic::F32);
+        assert!(!text.contains("of its scale"), "{manifold}: {text}");
+    }
+    // By itself it is compared with what rounding does to it: the root of the number of residuals at most.
+    let functions = line(points.iter().copied(), [0.0, 0.0]);
+    let found = estimate_at(&functions, &[0.0, 3.0]);
+    assert!(found.shift.is_some_and(|shift| shift.relative <= 19f64.sqrt()), "{found:?}");
 }
 
 #[test]
