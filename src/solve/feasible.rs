@@ -17,12 +17,14 @@ pub struct FeasibleSet {
     constant: Vec<bool>,
     lower: Vec<f64>,
     upper: Vec<f64>,
+    /// The bounds rounded to the nearest numbers of the arithmetic, lower and upper.
+    nearest: Vec<(f64, f64)>,
 }
 
 impl FeasibleSet {
     /// All of ℝⁿ: no constants and no bounds.
     pub fn unconstrained(dimension: usize) -> FeasibleSet {
-        FeasibleSet { dimension, constant: Vec::new(), lower: Vec::new(), upper: Vec::new() }
+        FeasibleSet { dimension, constant: Vec::new(), lower: Vec::new(), upper: Vec::new(), nearest: Vec::new() }
     }
 
     /// `constant`: non-zero for constant coordinates; `lower`, `upper`: bounds, infinite for none. Each has `dimension` entries, or is empty
@@ -48,6 +50,7 @@ impl FeasibleSet {
             constant: constant.iter().map(|&flag| flag != 0).list(),
             lower: Vec::new(),
             upper: Vec::new(),
+            nearest: Vec::new(),
         };
         if lower.is_empty() && upper.is_empty() {
             return Ok(set);
@@ -63,6 +66,7 @@ impl FeasibleSet {
                 );
                 return Err(Error::invalid_argument(message));
             }
+            set.nearest.push((arithmetic.quantise(*low), arithmetic.quantise(*high)));
             let inward = (arithmetic.quantise_up(*low), arithmetic.quantise_down(*high));
             (*low, *high) = if inward.0 <= inward.1 {
                 inward
@@ -98,6 +102,12 @@ impl FeasibleSet {
             (Some(&low), Some(&high)) => value.max(low).min(high),
             _ => value,
         }
+    }
+
+    /// Whether a number of the arithmetic is out of the bounds of coordinate `i`. One that a bound is rounded to is not: it is the bound as this arithmetic has it,
+    /// though [`FeasibleSet::project`] may move it inward by a unit of its last place.
+    pub fn is_outside(&self, i: usize, value: f64) -> bool {
+        self.nearest.get(i).is_some_and(|&(low, high)| value < low || value > high)
     }
 
     /// Lower and upper bound of coordinate `i`; infinite for none.
@@ -145,6 +155,29 @@ fn or_infinite(bounds: &[f64], dimension: usize, infinity: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_a_bound_is_rounded_to_is_at_the_bound() {
+        for (arithmetic, unit) in [(Arithmetic::F32, 1.2e-7), (Arithmetic::F32x2, 1e-13), (Arithmetic::F64, 2.3e-16)] {
+            for bound in [0.9, -0.9, 0.1, 1.0, 1e-3, 7e5] {
+                let unit = unit * f64::abs(bound);
+                let sets = [
+                    (&[bound], &[f64::INFINITY], 1.0),
+                    (&[f64::NEG_INFINITY], &[bound], -1.0),
+                    (&[bound], &[bound], 1.0),
+                ];
+                for (lower, upper, inward) in sets {
+                    let set = FeasibleSet::new(1, &[], lower, upper, arithmetic).unwrap();
+                    let at_bound = arithmetic.quantise(bound);
+                    assert!(!set.is_outside(0, at_bound), "{arithmetic:?}: {bound}");
+                    assert!((set.project(0, at_bound) - at_bound).abs() <= unit, "{arithmetic:?}: {bound}");
+                    let outside = arithmetic.quantise(bound - 4.0 * inward * unit);
+                    assert!(set.is_outside(0, outside), "{arithmetic:?}: {bound}");
+                }
+            }
+        }
+        assert!(!FeasibleSet::unconstrained(1).is_outside(0, 1e300));
+    }
 
     #[test]
     fn a_coordinate_is_frozen_when_constant_or_pushed_outward_at_its_bound() {

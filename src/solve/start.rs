@@ -49,7 +49,7 @@ impl Start {
             }
             if !feasible.is_constant(i) {
                 *x = feasible.project(i, rounded);
-                projected += u32::from(*x != rounded);
+                projected += u32::from(feasible.is_outside(i, rounded));
             }
         }
         Ok(Start { point, feasible, preamble: projection_sentence(projected) })
@@ -167,9 +167,8 @@ impl Corrections {
         for (i, x) in point.iter_mut().enumerate() {
             *x = arithmetic.quantise(*x);
             if !feasible.is_constant(i) {
-                let inside = feasible.project(i, *x);
-                self.projected += u32::from(inside != *x);
-                *x = inside;
+                self.projected += u32::from(feasible.is_outside(i, *x));
+                *x = feasible.project(i, *x);
             }
         }
         Ok(feasible)
@@ -240,4 +239,21 @@ fn normalise_blocks(
         }
     }
     Ok(normalised)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_at_a_bound_is_not_out_of_bounds_in_any_arithmetic() {
+        for arithmetic in [Arithmetic::F32, Arithmetic::F32x2, Arithmetic::F64] {
+            let set = || FeasibleSet::new(2, &[], &[0.9, -5.0], &[7.0, 0.3], arithmetic).unwrap();
+            let at_bounds = Start::new(vec![0.9, 0.3], set(), arithmetic).unwrap();
+            assert_eq!(at_bounds.preamble, "", "{arithmetic:?}");
+            assert!(at_bounds.point[0] >= 0.9 && at_bounds.point[1] <= 0.3, "{arithmetic:?}: {:?}", at_bounds.point);
+            let outside = Start::new(vec![0.8999, 0.3001], set(), arithmetic).unwrap();
+            assert!(outside.preamble.starts_with("2 starting values"), "{arithmetic:?}: {}", outside.preamble);
+        }
+    }
 }
