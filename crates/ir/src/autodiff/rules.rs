@@ -338,7 +338,7 @@ impl PullBack<'_> {
         self.graph.select(other, product, at_zero)
     }
 
-    /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor: then its limit at 0 is a number.
+    /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor, or a sum of such: then its limit at 0 is a number.
     fn divided_by_root(&mut self, adjoint: NodeId, depth: u32) -> Option<NodeId> {
         let (root, square) = (self.result, self.operands[0]);
         match self.graph.node(adjoint) {
@@ -350,6 +350,10 @@ impl PullBack<'_> {
                 }
                 let b = self.divided_by_root(b, depth - 1)?;
                 Some(self.graph.mul(a, b))
+            }
+            Node::Apply(op @ (Op::Add | Op::Sub), [a, b, _]) if depth > 0 => {
+                let [a, b] = [self.divided_by_root(a, depth - 1)?, self.divided_by_root(b, depth - 1)?];
+                Some(self.graph.apply(op, &[a, b]))
             }
             Node::Apply(Op::Neg, [a, ..]) if depth > 0 => {
                 let quotient = self.divided_by_root(a, depth - 1)?;
