@@ -9,7 +9,8 @@
 //! - A total is kept in two sums (two lanes of a vector), of the even and of the odd instances counted from the first, that are added at
 //!   the end.
 //! - What is accumulated in an element that is the same for all instances is kept in two such sums as well, of all instances but the last of
-//!   an odd number. The two are added to what stands there before the last instance's value is.
+//!   an odd number. The two are added to what stands there before the last instance's value is. A kernel that [is parted](crate::Kernel::is_parted) adds each
+//!   instance's value at once.
 
 use super::memory::{InstanceRange, View, index_out_of_range};
 use super::{Call, Case, CheckedKernel, Element, Function, Load, Output};
@@ -77,13 +78,13 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
         }
         for (accumulated, sums) in accumulating.iter().zip(&mut sums) {
             let value = values[accumulated.0.node.index()];
-            if !is_same(accumulated) || position >= in_pairs {
+            if !is_same(accumulated) || position >= in_pairs || kernel.is_parted() {
                 write(accumulated, value)?;
                 continue;
             }
             sums[position % 2] += value;
         }
-        if position + 1 == in_pairs {
+        if position + 1 == in_pairs && !kernel.is_parted() {
             for (accumulated, sums) in accumulating.iter().zip(&sums).filter(|(accumulated, _)| is_same(accumulated)) {
                 write(accumulated, sums[0] + sums[1])?;
             }

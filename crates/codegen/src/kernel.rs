@@ -289,6 +289,9 @@ impl Function {
     }
 }
 
+/// Nodes of a kernel from which on it is parted.
+const PARTED: usize = 16_000;
+
 impl Kernel {
     /// A kernel over instances that reads and writes nothing yet.
     pub fn new(name: &str, graph: CheckedGraph) -> Kernel {
@@ -313,6 +316,19 @@ impl Kernel {
         let graph = self.graph.graph();
         let results = graph.ids().filter(|id| matches!(graph.node(*id), Node::Input(input) if is_result(input)));
         results.map(width).max().unwrap_or(Width::Single)
+    }
+
+    /// Whether it may read a number that another instance has written.
+    pub(crate) fn reads_what_it_writes(&self) -> bool {
+        let is_written =
+            |load: &Load| matches!(load, Load::Read(element) if self.buffers[element.buffer as usize].written);
+        self.loads.iter().any(is_written)
+    }
+
+    /// Whether the host's code is several functions. An engine compiles a function at its first call, which nothing interrupts, in a time that grows with the
+    /// square of the values that wait in its locals: a kernel that goes through 200 steps of a simulation and back would take more than a second.
+    pub fn is_parted(&self) -> bool {
+        self.graph.graph().len() > PARTED && !self.reads_what_it_writes()
     }
 
     /// Every element that is read or written.

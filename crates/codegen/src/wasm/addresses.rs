@@ -8,7 +8,7 @@ use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
 use super::locals::Locals;
-use crate::{Constant, DType, Element, Index, Instances, Kernel, Load, Output, Term, Variable};
+use crate::{Constant, DType, Element, Index, Instances, Kernel, Output, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
@@ -83,8 +83,8 @@ pub(super) struct Addresses<'k> {
     kernel: &'k Kernel,
     /// For each loaded index the buffers of the elements behind it, and how far behind it the last one stands.
     behind: FxHashMap<(u32, &'k Index), Vec<(u32, u32)>>,
-    /// Whether there is one instance, whose numbers are added to memory as soon as they are computed: a local for each sum would be one for each
-    /// number of a long kernel.
+    /// Whether numbers are added to memory as soon as they are computed: a local for each sum would be one for each number of a long kernel of one instance, and
+    /// functions that do a kernel together share no locals.
     adds_at_once: bool,
     /// Locals for addresses that are not kept, see [`is_run_once`].
     passing: Option<Passing>,
@@ -102,16 +102,14 @@ struct Passing {
 /// Operations of a kernel from which on it is long.
 const LONG: usize = 2_000;
 
-/// Operations of a kernel from which on it is several functions, if it can be.
-const PARTED: usize = 16_000;
-/// Bytes of code of such a function, about.
+/// Bytes of code of one of several functions that a kernel is, about.
 const PART: usize = 1 << 16;
 
-/// Whether all that a kernel does is done a few times, and is much: to keep what instances share saves nothing then, and to look for neighbours in
+/// Whether all that a kernel does is done a few times, or several functions do it, and is much: to keep what instances share saves nothing then, and to look for neighbours in
 /// memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the square
 /// of their number.
 pub(super) fn is_run_once(kernel: &Kernel) -> bool {
-    kernel.instances != Instances::Many && kernel.graph.graph().len() > LONG
+    kernel.is_parted() || (kernel.instances != Instances::Many && kernel.graph.graph().len() > LONG)
 }
 
 impl<'k> Addresses<'k> {
@@ -135,11 +133,9 @@ impl<'k> Addresses<'k> {
                 }
             }
         }
-        let reads_what_it_writes =
-            |load: &Load| matches!(load, Load::Read(element) if kernel.buffers[element.buffer as usize].written);
         let is_one = kernel.instances == Instances::One && is_run_once(kernel);
         Addresses {
-            adds_at_once: is_one && !kernel.loads.iter().any(reads_what_it_writes),
+            adds_at_once: kernel.is_parted() || (is_one && !kernel.reads_what_it_writes()),
             prologue: Vec::new(),
             instance,
             ahead: 0,
@@ -153,12 +149,6 @@ impl<'k> Addresses<'k> {
             }),
             kernel,
         }
-    }
-
-    /// Whether the kernel is several functions. An engine compiles a function at its first call, which nothing interrupts: that of a block of
-    /// 10,000 parameters would take a quarter of a second.
-    pub fn is_parted(&self) -> bool {
-        self.adds_at_once && self.kernel.graph.graph().len() > PARTED
     }
 
     /// Begins another function of such a kernel, where nothing is on the stack and no block is open, if the present one is long.

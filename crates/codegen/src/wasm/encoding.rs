@@ -49,6 +49,7 @@ pub enum Instruction {
     GlobalGet(u32),
     GlobalSet(u32),
     I32Load(MemArg),
+    I32Store(MemArg),
     F64Load(MemArg),
     F64Store(MemArg),
     I32Const(i32),
@@ -166,6 +167,7 @@ impl Instruction {
             I::GlobalGet(_) => 0x23,
             I::GlobalSet(_) => 0x24,
             I::I32Load(_) => 0x28,
+            I::I32Store(_) => 0x36,
             I::F64Load(_) => 0x2b,
             I::F64Store(_) => 0x39,
             I::I32Const(_) => 0x41,
@@ -272,7 +274,7 @@ impl Instruction {
                     unsigned(code, *label);
                 }
             }
-            I::I32Load(place) | I::F64Load(place) | I::F64Store(place) => place.encode(code),
+            I::I32Load(place) | I::I32Store(place) | I::F64Load(place) | I::F64Store(place) => place.encode(code),
             I::V128Load(place) | I::V128Store(place) => place.encode(code),
             I::V128Load64Splat(place) | I::V128Load64Zero(place) => place.encode(code),
             I::V128Load64Lane { memarg, lane } => {
@@ -443,8 +445,11 @@ impl Sections {
         self.add_vector(bits << 64 | bits);
     }
 
-    /// Adds a variable with one number, 0 at first.
-    pub fn add_variable(&mut self) {
+    /// Adds a variable of a number or a vector, 0 at first.
+    pub fn add_variable(&mut self, kind: ValType) {
+        if kind == ValType::V128 {
+            return self.add_vector(0);
+        }
         let bytes = self.globals.entry();
         bytes.push_all([ValType::F64 as u8, 1]);
         Instruction::F64Const(0.0).encode(bytes);

@@ -230,7 +230,7 @@ impl<'a> Expression<'a> {
     /// A local for a value, or a variable, that is never given back.
     pub fn add_kept(&mut self) -> u32 {
         match self.free_variables {
-            Some(_) => self.functions.add_variable(),
+            Some(_) => self.functions.add_variable(self.width),
             None => self.locals.add(self.width.value()),
         }
     }
@@ -254,7 +254,7 @@ impl<'a> Expression<'a> {
     /// Pops the value of a node into a local.
     pub fn assign(&mut self, node: NodeId) {
         let local = match &mut self.free_variables {
-            Some(free) => free.pop().unwrap_or_else(|| self.functions.add_variable()),
+            Some(free) => free.pop().unwrap_or_else(|| self.functions.add_variable(self.width)),
             None => self.borrow(),
         };
         self.set(local);

@@ -14,11 +14,19 @@ use crate::Function;
 pub(super) struct Functions {
     pub math: VecMap<Op, u32>,
     pub calls: VecMap<(*const Function, Width), u32>,
-    /// The variables of the module. Those with bits are the numbers that loops have: a constant would be moved into the loop by some engines.
-    /// The others hold what one function of a kernel leaves to the next.
-    pub variables: RefCell<Vec<Option<u64>>>,
+    /// The variables of the module.
+    pub variables: RefCell<Vec<Variable>>,
     /// Where the exponential's table stands.
     pub powers: u32,
+}
+
+/// A variable of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Variable {
+    /// A number that loops have, by its bits: a constant would be moved into the loop by some engines.
+    Number(u64),
+    /// What one function of a kernel leaves to the next.
+    Value(Width),
 }
 
 impl Functions {
@@ -30,18 +38,18 @@ impl Functions {
     /// The variable with a number, by its bits.
     pub fn number(&self, bits: u64) -> u32 {
         let mut variables = self.variables.borrow_mut();
-        let known = variables.iter().position(|known| *known == Some(bits));
+        let known = variables.iter().position(|known| *known == Variable::Number(bits));
         let position = known.unwrap_or_else(|| {
-            variables.push(Some(bits));
+            variables.push(Variable::Number(bits));
             variables.len() - 1
         });
         position as u32
     }
 
     /// A variable with no number of its own.
-    pub fn add_variable(&self) -> u32 {
+    pub fn add_variable(&self, width: Width) -> u32 {
         let mut variables = self.variables.borrow_mut();
-        variables.push(None);
+        variables.push(Variable::Value(width));
         variables.len() as u32 - 1
     }
 

@@ -24,7 +24,7 @@ pub(super) fn functions(kernel: &CheckedKernel, width: Width, functions: &Functi
     let mut addresses = Addresses::new(kernel, instance, &mut locals);
     let body = Expression::new(graph, kernel.uses().clone(), width, functions, locals);
     let mut body = body.in_loop();
-    body.free_variables = addresses.is_parted().then(Vec::new);
+    body.free_variables = kernel.is_parted().then(Vec::new);
 
     let (begin, end) = (addresses.word(&mut body, frame::BEGIN), addresses.word(&mut body, frame::END));
     hoist(kernel, &mut body, &mut addresses);

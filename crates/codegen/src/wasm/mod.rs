@@ -6,14 +6,15 @@
 //! memory and let [`super::InstanceRange::check`] see them; an index that leads out of its buffer traps.
 //!
 //! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
-//! code once more for the instance that may be left; of a kernel for one instance that alone. A very long one of these is several functions, which are
-//! exported as [`part_name`] says, and which the exported one calls in turn. Engines compile a function at its first call. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+//! code once more for the instance that may be left; of a kernel for one instance that alone. A very long one is several functions, which are
+//! exported as [`part_name`] says, and which the exported one calls in turn. Engines compile a function at its first call, and the time grows with the square of
+//! its locals. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
 use residua_base::list::Listed;
 use std::rc::Rc;
 
 use self::encoding::{Instruction, Sections, ValType};
-use self::functions::Functions;
+use self::functions::{Functions, Variable};
 use self::locals::Width;
 use crate::{CheckedKernel, Instances};
 use residua_base::error::Result;
@@ -82,7 +83,7 @@ pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
                     sections.export(&part_name(parts), *number);
                     parts += 1;
                 }
-                last = sections.add(vec![ValType::I32], vec![width.value()], &in_turn(&numbers));
+                last = sections.add(vec![ValType::I32], vec![width.value()], &in_turn(&numbers, width));
             }
             last
         };
@@ -96,8 +97,8 @@ pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
     }
     for variable in functions.variables.take() {
         match variable {
-            Some(bits) => sections.add_global(f64::from_bits(bits)),
-            None => sections.add_variable(),
+            Variable::Number(bits) => sections.add_global(f64::from_bits(bits)),
+            Variable::Value(width) => sections.add_variable(width.value()),
         }
     }
     Ok(sections.finish())
@@ -108,15 +109,72 @@ pub fn part_name(position: usize) -> String {
     format!("p{position}")
 }
 
-/// The parts of a kernel one after another; the last has the total.
-fn in_turn(parts: &[u32]) -> encoding::Function {
-    const TOTAL: u32 = 1;
-    let mut function = encoding::Function::new(&[ValType::F64]);
-    for part in parts {
-        let call = [Instruction::LocalGet(frame::PARAMETER), Instruction::Call(*part), Instruction::LocalSet(TOTAL)];
+/// The parts of a kernel one after another, round after round; the last has the total. Each call is for the instances of one round, which the frame says
+/// meanwhile.
+fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
+    let [begin, end, round, total, unfinished] = [1, 2, 3, 4, 5];
+    let lanes = i32::from(width.lanes());
+    let word = |word: u32| encoding::MemArg { offset: word << 2, align: 2 };
+    let set = |word_of_frame: u32, local: u32, more: i32| {
+        [
+            Instruction::LocalGet(frame::PARAMETER),
+            Instruction::LocalGet(local),
+            Instruction::I32Const(more),
+            Instruction::I32Add,
+            Instruction::I32Store(word(word_of_frame)),
+        ]
+    };
+    let mut function =
+        encoding::Function::new(&[ValType::I32, ValType::I32, ValType::I32, width.value(), width.value()]);
+    for (word_of_frame, local) in [(frame::BEGIN, begin), (frame::END, end)] {
+        let load = Instruction::I32Load(word(word_of_frame));
+        function.instructions(&[Instruction::LocalGet(frame::PARAMETER), load, Instruction::LocalSet(local)]);
+    }
+    // Of one instance at a time there is the last alone, as pairs leave it.
+    let first = match width {
+        Width::Pair => vec![Instruction::LocalGet(begin)],
+        Width::Single => vec![
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(end),
+            Instruction::LocalGet(begin),
+            Instruction::I32Sub,
+            Instruction::I32Const(1),
+            Instruction::I32And,
+            Instruction::I32Sub,
+        ],
+    };
+    function.instructions(&first);
+    function.instructions(&[Instruction::LocalSet(round), Instruction::Block, Instruction::Loop]);
+    rounds::unless_left_in(&mut function, (round, end), lanes, 1);
+    function.instructions(&set(frame::BEGIN, round, 0));
+    function.instructions(&set(frame::END, round, lanes));
+    let (last, others) = parts.split_last().expect("a kernel has a part");
+    for part in others {
+        let call =
+            [Instruction::LocalGet(frame::PARAMETER), Instruction::Call(*part), Instruction::LocalSet(unfinished)];
         function.instructions(&call);
     }
-    function.instructions(&[Instruction::LocalGet(TOTAL), Instruction::End]);
+    let add = match width {
+        Width::Pair => Instruction::F64x2Add,
+        Width::Single => Instruction::F64Add,
+    };
+    function.instructions(&[
+        Instruction::LocalGet(frame::PARAMETER),
+        Instruction::Call(*last),
+        Instruction::LocalGet(total),
+        add,
+        Instruction::LocalSet(total),
+        Instruction::LocalGet(round),
+        Instruction::I32Const(lanes),
+        Instruction::I32Add,
+        Instruction::LocalSet(round),
+        Instruction::Br(0),
+        Instruction::End,
+        Instruction::End,
+    ]);
+    function.instructions(&set(frame::BEGIN, begin, 0));
+    function.instructions(&set(frame::END, end, 0));
+    function.instructions(&[Instruction::LocalGet(total), Instruction::End]);
     function
 }
 

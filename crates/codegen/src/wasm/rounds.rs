@@ -7,23 +7,28 @@ use super::encoding::{Function, Instruction};
 use super::expression::Expression;
 use super::locals::Width;
 use super::round::{Sum, write_round};
-use crate::{CheckedKernel, Instances, Load};
+use crate::{CheckedKernel, Instances};
 use residua_base::list::Listed;
 
 /// Leaves the block if fewer instances than these are left.
-pub(super) fn unless_left(function: &mut Function, (instance, end): (u32, u32), instances: i32) {
-    compare(function, (instance, end), instances, Instruction::I32LtU);
+pub(super) fn unless_left(function: &mut Function, of: (u32, u32), instances: i32) {
+    unless_left_in(function, of, instances, 0);
 }
 
-/// Leaves the block, or repeats the loop, by how the instances that are left compare with a number.
-fn compare(function: &mut Function, (instance, end): (u32, u32), instances: i32, comparison: Instruction) {
+/// The same for the block around so many others.
+pub(super) fn unless_left_in(function: &mut Function, of: (u32, u32), instances: i32, depth: u32) {
+    compare(function, of, instances, Instruction::I32LtU, depth);
+}
+
+/// Leaves the block, or repeats the loop, around so many others by how the instances that are left compare with a number.
+fn compare(function: &mut Function, (instance, end): (u32, u32), instances: i32, comparison: Instruction, depth: u32) {
     function.instructions(&[
         Instruction::LocalGet(end),
         Instruction::LocalGet(instance),
         Instruction::I32Sub,
         Instruction::I32Const(instances),
         comparison,
-        Instruction::BrIf(0),
+        Instruction::BrIf(depth),
     ]);
 }
 
@@ -114,7 +119,7 @@ impl Rounds {
         }
         function.instruction(&Instruction::Loop);
         write(function, &self.several[part], all);
-        compare(function, (instance, end), all, Instruction::I32GeU);
+        compare(function, (instance, end), all, Instruction::I32GeU, 0);
         function.instructions(&[Instruction::End, Instruction::End]);
     }
 }
@@ -123,11 +128,10 @@ impl Rounds {
 /// indices lead elsewhere in every instance, more than two take more addresses than there are registers. Numbers that do not fit are kept in memory,
 /// from where they are soon fetched.
 fn side_by_side(kernel: &CheckedKernel, body: &Expression, length: usize) -> u32 {
-    let reads_what_it_writes =
-        |load: &Load| matches!(load, Load::Read(element) if kernel.buffers[element.buffer as usize].written);
     if body.width == Width::Single
         || kernel.instances != Instances::Many
-        || kernel.loads.iter().any(reads_what_it_writes)
+        || kernel.is_parted()
+        || kernel.reads_what_it_writes()
     {
         return 1;
     }
