@@ -2,7 +2,7 @@
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
 //! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
-//! shared by the graph itself. [`jacobian`] is a gradient per output, [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
+//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs). [`jacobian`] is a gradient per output, [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
 //! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them, and for zeros below
@@ -13,6 +13,7 @@ use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use std::collections::BinaryHeap;
 
+mod forward;
 mod rules;
 #[cfg(test)]
 mod rules_test;
@@ -34,9 +35,12 @@ pub fn jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<V
 }
 
 /// For each output its partials with respect to the inputs in `wrt` that it depends on, ascending by input. Time and memory are of the nodes
-/// that the outputs depend on, however many outputs and inputs there are.
+/// that the outputs depend on, each once for each output, or once for each input where that is less by far.
 pub fn sparse_jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<(InputId, NodeId)>> {
     let active = active_nodes(graph, wrt);
+    if forward::is_shorter(graph, &active, outputs, wrt.len()) {
+        return forward::jacobian(graph, &active, outputs);
+    }
     let one = graph.literal(1.0);
     let mut sweep = Sweep::default();
     outputs.iter().map(|output| sweep.run(graph, &active, &[(*output, one)])).list()

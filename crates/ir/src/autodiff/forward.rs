@@ -1,0 +1,126 @@
+//! Derivatives by a sweep forward, for graphs of many outputs and few inputs: the states of a simulation, of which each goes back through all before it in
+//! a reverse sweep. It has the rules of reverse sweeps, since what they give is linear in the adjoint: with the derivative of an operand in its place it is
+//! what that operand adds to the derivative of the result.
+
+use super::rules::{Passage, PullBack, Slope, passage, slope};
+use crate::graph::{Graph, InputId, Node, NodeId, Op};
+use residua_base::list::Listed;
+
+/// Graphs of fewer nodes are swept in reverse.
+const LONG: usize = 4096;
+
+/// Whether a sweep forward takes less than half the operations of a reverse sweep for each output. Where a slope may be infinite the reverse sweep has
+/// limits that this one has not.
+pub(super) fn is_shorter(graph: &Graph, active: &[bool], outputs: &[NodeId], inputs: usize) -> bool {
+    if graph.len() < LONG || outputs.len() <= inputs {
+        return false;
+    }
+    let is_steep = |(node, &active): (&Node, &bool)| match node {
+        Node::Apply(op, operands) if active => {
+            (0..op.arity()).any(|place| slope(graph, *op, place, operands).is_some_and(|slope| slope > Slope::Finite))
+        }
+        Node::Apply(..) | Node::Literal(_) | Node::Input(_) => false,
+    };
+    if graph.nodes().iter().zip(active).any(is_steep) {
+        return false;
+    }
+    // A node is visited once for each output that depends on it in reverse, and forward once for each input at most.
+    let needed = needed(graph, active, outputs);
+    let mut marks = vec![usize::MAX; graph.len()];
+    let mut pending = Vec::new();
+    let (mut backward, enough) = (0, 2 * inputs * needed.iter().filter(|needed| **needed).count());
+    for (number, output) in outputs.iter().enumerate() {
+        pending.push(*output);
+        while let Some(id) = pending.pop() {
+            if !active.get(id.index()).is_some_and(|active| *active)
+                || std::mem::replace(&mut marks[id.index()], number) == number
+            {
+                continue;
+            }
+            backward += 1;
+            pending.extend_from_slice(graph.nodes()[id.index()].operands());
+        }
+        if backward > enough {
+            return true;
+        }
+    }
+    false
+}
+
+/// The active nodes that the outputs depend on.
+fn needed(graph: &Graph, active: &[bool], outputs: &[NodeId]) -> Vec<bool> {
+    let mut needed = vec![false; active.len()];
+    for output in outputs.iter().filter(|output| output.index() < active.len()) {
+        needed[output.index()] = active[output.index()];
+    }
+    for position in (0..active.len()).rev().filter(|&position| active[position]) {
+        if needed[position] {
+            for operand in graph.nodes()[position].operands() {
+                needed[operand.index()] |= active[operand.index()];
+            }
+        }
+    }
+    needed
+}
+
+/// For each output its derivatives by the active inputs that it depends on, ascending.
+pub(super) fn jacobian(graph: &mut Graph, active: &[bool], outputs: &[NodeId]) -> Vec<Vec<(InputId, NodeId)>> {
+    let needed = needed(graph, active, outputs);
+    let one = graph.literal(1.0);
+    let mut derivatives: Vec<Vec<(InputId, NodeId)>> = vec![Vec::new(); active.len()];
+    for result in graph.ids().take(active.len()).list() {
+        if !needed[result.index()] {
+            continue;
+        }
+        derivatives[result.index()] = match graph.node(result) {
+            Node::Literal(_) => Vec::new(),
+            Node::Input(input) => vec![(input, one)],
+            Node::Apply(Op::Select, [condition, a, b]) => {
+                let zero = graph.literal(0.0);
+                let select = |graph: &mut Graph, a: Option<NodeId>, b: Option<NodeId>| {
+                    graph.select(condition, a.unwrap_or(zero), b.unwrap_or(zero))
+                };
+                merged(graph, &derivatives[a.index()], &derivatives[b.index()], select)
+            }
+            Node::Apply(op, operands) => {
+                let mut sum = Vec::new();
+                for place in 0..op.arity() {
+                    if passage(op, place) == Passage::Closed {
+                        continue;
+                    }
+                    let mut shares = Vec::new();
+                    for &(input, adjoint) in &derivatives[operands[place].index()] {
+                        let (are_active, guarded, above) = ([true; 3], false, Slope::Finite);
+                        let mut rule = PullBack { graph, operands, are_active, result, adjoint, guarded, above };
+                        shares.extend(rule.pull_back(op, place).map(|share| (input, share)));
+                    }
+                    let add = |graph: &mut Graph, a: Option<NodeId>, b: Option<NodeId>| match (a, b) {
+                        (Some(a), Some(b)) => graph.add(a, b),
+                        (a, b) => a.or(b).expect("one of both has the input"),
+                    };
+                    sum = merged(graph, &sum, &shares, add);
+                }
+                sum
+            }
+        };
+    }
+    let of_output = |output: &NodeId| derivatives.get(output.index()).cloned().unwrap_or_default();
+    outputs.iter().map(of_output).list()
+}
+
+/// Both lists as one, ascending by input.
+fn merged(
+    graph: &mut Graph,
+    a: &[(InputId, NodeId)],
+    b: &[(InputId, NodeId)],
+    merge: impl Fn(&mut Graph, Option<NodeId>, Option<NodeId>) -> NodeId,
+) -> Vec<(InputId, NodeId)> {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut merged = Vec::new();
+    while let Some(input) = [a.peek(), b.peek()].into_iter().flatten().map(|entry| entry.0).min_by_key(|input| input.0)
+    {
+        let [of_a, of_b] = [&mut a, &mut b].map(|list| list.next_if(|entry| entry.0 == input).map(|entry| entry.1));
+        merged.push((input, merge(graph, of_a, of_b)));
+    }
+    merged
+}
