@@ -9,7 +9,7 @@ use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_base::list::PushAll;
 use residua_codegen::CheckedKernel;
-use residua_cpu::{Program, Written};
+use residua_cpu::{Program, Writing, Written};
 
 /// Kernels of so many nodes are scheduled in a piece of their own. A module that has one is too long to be kept, so that it needs the schedule.
 const LONG: usize = 4096;
@@ -33,6 +33,7 @@ pub(super) struct Planned {
 #[derive(Default)]
 pub(super) struct Preparation {
     kernels: Vec<CheckedKernel>,
+    writing: Option<Writing>,
     written: Option<Written>,
     /// For each batch the roles of its kernel's buffers.
     pub roles: Vec<Vec<Role>>,
@@ -59,7 +60,7 @@ impl Preparation {
         }
     }
 
-    /// Makes the plan of a batch, the schedule of a long kernel, or the code of all.
+    /// Makes the plan of a batch, the schedule of a long kernel, or code.
     fn make_piece(&mut self, batches: usize, plan: &mut dyn FnMut(usize) -> Result<Planned>) -> Result<()> {
         if self.roles.len() < batches {
             let Planned { plan: AccessPlan { kernel, roles, .. }, scatter, pieces } = plan(self.roles.len())?;
@@ -73,7 +74,12 @@ impl Preparation {
         let is_due = |kernel: &&CheckedKernel| kernel.graph.graph().len() >= LONG && !kernel.is_scheduled();
         match self.kernels.iter().find(is_due).filter(|_| cfg!(target_arch = "wasm32")) {
             Some(kernel) => _ = kernel.steps(),
-            None => self.written = Some(Program::write(std::mem::take(&mut self.kernels))?),
+            None => {
+                let mut writing =
+                    self.writing.take().unwrap_or_else(|| Writing::new(std::mem::take(&mut self.kernels)));
+                self.written = writing.advance()?;
+                self.writing = self.written.is_none().then_some(writing);
+            }
         }
         Ok(())
     }

@@ -61,6 +61,54 @@ pub struct Written {
     code: Code,
 }
 
+/// Kernels whose code is being written.
+pub struct Writing {
+    kernels: Vec<CheckedKernel>,
+    #[cfg(target_arch = "wasm32")]
+    module: Option<residua_codegen::wasm::Unfinished>,
+}
+
+impl Writing {
+    /// Nothing is written yet.
+    pub fn new(kernels: Vec<CheckedKernel>) -> Writing {
+        Writing {
+            kernels,
+            #[cfg(target_arch = "wasm32")]
+            module: None,
+        }
+    }
+
+    /// Writes the code of a long kernel for a width, or of several short ones; gives all when it is written. Not to be called after that. An error says that a
+    /// kernel's plan is unsound.
+    pub fn advance(&mut self) -> Result<Option<Written>> {
+        #[cfg(target_arch = "wasm32")]
+        let code = {
+            let mut module = match self.module.take() {
+                Some(module) => module,
+                None => match known::find(&self.kernels) {
+                    Some(module) => {
+                        let kernels = std::mem::take(&mut self.kernels);
+                        return Ok(Some(Written { kernels, code: Code::Known(module) }));
+                    }
+                    None => residua_codegen::wasm::Unfinished::new(&self.kernels, exponential::address() as u32)?,
+                },
+            };
+            while module.advance(&self.kernels) {
+                if self.kernels.iter().any(|kernel| kernel.is_parted()) {
+                    self.module = Some(module);
+                    return Ok(None);
+                }
+            }
+            Code::Bytes(module.finish())
+        };
+        Ok(Some(Written {
+            kernels: std::mem::take(&mut self.kernels),
+            #[cfg(target_arch = "wasm32")]
+            code,
+        }))
+    }
+}
+
 /// The code of kernels.
 #[cfg(target_arch = "wasm32")]
 enum Code {
@@ -116,16 +164,12 @@ impl Program {
 
     /// Writes the code of kernels. An error says that a kernel's plan is unsound.
     pub fn write(kernels: Vec<CheckedKernel>) -> Result<Written> {
-        #[cfg(target_arch = "wasm32")]
-        let code = match known::find(&kernels) {
-            Some(module) => Code::Known(module),
-            None => Code::Bytes(residua_codegen::wasm::module(&kernels, exponential::address() as u32)?),
-        };
-        Ok(Written {
-            kernels,
-            #[cfg(target_arch = "wasm32")]
-            code,
-        })
+        let mut writing = Writing::new(kernels);
+        loop {
+            if let Some(written) = writing.advance()? {
+                return Ok(written);
+            }
+        }
     }
 
     /// A program that runs by the reference evaluation, for a reason to be remembered.

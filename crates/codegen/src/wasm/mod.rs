@@ -45,63 +45,97 @@ pub use math::{MathFunction, math_function};
 /// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](residua_ir::graph::exponential::powers) at an address. An
 /// error says that the host cannot run a kernel.
 pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
-    kernels.iter().try_for_each(CheckedKernel::check_for_host)?;
-    let mut sections = Sections::default();
-    sections.import_memory("env", "memory");
+    let mut module = Unfinished::new(kernels, powers)?;
+    while module.advance(kernels) {}
+    Ok(module.finish())
+}
 
-    // Imports come before all functions of the module's own.
-    let mut functions = Functions { powers, ..Functions::default() };
-    for op in imported(kernels) {
-        let function = sections.import_function("math", op.name(), vec![ValType::F64; op.arity()], vec![ValType::F64]);
-        functions.math.insert(op, function);
-    }
-    for call in kernels.iter().flat_map(|kernel| &kernel.calls) {
-        for width in [Width::Pair, Width::Single] {
-            let key = (Rc::as_ptr(&call.function), width);
-            if !functions.calls.contains_key(&key) {
-                let mut parameters = vec![width.value(); call.function.parameters.len()];
-                parameters.push(ValType::I32);
-                let results = vec![width.value(); call.function.results];
-                let body = function::function(&call.function, width, &functions);
-                let position = sections.add(parameters, results, &body);
-                functions.calls.insert(key, position);
-            }
+/// A module in the making, which takes as long as its kernels.
+pub struct Unfinished {
+    sections: Sections,
+    functions: Functions,
+    /// Functions that are parts of kernels, so far.
+    parts: usize,
+    /// Kernels that are finished.
+    kernels: usize,
+    /// The function of the next kernel for pairs, if there is one.
+    pairs: Option<u32>,
+}
+
+impl Unfinished {
+    /// What the functions of these kernels call.
+    pub fn new(kernels: &[CheckedKernel], powers: u32) -> Result<Unfinished> {
+        kernels.iter().try_for_each(CheckedKernel::check_for_host)?;
+        let mut sections = Sections::default();
+        sections.import_memory("env", "memory");
+
+        // Imports come before all functions of the module's own.
+        let mut functions = Functions { powers, ..Functions::default() };
+        for op in imported(kernels) {
+            let operands = vec![ValType::F64; op.arity()];
+            let function = sections.import_function("math", op.name(), operands, vec![ValType::F64]);
+            functions.math.insert(op, function);
         }
-    }
-    let mut parts = 0;
-    for (position, kernel) in kernels.iter().enumerate() {
-        let mut of_width = |width: Width| {
-            let mut last = 0;
-            let bodies = kernel::functions(kernel, width, &functions);
-            let numbers = bodies.iter().map(|body| {
-                last = sections.add(vec![ValType::I32], vec![width.value()], body);
-                last
-            });
-            let numbers = numbers.list();
-            if numbers.len() > 1 {
-                for number in &numbers {
-                    sections.export(&part_name(parts), *number);
-                    parts += 1;
+        for call in kernels.iter().flat_map(|kernel| &kernel.calls) {
+            for width in [Width::Pair, Width::Single] {
+                let key = (Rc::as_ptr(&call.function), width);
+                if !functions.calls.contains_key(&key) {
+                    let mut parameters = vec![width.value(); call.function.parameters.len()];
+                    parameters.push(ValType::I32);
+                    let results = vec![width.value(); call.function.results];
+                    let body = function::function(&call.function, width, &functions);
+                    let position = sections.add(parameters, results, &body);
+                    functions.calls.insert(key, position);
                 }
-                last = sections.add(vec![ValType::I32], vec![width.value()], &in_turn(&numbers, width));
             }
-            last
-        };
-        let exported = if kernel.instances == Instances::One {
-            of_width(Width::Single)
-        } else {
-            let (pairs, single) = (of_width(Width::Pair), of_width(Width::Single));
-            sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single))
-        };
-        sections.export(&position.to_string(), exported);
-    }
-    for variable in functions.variables.take() {
-        match variable {
-            Variable::Number(bits) => sections.add_global(f64::from_bits(bits)),
-            Variable::Value(width) => sections.add_variable(width.value()),
         }
+        Ok(Unfinished { sections, functions, parts: 0, kernels: 0, pairs: None })
     }
-    Ok(sections.finish())
+
+    /// Adds what the next kernel does with pairs, or with one instance; whether there was any left. The kernels are always the same.
+    pub fn advance(&mut self, kernels: &[CheckedKernel]) -> bool {
+        let Some(kernel) = kernels.get(self.kernels) else { return false };
+        let exported = match (kernel.instances, self.pairs.take()) {
+            (Instances::One, _) => self.add(kernel, Width::Single),
+            (Instances::Few | Instances::Many, None) => {
+                self.pairs = Some(self.add(kernel, Width::Pair));
+                return true;
+            }
+            (Instances::Few | Instances::Many, Some(pairs)) => {
+                let single = self.add(kernel, Width::Single);
+                self.sections.add(vec![ValType::I32], vec![ValType::F64], &whole(pairs, single))
+            }
+        };
+        self.sections.export(&self.kernels.to_string(), exported);
+        self.kernels += 1;
+        true
+    }
+
+    /// Adds the functions of a kernel for a width; gives the one that does it all.
+    fn add(&mut self, kernel: &CheckedKernel, width: Width) -> u32 {
+        let bodies = kernel::functions(kernel, width, &self.functions);
+        let add = |body| self.sections.add(vec![ValType::I32], vec![width.value()], body);
+        let numbers = bodies.iter().map(add).list();
+        if let [only] = numbers[..] {
+            return only;
+        }
+        for number in &numbers {
+            self.sections.export(&part_name(self.parts), *number);
+            self.parts += 1;
+        }
+        self.sections.add(vec![ValType::I32], vec![width.value()], &in_turn(&numbers, width))
+    }
+
+    /// The bytes.
+    pub fn finish(mut self) -> Vec<u8> {
+        for variable in self.functions.variables.take() {
+            match variable {
+                Variable::Number(bits) => self.sections.add_global(f64::from_bits(bits)),
+                Variable::Value(width) => self.sections.add_variable(width.value()),
+            }
+        }
+        self.sections.finish()
+    }
 }
 
 /// The name of a function that is a part of a kernel, by its position among those of all kernels.
