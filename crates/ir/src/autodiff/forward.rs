@@ -124,3 +124,52 @@ fn merged(
     }
     merged
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sparse_jacobian;
+    use super::*;
+
+    #[test]
+    fn many_states_of_a_simulation_have_the_derivatives_of_each_by_itself_in_a_graph_of_moderate_length() {
+        let wrt = [0, 1, 2].map(InputId);
+        let mut graph = Graph::new();
+        let [a, b, c] = wrt.map(|input| graph.input(input));
+        let data = graph.input(InputId(3));
+        let small = graph.literal(1e-3);
+        let mut outputs = Vec::new();
+        let mut x = a;
+        for step in 0..600 {
+            // One of each kind of rule: by products, quotients, selections, both operands alike.
+            let wave = [graph.sin(x), graph.exp(x)][step % 2];
+            let quotient = graph.div(wave, b);
+            let smaller = graph.apply(Op::Min, &[quotient, c]);
+            let below = graph.lt(x, data);
+            let chosen = graph.select(below, smaller, quotient);
+            let square = graph.mul(x, x);
+            let slope = graph.sub(chosen, square);
+            let change = graph.mul(small, slope);
+            x = graph.add(x, change);
+            if step % 30 == 29 {
+                outputs.push(x);
+            }
+        }
+        // By itself an output is swept in reverse.
+        let mut alone = graph.clone();
+        let expected: Vec<_> =
+            outputs.iter().map(|&output| sparse_jacobian(&mut alone, &[output], &wrt).remove(0)).collect();
+        let found = sparse_jacobian(&mut graph, &outputs, &wrt);
+        assert!(4 * graph.len() < alone.len(), "{} and {} nodes", graph.len(), alone.len());
+        let at = [0.4, 1.3, 0.9, 0.45];
+        let (values, others) = (graph.check(4).unwrap().evaluate(&at), alone.check(4).unwrap().evaluate(&at));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.len(), 3);
+            for (&(input, node), &(of, other)) in found.iter().zip(expected) {
+                assert_eq!(input, of);
+                let (found, expected) = (values[node.index()], others[other.index()]);
+                // Some thousand roundings.
+                assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1e-3), "{found}, not {expected}");
+            }
+        }
+    }
+}

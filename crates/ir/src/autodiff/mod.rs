@@ -14,6 +14,8 @@ use residua_base::sort::ascending;
 use std::collections::BinaryHeap;
 
 mod forward;
+#[cfg(test)]
+mod limits_test;
 mod rules;
 #[cfg(test)]
 mod rules_test;

@@ -1,4 +1,4 @@
-//! Long kernels of one instance, which are several functions.
+//! Long kernels, which are several functions.
 
 use super::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
 use super::{function, functions};
@@ -111,6 +111,71 @@ fn numbers_wait_for_late_stores_across_functions() {
             // Whole numbers below 2⁵³ add up without rounding.
             assert_eq!(total, Ok(squares.iter().sum()));
             assert_eq!(compiled[2], Contents::Reals(squares.into_iter().rev().collect()));
+        }
+    }
+}
+
+#[test]
+fn a_long_kernel_of_several_instances_has_few_locals_and_computes_the_same() {
+    // Steps v ← vd + x, and back t ← td + v, for which every v waits.
+    const STEPS: usize = 4_500;
+    let mut graph = Graph::new();
+    let [x, d] = [0, 1].map(|input| graph.input(InputId(input)));
+    let mut step = |of: NodeId, and: NodeId| {
+        let product = graph.apply_raw(Op::Mul, &[of, d]);
+        graph.apply_raw(Op::Add, &[product, and])
+    };
+    let mut passed = vec![x];
+    for number in 0..STEPS {
+        passed.push(step(passed[number], x));
+    }
+    let last = passed.iter().rev().fold(d, |last, &v| step(last, v));
+    let outputs = vec![
+        Output::store(last, 3, Index::column(1)),
+        Output::accumulate(last, 4, Index::indexed(1, 0, 0)),
+        Output::accumulate(passed[7], 4, Index::indexed(1, 0, 1)),
+        Output::accumulate(last, 5, Index::literal(1)),
+        Output::reduce(last),
+    ];
+    let kernel = Kernel {
+        buffers: vec![
+            real("parameters", false),
+            indices("blocks"),
+            real("data", false),
+            real("values", true),
+            real("gradient", true),
+            real("sums", true),
+        ],
+        loads: vec![Load::read(0, Index::indexed(1, 0, 0)), Load::read(2, Index::column(0))],
+        outputs,
+        ..Kernel::new("steps", graph.check(2).unwrap())
+    };
+    let buffers = [
+        Contents::Reals(vec![0.3, 0.5, -0.7, 0.2]),
+        Contents::Indices((0..11).map(|instance| instance % 3).collect()),
+        Contents::Reals((0..11).map(|instance| 1.0 - 0.1 * f64::from(instance)).collect()),
+        Contents::Reals(vec![7.0; 22]),
+        Contents::Reals(vec![0.1; 4]),
+        Contents::Reals(vec![0.1; 2]),
+    ];
+    for number in [Instances::Few, Instances::Many, Instances::One] {
+        let kernel = Kernel { instances: number, ..kernel.clone() }.check().unwrap();
+        let most =
+            functions(&module(std::slice::from_ref(&kernel), 0).unwrap()).into_iter().map(|(locals, _)| locals).max();
+        assert!(most < Some(200), "{most:?}");
+        for instances in [0..0, 2..3, 0..2, 4..7, 0..11, 1..11] {
+            if number == Instances::One && instances.len() > 1 {
+                continue;
+            }
+            let dispatch = InstanceRange { instances: instances.clone(), stride: 11, first: 0, origin: 0 };
+            let (mut compiled, mut interpreted) = (buffers.clone(), buffers.clone());
+            // Twice, so that nothing of the first call is left in the second.
+            for _ in 0..2 {
+                let total = run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+                let expected = run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+                assert!(same(total, expected), "{instances:?}: {total}, not {expected}");
+            }
+            assert_same(&compiled, &interpreted, &format!("{number:?} {instances:?}"));
         }
     }
 }
