@@ -104,6 +104,13 @@ export class Instance<M extends RestartableModule = RawModule> {
     return this.failure;
   }
 
+  /** Calls `listener` once with the failure of the instance, at once if it has failed. Returns a function that removes the listener. */
+  whenFailed(listener: (failure: ResiduaError) => void): () => void {
+    if (this.failure !== null) listener(this.failure);
+    else this.waiting.add(listener);
+    return () => void this.waiting.delete(listener);
+  }
+
   private translate(error: unknown): ResiduaError {
     if (error instanceof ResiduaError) return error;
     if (this.failure !== null) return this.failure;

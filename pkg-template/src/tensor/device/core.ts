@@ -42,6 +42,8 @@ export class DeviceCore {
   /** What chooses the tiles of products; null on the CPU. */
   readonly tuner: Tuner | null;
   private disposed = false;
+  /** Removes what waits for a failure of the module. */
+  private readonly forget: () => void;
 
   /** @param gpu where it computes; null for the CPU */
   constructor(
@@ -55,12 +57,17 @@ export class DeviceCore {
     const onGpu = gpu === null ? null : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
     this.engine = onGpu ?? new CpuEngine(instance, this.accounts, this.pending);
     this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, this.pending, options.tuning);
-    // A device on the CPU is never lost.
-    this.lost = gpu === null ? new Promise(() => {}) : gpu.lost.then(({ reason, message }) => ({ reason, message }));
-    // The GPUDevice may live as long as the page, and must not keep a device that nobody refers to.
+    let lose: (loss: Loss) => void = () => {};
+    this.lost = new Promise((resolve) => (lose = resolve));
+    // The module and the GPUDevice may live as long as the page, and must not keep a device that nobody refers to.
     const self = new WeakRef(this);
-    void this.lost.then(({ reason, message }) => {
-      self.deref()?.end(new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
+    const end = (loss: Loss, failure: ResiduaError) => {
+      lose(loss);
+      self.deref()?.end(failure);
+    };
+    this.forget = instance.whenFailed((failure) => end({ reason: 'failed', message: failure.message }, failure));
+    void gpu?.lost.then(({ reason, message }) => {
+      end({ reason, message }, new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
     });
   }
 
@@ -69,15 +76,14 @@ export class DeviceCore {
     return this.disposed;
   }
 
-  /** Whether calls can succeed: it was not disposed of or lost, and the module has not failed. */
+  /** Whether calls can succeed: it was not disposed of or lost. */
   get isUsable(): boolean {
-    return this.pending.failure === null && this.instance.failure === null;
+    return this.pending.failure === null;
   }
 
   /** Throws 'disposed' or the failure of the device. */
   check(): void {
     this.pending.check();
-    if (this.instance.failure !== null) throw this.instance.failure;
   }
 
   /** Allocates memory. Throws 'limit-exceeded' and 'out-of-memory'; a GPU tells the latter later, as `failure` of the memory. */
@@ -164,6 +170,7 @@ export class DeviceCore {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
+    this.forget();
     this.end(new ResiduaError('disposed', 'the Device was used after dispose()'));
     this.engine.dispose();
   }

@@ -135,7 +135,7 @@ export class Device {
     return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks, tuning }), reason);
   }
 
-  /** Returns the shared device. It is made at first use, and again after a loss or dispose(). */
+  /** Returns the shared device. It is made at first use, and again after a loss, a failure of the module or dispose(). */
   static default(): Promise<Device> {
     if (shared !== null) return shared;
     const request = Device.create();
@@ -152,7 +152,7 @@ export class Device {
     return device.core;
   }
 
-  /** Resolves with the reason when the GPU is lost: everything stored is gone, and a new device starts empty. */
+  /** Resolves with the reason when the GPU is lost or the WebAssembly module has failed: everything stored is gone, and a new device starts empty. */
   get lost(): Promise<Loss> {
     return this.core.lost;
   }
