@@ -25,8 +25,8 @@ export class Evaluations {
   }
 
   /**
-   * Computes results and assignments with what stored tensors hold when it is their turn. Rejects with 'disposed' where one of them was
-   * disposed of before that, and with 'out-of-memory' and 'limit-exceeded'. Throws 'invalid-argument' for a recipe with a Dim, and
+   * Computes results and assignments with what stored tensors hold when it is their turn, those too that are disposed of after the call. Rejects with
+   * 'out-of-memory' and 'limit-exceeded'. Throws 'disposed' where a stored tensor was disposed of before, 'invalid-argument' for a recipe with a Dim, and
    * 'invalid-graph' for one that uses inputs of a program or of another device.
    *
    * @param what the call, in messages
@@ -43,7 +43,9 @@ export class Evaluations {
     const isReady = !(known instanceof Promise);
     let compiled = isReady ? known : null;
     const ready = isReady ? undefined : known.then((found) => (compiled = found));
-    const work = () => compute(core, what, tape, compiled as Compiled, take);
+    // What frees this memory stands behind this work.
+    const stored = tape.inputs.map(({ source }) => (source instanceof Cell ? source.memory : null));
+    const work = () => compute(core, what, tape, stored, compiled as Compiled, take);
     return core.inOrder(work, ready);
   }
 }
@@ -60,7 +62,7 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
   }
 }
 
-function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, kernels, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
+function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
   const { engine } = core;
   const owned = new Set<Memory>();
   const allocate = (bytes: number) => {
@@ -72,11 +74,9 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, { plan, k
     for (const memory of owned) engine.free(memory, true);
   };
   try {
-    const slots = inputs.map(({ source }) => {
-      if (source instanceof Cell) {
-        source.check(what);
-        return source.memory;
-      }
+    const slots = inputs.map(({ source }, slot) => {
+      const own = stored[slot] ?? null;
+      if (own !== null) return own;
       const key = new Uint32Array(KEY_WORDS);
       if (isRandomSource(source)) writeKey(key, source, 0);
       const memory = allocate(key.byteLength);
