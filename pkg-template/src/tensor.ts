@@ -26,6 +26,7 @@ export {
   type ConvTransposeOptions,
 } from './tensor/convolutions.js';
 export { type DataOf, type DType } from './tensor/dtype.js';
+export type { ReadOptions } from './tensor/evaluator.js';
 export { complex, fft, ifft, irfft, rfft, type FftOptions } from './tensor/fourier.js';
 export {
   attention,

@@ -78,6 +78,38 @@ for (const backend of ['gpu', 'cpu']) {
     assert.deepEqual([...(await asked)], [1, 4]);
   });
 
+  test(`${backend}: a signal ends a read or a store with 'aborted', and nothing is left of it`, async () => {
+    const { gpu, device } = await open(backend);
+    const a = device.tensor([1, 2]);
+    const recipe = op('neg', a);
+    const calls = [(options) => recipe.data(options), (options) => recipe.item(options), (options) => recipe.toArray(options), (options) => device.store([recipe, a], options), (options) => a.data(options)];
+    for (const call of calls) await assert.rejects(call({ signal: AbortSignal.abort() }), residuaError('aborted'));
+    assert.equal(device.stats().submits + device.stats().readbacks, 0, 'nothing was computed');
+    // Before its turn: the compile that it waits for has not ended.
+    const gate = deferred();
+    if (gpu !== null) gpu.holdPipelines = gate.promise;
+    for (const call of calls.slice(0, 4)) {
+      const controller = new AbortController();
+      const asked = call({ signal: controller.signal });
+      controller.abort();
+      await assert.rejects(asked, residuaError('aborted', /was aborted by its signal/));
+    }
+    gate.resolve();
+    await settle();
+    await device.synchronize();
+    assert.equal(device.stats().submits, 0, 'work that nobody waits for is left out');
+    assert.deepEqual([device.stats().tensors, device.stats().programBytes], [1, 0]);
+    const unused = new AbortController();
+    assert.deepEqual([...(await recipe.data({ signal: unused.signal }))], [-1, -2]);
+    unused.abort();
+    assert.deepEqual(await recipe.toArray({}), [-1, -2]);
+    for (const call of calls.slice(0, 4)) {
+      await assert.rejects(call({ signal: 1 }), residuaError('invalid-argument', /^(data|item|toArray|store): signal: got 1; takes an AbortSignal/));
+      await assert.rejects(call({ signl: unused.signal }), residuaError('invalid-argument', /^(data|item|toArray|store): options: got the unknown option "signl"/));
+    }
+    assert.throws(() => a.set(recipe, 1), residuaError('invalid-argument', /^set: offset: got 1; takes none with a Tensor/));
+  });
+
   test(`${backend}: a trap ends the devices of the module: calls that wait reject, and lost tells it`, async () => {
     const { gpu, device } = await open(backend);
     const a = device.tensor([1, 2]);

@@ -7,10 +7,16 @@ import { ResiduaError } from '../arguments/errors.js';
 import type { DataOf, DType } from './dtype.js';
 import type { Node } from './recipe/node.js';
 
+/** Options of what computes recipes once. */
+export interface ReadOptions {
+  /** Rejects with 'aborted', and leaves out what is not computed yet. */
+  signal?: AbortSignal;
+}
+
 /** Computes recipes. */
 export interface Evaluator {
-  /** Computes recipes and reads their elements in C order, in one round trip. The shapes have no Dims but those of inputs of a program. */
-  read(nodes: readonly Node[]): Promise<DataOf[DType][]>;
+  /** Computes a recipe and reads its elements in C order. The shape has no Dims. `what` is the call, in messages. */
+  read(what: string, node: Node, options: ReadOptions): Promise<DataOf[DType]>;
   /** The present sizes of a node: of a program's output those of its latest run. */
   sizes(node: Node): readonly number[];
 }

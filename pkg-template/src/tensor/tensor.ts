@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite } from '../arguments/numeric-arguments.js';
 import type { DataOf, DType } from './dtype.js';
-import { evaluator } from './evaluator.js';
+import { evaluator, type ReadOptions } from './evaluator.js';
 import { nested, type Nested } from './nested.js';
 import * as activations from './recipe/activations.js';
 import * as borders from './recipe/borders.js';
@@ -73,21 +73,20 @@ export class Tensor<D extends DType = any> {
   /** The shape as numbers. Throws 'invalid-argument' where it has a Dim. */
   get sizes(): readonly number[] { return knownSizes('sizes', this.shape); }
 
-  /** Computes the elements, in C order, and reads them into a fresh typed array. */
-  async data(): Promise<DataOf[D]> {
-    const [data] = await evaluator().read([this.node]);
-    return data as DataOf[D];
+  /** Computes the elements, in C order, and reads them into a fresh typed array. Rejects with 'aborted' when `signal` fires. */
+  async data(options: ReadOptions = {}): Promise<DataOf[D]> {
+    return (await evaluator().read('data', this.node, options)) as DataOf[D];
   }
-  /** Computes and reads the number of a tensor with one element. Rejects with 'invalid-argument' for any other, and for c64. */
-  async item(): Promise<number> {
+  /** Computes and reads the number of a tensor with one element. Rejects with 'invalid-argument' for any other, and for c64; with 'aborted' when `signal` fires. */
+  async item(options: ReadOptions = {}): Promise<number> {
     if (this.dtype === 'c64') throw invalidArgument('item', 'a tensor of c64', 'a tensor of one number: real() and imag() give one each');
-    const data = await this.data();
+    const data = await evaluator().read('item', this.node, options);
     if (data.length !== 1) throw invalidArgument('item', `${data.length} elements`, 'a tensor with one element');
     return data[0] as number;
   }
-  /** Computes and reads the elements as lists of lists, one level an axis; a scalar is a number, and a complex number a list of two. */
-  async toArray(): Promise<Nested> {
-    const data = await this.data();
+  /** Computes and reads the elements as lists of lists, one level an axis; a scalar is a number, and a complex number a list of two. Rejects with 'aborted' when `signal` fires. */
+  async toArray(options: ReadOptions = {}): Promise<Nested> {
+    const data = await evaluator().read('toArray', this.node, options);
     const sizes = evaluator().sizes(this.node);
     return nested(data, this.dtype === 'c64' ? [...sizes, 2] : sizes);
   }

@@ -14,7 +14,9 @@ import type { ResidualBlock } from '../../problem/residual-block.js';
 import { checkDType, numbersPerElement, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
+import type { Pending } from '../engine/pending.js';
 import { checkPicture, type ImageSource } from '../engine/picture.js';
+import type { ReadOptions } from '../evaluator.js';
 import { checkNumeric, elementBytes, elementCount, encode, flatten, numberCount, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
@@ -34,7 +36,7 @@ import { KvCache, type KvCacheOptions } from './kv-cache.js';
 import { Program, type Specs, type Stored } from './program.js';
 import { QuantizedTensor } from './quantized-tensor.js';
 import { quantised } from './quantise.js';
-import { readNodes } from './reading.js';
+import { readNodes, withSignal } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
 import { dataNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
@@ -204,16 +206,16 @@ export class Device {
     return this.stored('u8', sizes, memory);
   }
 
-  /** Computes tensors and keeps them: one, a list or a record in one go. Rejects with 'out-of-memory', 'limit-exceeded', 'disposed'. */
-  async store<R extends Results>(recipe: R): Promise<Stored<R>> {
+  /** Computes tensors and keeps them: one, a list or a record in one go. Rejects with 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires. */
+  async store<R extends Results>(recipe: R, options: ReadOptions = {}): Promise<Stored<R>> {
     const nodes = tensorsOf('store', recipe).map(({ node }) => node);
-    const memories = await this.kept('store', nodes);
+    const memories = await withSignal('store', options, (caller) => this.kept('store', nodes, caller));
     const tensors = nodes.map(({ dtype, shape }, k) => this.stored(dtype, shape as readonly number[], memories[k] as Memory));
     return inFormOf(recipe, tensors) as Stored<R>;
   }
 
   /** Computes tensors into memory of their own. */
-  private async kept(what: string, nodes: readonly Node[]): Promise<Memory[]> {
+  private async kept(what: string, nodes: readonly Node[], caller?: Pending): Promise<Memory[]> {
     const memories: Memory[] = [];
     const take = (results: readonly Memory[], keep: (memory: Memory) => void) => {
       for (const memory of results) {
@@ -225,7 +227,9 @@ export class Device {
       }
     };
     try {
-      await evaluationsOf(this.core).run(what, nodes, [], take);
+      await evaluationsOf(this.core).run(what, nodes, [], take, caller);
+      // Nobody waits for it after an abort.
+      caller?.check();
     } catch (error) {
       for (const memory of memories) this.core.free(memory);
       throw error;

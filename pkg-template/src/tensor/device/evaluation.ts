@@ -2,6 +2,7 @@
 
 import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
+import type { Pending } from '../engine/pending.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
@@ -30,8 +31,9 @@ export class Evaluations {
    * 'invalid-graph' for one that uses inputs of a program or of another device.
    *
    * @param what the call, in messages
+   * @param caller the waits of the call, where it can be aborted: what is left of the work is then left out
    */
-  run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>): Promise<T> {
+  run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>, caller?: Pending): Promise<T> {
     const { core } = this;
     for (const node of results) knownSizes(what, node.shape);
     const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments);
@@ -45,7 +47,7 @@ export class Evaluations {
     const ready = isReady ? undefined : known.then((found) => (compiled = found));
     // What frees this memory stands behind this work.
     const stored = tape.inputs.map(({ source }) => (source instanceof Cell ? source.memory : null));
-    const work = () => compute(core, what, tape, stored, compiled as Compiled, take);
+    const work = () => compute(core, what, tape, stored, compiled as Compiled, take, caller);
     return core.inOrder(work, ready);
   }
 }
@@ -62,7 +64,8 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
   }
 }
 
-function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words }: Compiled, take: Taker<T>): Generator<void, Promise<T>, void> {
+function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words }: Compiled, take: Taker<T>, caller: Pending | undefined): Generator<void, Promise<T>, void> {
+  caller?.check();
   const { engine } = core;
   const owned = new Set<Memory>();
   const allocate = (bytes: number) => {
@@ -87,8 +90,10 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: r
     const runner = engine.runner(plan, kernels, places, words);
     try {
       runner.setWords(words, new Uint32Array(0));
-      const steps = runner.run(slots);
-      if (steps !== undefined) yield* steps;
+      for (const _ of runner.run(slots) ?? []) {
+        yield;
+        caller?.check();
+      }
     } finally {
       runner.dispose();
     }

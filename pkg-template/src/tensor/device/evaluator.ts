@@ -4,16 +4,19 @@
  */
 
 import type { DataOf, DType } from '../dtype.js';
-import { setEvaluator } from '../evaluator.js';
+import { setEvaluator, type ReadOptions } from '../evaluator.js';
 import type { Node } from '../recipe/node.js';
 import { knownSizes } from '../size.js';
 import { Device } from './device.js';
-import { deviceOf, readNodes } from './reading.js';
+import { deviceOf, readNodes, withSignal } from './reading.js';
 
 setEvaluator({
-  async read(nodes: readonly Node[]): Promise<DataOf[DType][]> {
-    const core = deviceOf(nodes) ?? Device.coreOf(await Device.default());
-    return readNodes(core, 'data', nodes);
+  read(what: string, node: Node, options: ReadOptions): Promise<DataOf[DType]> {
+    return withSignal(what, options, async (caller) => {
+      const core = deviceOf([node]) ?? Device.coreOf(await Device.default());
+      const [data] = await readNodes(core, what, [node], caller);
+      return data as DataOf[DType];
+    });
   },
   sizes: ({ shape }: Node): readonly number[] => knownSizes('toArray', shape),
 });

@@ -69,7 +69,10 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
    */
   set(value: Tensor<D>): Promise<void>;
   set(data: Numeric | Tensor<D>, offset?: number): void | Promise<void> {
-    if (data instanceof Tensor) return this.compute(data);
+    if (data instanceof Tensor) {
+      if (offset !== undefined) throw invalidArgument('set: offset', describe(offset), 'none with a Tensor: setSlice() puts one at a place');
+      return this.compute(data);
+    }
     return this.write(data, offset);
   }
 
