@@ -81,7 +81,7 @@ export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { ImageSource } from './tensor/engine/picture.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';
-export type { Numeric } from './tensor/memory/numbers.js';
+export type { Numbers, Numeric, Rows } from './tensor/memory/numbers.js';
 
 export { loadGguf } from './tensor/files/gguf.js';
 export type { LoadOptions } from './tensor/files/load.js';

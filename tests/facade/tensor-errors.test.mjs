@@ -132,6 +132,13 @@ const ROWS = [
   [() => T.rope(a, { position: 0, size: 2, frequencies: given([1]), base: 10 }), /^rope: base: .*takes no base where frequencies are given/],
   [() => T.rope(a, { position: 0, size: 2, dim: 1 }), /^rope: options: got the unknown option "dim"/],
   [() => T.linear(a, v), /^linear: weight: .*takes a matrix \[out, in\]/],
+  [() => T.linear(a, a.T), /^linear: weight: got a tensor of f32 of shape \[3, 2\]; takes a matrix \[out, in\] whose last size is 3, as that of x, a tensor of f32 of shape \[2, 3\]$/],
+  [() => T.linear(T.zeros([]), a), /^linear: x: got a tensor of f32 of shape \[\]; takes a tensor \[\.\.\., in\]/],
+  [() => T.linear(a, a, v), /^linear: bias: got a tensor of f32 of shape \[3\]; takes a tensor that broadcasts to \[\.\.\., 2\], as the weight is a tensor of f32 of shape \[2, 3\]$/],
+  // Dims are known by the name of their interface.
+  [() => a.add(n), /^add: got a Dim; takes a Tensor or a number/],
+  [() => T.zeros(n), /^zeros: shape: got a Dim; takes an array of sizes/],
+  [() => a.repeat(n.plus(1), 0), /^repeat: count: got a Dim; takes/],
   [() => T.einsum('ij,jk', a), /^einsum: got 1 tensors; takes 2/],
   [() => T.einsum('ijk', a), /^einsum: got a tensor of f32 of shape \[2, 3\]; takes a tensor with the axes 'ijk'/],
   [() => T.einsum('ij,ij->i', a, a.T), /^einsum: got sizes 2 and 3 of 'i'/],

@@ -80,6 +80,7 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
   if (value instanceof Promise) return 'a Promise';
-  const name: unknown = value.constructor?.name;
+  // A class may stand for an interface that the application knows by another name.
+  const name: unknown = (value as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] ?? value.constructor?.name;
   return typeof name === 'string' && name !== 'Object' && name !== '' ? `a ${name}` : 'an object';
 }

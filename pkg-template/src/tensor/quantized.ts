@@ -19,6 +19,11 @@ export abstract class Quantized {
     this.planes = planes;
   }
 
+  /** What JSON.stringify writes: form and shape. */
+  toJSON(): { type: QuantizedType; shape: readonly number[] } {
+    return { type: this.type, shape: this.shape };
+  }
+
   /** The numbers as a recipe, computed where they are used. */
   dequantize(): Tensor<'f32'> {
     return Tensor.make(this.planes.numbers());

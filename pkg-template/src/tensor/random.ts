@@ -29,6 +29,11 @@ export class Random {
     this.key = inputNode('u32', [3], this);
   }
 
+  /** What JSON.stringify writes: the seed in decimal digits, as JSON has no whole numbers of 64 bits. */
+  toJSON(): { seed: string } {
+    return { seed: String(this.seed) };
+  }
+
   /** The low 64 bits of the seed. */
   get seed(): bigint {
     return this.bitsOfSeed;

@@ -17,6 +17,8 @@ export interface Dim {
   readonly max: number;
   /** This and another size. Throws 'invalid-argument' for what is no whole number or Dim. */
   plus(n: Size): Dim;
+  /** What JSON.stringify writes: its name. */
+  toJSON(): string;
 }
 
 /** A number of elements: a whole number from 0, or a Dim. */
@@ -71,6 +73,15 @@ export class Extent implements Dim {
     if (left.length === 1 && first.dims.length === 0) return first.coefficient;
     if (left.length === 1 && first.dims.length === 1 && first.coefficient === 1) return first.dims[0] as Extent;
     return new Extent(left);
+  }
+
+  /** Its name in messages, where the class has another one. */
+  get [Symbol.toStringTag](): string {
+    return 'Dim';
+  }
+
+  toJSON(): string {
+    return this.name;
   }
 
   plus(n: Size): Dim {

@@ -438,6 +438,11 @@ export class Tensor<D extends DType = any> {
   /** The matrix of the products of two vectors' elements. */
   outer(b: Tensor<D>): Tensor<D> { return Tensor.make(products.outer(this.node, nodeOf('outer', b))); }
 
+  /** What JSON.stringify writes: type and shape, in which a Dim has its name. Nothing is computed or read: toArray() gives the elements. */
+  toJSON(): { dtype: D; shape: (number | string)[] } {
+    return { dtype: this.dtype, shape: this.shape.map((size) => (typeof size === 'number' ? size : size.name)) };
+  }
+
   /** Text in a template literal. As a number, in JavaScript's operators and comparisons, it throws 'invalid-argument'. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint !== 'string') throw invalidArgument('a Tensor', 'an operator of JavaScript', 'methods, such as add and lt');

@@ -17,7 +17,7 @@ import type { Memory } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
 import { checkPicture, type ImageSource } from '../engine/picture.js';
 import type { ReadOptions } from '../evaluator.js';
-import { checkNumeric, elementBytes, elementCount, encode, flatten, numberCount, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
+import { elementBytes, elementCount, encode, flatten, isNested, numberCount, numbersOf, paddedBytes, wholeWords, type Numbers, type Numeric, type Rows } from '../memory/numbers.js';
 import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
@@ -154,20 +154,25 @@ export class Device {
     return device.core;
   }
 
+  /** What JSON.stringify writes: where it computes, and why. */
+  toJSON(): { backend: 'gpu' | 'cpu'; fallbackReason: string | null } {
+    return { backend: this.backend, fallbackReason: this.fallbackReason };
+  }
+
   /** Resolves with the reason when the GPU is lost or the WebAssembly module has failed: everything stored is gone, and a new device starts empty. */
   get lost(): Promise<Loss> {
     return this.core.lost;
   }
 
   /**
-   * Stores numbers of the caller's memory. Lists of lists have their own shape; for others it is `shape`, or that of a vector. `dtype` is 'f32'
+   * Stores numbers of the caller's memory. Lists of lists, and of typed arrays, have their own shape; for others it is `shape`, or that of a vector. `dtype` is 'f32'
    * unless told; elements of 'c64' are two numbers each, in lists of lists the innermost list. Throws 'invalid-argument' for another number of numbers than the shape has, and for a number that the type does not have;
    * 'limit-exceeded', and on the CPU 'out-of-memory'.
    */
-  tensor<D extends DType = 'f32'>(data: Numeric | Nested, shape?: readonly number[], dtype: D = 'f32' as D): StoredTensor<D> {
+  tensor<D extends DType = 'f32'>(data: Numeric | Nested | Rows, shape?: readonly number[], dtype: D = 'f32' as D): StoredTensor<D> {
     this.core.check();
     checkDType('tensor: dtype', dtype);
-    const { numbers, sizes } = numbersOf(data, shape, dtype);
+    const { numbers, sizes } = elementsOf(data, shape, dtype);
     const count = numberCount(dtype, sizes);
     if (numbers.length !== count) throw invalidArgument('tensor: data', `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)} of ${dtype}`);
     const bytes = encode('tensor: data', dtype, numbers);
@@ -448,13 +453,12 @@ function isGpuDevice(value: unknown): value is GPUDevice {
 }
 
 /** The numbers and the shape of what a tensor is made of. */
-function numbersOf(data: unknown, shape: unknown, dtype: DType): { numbers: Numeric; sizes: readonly number[] } {
-  const isNested = typeof data === 'number' || (Array.isArray(data) && Array.isArray(data[0]));
-  if (!isNested) {
-    checkNumeric('tensor: data', data);
-    return { numbers: data, sizes: shape === undefined ? [Math.ceil(data.length / numbersPerElement(dtype))] : checkSizes('tensor: shape', shape) };
+function elementsOf(data: unknown, shape: unknown, dtype: DType): { numbers: Numbers; sizes: readonly number[] } {
+  if (!isNested(data)) {
+    const numbers = numbersOf('tensor: data', data);
+    return { numbers, sizes: shape === undefined ? [Math.ceil(numbers.length / numbersPerElement(dtype))] : checkSizes('tensor: shape', shape) };
   }
-  const { numbers, sizes } = flatten('tensor: data', data as Nested);
+  const { numbers, sizes } = flatten('tensor: data', data);
   if (dtype === 'c64' && sizes.pop() !== 2) throw invalidArgument('tensor: data', describe(data), 'lists of two numbers, the parts of an element of c64');
   return { numbers, sizes: shape === undefined ? sizes : checkSizes('tensor: shape', shape) };
 }

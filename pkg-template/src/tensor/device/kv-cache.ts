@@ -94,6 +94,11 @@ export class KvCache {
     return { k: put(cells.k, k, position, end), v: put(cells.v, v, position, end) };
   }
 
+  /** What JSON.stringify writes: layers, and the type and shape of the keys and of the values of each. */
+  toJSON(): { layers: number; dtype: string; shape: readonly number[] } {
+    return { layers: this.layers.length, dtype: (this.layers[0] as Layer).k.dtype, shape: this.sizes };
+  }
+
   /** Frees its memory after the work that was asked for so far. Programs that use it then throw 'disposed'. A second call does nothing. */
   dispose(): void {
     if (this.disposed) return;

@@ -7,7 +7,7 @@ import { invalidArgument } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
 import { checkPicture, pictureOf, type ImageSource, type Picture } from '../engine/picture.js';
-import { checkNumeric, elementBytes, elementCount, encode, encodeInto, numberCount, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
+import { elementBytes, elementCount, encode, encodeInto, numberCount, numbersOf, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';
 import { Cell, ProgramInput } from './cell.js';
@@ -200,8 +200,7 @@ export class ProgramInputs {
     }
     const picture = pictureOf(feed);
     if (picture !== null) return this.takePicture(slot, argument, input, checkPicture(argument, picture.source), sizes, taken);
-    const numbers = typeof feed === 'number' ? [feed] : (feed as Numeric);
-    checkNumeric(argument, numbers);
+    const numbers = typeof feed === 'number' ? [feed] : numbersOf(argument, feed);
     const count = numberCount(input.dtype, sizes);
     if (numbers.length !== count) {
       throw invalidArgument(argument, typeof feed === 'number' ? 'one number' : `${numbers.length} numbers`, `${count}: the shape is ${shapeText(sizes)} of ${input.dtype}`);

@@ -113,6 +113,11 @@ export class Program<I extends Specs, R extends Results> {
     return this.stored;
   }
 
+  /** What JSON.stringify writes: its name and the specs of its inputs. */
+  toJSON(): { name: string; inputs: Specs } {
+    return { name: this.core.name, inputs: Object.fromEntries(this.inputs.map(({ name, dtype, shape }) => [name, { dtype, shape }])) };
+  }
+
   /** What a run does: its kernels in order, with the operations in them, and their memory. */
   get plan(): ProgramPlan {
     this.core.check();

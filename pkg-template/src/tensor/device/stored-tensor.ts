@@ -4,7 +4,7 @@ import { describe, invalidArgument, invalidGraph, ResiduaError } from '../../arg
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import { DTYPE_BYTES, numbersPerElement, type DType } from '../dtype.js';
-import { checkNumeric, elementBytes, elementCount, encode, wholeWords, type Numeric } from '../memory/numbers.js';
+import { elementBytes, elementCount, encode, numbersOf, wholeWords, type Numeric } from '../memory/numbers.js';
 import { expandTo } from '../recipe/broadcast.js';
 import { constantNode, inputNode, type Node } from '../recipe/node.js';
 import { sameShape, shapeText, type Size } from '../size.js';
@@ -147,12 +147,12 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
     if (cell.owner === 'tensor') cell.core.free(cell.memory, !this.isShared);
   }
 
-  private write(data: unknown, offset = 0): void {
+  private write(given: unknown, offset = 0): void {
     this.checkWritable('set');
     if (Body.isActive) throw invalidGraph('set: got a call in the body of a compile, which would write once and not at each run; takes assign() there');
     const { cell, dtype } = this;
     cell.check('set');
-    checkNumeric('set: data', data);
+    const data = numbersOf('set: data', given);
     const count = elementCount(this.shape);
     checkWholeNumber('set: offset', offset, 0);
     const elements = data.length / numbersPerElement(dtype);

@@ -5,8 +5,14 @@ import { checkElement, DTYPE_BYTES, numbersPerElement, type DataOf, type DType }
 import type { Nested } from '../nested.js';
 import { fromHalf, toHalf } from './half.js';
 
-/** Numbers in the caller's memory. */
-export type Numeric =
+/** Numbers in the caller's memory. Those of 64 bits are taken as the nearest that the element type has. */
+export type Numeric = Numbers | BigInt64Array | BigUint64Array;
+
+/** Lists of typed arrays, or lists of such lists: rows of a tensor. */
+export type Rows = readonly (Numeric | Rows)[];
+
+/** Numbers in memory, as JavaScript computes with them. */
+export type Numbers =
   | Float32Array
   | Float64Array
   | Int32Array
@@ -73,10 +79,16 @@ export function wholeWords(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuff
   return padded;
 }
 
-/** Throws 'invalid-argument' unless `data` is an array of numbers or a typed array of them. Elements of an array are not checked. */
-export function checkNumeric(argument: string, data: unknown): asserts data is Numeric {
-  const isTyped = ArrayBuffer.isView(data) && !(data instanceof DataView || data instanceof BigInt64Array || data instanceof BigUint64Array);
-  if (!isTyped && !Array.isArray(data)) throw invalidArgument(argument, describe(data), 'an array of numbers or a typed array');
+/** Whether something is a typed array. */
+function isTypedArray(data: unknown): data is Exclude<Numeric, readonly number[]> {
+  return ArrayBuffer.isView(data) && !(data instanceof DataView);
+}
+
+/** Numbers of the caller, those of 64 bits in f64. Throws 'invalid-argument' unless they are an array or a typed array. Elements of an array are not checked. */
+export function numbersOf(argument: string, data: unknown): Numbers {
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return Float64Array.from(data as Iterable<bigint>, Number);
+  if (!isTypedArray(data) && !Array.isArray(data)) throw invalidArgument(argument, describe(data), 'an array of numbers or a typed array');
+  return data as Numbers;
 }
 
 /**
@@ -84,7 +96,7 @@ export function checkNumeric(argument: string, data: unknown): asserts data is N
  * for a number that the type does not have, with its position: integer types take whole numbers of their range, bool 0 and 1. Elements of c64 are
  * two numbers each.
  */
-export function encode(argument: string, dtype: DType, data: Numeric): Uint8Array<ArrayBuffer> {
+export function encode(argument: string, dtype: DType, data: Numbers): Uint8Array<ArrayBuffer> {
   if (ArrayBuffer.isView(data) && isOf(data, SAME_BYTES[dtype])) {
     return new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength);
   }
@@ -94,7 +106,7 @@ export function encode(argument: string, dtype: DType, data: Numeric): Uint8Arra
 }
 
 /** As {@link encode}, into memory whose address is a multiple of the element's size. */
-export function encodeInto(argument: string, dtype: DType, data: Numeric, bytes: Uint8Array): void {
+export function encodeInto(argument: string, dtype: DType, data: Numbers, bytes: Uint8Array): void {
   if (!isOf(data, SAME_BYTES[dtype]) && !isOf(data, WITHIN[dtype])) {
     for (let i = 0; i < data.length; i++) checkElement(`${argument}[${i}]`, data[i], dtype);
   }
@@ -128,24 +140,37 @@ export function decode(dtype: DType, bytes: Uint8Array<ArrayBuffer>): DataOf[DTy
   return elements instanceof Uint16Array ? Float32Array.from(elements, fromHalf) : elements;
 }
 
-/** Lists of lists as their numbers, in C order, and their shape. Throws 'invalid-argument' where lists of one depth have different lengths. */
-export function flatten(argument: string, data: Nested): { numbers: number[]; sizes: number[] } {
+/** Whether data is lists of lists, or of typed arrays: rows of a tensor. */
+export function isNested(data: unknown): data is Nested | Rows {
+  return typeof data === 'number' || (Array.isArray(data) && (Array.isArray(data[0]) || isTypedArray(data[0])));
+}
+
+/**
+ * Lists of lists as their numbers, in C order, and their shape; typed arrays are lists of numbers. Throws 'invalid-argument' where lists of one depth
+ * have different lengths.
+ */
+export function flatten(argument: string, data: Nested | Rows): { numbers: number[]; sizes: number[] } {
+  const isList = (part: unknown): part is Nested[] | Exclude<Numeric, readonly number[]> => Array.isArray(part) || isTypedArray(part);
   const sizes: number[] = [];
-  for (let part = data; Array.isArray(part); part = part[0] as Nested) {
+  for (let part: unknown = data; isList(part); part = part[0]) {
     sizes.push(part.length);
     if (part.length === 0) break;
   }
   const numbers: number[] = [];
-  const walk = (part: Nested, axis: number, place: string): void => {
+  const walk = (part: unknown, axis: number, place: string): void => {
     if (axis === sizes.length) {
       if (typeof part !== 'number') throw invalidArgument(`${argument}${place}`, describe(part), 'a number, as the first element at this depth');
       numbers.push(part);
       return;
     }
-    if (!Array.isArray(part) || part.length !== sizes[axis]) {
-      throw invalidArgument(`${argument}${place}`, describe(part), `an array of ${sizes[axis]}, as the first at this depth`);
+    if (!isList(part)) throw invalidArgument(`${argument}${place}`, describe(part), `an array of ${sizes[axis]}, as the first at this depth`);
+    if (part.length !== sizes[axis]) {
+      const got = Array.isArray(part) ? describe(part) : `${describe(part)} of ${part.length}`;
+      throw invalidArgument(`${argument}${place}`, got, `an array of ${sizes[axis]}, as the first at this depth`);
     }
-    part.forEach((inner: Nested, i) => walk(inner, axis + 1, `${place}[${i}]`));
+    if (Array.isArray(part)) part.forEach((inner, i) => walk(inner, axis + 1, `${place}[${i}]`));
+    else if (axis + 1 < sizes.length) throw invalidArgument(`${argument}${place}`, describe(part), 'an array of arrays, as the first at this depth');
+    else for (const number of numbersOf(argument, part)) numbers.push(number);
   };
   walk(data, 0, '');
   return { numbers, sizes };
