@@ -82,6 +82,22 @@ impl Size {
         self.terms.iter().map(term).fold(0, i64::saturating_add)
     }
 
+    /// Its value modulo 2³², as words of uniforms have it and kernels compute it.
+    pub fn word(&self, dims: &[u32]) -> u32 {
+        let term = |term: &Term| {
+            term.dims.iter().fold(term.coefficient as u32, |product, dim| product.wrapping_mul(dims[*dim as usize]))
+        };
+        self.terms.iter().map(term).fold(0, u32::wrapping_add)
+    }
+
+    /// Whether it is short, and none of its coefficients was saturated: what numbers of a recipe are multiplied with may be any polynomial.
+    pub fn is_word(&self) -> bool {
+        const MOST_TERMS: usize = 32;
+        const MOST_DIMS: usize = 8;
+        let is_word = |term: &Term| term.dims.len() <= MOST_DIMS && term.coefficient.unsigned_abs() <= 1 << 32;
+        self.terms.len() <= MOST_TERMS && self.terms.iter().all(is_word)
+    }
+
     /// Whether every value is a multiple of a number.
     pub fn is_multiple_of(&self, number: i64) -> bool {
         self.terms.iter().all(|term| term.coefficient % number == 0)
@@ -148,5 +164,19 @@ mod tests {
         assert!((&n * &Size::constant(8)).is_multiple_of(4));
         assert!(!sum.is_multiple_of(2));
         assert_eq!(Size::product([&Size::constant(3), &Size::constant(4)]).known(), Some(12));
+    }
+
+    #[test]
+    fn a_word_is_the_value_modulo_2_32() {
+        let n = Size::dim(0);
+        let square = &n * &n;
+        assert_eq!((&square - &Size::constant(5)).word(&[3]), 4);
+        assert_eq!((&n - &Size::constant(5)).word(&[3]), -2i32 as u32);
+        // (2³² − 1)³ is −1, where 63 bits are too few.
+        assert_eq!((&square * &n).word(&[u32::MAX]), u32::MAX);
+        assert!(square.is_word());
+        let power = (0..4).fold(square, |power, _| &power * &power);
+        assert!(!power.is_word());
+        assert!(!Size::constant(i64::MAX).is_word());
     }
 }

@@ -67,6 +67,17 @@ impl Recording {
         self.expr.constant(number, dtype)
     }
 
+    /// A tensor that is computed of nothing.
+    fn source(&mut self, choice: u32, dtype: DType, shape: &[Size]) -> TensorId {
+        let op = match choice % 3 {
+            0 => Op::Constant(f64::from(choice / 3 % 2)),
+            1 if dtype != DType::Bool => Op::Iota(shape.len() as u32 - 1),
+            2 if dtype != DType::Bool => Op::Extent(Size::dim(0)),
+            _ => Op::Constant(1.0),
+        };
+        self.push(op, &[], dtype, shape.to_vec())
+    }
+
     /// Numbers within a limit; bools as they are.
     fn limited(&mut self, x: TensorId, limit: f64) -> TensorId {
         let dtype = self.expr.dtype(x);
@@ -181,7 +192,18 @@ impl Recording {
             16 if rank > 1 && dtype != DType::Bool => {
                 let x = self.limited(x, LIMIT);
                 let transposed = self.expr.transpose(x);
-                let product = self.expr.matmul(x, transposed, dtype);
+                let product = match c[3] % 3 {
+                    0 => self.expr.matmul(x, transposed, dtype),
+                    // A source as the right or the left factor.
+                    1 => {
+                        let of = self.source(c[4], dtype, &[shape[rank as usize - 1].clone(), size(2)]);
+                        self.expr.matmul(x, of, dtype)
+                    }
+                    _ => {
+                        let of = self.source(c[4], dtype, &[size(2), shape[rank as usize - 1].clone()]);
+                        self.expr.matmul(of, transposed, dtype)
+                    }
+                };
                 self.limited(product, LIMIT)
             }
             17 if has_axis => self.put(x, axis, c),
@@ -362,6 +384,10 @@ fn recorded(choices: &[Choice], bits: &[u32], dim: u32) -> (Recording, Vec<Vec<f
         recording.tensors.push(recording.expr.input(slot as u32, dtype, &shape));
         let count = Size::product(&shape).at(&[dim]) as usize;
         contents.push((0..count).map(|_| element(dtype, *bits.next().expect("bits repeat"))).collect());
+    }
+    for (choice, (dtype, shape)) in (0..).zip(inputs()) {
+        let source = recording.source(choice, dtype, &shape);
+        recording.tensors.push(source);
     }
     for choice in choices {
         if let Some(tensor) = recording.step(*choice) {

@@ -9,7 +9,7 @@ fn bytes(numbers: &[f32]) -> Vec<u8> {
 }
 
 fn words(kernel: &Kernel, dims: &[u32]) -> Vec<u32> {
-    kernel.sizes.iter().map(|size| size.at(dims) as u32).collect()
+    kernel.sizes.iter().map(|size| size.word(dims)).collect()
 }
 
 fn run_on(kernel: &Kernel, buffers: &[&[u8]]) -> Vec<Vec<u8>> {

@@ -286,7 +286,7 @@ impl CompiledPlan {
         let mut uniforms: Vec<u32> = Vec::new();
         for (position, (kernel, first)) in self.plan.kernels.iter().zip(self.uniform_starts()).enumerate() {
             uniforms.resize(first, 0);
-            uniforms.extend(kernel.sizes.iter().map(|size| size.at(dims) as u32));
+            uniforms.extend(kernel.sizes.iter().map(|size| size.word(dims)));
             let [x, y, z] = match self.texts.get(position) {
                 _ if !kernel.runs(dims) => [0, 0, 0],
                 Some(text) => text.workgroups.count(&uniforms[first..])?,

@@ -42,6 +42,12 @@ impl Sum {
         self.constant = &self.constant + &(&other.constant * factor);
     }
 
+    /// Whether it gives modulo 2³² what the operations give that it is of.
+    fn is_exact(&self) -> bool {
+        let factors = self.strides.iter().map(|(_, size)| size).chain(self.others.iter().map(|(_, size)| size));
+        factors.chain([&self.constant]).all(Size::is_word)
+    }
+
     fn is_constant(&self) -> bool {
         self.strides.is_empty() && self.others.is_empty()
     }
@@ -130,7 +136,7 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
         }
         let itself = || Sum { others: vec![(id, Size::constant(1))], ..Sum::default() };
         let of = |operand: Id| sums[operand.index()].clone().unwrap_or_default();
-        sums.push(Some(match graph.node(id) {
+        let sum = match graph.node(id) {
             // A word whose top bit is set is a negative number.
             Node::Literal(_, bits) => Sum { constant: Size::constant(i64::from(bits as i32)), ..Sum::default() },
             Node::Size(word) => Sum { constant: sizes[word as usize].clone(), ..Sum::default() },
@@ -154,7 +160,8 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
                 }
             }
             Node::Load { .. } | Node::Folded { .. } | Node::Apply(..) => itself(),
-        }));
+        };
+        sums.push(Some(if sum.is_exact() { sum } else { itself() }));
     }
     sums
 }
@@ -309,5 +316,24 @@ mod tests {
         let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x]);
         assert_eq!(merged.groups, [vec![number(5), number(7)]]);
         assert_eq!(merged.graph.node(merged.roots[1]), Node::Coordinate(0));
+    }
+
+    #[test]
+    fn numbers_beyond_words_stay_products() {
+        let mut graph = Graph::default();
+        let (x, factor) = (graph.coordinate(0), graph.u32(1 << 16));
+        // The last of four factors makes 2⁶⁴, which 63 bits do not have and of which a word has 0.
+        let numbers = (0..4).fold(vec![x], |mut numbers, _| {
+            let product = graph.apply(Op::IntMul, &[numbers[numbers.len() - 1], factor]);
+            numbers.push(product);
+            numbers
+        });
+        let merged = merge(&graph, &[], &[vec![number(5)]], &numbers[4..]);
+        assert!(merged.sizes.iter().all(Size::is_word), "{:?}", merged.sizes);
+        // A power of a size is no polynomial that grows with each square.
+        let mut graph = Graph::default();
+        let square = (0..40).fold(graph.size(0), |n, _| graph.apply(Op::IntMul, &[n, n]));
+        let merged = merge(&graph, &[Size::dim(0)], &[], &[square]);
+        assert!(merged.sizes.iter().all(Size::is_word), "{:?}", merged.sizes);
     }
 }

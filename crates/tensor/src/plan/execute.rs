@@ -32,7 +32,7 @@ pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKer
                 if !kernel.runs(dims) {
                     continue;
                 }
-                let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).list();
+                let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).list();
                 let mut buffers: Vec<Vec<u8>> =
                     places.iter().map(|place| std::mem::take(&mut memories[*place as usize])).list();
                 run(kernel, &words, &mut buffers)?;

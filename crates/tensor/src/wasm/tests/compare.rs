@@ -22,7 +22,7 @@ pub fn contents(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
 
 /// Runs a kernel and its meaning on the same contents. Reals may differ by a part of the number and by an absolute amount.
 pub fn check(kernel: &Kernel, buffers: &[Vec<u8>], dims: &[u32], relative: f64, absolute: f64, about: &str) {
-    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).collect();
     let (mut found, mut expected) = (buffers.to_vec(), buffers.to_vec());
     interpret::run(kernel, &words, &mut expected).unwrap();
     run(kernel, &mut found, dims);

@@ -51,7 +51,7 @@ fn padded_chunk(bytes: &[u8]) -> u128 {
 
 /// The same with the values of dims.
 pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
-    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).collect();
     run_with(kernel, &words, buffers);
 }
 

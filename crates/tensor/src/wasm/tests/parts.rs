@@ -21,7 +21,7 @@ fn run(extents: &[i64], dims: &[u32], x: &[f32], build: impl Fn(&mut Expr, Tenso
     let recipe = Recipe { expr, dims: dims.to_vec(), results: vec![root], ..Recipe::default() };
     let plan = Plan::new(&recipe, &Target { is_host: true, most_buffers: 8 }).expect("a recipe that plans");
     let [kernel] = &plan.kernels[..] else { panic!("one kernel") };
-    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(dims) as u32).collect();
+    let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).collect();
     let mut buffers: Vec<Vec<u8>> =
         kernel.buffers.iter().map(|buffer| if buffer.written { vec![0xa5; 4 * count] } else { reals(x) }).collect();
     let parts = run_with(kernel, &words, &mut buffers);
