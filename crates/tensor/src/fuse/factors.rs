@@ -36,20 +36,51 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
     }
 }
 
+/// What an operation without memory reads elements of, as they are and in another order; none of memory, and of what computes its elements. Every
+/// walk from a factor to its memory asks this, since sources compute theirs of nothing.
+fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
+    let tensor = expr.tensor(id);
+    let is_view = match &tensor.op {
+        Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } | Op::Pad { .. } => true,
+        Op::Input(_)
+        | Op::Constant(_)
+        | Op::Extent(_)
+        | Op::Iota(_)
+        | Op::RandomBits(_)
+        | Op::Elementwise(_)
+        | Op::Concat(_)
+        | Op::Gather(_)
+        | Op::GatherElements(_)
+        | Op::Reduce(..)
+        | Op::Scan { .. }
+        | Op::Fold { .. }
+        | Op::ScanBy { .. }
+        | Op::MatMul
+        | Op::Attention(_)
+        | Op::Scatter(..)
+        | Op::IndexPut(..)
+        | Op::SetSlice { .. }
+        | Op::Argsort { .. }
+        | Op::Dequantize(_)
+        | Op::DigitCounts(_)
+        | Op::DigitSort(_)
+        | Op::Gradient => false,
+    };
+    tensor.operands.first().copied().filter(|_| is_view && !stored[id.0 as usize])
+}
+
 /// What the windows of a factor are of, with its border or without; none where there are no windows.
 fn under_windows(expr: &Expr, stored: &[bool], factor: TensorId, with_border: bool) -> Option<TensorId> {
     let (mut id, mut has_windows) = (factor, false);
-    loop {
-        let tensor = expr.tensor(id);
-        match &tensor.op {
-            _ if stored[id.0 as usize] => return has_windows.then_some(id),
+    while let Some(of) = viewed(expr, stored, id) {
+        match &expr.tensor(id).op {
             Op::Windows { .. } => has_windows = true,
-            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Slice { .. } => {}
-            Op::Pad { border: Border::Constant, .. } if has_windows && !with_border => {}
-            _ => return has_windows.then_some(id),
+            Op::Pad { border, .. } if *border != Border::Constant || with_border || !has_windows => break,
+            _ => {}
         }
-        id = tensor.operands[0];
+        id = of;
     }
+    has_windows.then_some(id)
 }
 
 /// Whether a factor takes few operations.
@@ -86,49 +117,49 @@ fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
 
 /// Whether a factor has the windows of memory as its rows or columns: a place is then the sum of one for the row or column and one along the depth.
 fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
-    let mut tensor = expr.tensor(factor);
-    let swaps_last = |axes: &[u32]| {
-        let count = axes.len() as u32;
-        count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
-    };
-    while let (Op::Permute(axes), false) = (&tensor.op, stored[tensor.operands[0].0 as usize]) {
-        if !swaps_last(axes) {
-            return false;
-        }
-        tensor = expr.tensor(tensor.operands[0]);
+    let mut id = factor;
+    while let Some(of) = viewed(expr, stored, id)
+        && swaps_last(&expr.tensor(id).op)
+    {
+        id = of;
     }
-    let from = tensor.operands.first().map(|operand| expr.tensor(*operand).shape.as_slice()).unwrap_or_default();
+    let tensor = expr.tensor(id);
+    let Some(windows) = viewed(expr, stored, id).filter(|_| tensor.op == Op::Reshape) else { return false };
+    let from = expr.shape(windows);
     let batch = tensor.shape.len().saturating_sub(2);
     // Rows and columns are of several axes each, those of a batch of one.
-    tensor.op == Op::Reshape
-        && tensor.dtype.is_real()
+    tensor.dtype.is_real()
         && from.len() >= batch
         && from[..batch] == tensor.shape[..batch]
         && is_division(&tensor.shape[batch..], &from[batch..])
-        && is_view(expr, stored, tensor.operands[0])
+        && is_view(expr, stored, windows)
+}
+
+/// Whether an operation exchanges the last two axes.
+fn swaps_last(op: &Op) -> bool {
+    let Op::Permute(axes) = op else { return false };
+    let count = axes.len() as u32;
+    count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
 }
 
 /// Whether a factor is memory that is read with fixed strides.
 fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
     let mut id = factor;
-    while !stored[id.0 as usize] {
+    while let Some(of) = viewed(expr, stored, id) {
         let tensor = expr.tensor(id);
         let has_strides = match &tensor.op {
             Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
             Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
             // Memory has one order.
-            Op::Reshape => {
-                stored[tensor.operands[0].0 as usize]
-                    || is_division(&expr.tensor(tensor.operands[0]).shape, &tensor.shape)
-            }
+            Op::Reshape => stored[of.0 as usize] || is_division(expr.shape(of), &tensor.shape),
             _ => false,
         };
         if !has_strides {
             return false;
         }
-        id = tensor.operands[0];
+        id = of;
     }
-    true
+    stored[id.0 as usize]
 }
 
 /// Whether a reshape divides axes, and makes none of several.
@@ -146,19 +177,8 @@ fn is_division(from: &[Size], to: &[Size]) -> bool {
 
 /// Whether a factor is quantised along the depth, and its words and scales are memory: a left factor as it is, or a right one transposed.
 fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bool {
-    let mut tensor = expr.tensor(factor);
-    if side == 1 {
-        let Op::Permute(axes) = &tensor.op else { return false };
-        let rank = axes.len() as u32;
-        let swaps = |axis: u32| match rank - axis {
-            1 => axis - 1,
-            2 => axis + 1,
-            _ => axis,
-        };
-        if rank < 2 || stored[tensor.operands[0].0 as usize] || !axes.iter().copied().eq((0..rank).map(swaps)) {
-            return false;
-        }
-        tensor = expr.tensor(tensor.operands[0]);
-    }
+    let transposed = viewed(expr, stored, factor).filter(|_| swaps_last(&expr.tensor(factor).op));
+    let Some(blocks) = (if side == 1 { transposed } else { Some(factor) }) else { return false };
+    let tensor = expr.tensor(blocks);
     matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
 }

@@ -21,6 +21,7 @@ mod parts;
 mod products;
 mod softmax;
 mod sorting;
+mod sources;
 mod verified;
 mod windows;
 
