@@ -2,6 +2,7 @@
 //!
 //! The rules see devices through the trait [`Devices`], so that tests use fakes.
 
+use residua_base::adapter::SOFTWARE_REASON;
 use residua_base::decimal;
 use residua_base::error::{ErrorCode, Result};
 use residua_codegen::Width;
@@ -105,7 +106,7 @@ pub async fn choose<D: Devices>(request: &EngineRequest, devices: &mut D) -> Res
     let reason = if workload < least {
         too_few()
     } else if measures && devices.is_software(&device) {
-        "the GPU is emulated in software, which is slower than the CPU".to_owned()
+        SOFTWARE_REASON.to_owned()
     } else {
         return Ok(Assignment { backend, device: Some(device), reason: None, measures });
     };

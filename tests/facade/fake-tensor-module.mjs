@@ -124,6 +124,7 @@ export function installTensors() {
       if (fake.allocations.get(address) !== bytes) throw new Error('freed what was not allocated');
       fake.allocations.delete(address);
     },
+    softwareReason: (info) => (info?.isFallbackAdapter === true ? 'the GPU is emulated in software' : undefined),
     wasmMemory: () => memory,
     onPanic() {},
     restart() {},

@@ -407,6 +407,32 @@ test('auto without navigator.gpu takes the CPU and says why, gpu rejects', async
   await settle();
 });
 
+test('auto leaves a GPU alone that is emulated in software, which gpu and share take', async () => {
+  for (const isFallbackAdapter of [true, false]) {
+    installTensors();
+    const gpu = fakeGpu();
+    gpu.adapterInfo = { isFallbackAdapter };
+    const adapter = { features: new Set(), limits: {}, info: gpu.adapterInfo, requestDevice: async () => gpu };
+    const page = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
+    Object.defineProperty(globalThis, 'navigator', { value: { gpu: { requestAdapter: async () => adapter } }, configurable: true });
+    try {
+      const automatic = await Device.create();
+      assert.deepEqual([automatic.backend, automatic.fallbackReason], isFallbackAdapter ? ['cpu', 'the GPU is emulated in software'] : ['gpu', null]);
+      assert.equal((await Device.default()).backend, automatic.backend);
+      for (const options of [{ backend: 'gpu' }, { share: gpu }, { backend: 'auto', share: gpu }]) {
+        const device = await Device.create(options);
+        assert.deepEqual([device.backend, device.fallbackReason], ['gpu', null]);
+      }
+      (await Device.default()).dispose();
+    } finally {
+      if (page === undefined) delete globalThis.navigator;
+      else Object.defineProperty(globalThis, 'navigator', page);
+      gpu.lose('destroyed');
+      await settle();
+    }
+  }
+});
+
 test('work in steps gives the page a turn every 12 ms, and keeps its order', async () => {
   const queue = new WorkQueue(new Turns(), (error) => assert.fail(error));
   let turns = 0;

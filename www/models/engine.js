@@ -59,7 +59,7 @@ export async function openDevice(backend, lost) {
   const device = await Device.create({ backend });
   document.querySelector(`input[name=engine][value=${device.backend}]`).checked = true;
   device.lost.then(({ reason, message }) => {
-    if (reason !== 'destroyed' || device.gpu !== null) lost(device, `The GPU was lost (${reason}): ${message || 'the browser gives no reason'}. What was stored there is gone.`);
+    lost(device, reason === 'failed' ? message : `The GPU was lost (${reason}): ${message || 'the browser gives no reason'}. What was stored there is gone.`);
   });
   return device;
 }

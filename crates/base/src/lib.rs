@@ -1,6 +1,7 @@
 //! What every crate of residua needs: the error type with its stable codes, the clock and deadlines, numbers as text, lists and their
-//! sort, and cooperative scheduling of long work.
+//! sort, cooperative scheduling of long work, and which adapters are software.
 
+pub mod adapter;
 pub mod clock;
 pub mod cooperative;
 pub mod deadline;

@@ -5,6 +5,7 @@
 //! the device that already exists. That serves an application's own device as well, and Node.
 
 use js_sys::{Array, Object, Promise, Reflect};
+use residua_base::adapter::is_software;
 use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -25,9 +26,6 @@ pub struct Adapter {
     /// It computes on the CPU.
     pub is_software: bool,
 }
-
-/// What names a software adapter that does not say so itself.
-const SOFTWARE: [&str; 6] = ["swiftshader", "llvmpipe", "lavapipe", "basic render driver", "warp", "software"];
 
 /// The limits that are requested at what the adapter has.
 const REQUESTED_LIMITS: [&str; 13] = [
@@ -180,13 +178,10 @@ pub fn adapter(device: &RawDevice, requested: Option<&RawAdapter>) -> Adapter {
         info = get(&requested, "info");
     }
     let (vendor, architecture) = (get_text(&info, "vendor"), get_text(&info, "architecture"));
-    let (description, product) = (get_text(&info, "description"), get_text(&info, "device"));
+    let description = get_text(&info, "description");
     let told = get(&info, "isFallbackAdapter").is_truthy() || get(&requested, "isFallbackAdapter").is_truthy();
-    let named = [&architecture, &description, &product].iter().any(|text| {
-        let text = text.as_bytes();
-        SOFTWARE.iter().any(|name| text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name.as_bytes())))
-    });
-    Adapter { vendor, architecture, description, is_software: told || named }
+    let is_software = is_software(told, |field| get_text(&info, field));
+    Adapter { vendor, architecture, description, is_software }
 }
 
 /// Passes a device to wgpu.

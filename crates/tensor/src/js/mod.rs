@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use js_sys::{Reflect, Uint8Array};
+use residua_base::adapter::{SOFTWARE_REASON, is_software};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_codegen::wgsl::Access;
@@ -239,6 +240,14 @@ impl HostProduct {
         });
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }
+}
+
+/// Why `backend: 'auto'` leaves a GPU alone, from its `GPUAdapterInfo`; nothing where it takes it.
+#[wasm_bindgen(js_name = softwareReason)]
+pub fn software_reason(info: &JsValue) -> Option<String> {
+    let get = |name: &str| Reflect::get(info, &name.into()).unwrap_or(JsValue::UNDEFINED);
+    let text = |name: &str| get(name).as_string().unwrap_or_default();
+    is_software(get("isFallbackAdapter").is_truthy(), text).then(|| SOFTWARE_REASON.to_owned())
 }
 
 /// A word of a uniform as a polynomial in the dims, modulo 2³².

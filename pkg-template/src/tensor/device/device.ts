@@ -45,7 +45,10 @@ import { checkTuning } from './tuner.js';
 
 /** Options of `Device.create`. */
 export interface DeviceOptions {
-  /** 'auto' (default): the GPU if there is one, else the CPU. 'gpu' rejects with 'gpu-unavailable' without one. */
+  /**
+   * 'auto' (default): the GPU if there is one that is not emulated in software, which is slower than the CPU; else the CPU. 'gpu' takes an emulated one
+   * too, as 'auto' does where `share` gives one, and rejects with 'gpu-unavailable' without any.
+   */
   backend?: 'auto' | 'gpu' | 'cpu';
   /**
    * Whose GPUDevice to use: that of a solvers' context, or one of the application, which keeps owning it. By default that of the page, which
@@ -133,7 +136,9 @@ export class Device {
     checkFinite('Device.create: sliceMs', sliceMs, 0);
     checkTuning(tuning);
     if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
-    const [instance, { gpu, reason }] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
+    const [instance, found] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
+    const emulated = backend === 'auto' && share === undefined && found.gpu !== null ? instance.call((module) => module.softwareReason(found.gpu?.adapterInfo)) : undefined;
+    const { gpu, reason } = emulated === undefined ? found : { gpu: null, reason: emulated };
     return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks, tuning }), reason);
   }
 

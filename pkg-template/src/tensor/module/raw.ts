@@ -77,6 +77,8 @@ export interface RawTensorModule extends RestartableModule {
   /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
   alloc(bytes: number): number;
   dealloc(address: number, bytes: number): void;
+  /** Why 'auto' leaves a GPU alone, from what is known of its adapter; undefined where it takes it. */
+  softwareReason(info: unknown): string | undefined;
   /** The module's memory. */
   wasmMemory(): WebAssembly.Memory;
 }
