@@ -111,7 +111,12 @@ export function installTensors() {
   }
 
   tensorModule.start({
-    CompiledPlan,
+    Compiling: {
+      begin: (tape, options) => ({
+        advance: () => CompiledPlan.compile(tape, options),
+        free() {},
+      }),
+    },
     alloc(bytes) {
       if (bytes > MOST_BYTES) return 0;
       const address = end;

@@ -62,3 +62,37 @@ test('a product in parts has the same bits at each run', async () => {
   }
   product.dispose();
 });
+
+/** A network of many layers and its derivatives, whose compile takes some tenths of a second. */
+function deep() {
+  const weights = Array.from({ length: 40 }, (_, k) => device.tensor(Float32Array.from({ length: 64 }, (_, i) => Math.sin(i + k) / 8), [8, 8]));
+  const body = () => {
+    let y = T.iota([8, 8], 1).div(8);
+    for (const weight of weights) y = y.matmul(weight).softmax().sub(y.mean(-1, { keep: true })).tanh().add(y);
+    return T.grad(y.square().sum(), weights);
+  };
+  return { weights, body };
+}
+
+test('a timer fires during a compile', async () => {
+  const { weights, body } = deep();
+  const { result: program, turns } = await countTurns(() => device.compile({}, body));
+  // 120 products and as many reductions of several kernels each, in parts of 12 ms.
+  assert.ok(program.plan.dispatches > 200, `${program.plan.dispatches} kernels`);
+  assert.ok(turns >= 5, `${turns} turns`);
+  const [first] = await device.read(...program.run());
+  assert.ok(first.every(Number.isFinite) && first.some((slope) => slope !== 0));
+  T.dispose(program, weights);
+});
+
+test('a signal ends a compile between its parts, and reads of other recipes have their turn', async () => {
+  const { weights, body } = deep();
+  const { pipelines } = device.stats();
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 5);
+  await assert.rejects(device.compile({}, body, { signal: controller.signal }), { code: 'aborted' });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(device.stats().pipelines, pipelines, 'what is left of it is left out');
+  assert.deepEqual([...(await device.tensor([1, 2]).mul(3).data())], [3, 6]);
+  T.dispose(weights);
+});

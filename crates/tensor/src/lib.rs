@@ -49,6 +49,7 @@ mod sample;
 pub mod scalar;
 pub mod size;
 pub mod tape;
+pub mod turns;
 pub mod verify;
 pub mod wasm;
 pub mod wgsl;

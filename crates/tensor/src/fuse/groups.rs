@@ -12,6 +12,7 @@ use super::storage::Target;
 use super::{elements, product, rows, sort};
 use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
+use crate::turns;
 
 /// Rows longer than this are not kept within a workgroup, so that nothing which needs their reductions joins them.
 const LONGEST_ROW: i64 = 16384;
@@ -37,7 +38,12 @@ pub struct Groups<'a> {
 }
 
 /// Forms the groups of a recipe.
-pub fn groups<'a>(expr: &'a Expr, stored: &'a [bool], target: Target, most_dims: &'a [u32]) -> Result<Groups<'a>> {
+pub async fn groups<'a>(
+    expr: &'a Expr,
+    stored: &'a [bool],
+    target: Target,
+    most_dims: &'a [u32],
+) -> Result<Groups<'a>> {
     let count = expr.nodes.len();
     let mut groups = Groups {
         expr,
@@ -59,6 +65,7 @@ pub fn groups<'a>(expr: &'a Expr, stored: &'a [bool], target: Target, most_dims:
         let group = groups.group_for(id)?;
         groups.of[place] = Some(group);
         groups.take_reads(group, id);
+        turns::checkpoint().await;
     }
     Ok(groups)
 }

@@ -1,6 +1,7 @@
 //! The wasm-bindgen boundary: converts arguments and results, decides nothing.
 
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 
 use js_sys::{Reflect, Uint8Array};
 use residua_base::adapter::{SOFTWARE_REASON, is_software};
@@ -15,6 +16,7 @@ use crate::kernel::{Body, Kernel, Tile};
 use crate::plan::{Place, Plan, Step};
 use crate::size::Size;
 use crate::tape::Recipe;
+use crate::turns;
 use crate::wgsl::{self, KernelText, Limits, Windows};
 use crate::{host_product, interpret, verify, wasm};
 
@@ -32,15 +34,32 @@ pub struct CompiledPlan {
     /// For each kernel how its buffers are bound, on the GPU.
     windows: Vec<Windows>,
     limits: Limits,
+    /// The kernels as a WebAssembly module, on the CPU.
+    module: Vec<u8>,
+}
+
+/// A compile under way, which is done in parts.
+#[wasm_bindgen]
+pub struct Compiling {
+    work: Pin<Box<dyn Future<Output = Result<CompiledPlan>>>>,
+}
+
+#[wasm_bindgen]
+impl Compiling {
+    /// Begins to read, differentiate, fuse and compile a tape.
+    pub fn begin(tape: Vec<f64>, options: &JsValue) -> std::result::Result<Compiling, JsValue> {
+        let options = Options::read(options).map_err(residua_module::to_js)?;
+        Ok(Compiling { work: Box::pin(compile(tape, options)) })
+    }
+
+    /// Compiles for about so many milliseconds. Gives the plan when it is done; what was begun is then used up.
+    pub fn advance(&mut self, milliseconds: f64) -> std::result::Result<Option<CompiledPlan>, JsValue> {
+        turns::advance(self.work.as_mut(), milliseconds).transpose().map_err(residua_module::to_js)
+    }
 }
 
 #[wasm_bindgen]
 impl CompiledPlan {
-    /// Reads, differentiates, fuses and compiles a tape.
-    pub fn compile(tape: &[f64], options: &JsValue) -> std::result::Result<CompiledPlan, JsValue> {
-        compile(tape, options).map_err(residua_module::to_js)
-    }
-
     /// How many kernels it has.
     #[wasm_bindgen(js_name = kernelCount)]
     pub fn kernel_count(&self) -> u32 {
@@ -158,10 +177,10 @@ impl CompiledPlan {
         Ok(())
     }
 
-    /// The kernels as a WebAssembly module, those of matrix products and sorts left out.
+    /// The kernels as a WebAssembly module, those of matrix products and sorts left out. The plan has it once.
     #[wasm_bindgen(js_name = hostModule)]
-    pub fn host_module(&self) -> std::result::Result<Vec<u8>, JsValue> {
-        wasm::module(&self.plan.kernels).map_err(residua_module::to_js)
+    pub fn host_module(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.module)
     }
 
     /// A kernel that the module leaves out. It does not need this plan any more.
@@ -317,23 +336,40 @@ impl CompiledPlan {
     }
 }
 
-fn compile(tape: &[f64], options: &JsValue) -> Result<CompiledPlan> {
-    let number = |name: &str| -> Result<f64> {
-        let value = Reflect::get(options, &name.into()).ok().and_then(|value| value.as_f64());
-        value.ok_or_else(|| Error::internal(format!("plan options: {name} is no number")))
-    };
-    let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
-    let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
-    let mut recipe = Recipe::decode(tape)?;
-    grad::differentiate(&mut recipe)?;
-    if is_host {
-        let plan = Plan::new(&recipe, &target)?;
-        return Ok(CompiledPlan { plan, texts: Vec::new(), windows: Vec::new(), limits: Limits::default() });
+/// What a plan is made for.
+struct Options {
+    target: Target,
+    limits: Limits,
+}
+
+impl Options {
+    fn read(options: &JsValue) -> Result<Options> {
+        let number = |name: &str| -> Result<f64> {
+            let value = Reflect::get(options, &name.into()).ok().and_then(|value| value.as_f64());
+            value.ok_or_else(|| Error::internal(format!("plan options: {name} is no number")))
+        };
+        let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
+        let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
+        let limits = Limits { storage_buffers: target.most_buffers, binding_bytes: number("maxBindingBytes")? as u64 };
+        Ok(Options { target, limits })
     }
-    let limits = Limits { storage_buffers: target.most_buffers, binding_bytes: number("maxBindingBytes")? as u64 };
-    let (plan, windows) = Plan::in_windows(&recipe, &target, &limits)?;
-    let texts =
-        plan.kernels.iter().zip(&windows).map(|(kernel, windows)| wgsl::write_in_windows(kernel, &limits, windows));
-    let texts = texts.list_or_error()?;
-    Ok(CompiledPlan { plan, texts, windows, limits })
+}
+
+async fn compile(tape: Vec<f64>, Options { target, limits }: Options) -> Result<CompiledPlan> {
+    let mut recipe = Recipe::decode(&tape)?;
+    turns::checkpoint().await;
+    grad::differentiate(&mut recipe)?;
+    turns::checkpoint().await;
+    if target.is_host {
+        let plan = Plan::in_turns(&recipe, &target).await?;
+        let module = wasm::module_in_turns(&plan.kernels).await?;
+        return Ok(CompiledPlan { plan, texts: Vec::new(), windows: Vec::new(), limits: Limits::default(), module });
+    }
+    let (plan, windows) = Plan::in_windows(&recipe, &target, &limits).await?;
+    let mut texts = Vec::with_capacity(plan.kernels.len());
+    for (kernel, windows) in plan.kernels.iter().zip(&windows) {
+        texts.push(wgsl::write_in_windows(kernel, &limits, windows)?);
+        turns::checkpoint().await;
+    }
+    Ok(CompiledPlan { plan, texts, windows, limits, module: Vec::new() })
 }

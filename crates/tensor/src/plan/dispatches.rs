@@ -23,6 +23,7 @@ use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
 use crate::scalar::LoadAt;
 use crate::size::Size;
+use crate::turns;
 
 /// The kernels of a run in order, and what is copied after them.
 pub struct Dispatches {
@@ -53,11 +54,12 @@ const MOST_BLOCKS: i64 = 1024;
 const SHORT_BLOCK: i64 = 256;
 
 /// Fuses a recipe and puts its kernels in order.
-pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Ordered> {
+pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Result<Ordered> {
     let Prepared { expr, results, assignments } = prepared;
     let roots: Vec<TensorId> = results.iter().copied().chain(assignments.iter().map(|(_, value)| *value)).list();
     let stored = stored(expr, &roots, target, most_dims);
-    let groups = groups(expr, &stored, *target, most_dims)?;
+    turns::checkpoint().await;
+    let groups = groups(expr, &stored, *target, most_dims).await?;
     let read_elsewhere = groups.read_elsewhere();
     let mut work = Work {
         prepared,
@@ -73,6 +75,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     let mut before = groups.before.clone();
     let mut copies = Vec::new();
     for (slot, value) in assignments {
+        turns::checkpoint().await;
         if matches!(expr.tensor(*value).op, Op::SetSlice { slot: Some(_), .. }) {
             if !work.writes_parts_after_reads(*slot, *value, &mut before)? {
                 return Ok(Ordered::Conflict { slot: *slot });
@@ -113,6 +116,7 @@ pub fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32]) -> Re
     let mut built = Vec::new();
     for group in order(&before) {
         built.extend(work.kernels(group, &copies)?);
+        turns::checkpoint().await;
     }
     if !target.is_host {
         built = join_siblings(built, target.most_buffers);

@@ -12,10 +12,12 @@
 //! | `steps` | the plan itself |
 //! | `execute` | runs plans natively, for tests |
 
+use residua_base::cooperative::run_synchronously;
 use residua_base::error::Result;
 
 use crate::fuse::Target;
 use crate::tape::Recipe;
+use crate::turns;
 
 mod attention;
 mod dispatches;
@@ -35,11 +37,17 @@ pub use steps::{GRAIN, Place, Plan, Step, padded};
 impl Plan {
     /// The plan of a recipe without derivatives.
     pub fn new(recipe: &Recipe, target: &Target) -> Result<Plan> {
+        run_synchronously(Plan::in_turns(recipe, target))
+    }
+
+    /// The same in parts.
+    pub async fn in_turns(recipe: &Recipe, target: &Target) -> Result<Plan> {
         // Slots that are not written by parts, since no order of the kernels keeps what they held for those that read it.
         let mut whole = Vec::new();
         loop {
             let prepared = prepare::prepare(recipe, target, &whole);
-            match dispatches::dispatches(&prepared, target, &recipe.dims)? {
+            turns::checkpoint().await;
+            match dispatches::dispatches(&prepared, target, &recipe.dims).await? {
                 Ordered::Dispatches(dispatches) => return Ok(memory::place(&prepared, dispatches, &recipe.dims)),
                 Ordered::Conflict { slot } => whole.push(slot),
             }

@@ -16,15 +16,15 @@ const ALIGNMENT: u64 = 256;
 impl Plan {
     /// The plan of a recipe for a device, and for each kernel how its buffers are bound. Where kernels have too many windows they are planned
     /// again with fewer buffers.
-    pub fn in_windows(recipe: &Recipe, target: &Target, limits: &Limits) -> Result<(Plan, Vec<Windows>)> {
-        let plan = Plan::new(recipe, target)?;
+    pub async fn in_windows(recipe: &Recipe, target: &Target, limits: &Limits) -> Result<(Plan, Vec<Windows>)> {
+        let plan = Plan::in_turns(recipe, target).await?;
         let windows = plan.windows(limits, &recipe.dims);
         if windows.iter().all(|windows| windows.counts.iter().sum::<u32>() <= limits.storage_buffers) {
             return Ok((plan, windows));
         }
         let most = windows.iter().flat_map(|windows| &windows.counts).copied().max().unwrap_or(1);
         let target = Target { most_buffers: (target.most_buffers / most).max(2), ..*target };
-        let plan = Plan::new(recipe, &target)?;
+        let plan = Plan::in_turns(recipe, &target).await?;
         let windows = plan.windows(limits, &recipe.dims);
         Ok((plan, windows))
     }

@@ -14,10 +14,12 @@
 //! Reals are f32 in four lanes and integers i32: the results are those of [`crate::scalar`] but for elementary functions and the order of
 //! reductions. Matrix products and sorts have no code here: loops of Rust run them.
 
+use residua_base::cooperative::run_synchronously;
 use residua_base::error::{Error, ErrorCode, Result};
 
 use self::module::Shared;
 use crate::kernel::{Body, Kernel};
+use crate::turns;
 
 mod code;
 mod copies;
@@ -55,6 +57,11 @@ const MOST_LOCALS: usize = 50_000;
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+    run_synchronously(module_in_turns(kernels))
+}
+
+/// The same in parts.
+pub async fn module_in_turns(kernels: &[Kernel]) -> Result<Vec<u8>> {
     let mut shared = Shared::new();
     for (position, kernel) in kernels.iter().enumerate() {
         let function = match &kernel.body {
@@ -78,6 +85,7 @@ pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
             ));
         }
         shared.kernel(&position.to_string(), &function);
+        turns::checkpoint().await;
     }
     Ok(shared.finish())
 }

@@ -21,7 +21,7 @@ export interface Compiled {
  */
 export async function compileTape(core: DeviceCore, tape: Float64Array, dims: readonly Dim[], onProgress: KernelProgress, caller?: Pending): Promise<Compiled> {
   core.check();
-  let plan = core.plan(tape);
+  let plan = await core.plan(tape, caller);
   try {
     const most = Uint32Array.from(dims, largest);
     if (core.tuner !== null) plan = await core.tuner.tiled(plan, most, caller);

@@ -8,7 +8,8 @@ import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { Engine, Memory, MemoryRequest } from '../engine/engine.js';
 import { GpuEngine } from '../engine/gpu/gpu-engine.js';
 import { Pending } from '../engine/pending.js';
-import { readPlan, type Plan } from '../engine/plan.js';
+import type { Plan } from '../engine/plan.js';
+import { Planner } from '../engine/planner.js';
 import { Turns } from '../memory/turns.js';
 import { WorkQueue } from '../memory/work-queue.js';
 import type { TensorInstance } from '../module/loading.js';
@@ -41,6 +42,7 @@ export class DeviceCore {
   readonly checks: boolean | 'finite';
   /** What chooses the tiles of products; null on the CPU. */
   readonly tuner: Tuner | null;
+  private readonly planner: Planner;
   private disposed = false;
   /** Removes what waits for a failure of the module. */
   private readonly forget: () => void;
@@ -56,7 +58,8 @@ export class DeviceCore {
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
     const onGpu = gpu === null ? null : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
     this.engine = onGpu ?? new CpuEngine(instance, this.accounts, this.pending);
-    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, this.pending, options.tuning);
+    this.planner = new Planner(instance, this.engine.planOptions, turns);
+    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, this.pending, this.planner, options.tuning);
     let lose: (loss: Loss) => void = () => {};
     this.lost = new Promise((resolve) => (lose = resolve));
     // The module and the GPUDevice may live as long as the page, and must not keep a device that nobody refers to.
@@ -98,11 +101,16 @@ export class DeviceCore {
     this.queue.push(() => this.engine.free(memory, isReusable));
   }
 
-  /** Makes a plan of a tape. Throws what the module finds wrong. */
-  plan(tape: Float64Array): Plan {
-    const { instance, engine } = this;
-    const raw = instance.call((module) => module.CompiledPlan.compile(tape, engine.planOptions));
-    return instance.call(() => readPlan(raw));
+  /**
+   * Makes a plan of a tape, with a turn of the event loop every 12 ms. Rejects with what the module finds wrong, and where the device fails.
+   *
+   * @param caller the waits of the call that the plan is for, where it can be aborted: what is left is then left out
+   */
+  plan(tape: Float64Array, caller?: Pending): Promise<Plan> {
+    return this.planner.plan(tape, () => {
+      this.pending.check();
+      caller?.check();
+    });
   }
 
   /** The numbers of a run of a plan, for values of its dims. */

@@ -11,6 +11,7 @@ import type { GpuRunner } from '../engine/gpu/gpu-runner.js';
 import type { Pending } from '../engine/pending.js';
 import { ownedPlaces } from '../engine/places.js';
 import { readPlan, type Plan } from '../engine/plan.js';
+import type { Planner } from '../engine/planner.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { TensorInstance } from '../module/loading.js';
 import { writeTape } from '../recipe/tape.js';
@@ -93,6 +94,7 @@ export class Tuner {
     private readonly instance: TensorInstance,
     private readonly engine: GpuEngine,
     private readonly pending: Pending,
+    private readonly planner: Planner,
     tuning: Tuning,
   ) {
     const { vendor = '', architecture = '', device = '', description = '' } = (engine.gpu.adapterInfo as GPUAdapterInfo | undefined) ?? {};
@@ -154,7 +156,7 @@ export class Tuner {
     pending.check();
     const kind = kindOf({ like, tile: suggested });
     const { tape, inputs } = writeTape([recipeOf(like)]);
-    const raw = instance.call((module) => module.CompiledPlan.compile(tape, engine.planOptions));
+    const { raw } = await this.planner.plan(tape, () => pending.check());
     const memories: Memory[] = [];
     const runners: (GpuRunner | null)[] = [];
     const allocate = (bytes: number) => {

@@ -1,7 +1,7 @@
 /** Loads the WebAssembly module of tensors. The module of the solvers is another, which this does not load. */
 
 import { Host, loader, type Instance, type WasmSource } from '../../module/loading.js';
-import type { RawCompiledPlan, RawTensorModule } from './raw.js';
+import type { RawCompiledPlan, RawCompiling, RawTensorModule } from './raw.js';
 
 /** A running instance of the module of tensors. */
 export type TensorInstance = Instance<RawTensorModule>;
@@ -29,6 +29,7 @@ async function loadTensorGlue(): Promise<RawTensorModule> {
 }
 
 /** The names of the boundary, without the types that the generated declarations do not have. */
-interface ExportedNames extends Record<Exclude<keyof RawTensorModule, 'CompiledPlan' | 'onTrap'>, unknown> {
-  readonly CompiledPlan: { readonly prototype: { readonly [Name in keyof RawCompiledPlan]: unknown }; compile: unknown };
+interface ExportedNames extends Record<Exclude<keyof RawTensorModule, 'Compiling' | 'onTrap'>, unknown> {
+  readonly CompiledPlan: { readonly prototype: { readonly [Name in keyof RawCompiledPlan]: unknown } };
+  readonly Compiling: { readonly prototype: { readonly [Name in keyof RawCompiling]: unknown }; begin: unknown };
 }

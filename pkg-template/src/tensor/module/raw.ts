@@ -16,6 +16,13 @@ export interface RawPlanOptions {
   readonly maxBindingBytes: number;
 }
 
+/** A compile under way. */
+export interface RawCompiling {
+  /** Compiles for about so many milliseconds. Returns the plan when it is done, and is not called again. Throws what is wrong with the tape. */
+  advance(milliseconds: number): RawCompiledPlan | undefined;
+  free(): void;
+}
+
 /** A compiled tape. */
 export interface RawCompiledPlan {
   kernelCount(): number;
@@ -73,7 +80,7 @@ export interface RawCompiledPlan {
 export interface RawTensorModule extends RestartableModule {
   /** Fetches and starts the module; without a source, the file beside the glue. Resolves with its exports. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
-  CompiledPlan: { compile(tape: Float64Array, options: RawPlanOptions): RawCompiledPlan };
+  Compiling: { begin(tape: Float64Array, options: RawPlanOptions): RawCompiling };
   /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
   alloc(bytes: number): number;
   dealloc(address: number, bytes: number): void;

@@ -1,5 +1,7 @@
 //! Tensors that are longer than a binding.
 
+use residua_base::cooperative::run_synchronously;
+
 use super::*;
 use crate::wgsl::{Limits, Windows};
 
@@ -14,7 +16,7 @@ fn six() -> Recipe {
 fn in_windows(recipe: &Recipe, storage_buffers: u32, binding_bytes: u64) -> (Plan, Vec<Windows>) {
     let target = Target { most_buffers: storage_buffers, ..GPU };
     let limits = Limits { storage_buffers, binding_bytes };
-    Plan::in_windows(recipe, &target, &limits).expect("a recipe that plans")
+    run_synchronously(Plan::in_windows(recipe, &target, &limits)).expect("a recipe that plans")
 }
 
 #[test]
