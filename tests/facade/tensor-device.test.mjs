@@ -389,7 +389,7 @@ test('tapes that differ in the sign of a 0 are compiled apart', () => {
     throw new Error('enough');
   };
   const tapes = new CompiledTapes({ check() {}, plan });
-  for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(tapes.get(Float64Array.of(1, number))).catch(() => {});
+  for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(tapes.get({ tape: Float64Array.of(1, number), numbers: new Uint32Array(0) })).catch(() => {});
   assert.deepEqual(asked, [0, -0, NaN]);
 });
 

@@ -151,3 +151,28 @@ test('a recipe whose nodes are used many times is as long as it has nodes', () =
   for (let k = 0; k < 200; k++) x = x.add(x);
   assert.equal(read(writeTape([x.node])).nodes.length, 201);
 });
+
+test('recipes that differ in numbers of the caller have one tape where numbers are taken apart', () => {
+  const x = input([2]);
+  const i = input([2], 'i32');
+  const tapeOf = (tensor) => writeTape([tensor.node], [], true);
+  const f32 = (...numbers) => [...new Uint32Array(Float32Array.from(numbers).buffer)];
+  const [a, b] = [tapeOf(x.mul(2.5).clamp(-3, 7)), tapeOf(x.mul(1e-3).clamp(5, -0.25))];
+  assert.deepEqual(a.tape, b.tape);
+  assert.deepEqual([[...a.numbers], [...b.numbers], a.dims], [f32(2.5, -3, 7), f32(1e-3, 5, -0.25), []]);
+  const { dims, nodes } = read(a);
+  assert.deepEqual(dims, Array(3).fill(2 ** 32 - 2));
+  assert.equal(nodes.filter(({ op }) => op === 'number').length, 3);
+  assert.deepEqual([...tapeOf(i.add(-7).mul(3)).numbers], [2 ** 32 - 7, 3]);
+  assert.deepEqual(tapeOf(T.full([3], 4)).tape, tapeOf(T.full([3], 5)).tape);
+  // Kernels are simpler for these.
+  for (const tensor of [x.mul(1), x.add(0), x.sub(-1), x.mul(-0), x.mul(Infinity), x.add(NaN), x.mul(1e39), x.pow(2), x.pow(-0.5), i.shl(3), i.and(255), T.ones([2]), x.gt(0).eq(1)]) {
+    assert.deepEqual([...tapeOf(tensor).numbers], [], String(tensor));
+  }
+  assert.deepEqual([...tapeOf(x.pow(2.2)).numbers], f32(2.2));
+  // Programs have their numbers in kernels; a Dim of the caller is told apart.
+  assert.deepEqual([...writeTape([x.mul(2.5).node]).numbers], []);
+  const n = T.dim('n', 4);
+  const open = tapeOf(input([n]).mul(2.5).sum());
+  assert.deepEqual([open.dims, open.numbers.length], [[n], 2]);
+});

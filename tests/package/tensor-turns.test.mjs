@@ -96,3 +96,36 @@ test('a signal ends a compile between its parts, and reads of other recipes have
   assert.deepEqual([...(await device.tensor([1, 2]).mul(3).data())], [3, 6]);
   T.dispose(weights);
 });
+
+test('recipes that differ in numbers of the caller are compiled once', async () => {
+  const x = device.tensor([1, -2, 3.5]);
+  const ints = device.tensor([7, -7, 100], [3], 'i32');
+  const { fround } = Math;
+  const calls = {
+    mul: [(i) => x.mul(i / 7), (i) => [1, -2, 3.5].map((a) => fround(a * fround(i / 7)))],
+    sub: [(i) => x.sub(i), (i) => [1, -2, 3.5].map((a) => fround(a - i))],
+    clamp: [(i) => x.clamp(-i, i / 2), (i) => [1, -2, 3.5].map((a) => Math.min(Math.max(a, -i), i / 2))],
+    where: [(i) => T.where(x.gt(i - 3), x, i), (i) => [1, -2, 3.5].map((a) => (a > i - 3 ? a : i))],
+    maskedFill: [(i) => x.maskedFill(x.lt(0), i), (i) => [1, i, 3.5]],
+    full: [(i) => T.full([2], i).add(x.slice([0, 2])), (i) => [i + 1, i - 2]],
+    pad: [(i) => x.pad([[1, 0]], { value: i }), (i) => [i, 1, -2, 3.5]],
+    'a product with a source': [(i) => x.mul(i).matmul(T.full([3, 1], i / 2)), (i) => [(1 - 2 + 3.5) * i * (i / 2)]],
+    'integers': [(i) => ints.mul(i).add(-i), (i) => [6 * i, -8 * i, 99 * i]],
+    'quotients of integers': [(i) => ints.div(i), (i) => [7, -7, 100].map((a) => Math.trunc(a / i))],
+  };
+  for (const [name, [recipe, expected]] of Object.entries(calls)) {
+    const before = device.stats().pipelines;
+    // 0 and 1 make kernels simpler.
+    for (let i = 2; i < 102; i++) {
+      const found = [...(await recipe(i).data())];
+      assert.ok(found.every((number, k) => Math.abs(number - expected(i)[k]) <= 1e-6 * Math.abs(number)), `${name} of ${i}: ${found}, not ${expected(i)}`);
+    }
+    // A number that is −1, 0 or 1 in one of these is part of the kernel.
+    const made = device.stats().pipelines - before;
+    assert.ok(made <= 4, `${name}: ${made} compiles`);
+  }
+  // A stored tensor and a program have the same bits.
+  const program = await device.compile({}, () => x.mul(0.1).add(2.7));
+  assert.deepEqual(await x.mul(0.1).add(2.7).data(), await program.run().data());
+  program.dispose();
+});

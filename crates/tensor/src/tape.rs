@@ -41,6 +41,7 @@
 //! | 24 set slice | starts (positions in sizes) |
 //! | 25 attention | 1 if causal, position (in sizes), scale, window + 1 or 0 without one, softcap or 0 without one |
 //! | 27 dequantize | bits (4 or 8) |
+//! | 28 number | bits (position in sizes): those of an f32 for reals, else the number modulo 2³² |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -300,6 +301,7 @@ impl Reader<'_> {
             0 => Op::Input(self.index(u32::MAX)?),
             1 => Op::Constant(self.number()?),
             2 => Op::Extent(self.place(sizes)?),
+            28 => Op::Number(self.place(sizes)?),
             3 => Op::Iota(self.axis()?),
             4 => Op::RandomBits(self.index(u32::MAX)?),
             5 => match Elementwise::from_code(self.index(256)?) {

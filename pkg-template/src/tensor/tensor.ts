@@ -106,7 +106,7 @@ export class Tensor<D extends DType = any> {
   /** The remainder with the sign of b, as NumPy's mod; of integers 0 where b is 0. */
   floorMod(b: Operand<D>): Tensor<D> { return this.binary('floorMod', b); }
   /** this to the power b, as Math.pow; of integers by products, which wrap. */
-  pow(b: Operand<D>): Tensor<D> { return this.binary('pow', b); }
+  pow(b: Operand<D>): Tensor<D> { return isSimplePower(b) ? this.withLiteral('pow', b) : this.binary('pow', b); }
   /** The smaller; NaN if either is NaN. */
   minimum(b: Operand<D>): Tensor<D> { return this.binary('minimum', b); }
   /** The larger; NaN if either is NaN. */
@@ -143,17 +143,17 @@ export class Tensor<D extends DType = any> {
   // Bits.
 
   /** Both, of bools; of integers bit by bit. */
-  and(b: Operand<D>): Tensor<D> { return this.binary('and', b); }
+  and(b: Operand<D>): Tensor<D> { return this.withLiteral('and', b); }
   /** Either, of bools; of integers bit by bit. */
-  or(b: Operand<D>): Tensor<D> { return this.binary('or', b); }
+  or(b: Operand<D>): Tensor<D> { return this.withLiteral('or', b); }
   /** Either but not both, of bools; of integers bit by bit. */
-  xor(b: Operand<D>): Tensor<D> { return this.binary('xor', b); }
+  xor(b: Operand<D>): Tensor<D> { return this.withLiteral('xor', b); }
   /** The opposite, of bools; of integers bit by bit. */
   not(): Tensor<D> { return this.unary('not'); }
   /** Bits of an integer moved up by b, modulo 32. */
-  shl(b: Operand<D>): Tensor<D> { return this.binary('shl', b); }
+  shl(b: Operand<D>): Tensor<D> { return this.withLiteral('shl', b); }
   /** Bits of an integer moved down by b, modulo 32; an i32 keeps its sign. */
-  shr(b: Operand<D>): Tensor<D> { return this.binary('shr', b); }
+  shr(b: Operand<D>): Tensor<D> { return this.withLiteral('shr', b); }
 
   // Functions of one number.
 
@@ -457,9 +457,19 @@ export class Tensor<D extends DType = any> {
     return Tensor.make(apply(name, [this.node, this.operand(name, b)]));
   }
 
+  /** As binary(), with a number that kernels are written for: places of bits, and powers that are products. */
+  private withLiteral(name: ElementwiseName, b: unknown): Tensor<D> {
+    return typeof b === 'number' ? Tensor.make(apply(name, [this.node, b])) : this.binary(name, b);
+  }
+
   private operand(argument: string, value: unknown): Node {
     return operandOf(argument, value, this.dtype);
   }
+}
+
+/** Whether a power is a product, a quotient or a root of few of them. */
+function isSimplePower(exponent: unknown): boolean {
+  return typeof exponent === 'number' && Number.isInteger(2 * exponent) && Math.abs(exponent) <= 8;
 }
 
 function selected<D extends DType>({ values, count }: selections.Selected): Selection<D> {

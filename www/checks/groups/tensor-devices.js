@@ -66,6 +66,18 @@ export const group = {
       check.same(Object.keys(device.features), ['f16', 'subgroups', 'timestamps']);
     }),
 
+    ...onEach('recipes that differ in their numbers have one pipeline', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([1, -2, 0.5]);
+      const products = async (from, to) => {
+        for (let i = from; i < to; i++) check.same([...(await x.mul(i).data())], [i, -2 * i, i / 2], `the products by ${i}`);
+      };
+      await products(2, 3);
+      const { pipelines } = device.stats();
+      await products(3, 303);
+      check.equal(device.stats().pipelines, pipelines, 'pipelines of 300 more numbers');
+    }),
+
     ...onGpu('a run makes no buffers, bind groups, pipelines or shader modules, whatever its sizes are', async (check) => {
       const device = await tensorDevice(check);
       const { run } = await classifier(device, check);

@@ -91,6 +91,7 @@ impl Op {
             Op::Input(_) => "input",
             Op::Constant(_) => "constant",
             Op::Extent(_) => "extent",
+            Op::Number(_) => "number",
             Op::Iota(_) => "iota",
             Op::RandomBits(_) => "random bits",
             Op::Elementwise(op) => op.name(),
@@ -123,7 +124,7 @@ impl Op {
     /// How many operands it takes; none if it depends.
     fn arity(&self) -> Option<usize> {
         match self {
-            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => Some(0),
+            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) => Some(0),
             Op::RandomBits(_)
             | Op::Reshape
             | Op::Expand
@@ -202,7 +203,7 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
     let is_index = |tensor: &Tensor| tensor.dtype.is_integer();
     let fits = match &tensor.op {
         Op::Input(_) | Op::Constant(_) => true,
-        Op::Extent(_) | Op::Iota(_) => own != DType::Bool,
+        Op::Extent(_) | Op::Number(_) | Op::Iota(_) => own != DType::Bool,
         Op::RandomBits(_) => own == DType::U32 && operands[0].dtype == DType::U32,
         Op::Elementwise(op) => {
             let values = match op {
@@ -264,7 +265,7 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
     let of = operands.first().map_or(own, |operand| operand.shape.as_slice());
     let axis_of = |axis: u32| ensure((axis as usize) < of.len(), AXIS);
     match &tensor.op {
-        Op::Input(_) | Op::Constant(_) | Op::Extent(_) => Ok(()),
+        Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) => Ok(()),
         Op::Iota(axis) => ensure(*axis < rank, AXIS),
         Op::RandomBits(_) => ensure(of.len() == 1 && of[0].is(3), "the key has another shape than [3]"),
         Op::Elementwise(_) => {

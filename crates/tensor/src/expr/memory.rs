@@ -22,6 +22,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Gradient => true,
         Op::Constant(_)
         | Op::Extent(_)
+        | Op::Number(_)
         | Op::Iota(_)
         | Op::RandomBits(_)
         | Op::Elementwise(_)

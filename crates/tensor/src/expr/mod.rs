@@ -68,6 +68,9 @@ pub enum Op {
     Constant(f64),
     /// A size as a number, everywhere.
     Extent(Size),
+    /// One number everywhere, as [`Op::Constant`], whose bits are a size: those of an f32, or an integer modulo 2³². Recipes that differ in such numbers
+    /// have the same kernels.
+    Number(Size),
     /// The coordinate along an axis.
     Iota(u32),
     /// 32 random bits an element by Threefry 2×32-20. The operand is [seed low, seed high, run] of u32; the counter is the element's linear

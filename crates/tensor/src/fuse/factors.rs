@@ -45,6 +45,7 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         Op::Input(_)
         | Op::Constant(_)
         | Op::Extent(_)
+        | Op::Number(_)
         | Op::Iota(_)
         | Op::RandomBits(_)
         | Op::Elementwise(_)
@@ -105,7 +106,7 @@ fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
             }
             // Neighbours in windows are read one by one anyway.
             Op::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
-            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) => {
+            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) => {
                 operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
             }
             _ => f64::INFINITY,

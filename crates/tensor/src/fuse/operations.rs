@@ -66,7 +66,7 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::GatherElements(_)
         | Op::Dequantize(_) => 4.0,
         Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
-        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Iota(_) => 0.0,
+        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) => 0.0,
         Op::Input(_)
         | Op::Reduce(..)
         | Op::Scan { .. }

@@ -228,6 +228,7 @@ impl PullBack<'_> {
             Op::Input(_)
             | Op::Constant(_)
             | Op::Extent(_)
+            | Op::Number(_)
             | Op::Iota(_)
             | Op::RandomBits(_)
             | Op::Argsort { .. }

@@ -49,7 +49,7 @@ impl Lowering<'_> {
         self.graph.apply(Op::And, &[value, mask])
     }
 
-    fn bitcast(&mut self, value: Id, to: Type) -> Id {
+    pub(super) fn bitcast(&mut self, value: Id, to: Type) -> Id {
         match (self.graph.ty(value), to) {
             (Type::F32, Type::F32) => value,
             (Type::F32, Type::I32) => {

@@ -228,6 +228,10 @@ impl<'a> Lowering<'a> {
                 let size = self.size(size);
                 Ok(self.converted(size, DType::U32, tensor.dtype))
             }
+            Op::Number(bits) => {
+                let word = self.size(bits);
+                Ok(self.bitcast(word, Type::of(tensor.dtype)))
+            }
             Op::Iota(axis) => {
                 let coordinate = self.coordinates(index, id)[*axis as usize];
                 Ok(self.converted(coordinate, DType::U32, tensor.dtype))

@@ -78,6 +78,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Input(slot) => (0, vec![f64::from(*slot)]),
         Op::Constant(number) => (1, vec![*number]),
         Op::Extent(size) => (2, vec![place(sizes, size)]),
+        Op::Number(bits) => (28, vec![place(sizes, bits)]),
         Op::Iota(axis) => (3, vec![f64::from(*axis)]),
         Op::RandomBits(stream) => (4, vec![f64::from(*stream)]),
         Op::Elementwise(op) => (5, vec![f64::from(*op as u8)]),

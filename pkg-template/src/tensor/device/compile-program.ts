@@ -8,7 +8,7 @@ import { checkDType } from '../dtype.js';
 import { Abortion } from '../engine/pending.js';
 import { inputNode, type Node } from '../recipe/node.js';
 import { writeTape, type Tape } from '../recipe/tape.js';
-import { checkShape, termsOf, type Dim } from '../size.js';
+import { checkShape, largest, termsOf, type Dim } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { Body } from './body.js';
 import { Cell, checkAliases, ProgramInput } from './cell.js';
@@ -57,7 +57,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   checkSources(core, tape, inputs);
   checkAliases('compile', tape.inputs, assignments);
   const abortion = new Abortion('compile', signal);
-  const work = compileTape(core, tape.tape, tape.dims, (done, total) => onProgress?.(done, total, 'kernels'), abortion);
+  const work = compileTape(core, tape.tape, Uint32Array.from(tape.dims, largest), (done, total) => onProgress?.(done, total, 'kernels'), abortion);
   let made: ProgramCore | null = null;
   try {
     const compiled = await abortion.wait(work);

@@ -4,6 +4,7 @@ import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
+import { NOTHING_VARIES, wordsAt } from '../engine/plan.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
@@ -36,12 +37,12 @@ export class Evaluations {
   run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>, caller?: Pending): Promise<T> {
     const { core } = this;
     for (const node of results) knownSizes(what, node.shape);
-    const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments);
+    const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments, true);
     checkSources(what, core, tape);
     checkAliases(what, tape.inputs, assignments);
     const [dim] = tape.dims;
     if (dim !== undefined) throw invalidArgument(what, `a recipe with the Dim ${dim.name}`, 'one of known sizes, as a Dim has its size in runs of a program');
-    const known = this.tapes.get(tape.tape);
+    const known = this.tapes.get(tape);
     const isReady = !(known instanceof Promise);
     let compiled = isReady ? known : null;
     const ready = isReady ? undefined : known.then((found) => (compiled = found));
@@ -64,7 +65,7 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
   }
 }
 
-function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words }: Compiled, take: Taker<T>, caller: Pending | undefined): Generator<void, Promise<T>, void> {
+function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words: first }: Compiled, take: Taker<T>, caller: Pending | undefined): Generator<void, Promise<T>, void> {
   caller?.check();
   const { engine } = core;
   const owned = new Set<Memory>();
@@ -87,9 +88,11 @@ function* compute<T>(core: DeviceCore, what: string, { inputs }: Tape, stored: r
       return memory;
     });
     const places = ownedPlaces(plan, allocate);
-    const runner = engine.runner(plan, kernels, places, words);
+    const words = wordsAt(plan, first, numbers);
+    // Each run has a runner, so that no words change.
+    const runner = engine.runner({ ...plan, varying: NOTHING_VARIES }, kernels, places, words);
     try {
-      runner.setWords(words, new Uint32Array(0));
+      runner.setWords(words, numbers);
       for (const _ of runner.run(slots) ?? []) {
         yield;
         caller?.check();

@@ -10,7 +10,7 @@ import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
 import type { Memory } from '../engine/engine.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
-import { isDispatch, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
+import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
 import type { ProgramInput } from './cell.js';
@@ -32,9 +32,6 @@ const DTYPES = Object.keys(DTYPE_CODE) as DType[];
 
 /** Milliseconds of the CPU's work after which the page has a turn. */
 const TURN_MS = 12;
-
-/** The table of words that depend on dims, for runs with words of their own. */
-const NOTHING_VARIES = Uint32Array.of(0);
 
 /** An element type and a number of elements. */
 interface Elements {

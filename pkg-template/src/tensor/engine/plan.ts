@@ -100,6 +100,29 @@ function readSteps(words: Uint32Array): Step[] {
   return steps;
 }
 
+/** The table of words that depend on dims, for runs with words of their own. */
+export const NOTHING_VARIES: Uint32Array<ArrayBuffer> = /* @__PURE__ */ Uint32Array.of(0);
+
+/** The numbers of a run for other values of dims that no size of a tensor has, from those for some values: `varying` has polynomials modulo 2³². */
+export function wordsAt({ steps, varying }: Plan, words: Uint32Array<ArrayBuffer>, dims: Uint32Array): Uint32Array<ArrayBuffer> {
+  const found = words.slice();
+  const at = (place: number) => varying[place] as number;
+  for (let k = 0; k < at(0); k++) {
+    const start = at(1 + k);
+    let sum = 0;
+    let next = start + 2;
+    for (let term = 0; term < at(start + 1); term++) {
+      const count = at(next + 1);
+      let product = at(next);
+      for (let place = 0; place < count; place++) product = Math.imul(product, dims[at(next + 2 + place)] as number);
+      sum += product | 0;
+      next += 2 + count;
+    }
+    found[steps.length * STEP_WORDS + at(start)] = sum;
+  }
+  return found;
+}
+
 /** The places that a step reads or writes. */
 export function placesOf(step: Step): readonly number[] {
   return isDispatch(step) ? step.places : [step.from, step.to];

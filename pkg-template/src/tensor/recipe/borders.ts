@@ -6,7 +6,7 @@ import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkElement } from '../dtype.js';
 import { minus, plus, sizeText, type Shape, type Size } from '../size.js';
 import { apply, where } from './elementwise.js';
-import { byParts, ComplexNode, constantNode, Node } from './node.js';
+import { byParts, ComplexNode, Node, numberNode } from './node.js';
 import { checkAxis, nodeText } from './operands.js';
 
 /** Codes of borders on the tape. */
@@ -27,7 +27,7 @@ function padded(operation: string, x: Node, before: readonly number[], shape: Sh
     const part = (y: Node, number: number) => padded(operation, y, before, shape, mode, number);
     return new ComplexNode(part(x.re, value), part(x.im, 0));
   }
-  const operands = mode === 'constant' ? [x, constantNode(value, x.dtype)] : [x];
+  const operands = mode === 'constant' ? [x, numberNode(value, x.dtype)] : [x];
   return new Node('pad', x.dtype, shape, operands, [BORDER[mode], ...before.map((size) => ({ size }))]);
 }
 

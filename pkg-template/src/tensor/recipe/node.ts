@@ -36,6 +36,7 @@ export const OP = {
   setSlice: 24,
   attention: 25,
   dequantize: 27,
+  number: 28,
 } as const;
 
 /** The name of an operation of the tape. */
@@ -147,6 +148,31 @@ export function inputNode(dtype: DType, shape: Shape, source: object): Node {
     return new Node('reshape', 'f32', shape, [column]);
   };
   return new ComplexNode(part(0), part(1), pairs);
+}
+
+/** A number that the caller gave, everywhere. What is computed once takes it as data, so that other numbers have the same kernels. */
+export class NumberNode extends Node {
+  constructor(
+    readonly value: number,
+    dtype: DType,
+    shape: Shape = [],
+  ) {
+    super('constant', dtype, shape, [], [value]);
+  }
+
+  /** The bits that a kernel takes it by; null where kernels are simpler for its value, or it has none. */
+  get bits(): number | null {
+    const { value, dtype } = this;
+    const isSimple = Number.isInteger(value) && Math.abs(value) <= 1;
+    if (dtype === 'bool' || isSimple || !Number.isFinite(Math.fround(value))) return null;
+    return dtype === 'f32' || dtype === 'f16' ? (new Uint32Array(Float32Array.of(value).buffer)[0] as number) : value >>> 0;
+  }
+}
+
+/** A node with one number of the caller everywhere. */
+export function numberNode(value: number, dtype: DType, shape: Shape = []): Node {
+  if (dtype === 'c64') return new ComplexNode(numberNode(value, 'f32', shape), constantNode(0, 'f32', shape));
+  return new NumberNode(value, dtype, shape);
 }
 
 /** A node with one number everywhere. */

@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions, checkFlag } from '../../arguments/options.js';
 import { checkElement, type DType } from '../dtype.js';
 import { shapeText } from '../size.js';
-import { constantNode, Node } from './node.js';
+import { Node, numberNode } from './node.js';
 
 /** Something with a recipe: a Tensor. */
 export interface Recipe {
@@ -27,11 +27,11 @@ export function nodeOf(argument: string, value: unknown, takes = 'a Tensor'): No
   return node;
 }
 
-/** Returns the recipe of a tensor, or a constant of a type. Throws 'invalid-argument' for anything else and for a number that the type does not have. */
+/** Returns the recipe of a tensor, or a number of a type. Throws 'invalid-argument' for anything else and for a number that the type does not have. */
 export function operandOf(argument: string, value: unknown, dtype: DType): Node {
   if (typeof value !== 'number') return nodeOf(argument, value, 'a Tensor or a number');
   checkElement(argument, value, dtype);
-  return constantNode(value, dtype);
+  return numberNode(value, dtype);
 }
 
 /** Throws 'invalid-argument' unless a tensor has one of these types. */

@@ -7,7 +7,7 @@ import { checkShape, checkSize, type Shape } from '../size.js';
 import { complexConstant } from './complex.js';
 import { apply, cast, where } from './elementwise.js';
 import { isClass } from './normalisation.js';
-import { ComplexNode, constantNode, Node } from './node.js';
+import { ComplexNode, constantNode, Node, numberNode } from './node.js';
 import { checkAxis, checkType, INDICES } from './operands.js';
 import { reshaped } from './views.js';
 
@@ -16,7 +16,7 @@ export function full(operation: string, shape: unknown, value: unknown, dtype: u
   checkDType(`${operation}: dtype`, dtype);
   checkElement(`${operation}: value`, value, dtype);
   const sizes = checkShape(`${operation}: shape`, shape);
-  return dtype === 'c64' ? complexConstant(value, sizes) : constantNode(value, dtype, sizes);
+  return dtype === 'c64' ? complexConstant(value, sizes) : numberNode(value, dtype, sizes);
 }
 
 /** The coordinate along an axis. */

@@ -6,7 +6,7 @@
 import { ResiduaError } from '../../arguments/errors.js';
 import { DTYPE_CODE, type RealDType } from '../dtype.js';
 import { Extent, termsOf, type Dim, type Size } from '../size.js';
-import { inMemory, OP, type Attribute, type Node, type Rule, type TapeOp } from './node.js';
+import { inMemory, NumberNode, OP, type Attribute, type Node, type Rule, type TapeOp } from './node.js';
 
 const VERSION = 1;
 
@@ -28,12 +28,21 @@ export interface Tape {
   readonly inputs: readonly Node[];
   /** Sizes that are negative for some dims and then make a run impossible: those of axes, and distances of places from the ends of theirs. */
   readonly bounds: readonly Dim[];
+  /** Bits of numbers that the tape does not have, by the positions of its dims: recipes that differ in them have the same tape. 0 for others. */
+  readonly numbers: Uint32Array<ArrayBuffer>;
 }
 
-/** Writes the recipes of results and of assignments, as they lie in memory. Throws 'invalid-argument' where two dims have one name and different largest sizes. */
-export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = []): Tape {
-  return new TapeWriter().write(results, assignments);
+/**
+ * Writes the recipes of results and of assignments, as they lie in memory. Throws 'invalid-argument' where two dims have one name and different largest sizes.
+ *
+ * @param takesNumbers whether numbers of the caller are dims of the tape, whose values are `numbers`
+ */
+export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = [], takesNumbers = false): Tape {
+  return new TapeWriter(takesNumbers).write(results, assignments);
 }
+
+/** The largest size that a tape takes. Bits of a number may be one more: no memory is laid out for them. */
+const MOST_BITS = 2 ** 32 - 2;
 
 class TapeWriter {
   private readonly dims: Extent[] = [];
@@ -47,6 +56,10 @@ class TapeWriter {
   private readonly inputs: Node[] = [];
   private readonly bounds = new Map<string, Extent>();
   private readonly slots = new Map<Node, number>();
+  /** Bits of numbers, by the positions of their dims. */
+  private readonly numbers = new Map<number, number>();
+
+  constructor(private readonly takesNumbers: boolean) {}
 
   write(results: readonly Node[], assignments: readonly Assignment[]): Tape {
     const resultPositions = results.map((node) => this.position(inMemory(node)));
@@ -70,7 +83,14 @@ class TapeWriter {
       tape.set(section, end);
       end += section.length;
     }
-    return { tape, dims: this.dims, inputs: this.inputs, bounds: [...this.bounds.values()] };
+    const { dims, numbers } = this;
+    return {
+      tape,
+      dims: dims.filter((_, position) => !numbers.has(position)),
+      inputs: this.inputs,
+      bounds: [...this.bounds.values()],
+      numbers: Uint32Array.from(dims, (_, position) => numbers.get(position) ?? 0),
+    };
   }
 
   /** The position of a node, which is written with what it depends on unless it was. */
@@ -96,11 +116,13 @@ class TapeWriter {
     const { nodes } = this;
     for (const size of [...node.shape, ...node.bounds]) if (size instanceof Extent && size.min < 0) this.bound(size);
     // Complex numbers are no operands, and as results they are pairs of f32.
-    nodes.push(OP[node.op as TapeOp], DTYPE_CODE[node.dtype as RealDType], node.shape.length);
+    const bits = this.takesNumbers && node instanceof NumberNode ? node.bits : null;
+    nodes.push(bits === null ? OP[node.op as TapeOp] : OP.number, DTYPE_CODE[node.dtype as RealDType], node.shape.length);
     for (const size of node.shape) nodes.push(this.size(size));
     nodes.push(node.operands.length);
     for (const operand of node.operands) nodes.push(this.positions.get(operand) as number);
     if (node.op === 'input') nodes.push(1, this.slot(node));
+    else if (bits !== null) nodes.push(1, this.number(bits));
     else {
       nodes.push(node.attributes.length);
       for (const attribute of node.attributes) nodes.push(this.attribute(attribute));
@@ -138,6 +160,13 @@ class TapeWriter {
     const position = this.sizePositions.size;
     this.sizePositions.set(key, position);
     return position;
+  }
+
+  /** The size that a number's bits are: a dim of its own, with a name that no dim of the caller has. */
+  private number(bits: number): number {
+    const size = this.size(Extent.named(`\0${this.numbers.size}`, MOST_BITS));
+    this.numbers.set(this.dims.length - 1, bits);
+    return size;
   }
 
   private dim(dim: Extent): number {

@@ -124,6 +124,15 @@ impl Node<'_> {
                 let size = stored(dtype, self.size(size));
                 Array::of(shape, |_| size)
             }
+            Op::Number(bits) => {
+                let bits = bits.word(self.dims);
+                let number = match dtype {
+                    DType::F32 | DType::F16 => f64::from(f32::from_bits(bits)),
+                    DType::I32 => f64::from(bits as i32),
+                    DType::U32 | DType::U8 | DType::Bool => f64::from(bits),
+                };
+                self.constant(shape, number)
+            }
             Op::Iota(axis) => Array::of(shape, |at| stored(dtype, at[*axis as usize] as i64)),
             Op::RandomBits(stream) => {
                 let [low, high, run] = [0, 1, 2].map(|word| self.operand(0).data[word] as u32);

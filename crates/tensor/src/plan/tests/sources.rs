@@ -7,15 +7,21 @@ use crate::recorded::{Case, cases};
 /// A tensor of a type and a shape that is computed of nothing.
 type Source = fn(DType, &[Size]) -> Op;
 
-/// One number everywhere, a size everywhere, and the coordinate along the last axis, where there is one and the type has numbers.
-const SOURCES: [Source; 3] = [
+/// One number everywhere, one that a run tells, a size everywhere, and the coordinate along the last axis, where there is one and the type has numbers.
+const SOURCES: [Source; 4] = [
     |_, _| Op::Constant(1.0),
+    |dtype, _| if dtype == DType::Bool { Op::Constant(1.0) } else { Op::Number(size(bits_of(dtype, 2.0).into())) },
     |dtype, _| if dtype == DType::Bool { Op::Constant(0.0) } else { Op::Extent(size(2)) },
     |dtype, shape| match shape.len() {
         axes @ 1.. if dtype != DType::Bool => Op::Iota(axes as u32 - 1),
         _ => Op::Constant(0.0),
     },
 ];
+
+/// A number as the bits that kernels take it by.
+fn bits_of(dtype: DType, number: f64) -> u32 {
+    if dtype.is_real() { (number as f32).to_bits() } else { number as i64 as u32 }
+}
 
 fn inputs_of(expr: &Expr) -> Vec<TensorId> {
     let is_input = |id: &TensorId| matches!(expr.tensor(*id).op, Op::Input(_));
@@ -88,4 +94,71 @@ fn derivatives_of_every_operation_by_and_of_sources_are_computed() {
         });
     }
     assert!(count > 400, "{count} recipes");
+}
+
+/// Operations of a tensor and a number.
+const OPERATIONS: [E; 13] =
+    [E::Add, E::Sub, E::Mul, E::Div, E::Mod, E::FloorMod, E::Pow, E::Minimum, E::Maximum, E::Eq, E::Ne, E::Lt, E::Ge];
+
+#[test]
+fn numbers_that_a_run_tells_give_the_bits_of_those_in_kernels_and_share_them() {
+    for dtype in [DType::F32, DType::F16, DType::I32, DType::U32, DType::U8] {
+        let signed = !matches!(dtype, DType::U32 | DType::U8);
+        let data: Vec<f64> = [5.0, 0.0, 7.0, 3.0, 9.0, 1.0].map(|x| if signed { x - 3.0 } else { x }).to_vec();
+        let numbers: &[f64] = match dtype {
+            DType::F32 | DType::F16 => &[0.1, -2.5, 3.0, 7.0],
+            DType::I32 => &[-7.0, 2.0, 3.0, 65537.0],
+            DType::U32 | DType::U8 | DType::Bool => &[2.0, 3.0, 7.0, 200.0],
+        };
+        let mut expr = Expr::default();
+        let x = expr.input(0, dtype, &shape(&[2, 3]));
+        let of = |number: TensorId, expr: &mut Expr| -> Vec<TensorId> {
+            OPERATIONS
+                .iter()
+                .flat_map(|op| [expr.elementwise(*op, &[x, number]), expr.elementwise(*op, &[number, x])])
+                .collect()
+        };
+        let told = expr.push(Tensor { op: Op::Number(Size::dim(0)), operands: Vec::new(), dtype, shape: Vec::new() });
+        let by_run = of(told, &mut expr);
+        let recipe = |results: Vec<TensorId>, expr: &Expr| Recipe {
+            expr: expr.clone(),
+            dims: vec![u32::MAX],
+            results,
+            assignments: Vec::new(),
+        };
+        let by_run = recipe(by_run, &expr);
+        for number in numbers {
+            let mut expr = expr.clone();
+            let literal = expr.constant(*number, dtype);
+            let in_kernels = of(literal, &mut expr);
+            let in_kernels = recipe(in_kernels, &expr);
+            let dims = [bits_of(dtype, *number)];
+            for is_host in [true, false] {
+                let target = Target { is_host, ..GPU };
+                let [found, expected] = [&by_run, &in_kernels].map(|recipe| {
+                    let plan = Plan::new(recipe, &target).expect("a recipe that plans");
+                    let mut slots = vec![bytes_of(dtype, &data)];
+                    if is_host {
+                        execute_by(&plan, &dims, &mut slots, &crate::wasm::run_generated).expect("kernels that run")
+                    } else {
+                        for kernel in &plan.kernels {
+                            let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel");
+                            residua_portable::validated(&text.text);
+                        }
+                        execute(&plan, &dims, &mut slots).expect("kernels that run")
+                    }
+                });
+                for (place, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let op = OPERATIONS[place / 2].name();
+                    assert_eq!(found, expected, "host {is_host}: {op} of {} and {number}, {}", dtype.name(), place % 2);
+                }
+            }
+        }
+        // The reference rounds no halves.
+        if dtype == DType::F16 {
+            continue;
+        }
+        let Recipe { expr, results, .. } = by_run;
+        check(expr, &results, &[data], &[bits_of(dtype, numbers[2])]);
+    }
 }
