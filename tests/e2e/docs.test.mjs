@@ -61,8 +61,9 @@ async function run(code, parts) {
   const text = (value) => (Array.isArray(value) || ArrayBuffer.isView(value) ? [...value].map(text).join(', ') : String(value));
   globalThis.claim = (line, ...values) => void printed.push({ line, text: values.map(text).join(' ') });
   const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+  const entries = { "from 'residua'": '/residua/dist/index.js', "from 'residua/tensor'": '/residua/dist/tensor.js' };
   for (const part of parts) {
-    const address = addressOf(part.code.replace("from 'residua'", `from '${new URL('/residua/dist/index.js', location.href)}'`));
+    const address = addressOf(Object.entries(entries).reduce((text, [from, path]) => text.replace(from, `from '${new URL(path, location.href)}'`), part.code));
     code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`).replaceAll(`from './${part.module}.js'`, `from '${address}'`);
   }
   await import(addressOf(code));

@@ -40,7 +40,7 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor', title: 'Tensors', words: 'Arrays as recipes: element types, shapes, and all that is computed from one.',
     exports: [
-      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine', 'Selection',
+      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'ReadOptions', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine', 'Selection',
     ],
   },
   {
@@ -55,7 +55,7 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor-device', title: 'Memory, programs', words: 'The device of tensors, what has memory on it, and programs that are compiled once and run often.',
     exports: [
-      'Device', 'DeviceOptions', 'DeviceFeatures', 'DeviceStats', 'Loss', 'StoredTensor', 'SharedTensor', 'QuantizedTensor', 'Quantized', 'QuantizedType', 'TensorMemory', 'ImageSource', 'Numeric', 'Stored', 'Results', 'Group', 'Program', 'ProgramOptions', 'ProgramPlan', 'KernelComparison', 'Spec', 'Specs', 'spec', 'scalar', 'Feed', 'Feeds', 'Sizes',
+      'Device', 'DeviceOptions', 'DeviceFeatures', 'DeviceStats', 'Loss', 'StoredTensor', 'SharedTensor', 'QuantizedTensor', 'Quantized', 'QuantizedType', 'TensorMemory', 'ImageSource', 'Numeric', 'Numbers', 'Rows', 'Stored', 'Results', 'Group', 'Program', 'ProgramOptions', 'ProgramPlan', 'KernelComparison', 'Spec', 'Specs', 'spec', 'scalar', 'Feed', 'Feeds', 'Sizes',
       'KvCache', 'KvCacheOptions', 'dispose', 'init',
     ],
   },

@@ -1,5 +1,5 @@
 /** Products of matrices: every size about a tile, batches that broadcast, transposed operands, element types. */
-import { einsum as einsumOf, linear } from 'residua/tensor';
+import { attention, einsum as einsumOf, eye, full, grad, iota, linear, ones, zeros } from 'residua/tensor';
 import { build, einsum, get } from '../tensors/arrays.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { fill, unitOf } from '../tensors/numbers.js';
@@ -69,6 +69,23 @@ export const group = {
   checks: [
     ...Object.entries(FORMS).flatMap(([form, words]) => onEach(`matmul of matrices, ${words}`, (check) => checkForm(check, form, FEW_SIZES))),
     ...Object.entries(FORMS).flatMap(([form, words]) => onEach(`matmul of matrices of all sizes, ${words}`, (check) => checkForm(check, form, SIZES), { long: true })),
+
+    ...onEach('factors of products may be computed of nothing', async (check) => {
+      const device = await tensorDevice(check);
+      const x = device.tensor([[1, 2, 3], [4, 5, 6]]);
+      const [slope] = grad(x.matmul(ones([3, 1])).sum(), [x]);
+      await compare(check, device, 'f32', [
+        { name: 'ones', tensor: x.matmul(ones([3, 1])), array: { shape: [2, 1], values: [6, 15] } },
+        { name: 'full on the left', tensor: full([1, 2], 2).matmul(x), array: { shape: [1, 3], values: [10, 14, 18] } },
+        { name: 'zeros', tensor: x.matmul(zeros([3, 2])), array: { shape: [2, 2], values: [0, 0, 0, 0] } },
+        { name: 'iota', tensor: x.matmul(iota([3, 2], 0)), array: { shape: [2, 2], values: [8, 8, 17, 17] } },
+        { name: 'two sources', tensor: iota([2, 3], 1).matmul(eye(3)), array: { shape: [2, 3], values: [0, 1, 2, 0, 1, 2] } },
+        { name: 'linear', tensor: linear(x, ones([2, 3]), ones([2])), array: { shape: [2, 2], values: [7, 7, 16, 16] } },
+        { name: 'einsum', tensor: einsumOf('ij,kj->ik', x, iota([2, 3], 1)), array: { shape: [2, 2], values: [8, 8, 17, 17] } },
+        { name: 'a derivative', tensor: slope, array: { shape: [2, 3], values: [1, 1, 1, 1, 1, 1] } },
+        { name: 'attention', tensor: attention(ones([2, 4]), ones([3, 4]), iota([3, 2], 0)), array: { shape: [2, 2], values: [1, 1, 1, 1] }, allowed: 3, because: 'three weights of 1/3 are rounded, and the sum' },
+      ]);
+    }),
 
     ...onEach('matmul of nothing gives zeros', async (check) => {
       const device = await tensorDevice(check);
