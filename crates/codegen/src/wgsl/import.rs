@@ -150,6 +150,8 @@ pub(super) struct Imports {
     pair_form: PairForm,
     /// Whether a NaN is made by the guard's zero, and not from the uniform.
     nan_by_guard: bool,
+    /// Whether generated code keeps the order of its operations.
+    keeps_order: bool,
 }
 
 impl Imports {
@@ -167,6 +169,16 @@ impl Imports {
     /// Makes a NaN by the guard's zero, in modules whose uniform has none.
     pub fn make_nan_by_guard(&mut self) {
         self.nan_by_guard = true;
+    }
+
+    /// Keeps the order of operations in generated code, see [`super::order`].
+    pub fn keep_order(&mut self) {
+        self.keeps_order = true;
+    }
+
+    /// Whether the order of operations is kept.
+    pub fn keeps_order(&self) -> bool {
+        self.keeps_order
     }
 
     /// A call of the guard's zero.

@@ -10,6 +10,7 @@
 //! | `kernel`, `recompute`, `fused` | entry points of the three kinds of generated kernels |
 //! | `instance`, `body`, `pair_body` | straight-line code of an instance and of a graph, in single numbers and in pairs |
 //! | `operation`, `pairs` | each op as an expression, in f32 and in pairs |
+//! | `order` | which operands compilers must not see through, where the order of operations is kept |
 //! | `value`, `total` | texts of nodes and types of totals in either width |
 //! | `function` | functions that are defined as graphs |
 //! | `guard` | which kernels need a zero that compilers cannot derive |
@@ -28,6 +29,7 @@ mod kernel;
 mod literal;
 mod names;
 mod operation;
+mod order;
 mod pair_body;
 mod pairs;
 mod program;
@@ -44,6 +46,7 @@ pub use guard::reads_zero;
 pub use import::PairForm;
 pub use inputs::Binding;
 pub use kernel::{Dispatch, PairDispatch, WORKGROUP_SIZE, kernel_resources, write};
+pub use order::{Operations, opaque};
 pub use program::ProgramText;
 pub use recompute::{PairRecomputeDispatch, RecomputeDispatch, recompute_resources, write_recompute};
 pub use template::{Expansion, NoParameters, Parameters, Template, Value};

@@ -59,6 +59,11 @@ impl ProgramText {
         self.imports.make_nan_by_guard();
     }
 
+    /// Keeps the order of operations in generated code: no operand of a sum or product is rearranged with what it is made of.
+    pub fn keep_order(&mut self) {
+        self.imports.keep_order();
+    }
+
     /// The value of an op on `f32`, as an expression; what it calls becomes part of the program. A selection takes its condition as a `bool`.
     pub fn operation(&mut self, op: Op, operands: &[&str]) -> String {
         operation::expression(op, operands, &mut self.imports)

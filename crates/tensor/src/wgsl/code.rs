@@ -5,14 +5,14 @@
 
 use residua_base::list::Listed;
 use residua_base::sort::ascending;
-use residua_codegen::wgsl::Writer;
+use residua_codegen::wgsl::{Writer, opaque};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vecmap::VecMap;
 
 use super::module::{COMPONENTS, Module, bit, size};
 use super::operation::{self, Text};
 use crate::kernel::Store;
-use crate::scalar::{Access, Id, Node, Type};
+use crate::scalar::{Access, Id, Node, Op, Type};
 
 /// A value: a node, and whether at the first of four points alone where it differs between them.
 type Key = (Id, bool);
@@ -269,10 +269,17 @@ impl<'m, 'a> Code<'m, 'a> {
                 text(self.bind(&expression), is_vector, None)
             }
             Node::Apply(op, operands) => {
-                let operands: Vec<Text> = operands[..op.arity()]
+                let ids = &operands[..op.arity()];
+                let mut operands: Vec<Text> = ids
                     .iter()
                     .map(|operand| self.known(if is_first { self.first(*operand) } else { (*operand, false) }))
                     .list();
+                if let Op::Real(op) = op {
+                    let opaque = opaque(&kernel.graph, op, ids);
+                    for (operand, _) in operands.iter_mut().zip(opaque).filter(|(_, is_opaque)| *is_opaque) {
+                        *operand = operation::opaque(operand, self.module);
+                    }
+                }
                 let operands: Vec<&Text> = operands.iter().list();
                 let expression = operation::expression(op, &operands, self.module);
                 text(self.bind(&expression), is_vector, None)

@@ -13,7 +13,7 @@
 //! | `buffers` | how buffers are declared, and elements read and written |
 //! | `windows` | buffers that are longer than a binding |
 //! | `code` | straight-line code of a graph, for one point or four |
-//! | `operation` | each operation as an expression |
+//! | `operation`, `order` | each operation as an expression, and which of its operands compilers must not see through |
 //! | `points` | coordinates of a point from its number |
 //! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |
@@ -40,6 +40,7 @@ mod held;
 mod layout;
 mod module;
 mod operation;
+mod order;
 mod points;
 mod product;
 mod rows;

@@ -42,6 +42,8 @@ pub const QUANTISED: Template<'static> = shader!("quantised");
 pub const CONVERT: Template<'static> = shader!("convert");
 /// The high half of a product.
 pub const HIGH_PRODUCT: Template<'static> = shader!("high_product");
+/// Four numbers of which compilers know nothing.
+pub const ROUNDED_FOUR: Template<'static> = shader!("rounded_four");
 /// Halves of reals.
 pub const HALF: Template<'static> = shader!("half");
 /// Count, mean and squares of differences.
@@ -93,6 +95,7 @@ impl<'a> Module<'a> {
         program.read_guard_from("guard");
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
         Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: VecSet::default() }
+        program.keep_order();
     }
 
     /// What a node depends on.

@@ -4,7 +4,7 @@ use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 use super::layout::type_name;
-use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module};
+use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module, ROUNDED_FOUR};
 use crate::scalar::{Op, Type};
 
 /// The text of a value.
@@ -30,6 +30,19 @@ impl Text {
     pub fn vector(&self) -> String {
         if self.is_vector { self.text.clone() } else { format!("vec4<{}>({})", type_name(self.ty), self.text) }
     }
+}
+
+/// A value of which compilers know nothing: see [`residua_codegen::wgsl::opaque`].
+pub fn opaque(operand: &Text, module: &mut Module) -> Text {
+    let text = match (operand.literal, operand.is_vector) {
+        (Some(bits), _) => module.program.opaque_number(f64::from(f32::from_bits(bits))),
+        (None, false) => module.program.call("rounded", &[&operand.text]),
+        (None, true) => {
+            module.push_shader(ROUNDED_FOUR);
+            format!("rounded_four({})", operand.text)
+        }
+    };
+    Text { text, ..operand.clone() }
 }
 
 /// The value of an operation.

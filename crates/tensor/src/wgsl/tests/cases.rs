@@ -12,6 +12,7 @@ use crate::scalar::Op;
 pub fn all() -> Vec<Kernel> {
     let mut cases = Vec::new();
     elements::maps(&mut cases);
+    elements::special(&mut cases);
     elements::layouts(&mut cases);
     elements::integers(&mut cases);
     rows::reductions(&mut cases);

@@ -60,6 +60,37 @@ pub fn maps(cases: &mut Vec<Kernel>) {
     }
 }
 
+/// Tests of numbers that are no numbers, of loaded and of computed values, and what compilers take for something else.
+pub fn special(cases: &mut Vec<Kernel>) {
+    for width in [1, 4] {
+        for test in 0..6 {
+            let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+            let extent = sample.word(320);
+            let index = sample.coordinate(0);
+            let factor = sample.u32(if width == 4 { 1 } else { 2 });
+            let first = sample.apply(Op::IntMul, &[index, factor]);
+            let x = sample.load(0, first);
+            let (zero, big) = (sample.f32(0.0), sample.f32(1e8));
+            let sum = sample.real(Real::Add, &[x, big]);
+            let is_nan = sample.graph.is_nan(sum);
+            let is_finite = sample.graph.is_finite(x);
+            let y = match test {
+                0 => sample.apply(Op::ToF32, &[is_nan]),
+                1 => sample.apply(Op::ToF32, &[is_finite]),
+                2 => sample.real(Real::Sub, &[sum, big]),
+                3 => sample.real(Real::Mul, &[x, zero]),
+                4 => sample.real(Real::Div, &[x, x]),
+                _ => {
+                    let is_equal = sample.apply(Op::Eq, &[x, x]);
+                    sample.apply(Op::ToF32, &[is_equal])
+                }
+            };
+            let target = sample.apply(Op::IntMul, &[index, factor]);
+            cases.push(sample.elements("special", &[extent], vec![store(1, target, y)]));
+        }
+    }
+}
+
 /// A value as an element of a type.
 fn cast(sample: &mut Sample, x: Id, to: DType) -> Id {
     match (sample.graph.ty(x), Type::of(to)) {

@@ -48,6 +48,28 @@ fn windows_are_read_and_written_by_their_functions_alone() {
     }
 }
 
+#[test]
+fn no_value_is_compared_with_itself() {
+    // Compilers may assume that there is no NaN: x != x is then false.
+    use naga::{BinaryOperator::*, Expression};
+    let mut seen = 0;
+    for kernel in cases::all() {
+        let text = write(&kernel, &Limits::default()).unwrap().text;
+        let module = residua_portable::validated(&text);
+        let functions = module.functions.iter().map(|(_, function)| function);
+        for function in functions.chain(module.entry_points.iter().map(|entry| &entry.function)) {
+            for (_, expression) in function.expressions.iter() {
+                let Expression::Binary { op, left, right } = expression else { continue };
+                if matches!(op, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual) {
+                    seen += 1;
+                    assert!(left != right, "a comparison of a value with itself\n{text}");
+                }
+            }
+        }
+    }
+    assert!(seen > 1000);
+}
+
 /// Whether a function reads or writes elements of global variables.
 fn accesses(module: &naga::Module, function: &naga::Function, variables: &[String]) -> bool {
     use naga::Expression;

@@ -5,6 +5,9 @@
 @group(0) @binding(3) var<storage, read> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> b4: array<f32>;
 @group(0) @binding(5) var<uniform> sizes: array<vec4<u32>, 1>;
+fn rounded_four(x: vec4<f32>) -> vec4<f32> {
+    return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(guard_zero()));
+}
 
 
 var<workgroup> tile_left: array<vec4<f32>, 512>;
@@ -363,7 +366,7 @@ fn store(batch_0: u32, row: u32, column: u32, product: vec4<f32>) {
     let v5 = b3[column >> 2u];
     let v6 = vec4<f32>(b4[v4], b4[(v4 + 1u)], b4[(v4 + 2u)], b4[(v4 + 3u)]);
     let v7 = product + v5;
-    let v8 = v6 + v7;
+    let v8 = v6 + rounded_four(v7);
     if all(v0) {
         b2[v4] = v8.x;
         b2[(v4 + 1u)] = v8.y;
@@ -384,4 +387,8 @@ fn store(batch_0: u32, row: u32, column: u32, product: vec4<f32>) {
             b2[(v4 + 3u)] = v8.w;
         }
     }
+}
+
+fn guard_zero() -> u32 {
+    return select(0u, 1u, arrayLength(&b0) == 0u);
 }
