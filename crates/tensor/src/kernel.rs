@@ -376,7 +376,8 @@ pub enum Combine {
     ArgMin,
     /// First largest. A NaN is larger than every number.
     ArgMax,
-    /// Variance of f32. State: (count, mean, sum of squares of differences), all f32. Result: the sum of squares over the count.
+    /// Variance of f32, whose points are differences to one of them: their mean must not be large beside them. State: (count, mean, sum of squares of
+    /// differences), all f32. Result: the sum of squares over the count.
     Variance,
     /// A rule of the user on states of f32.
     By(Rc<Rule>),

@@ -171,6 +171,12 @@ impl Expr {
         self.reshape(reduced, &shape)
     }
 
+    /// The first element along some axes, which stay with extent 1; 0 if there is none.
+    pub fn first(&mut self, x: TensorId, axes: &[u32]) -> TensorId {
+        let ones = with_ones(self.shape(x), axes);
+        self.pad_with_zeros(x, vec![Size::constant(0); ones.len()], &ones)
+    }
+
     /// What was reduced over some axes of a shape, repeated along these.
     pub fn restore(&mut self, reduced: TensorId, axes: &[u32], shape: &[Size]) -> TensorId {
         let kept = self.reshape(reduced, &with_ones(shape, axes));

@@ -245,7 +245,9 @@ impl Groups<'_> {
         let Group::Rows(rows) = &self.groups[group] else { return Ok(true) };
         let folds = [rows.folds.as_slice(), more].concat();
         let numbers = rows::state_numbers(self.expr, &folds)? as usize;
-        let read = self.reads[group].len() + more.iter().map(|id| self.leaves[id.0 as usize].len()).sum::<usize>();
+        let is_new = |leaf: &&TensorId| !self.reads[group].contains(leaf);
+        let new: usize = more.iter().map(|id| self.leaves[id.0 as usize].iter().filter(is_new).count()).sum();
+        let read = self.reads[group].len() + new;
         // The first kernel reads the operands and writes the states, the second reads these and writes what the group gives.
         let written = folds.len() + rows.results.len();
         let of_results = if rows.results.is_empty() { 0 } else { read };

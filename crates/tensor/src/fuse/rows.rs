@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_ir::graph::Op as Real;
 
 use super::build::{
     Buffers, Built, Destinations, Write, as_type, computed, coordinates, extents, long_axes, name, roots_of, writes,
@@ -230,6 +231,13 @@ fn operands_of(lowering: &mut Lowering, group: &RowGroup, id: TensorId, all: &[I
     let mut operands = Vec::new();
     for operand in &tensor.operands {
         operands.push(lowering.value(*operand, Index::Coordinates(all.to_vec()))?);
+    }
+    if matches!(tensor.op, Op::Reduce(Reduction::Variance, _)) {
+        // The variance is that of the differences to the first element of the row: a mean that is far from 0 would leave few digits for them.
+        let zero = lowering.graph.u32(0);
+        let first = (0..).zip(all).map(|(axis, at)| if group.axes.contains(&axis) { zero } else { *at }).list();
+        let first = lowering.value(tensor.operands[0], Index::Coordinates(first))?;
+        operands[0] = lowering.graph.real(Real::Sub, &[operands[0], first]);
     }
     if matches!(tensor.op, Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _)) {
         operands[0] = as_type(lowering, operands[0], Type::U32);

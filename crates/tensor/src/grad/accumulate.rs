@@ -39,9 +39,7 @@ impl PullBack<'_> {
             Reduction::Variance => {
                 let count = Size::product(axes.iter().map(|axis| &shape[*axis as usize]));
                 let inverse = self.inverse(&count);
-                let sum = self.expr().reduce_keeping(Reduction::Sum, x, axes);
-                let mean = self.apply(Elementwise::Mul, &[sum, inverse]);
-                let difference = self.apply(Elementwise::Sub, &[x, mean]);
+                let difference = self.centred(x, axes, inverse);
                 let adjoint = self.apply(Elementwise::Mul, &[adjoint, inverse]);
                 let adjoint = self.scaled(2.0, adjoint);
                 let adjoint = self.expr().restore(adjoint, axes, &shape);
@@ -51,6 +49,17 @@ impl PullBack<'_> {
             // Positions are integers.
             Reduction::ArgMin | Reduction::ArgMax => vec![None],
         }
+    }
+
+    /// Differences to the mean over some axes, from one over the number of elements. They are taken from the differences to the first element: a mean
+    /// that is far from 0 would leave few digits for them.
+    fn centred(&mut self, x: TensorId, axes: &[u32], inverse: TensorId) -> TensorId {
+        let first = self.expr().first(x, axes);
+        let first = self.apply(Elementwise::StopGradient, &[first]);
+        let differences = self.apply(Elementwise::Sub, &[x, first]);
+        let sum = self.expr().reduce_keeping(Reduction::Sum, differences, axes);
+        let mean = self.apply(Elementwise::Mul, &[sum, inverse]);
+        self.apply(Elementwise::Sub, &[differences, mean])
     }
 
     /// One over a size, as a scalar of the result's type.

@@ -151,9 +151,13 @@ impl Lowering<'_> {
             let place = graph.apply(Scalar::IntSub, &[*coordinate, before]);
             let place = match border {
                 Border::Constant => {
-                    let within = graph.apply(Scalar::Lt, &[place, extent]);
-                    is_within = graph.apply(Scalar::And, &[is_within, within]);
                     let zero = graph.u32(0);
+                    // The first place of an axis that has elements is within it.
+                    let within = match place == zero && !may_be_empty {
+                        true => graph.bool(true),
+                        false => graph.apply(Scalar::Lt, &[place, extent]),
+                    };
+                    is_within = graph.apply(Scalar::And, &[is_within, within]);
                     graph.apply(Scalar::Select, &[within, place, zero])
                 }
                 Border::Clamp | Border::Wrap | Border::Mirror => self.within_border(place, extent, border),

@@ -17,6 +17,7 @@ mod empty;
 mod extremes;
 mod long;
 mod narrow;
+mod offsets;
 mod parts;
 mod products;
 mod softmax;

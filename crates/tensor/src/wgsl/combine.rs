@@ -117,14 +117,15 @@ impl States {
     }
 
     /// A state with what a point contributes.
-    pub fn with_point(&self, state: &str, operands: &[String]) -> String {
+    pub fn with_point(&self, state: &str, operands: &[String], module: &mut Module) -> String {
         if self.merges_states {
             let point = self.of_numbers(operands);
             return self.merged(state, &point);
         }
         match self.kind {
             Kind::Sum => format!("with_number({state}, {})", operands[0]),
-            Kind::Variance => format!("with_sample({state}, {})", operands[0]),
+            // Compilers would take the point from the mean before they take the first one from it.
+            Kind::Variance => format!("with_sample({state}, {})", module.program.call("rounded", &[&operands[0]])),
             Kind::Extreme { .. }
             | Kind::First { .. }
             | Kind::By

@@ -173,7 +173,7 @@ impl ScanWriter<'_, '_, '_> {
             self.code.line(&format!("var own = {identity};"));
             self.each_point(|writer| {
                 writer.each_lane(|writer, operands, _| {
-                    let next = writer.states.with_point("own", operands);
+                    let next = writer.states.with_point("own", operands, writer.code.module);
                     writer.code.line(&format!("own = {next};"));
                 });
             });
@@ -333,7 +333,7 @@ impl ScanWriter<'_, '_, '_> {
         }
         let exclusive = self.scan.exclusive;
         let mask = self.each_lane(|writer, operands, lane| {
-            let next = writer.states.with_point("state", operands);
+            let next = writer.states.with_point("state", operands, writer.code.module);
             if exclusive {
                 writer.code.line(&format!("{} = state;", results[lane]));
             }

@@ -8,7 +8,7 @@ import { broadcastShapes } from './broadcast.js';
 import { apply, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxes, checkAxis, checkType, INDICES, nodeOf, nodeText, REALS } from './operands.js';
-import { meanOver, reduce, sizeNode } from './reductions.js';
+import { firstOver, meanOver, reduce, sizeNode } from './reductions.js';
 import { logSoftmax } from './rows.js';
 import { reshaped } from './views.js';
 
@@ -47,9 +47,22 @@ function affine(operation: string, x: Node, { weight, bias }: Affine, axes: read
   return bias === null ? scaled : apply('add', [scaled, placed('bias', bias)]);
 }
 
-/** (x − mean)/√(variance + ε) */
-function standardised(x: Node, mean: Node, variance: Node, epsilon: number): Node {
-  return apply('div', [apply('sub', [x, mean]), apply('sqrt', [apply('add', [variance, epsilon])])]);
+/** (x − mean)/√(variance + ε), from the difference to the mean. */
+function standardised(difference: Node, variance: Node, epsilon: number): Node {
+  return apply('div', [difference, apply('sqrt', [apply('add', [variance, epsilon])])]);
+}
+
+/** Differences to the mean over axes, and what it is made of. A mean that is far from 0 would leave few digits for the differences, so they are those to a number that is near it. */
+function centred(x: Node, axes: readonly number[]): { difference: Node; near: Node; rest: Node } {
+  const near = apply('stopGradient', [firstOver(x, axes)]);
+  const shifted = apply('sub', [x, near]);
+  const rest = meanOver(shifted, axes, true);
+  return { difference: apply('sub', [shifted, rest]), near, rest };
+}
+
+/** Normalised by the mean and the variance over axes. */
+function normalised(x: Node, axes: readonly number[], epsilon: number): Node {
+  return standardised(centred(x, axes).difference, reduce('variance', x, axes, true), epsilon);
 }
 
 function checkReal(operation: string, x: Node): Node {
@@ -61,8 +74,7 @@ function checkReal(operation: string, x: Node): Node {
 export function layerNorm(x: Node, axes: unknown, options: Affine): Node {
   const y = checkReal('layerNorm', x);
   const over = checkAxes('layerNorm: axes', axes, y.shape.length);
-  const normal = standardised(y, meanOver(y, over, true), reduce('variance', y, over, true), options.epsilon);
-  return cast(affine('layerNorm', normal, options, over), x.dtype);
+  return cast(affine('layerNorm', normalised(y, over, options.epsilon), options, over), x.dtype);
 }
 
 /** Divides by the root of the mean square over axes. */
@@ -81,8 +93,7 @@ export function groupNorm(x: Node, groups: unknown, options: Affine): Node {
   checkWholeNumber('groupNorm: groups', groups, 1);
   if (typeof channels !== 'number' || channels % groups !== 0) throw invalidArgument('groupNorm: groups', String(groups), `a divisor of ${sizeText(channels)}, the number of channels`);
   const grouped = reshaped(y, [images, groups, product([channels / groups, ...inner])]);
-  const normal = standardised(grouped, meanOver(grouped, [2], true), reduce('variance', grouped, [2], true), options.epsilon);
-  return cast(affine('groupNorm', reshaped(normal, y.shape), options, [1]), x.dtype);
+  return cast(affine('groupNorm', reshaped(normalised(grouped, [2], options.epsilon), y.shape), options, [1]), x.dtype);
 }
 
 /** Normalises each channel, which is axis 1, by statistics that are given, or by those of the batch. */
@@ -97,10 +108,11 @@ export function batchNorm(x: Node, given: { mean: Node | null; variance: Node | 
     if (node.shape.length !== 1 || !sameSize(node.shape[0] as Size, channels)) throw invalidArgument(`batchNorm: ${name}`, nodeText(node), `a vector of ${sizeText(channels)}, one a channel`);
     return cast(node, 'f32');
   };
-  const mean = statistic('mean', () => meanOver(z, over, false));
-  const variance = statistic('variance', () => reduce('variance', z, over));
   const along = (node: Node) => reshaped(node, z.shape.map((size, axis) => (axis === 1 ? size : 1)));
-  const normal = standardised(z, along(mean), along(variance), options.epsilon);
+  const { difference, near, rest } = centred(z, over);
+  const mean = statistic('mean', () => reshaped(apply('add', [near, rest]), [channels]));
+  const variance = statistic('variance', () => reduce('variance', z, over));
+  const normal = standardised(given.mean === null ? difference : apply('sub', [z, along(mean)]), along(variance), options.epsilon);
   return { y: cast(affine('batchNorm', normal, options, [1]), x.dtype), mean, variance };
 }
 

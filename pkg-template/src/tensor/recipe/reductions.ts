@@ -71,7 +71,13 @@ export function mean(x: Node, axes: unknown, options?: Keep): Node {
   return byParts(x, (part) => inSingle(part, (y) => meanOver(y, over, keep)));
 }
 
-/** Variance by Welford's and Chan's updates. */
+/** The first element along axes, which stay with size 1; 0 of nothing. */
+export function firstOver(x: Node, axes: readonly number[]): Node {
+  const shape = x.shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
+  return new Node('pad', x.dtype, shape, [x, constantNode(0, x.dtype)], [0, ...shape.map(() => ({ size: 0 }))]);
+}
+
+/** Variance of differences to the first element, by Welford's and Chan's updates. */
 export function variance(x: Node, axes: unknown, options?: VarianceOptions, operation = 'variance'): Node {
   const keep = checkKeep(operation, options, { keep: true, correction: true });
   const over = checkAxes(`${operation}: axes`, axes, x.shape.length);

@@ -263,7 +263,7 @@ impl RowsWriter<'_, '_, '_> {
                     let state = accumulator(*fold, lane % accumulators);
                     let operands: Vec<String> =
                         rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).list();
-                    let next = states[*fold].with_point(&state, &operands);
+                    let next = states[*fold].with_point(&state, &operands, code.module);
                     code.line(&format!("{state} = {next};"));
                 }
                 if vector_mask.is_some() {
