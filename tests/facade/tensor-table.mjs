@@ -285,8 +285,11 @@ table('normalisation', [
   ['groupNorm with a weight a channel', () => T.groupNorm(images, 2, { weight: given([2, 2, 2, 2]) }).slice([0, 1], [0, 2]).flatten(), centred(flat.slice(0, 6)).map((x) => 2 * x)],
   ['batchNorm by the batch', () => T.batchNorm(images).y.pick(1, 2).flatten(), centred([...flat.slice(6, 9), ...flat.slice(18, 21)])],
   ['batchNorm by given statistics', () => T.batchNorm(a, { mean: v, variance: given([1, 4, 9]), epsilon: 0 }).y, [[-2, 1.5, 1 / 3], [1, 3, 4 / 3]]],
-  ['crossEntropy', () => T.crossEntropy(a, given([2, -3], 'i32')), [-Math.log(share[2]), -Math.log(share[0])]],
-  ['crossEntropy of a label that is not there', () => T.crossEntropy(a, given([3, 0], 'u32')), [0, -Math.log(share[0])]],
+  ['crossEntropy', () => T.crossEntropy(a, given([2, 0], 'i32')), [-Math.log(share[2]), -Math.log(share[0])]],
+  ['crossEntropy along another axis', () => T.crossEntropy(a.T, given([1, 0], 'i32'), 0), [-Math.log(share[1]), -Math.log(share[0])]],
+  ['crossEntropy of a label that is not there', () => T.crossEntropy(a, given([3, 0], 'u32')), [nan, -Math.log(share[0])]],
+  ['crossEntropy of a negative label', () => T.crossEntropy(a, given([1, -1], 'i32')), [-Math.log(share[1]), nan]],
+  ['crossEntropy of another negative label', () => T.crossEntropy(a, given([-100, 2], 'i32')), [nan, -Math.log(share[2])]],
 ]);
 
 const [half, e] = [Math.log(2), Math.E];

@@ -49,7 +49,7 @@ export function linear(x: Tensor, weight: Tensor | Quantized, bias?: Tensor): Te
   return Tensor.make(products.linear(nodeOf('linear: x', x), matrix, bias === undefined ? null : nodeOf('linear: bias', bias)));
 }
 
-/** Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A row that is not there is 0. */
+/** Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A negative id counts from the end; a row that is not there is 0. */
 export function embedding(ids: Indices, table: Tensor | Quantized): Tensor<'f32'> {
   if (table instanceof Quantized) return Tensor.make(table.planes.rows(nodeOf('embedding: ids', ids), 'embedding').numbers());
   const rows = nodeOf('embedding: table', table, 'a Tensor or a QuantizedTensor');
@@ -95,7 +95,7 @@ export function batchNorm<D extends DType>(
   return { y: Tensor.make(y), mean: Tensor.make(mean), variance: Tensor.make(variance) };
 }
 
-/** −log softmax(logits)[label], a number an example: labels have the shape of the logits without the axis of the classes, the last unless told. A label out of range gives 0. */
+/** −log softmax(logits)[label], a number an example: labels have the shape of the logits without the axis of the classes, the last unless told. A label that is no class, 0 to n − 1, gives NaN. */
 export function crossEntropy(logits: Tensor<'f32'>, labels: Indices, axis: Axis = -1): Tensor<'f32'> {
   return Tensor.make(normalisation.crossEntropy(nodeOf('crossEntropy: logits', logits), nodeOf('crossEntropy: labels', labels), axis));
 }

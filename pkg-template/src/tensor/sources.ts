@@ -41,7 +41,7 @@ export function iota<D extends DType = 'f32'>(shape: Shape, axis: Axis, dtype?: 
   return Tensor.make(sources.iota('iota', shape, axis, dtype));
 }
 
-/** A last axis of size `classes` for each index, with 1 at its place, else 0. An index that is out of range has zeros. */
+/** A last axis of size `classes` for each index, with 1 at its place, else 0. A negative index counts from the end; one that is out of range has zeros. */
 export function oneHot(indices: Indices, classes: number): Tensor<'f32'> {
   return Tensor.make(sources.oneHot(nodeOf('oneHot: indices', indices), classes));
 }

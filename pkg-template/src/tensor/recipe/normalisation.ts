@@ -5,7 +5,7 @@ import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments
 import { checkOptions } from '../../arguments/options.js';
 import { product, sameSize, shapeText, sizeText, type Shape, type Size } from '../size.js';
 import { broadcastShapes } from './broadcast.js';
-import { apply, cast, where } from './elementwise.js';
+import { apply, bitcast, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxes, checkAxis, checkType, INDICES, nodeOf, nodeText, REALS } from './operands.js';
 import { firstOver, meanOver, reduce, sizeNode } from './reductions.js';
@@ -121,7 +121,7 @@ function checkChannels(operation: string, x: Node): readonly [Size, Size, ...Siz
   return x.shape as unknown as readonly [Size, Size, ...Size[]];
 }
 
-/** −log softmax(logits)[label]; 0 for a label that is out of range. */
+/** −log softmax(logits)[label]; NaN for a label that is no class. */
 export function crossEntropy(logits: Node, labels: Node, axis: unknown): Node {
   checkType('crossEntropy: logits', logits, ['f32']);
   checkType('crossEntropy: labels', labels, INDICES);
@@ -132,13 +132,9 @@ export function crossEntropy(logits: Node, labels: Node, axis: unknown): Node {
     throw invalidArgument('crossEntropy: labels', nodeText(labels), `labels of shape ${shapeText(rest)}`);
   }
   const kept = reshaped(labels, logits.shape.map((size, k) => (k === at ? 1 : size)));
-  const isLabel = isClass(kept, new Node('iota', labels.dtype, logits.shape.map((size, k) => (k === at ? size : 1)), [], [at]), classes);
+  const isLabel = apply('eq', [kept, new Node('iota', labels.dtype, logits.shape.map((size, k) => (k === at ? size : 1)), [], [at])]);
   const terms = apply('neg', [logSoftmax(logits, at, 'crossEntropy')]);
-  return reduce('sum', where(isLabel, terms, 0), [at]);
-}
-
-/** Whether labels are classes; a negative label counts from the end. */
-export function isClass(labels: Node, classes: Node, count: Size): Node {
-  const places = labels.dtype === 'i32' ? where(apply('lt', [labels, 0]), apply('add', [labels, sizeNode(count, 'i32')]), labels) : labels;
-  return apply('eq', [places, classes]);
+  // A negative label is no class: as unsigned numbers these are the largest.
+  const isClass = apply('lt', [bitcast(labels, 'u32'), sizeNode(classes, 'u32')]);
+  return where(isClass, reduce('sum', where(isLabel, terms, 0), [at]), NaN);
 }

@@ -6,7 +6,6 @@ import { checkDType, checkElement, type DType } from '../dtype.js';
 import { checkShape, checkSize, type Shape } from '../size.js';
 import { complexConstant } from './complex.js';
 import { apply, cast, where } from './elementwise.js';
-import { isClass } from './normalisation.js';
 import { ComplexNode, constantNode, Node, numberNode } from './node.js';
 import { checkAxis, checkType, INDICES } from './operands.js';
 import { reshaped } from './views.js';
@@ -59,13 +58,14 @@ export function linspace(start: unknown, end: unknown, count: unknown): Node {
   return where(apply('lt', [place, count / 2]), fromStart, fromEnd);
 }
 
-/** A vector for each index, with 1 at its place, else 0; all 0 of an index that is out of range. */
+/** A vector for each index, with 1 at its place, else 0. A negative index counts from the end; one that is out of range has zeros. */
 export function oneHot(indices: Node, classes: unknown): Node {
   checkType('oneHot: indices', indices, INDICES);
   checkWholeNumber('oneHot: classes', classes, 0);
   const { dtype, shape } = indices;
-  const labels = reshaped(indices, [...shape, 1]);
-  return cast(isClass(labels, coordinates([classes], 0, dtype), classes), 'f32');
+  const given = reshaped(indices, [...shape, 1]);
+  const places = dtype === 'i32' ? where(apply('lt', [given, 0]), apply('add', [given, classes]), given) : given;
+  return cast(apply('eq', [places, coordinates([classes], 0, dtype)]), 'f32');
 }
 
 /** The derivative of a scalar by a tensor; by complex numbers that by real parts, plus i times that by imaginary parts. */
