@@ -92,9 +92,9 @@ export function variance(x: Node, axes: unknown, options?: VarianceOptions, oper
   });
 }
 
-/** The square root of the variance. */
+/** The square root of the variance: the length of a vector of differences, whose derivative at 0 is 0. */
 export function std(x: Node, axes: unknown, options?: VarianceOptions): Node {
-  return inSingle(x, (y) => apply('sqrt', [variance(y, axes, options, 'std')]));
+  return inSingle(x, (y) => apply('vectorNorm', [variance(y, axes, options, 'std')]));
 }
 
 /** log Σ exp x, without overflow. */
@@ -106,7 +106,10 @@ export function logSumExp(x: Node, axes: unknown, options?: Keep): Node {
     const largest = apply('stopGradient', [reduce('max', y, over, true)]);
     // An infinite or NaN maximum would make NaN of differences; the exponentials are 0, infinite or NaN without it.
     const level = where(test('isFinite', largest), largest, 0);
-    const kept = apply('add', [apply('log', [reduce('sum', apply('exp', [apply('sub', [y, level])]), over, true)]), level]);
+    const sum = reduce('sum', apply('exp', [apply('sub', [y, level])]), over, true);
+    // Of nothing but −∞ the sum is 0, where the slope of the logarithm is infinite: that of the whole is 0.
+    const isNothing = apply('eq', [sum, 0]);
+    const kept = apply('add', [where(isNothing, -Infinity, apply('log', [where(isNothing, 1, sum)])), level]);
     return keep ? kept : reshaped(kept, y.shape.filter((_, axis) => !over.includes(axis)));
   });
 }
