@@ -1,8 +1,10 @@
-// Keys that order values, all their bits flipped where the smallest is sought. A NaN has the greatest either way.
+// Keys that order values, all their bits flipped where the smallest is sought. A NaN has the greatest either way. What the device's comparisons take
+// for 0 has the key of 0.
 fn key_of_{TY}(x: {TY}, flip: u32) -> u32 {
 #if REAL
     let bits = bitcast<u32>(x);
-    let key = select(bits | 0x80000000u, 0u - bits, bits >= 0x80000000u) ^ flip;
+    let ordered = select(bits | 0x80000000u, 0u - bits, bits >= 0x80000000u);
+    let key = select(ordered, 0x80000000u, x == 0.0) ^ flip;
     return select(key, 0xffffffffu, (bits & 0x7fffffffu) > 0x7f800000u);
 #else
 #if SIGNED

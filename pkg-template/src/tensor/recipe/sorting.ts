@@ -33,8 +33,6 @@ interface Keys {
   readonly bits: number;
 }
 
-/** Bits of the magnitude of an infinity, which those of a NaN exceed. */
-const INFINITE = 0x7f800000;
 /** The sign of a number. */
 const SIGN = 0x80000000;
 
@@ -44,11 +42,12 @@ function keysOf(operation: string, x: Node, isDescending: boolean): Keys {
   switch (x.dtype) {
     case 'f32':
     case 'f16': {
-      const bits = bitcast(cast(x, 'f32'), 'u32');
-      // The bits of negative numbers fall where the numbers rise. Those of -0 give the key of 0.
-      const ordered = where(apply('gt', [bits, SIGN]), apply('not', [bits]), apply('or', [bits, SIGN]));
-      const isNaN = apply('gt', [apply('and', [bits, SIGN - 1]), INFINITE]);
-      return { keys: where(isNaN, 0xffffffff, reversed(ordered)), bits: 32 };
+      const number = cast(x, 'f32');
+      const bits = bitcast(number, 'u32');
+      // The bits of negative numbers fall where the numbers rise. What the engine takes for 0 has the key of 0: −0, and on some GPUs subnormal numbers.
+      const nonzero = where(apply('gte', [bits, SIGN]), apply('not', [bits]), apply('or', [bits, SIGN]));
+      const ordered = where(apply('eq', [number, 0]), SIGN, nonzero);
+      return { keys: where(test('isNaN', number), 0xffffffff, reversed(ordered)), bits: 32 };
     }
     case 'i32':
       return { keys: reversed(apply('xor', [bitcast(x, 'u32'), SIGN])), bits: 32 };

@@ -63,7 +63,8 @@ fn first_of(a: Place, b: Place) -> Place {
 
 fn key_of_f32(x: f32, flip: u32) -> u32 {
     let bits = bitcast<u32>(x);
-    let key = select(bits | 0x80000000u, 0u - bits, bits >= 0x80000000u) ^ flip;
+    let ordered = select(bits | 0x80000000u, 0u - bits, bits >= 0x80000000u);
+    let key = select(ordered, 0x80000000u, x == 0.0) ^ flip;
     return select(key, 0xffffffffu, (bits & 0x7fffffffu) > 0x7f800000u);
 }
 
