@@ -52,17 +52,15 @@ function standardised(difference: Node, variance: Node, epsilon: number): Node {
   return apply('div', [difference, apply('sqrt', [apply('add', [variance, epsilon])])]);
 }
 
-/** Differences to the mean over axes, and what it is made of. A mean that is far from 0 would leave few digits for the differences, so they are those to a number that is near it. */
-function centred(x: Node, axes: readonly number[]): { difference: Node; near: Node; rest: Node } {
-  const near = apply('stopGradient', [firstOver(x, axes)]);
-  const shifted = apply('sub', [x, near]);
-  const rest = meanOver(shifted, axes, true);
-  return { difference: apply('sub', [shifted, rest]), near, rest };
+/** Differences to the mean over axes. A mean that is far from 0 would leave few digits for them, so they are taken from differences to the first element. */
+function centred(x: Node, axes: readonly number[]): Node {
+  const shifted = apply('sub', [x, apply('stopGradient', [firstOver(x, axes)])]);
+  return apply('sub', [shifted, meanOver(shifted, axes, true)]);
 }
 
 /** Normalised by the mean and the variance over axes. */
 function normalised(x: Node, axes: readonly number[], epsilon: number): Node {
-  return standardised(centred(x, axes).difference, reduce('variance', x, axes, true), epsilon);
+  return standardised(centred(x, axes), reduce('variance', x, axes, true), epsilon);
 }
 
 function checkReal(operation: string, x: Node): Node {
@@ -108,11 +106,11 @@ export function batchNorm(x: Node, given: { mean: Node | null; variance: Node | 
     if (node.shape.length !== 1 || !sameSize(node.shape[0] as Size, channels)) throw invalidArgument(`batchNorm: ${name}`, nodeText(node), `a vector of ${sizeText(channels)}, one a channel`);
     return cast(node, 'f32');
   };
-  const along = (node: Node) => reshaped(node, z.shape.map((size, axis) => (axis === 1 ? size : 1)));
-  const { difference, near, rest } = centred(z, over);
-  const mean = statistic('mean', () => reshaped(apply('add', [near, rest]), [channels]));
+  const mean = statistic('mean', () => meanOver(z, over, false));
   const variance = statistic('variance', () => reduce('variance', z, over));
-  const normal = standardised(given.mean === null ? difference : apply('sub', [z, along(mean)]), along(variance), options.epsilon);
+  const along = (node: Node) => reshaped(node, z.shape.map((size, axis) => (axis === 1 ? size : 1)));
+  const difference = given.mean === null ? centred(z, over) : apply('sub', [z, along(mean)]);
+  const normal = standardised(difference, along(variance), options.epsilon);
   return { y: cast(affine('batchNorm', normal, options, [1]), x.dtype), mean, variance };
 }
 
