@@ -10,25 +10,10 @@ use crate::wgsl::inputs::{Binding, Inputs};
 use crate::wgsl::names::{Names, label};
 use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
-use crate::wgsl::{literal, operation, order, pairs};
+use crate::wgsl::{literal, operation, pairs};
 use crate::width::Widths;
 use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable, Width};
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
-
-impl order::Operations for Graph {
-    type Id = NodeId;
-
-    fn operation(&self, id: NodeId) -> Option<(Op, [NodeId; 2])> {
-        match self.node(id) {
-            Node::Apply(op, [a, b, _]) => Some((op, [a, b])),
-            Node::Literal(_) | Node::Input(_) => None,
-        }
-    }
-
-    fn is_zero(&self, id: NodeId) -> bool {
-        self.literal_value(id) == Some(0.0)
-    }
-}
 
 /// The value of a node that is written.
 fn value_of(written: &[Option<Value>], node: NodeId) -> &Value {
@@ -403,9 +388,8 @@ impl<'a> Body<'a> {
             && op != Op::Select
         {
             texts[0] = literal::opaque(value, self.imports);
-        } else if self.imports.keeps_order() {
-            let opaque = order::opaque(self.graph, op, operands);
-            for (place, _) in opaque.iter().enumerate().filter(|(_, is_opaque)| **is_opaque) {
+        } else if let Some(order) = self.imports.order() {
+            for (place, _) in order(self.graph, op, operands).iter().enumerate().filter(|(_, is_opaque)| **is_opaque) {
                 texts[place] = match self.literal_of(operands[place]) {
                     Some(value) => literal::opaque(value, self.imports),
                     None => self.imports.call("rounded", &[&texts[place]]),

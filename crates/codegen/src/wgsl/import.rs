@@ -10,6 +10,7 @@
 use std::rc::Rc;
 
 use super::template::{Template, Value};
+use residua_ir::graph::{Graph, NodeId, Op};
 
 /// A file of `shaders/common`.
 struct Library {
@@ -150,9 +151,12 @@ pub(super) struct Imports {
     pair_form: PairForm,
     /// Whether a NaN is made by the guard's zero, and not from the uniform.
     nan_by_guard: bool,
-    /// Whether generated code keeps the order of its operations.
-    keeps_order: bool,
+    /// Which operands of an operation are opaque, where generated code keeps the order of its operations.
+    order: Option<Order>,
 }
+
+/// Which of the operands of an operation of a graph are opaque: see [`super::order`].
+pub type Order = fn(&Graph, Op, &[NodeId]) -> [bool; 2];
 
 impl Imports {
     /// Sets what `guard_zero` returns: an expression of a `u32` that is zero in every run and unknown to compilers. It reads a storage
@@ -171,14 +175,14 @@ impl Imports {
         self.nan_by_guard = true;
     }
 
-    /// Keeps the order of operations in generated code, see [`super::order`].
-    pub fn keep_order(&mut self) {
-        self.keeps_order = true;
+    /// Keeps the order of operations in generated code.
+    pub fn keep_order(&mut self, order: Order) {
+        self.order = Some(order);
     }
 
-    /// Whether the order of operations is kept.
-    pub fn keeps_order(&self) -> bool {
-        self.keeps_order
+    /// Which operands are opaque, where the order of operations is kept.
+    pub fn order(&self) -> Option<Order> {
+        self.order
     }
 
     /// A call of the guard's zero.

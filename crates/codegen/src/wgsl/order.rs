@@ -6,7 +6,7 @@
 //! it. All other operations stay bare, so that a product and the sum that it is part of may become one instruction.
 
 use residua_base::list::Listed;
-use residua_ir::graph::Op;
+use residua_ir::graph::{Graph, Node, NodeId, Op};
 
 /// A graph, as far as these rules look at it.
 pub trait Operations {
@@ -18,6 +18,21 @@ pub trait Operations {
 
     /// Whether a node is the number 0.
     fn is_zero(&self, id: Self::Id) -> bool;
+}
+
+impl Operations for Graph {
+    type Id = NodeId;
+
+    fn operation(&self, id: NodeId) -> Option<(Op, [NodeId; 2])> {
+        match self.node(id) {
+            Node::Apply(op, [a, b, _]) => Some((op, [a, b])),
+            Node::Literal(_) | Node::Input(_) => None,
+        }
+    }
+
+    fn is_zero(&self, id: NodeId) -> bool {
+        self.literal_value(id) == Some(0.0)
+    }
 }
 
 /// Which of the operands of an operation on reals are to be opaque.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::body::Body;
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::{write_function, write_plain_function};
-use super::import::{Imports, PairForm, Scope};
+use super::import::{Imports, Order, PairForm, Scope};
 use super::inputs::{Binding, Inputs};
 use super::names::Names;
 use super::template::{Parameters, Template};
@@ -59,9 +59,10 @@ impl ProgramText {
         self.imports.make_nan_by_guard();
     }
 
-    /// Keeps the order of operations in generated code: no operand of a sum or product is rearranged with what it is made of.
-    pub fn keep_order(&mut self) {
-        self.imports.keep_order();
+    /// Keeps the order of operations in generated code: no operand of a sum or product is rearranged with what it is made of. `order` is
+    /// [`super::opaque`]; a module that does not keep the order is without it.
+    pub fn keep_order(&mut self, order: Order) {
+        self.imports.keep_order(order);
     }
 
     /// The value of an op on `f32`, as an expression; what it calls becomes part of the program. A selection takes its condition as a `bool`.

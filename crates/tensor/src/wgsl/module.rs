@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::template_parameters;
-use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment};
+use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment, opaque};
 use vecmap::VecSet;
 
 use super::layout::Layout;
@@ -95,6 +95,7 @@ impl<'a> Module<'a> {
         program.read_guard_from("guard");
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
         Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: VecSet::default() }
+        program.keep_order(opaque);
         program.keep_order();
     }
 

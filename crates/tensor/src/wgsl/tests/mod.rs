@@ -1,4 +1,13 @@
+use std::rc::Rc;
+
+use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
+
 use super::*;
+use crate::dtype::DType;
+use crate::expr::Rule;
+use crate::kernel::{Combine, Rows};
+use crate::sample::{Lines, Sample, fold, store};
+use crate::scalar::Type;
 
 mod cases;
 mod elements;
@@ -68,6 +77,38 @@ fn no_value_is_compared_with_itself() {
         }
     }
     assert!(seen > 1000);
+}
+
+#[test]
+fn rules_of_users_keep_the_order_of_their_operations() {
+    // A sum and what its rounding lost: (a + b) - a is b where nothing is rounded.
+    let mut graph = RuleGraph::new();
+    let [a, e, b, f] = [0, 1, 2, 3].map(|input| graph.input(InputId(input)));
+    let sum = graph.apply_raw(Real::Add, &[a, b]);
+    let part = graph.apply_raw(Real::Sub, &[sum, a]);
+    let lost = graph.apply_raw(Real::Sub, &[b, part]);
+    let errors = graph.apply_raw(Real::Add, &[e, f]);
+    let error = graph.apply_raw(Real::Add, &[errors, lost]);
+    let merge = graph.check(4).unwrap();
+    let rule = Combine::By(Rc::new(Rule { identity: vec![0.0, 0.0], merge, results: vec![sum, error] }));
+    let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
+    let Lines { outer, row, place, index, .. } = sample.lines([4, 100], 1);
+    let x = sample.load(0, index);
+    let zero = sample.f32(0.0);
+    let value = sample.folded(0, 1, Type::F32);
+    let folds = vec![fold(rule, vec![x, zero])];
+    let body = Rows {
+        outer: vec![outer],
+        row: vec![row],
+        valid: None,
+        folds,
+        elements: vec![],
+        results: vec![store(1, place, value)],
+    };
+    let text = write(&sample.kernel("sum", Body::Rows(body)), &Limits::default()).unwrap().text;
+    residua_portable::validated(&text);
+    let function = text.split("fn merged_0").nth(1).unwrap().split("return").next().unwrap();
+    assert_eq!(function.matches("rounded(").count(), 4, "{function}");
 }
 
 /// Whether a function reads or writes elements of global variables.
