@@ -365,7 +365,8 @@ pub enum Combine {
     Sum,
     /// Sum of integers that wraps; i32 or u32 by the operand.
     IntSum,
-    /// Product of f32 or of integers that wraps.
+    /// Product of f32 with what its roundings lost, since those of equal factors add up. State: (product, error), both f32. Or of integers, which
+    /// wraps.
     Prod,
     /// Smallest, of any type but bool; a NaN passes. Of bools the conjunction.
     Min,
@@ -388,6 +389,7 @@ impl Combine {
     pub fn state_types(&self, ty: Type) -> Vec<Type> {
         match self {
             Combine::Sum => vec![Type::F32; 2],
+            Combine::Prod if ty == Type::F32 => vec![Type::F32; 2],
             Combine::IntSum | Combine::Prod | Combine::Min | Combine::Max => vec![ty],
             Combine::ArgMin | Combine::ArgMax => vec![if ty == Type::Bool { Type::U32 } else { ty }, Type::U32],
             Combine::Variance => vec![Type::F32; 3],
@@ -411,7 +413,7 @@ impl Combine {
         match self {
             Combine::Sum => vec![0; 2],
             Combine::IntSum => vec![0],
-            Combine::Prod if ty == Type::F32 => vec![1f32.to_bits()],
+            Combine::Prod if ty == Type::F32 => vec![1f32.to_bits(), 0],
             Combine::Prod => vec![1],
             Combine::Min => vec![largest],
             Combine::Max => vec![smallest],

@@ -7,9 +7,10 @@ use residua_base::list::Listed;
 use super::arithmetic;
 
 /// The state of one point.
-pub fn lift(combine: &Combine, operands: &[u32]) -> Vec<u32> {
+pub fn lift(combine: &Combine, ty: Type, operands: &[u32]) -> Vec<u32> {
     match combine {
         Combine::Sum => vec![operands[0], 0],
+        Combine::Prod if ty == Type::F32 => vec![operands[0], 0],
         Combine::Variance => vec![1f32.to_bits(), operands[0], 0],
         Combine::IntSum
         | Combine::Prod
@@ -35,7 +36,16 @@ pub fn merge(combine: &Combine, ty: Type, a: &[u32], b: &[u32]) -> Vec<u32> {
             vec![total.to_bits(), (error - (total - sum)).to_bits()]
         }
         Combine::IntSum => vec![a[0].wrapping_add(b[0])],
-        Combine::Prod if ty == Type::F32 => vec![(real(&a[0]) * real(&b[0])).to_bits()],
+        Combine::Prod if ty == Type::F32 => {
+            let product = real(&a[0]) * real(&b[0]);
+            if !product.is_normal() {
+                return vec![product.to_bits(), 0];
+            }
+            let error = real(&a[0]).mul_add(real(&b[0]), -product);
+            let error = error + (real(&a[0]) * real(&b[1]) + real(&a[1]) * real(&b[0]));
+            let total = product + error;
+            vec![total.to_bits(), (error - (total - product)).to_bits()]
+        }
         Combine::Prod => vec![a[0].wrapping_mul(b[0])],
         Combine::Min => vec![if is_better(false, ty, b[0], a[0]) { b[0] } else { a[0] }],
         Combine::Max => vec![if is_better(true, ty, b[0], a[0]) { b[0] } else { a[0] }],
@@ -70,7 +80,9 @@ pub fn finish(combine: &Combine, state: Vec<u32>) -> Vec<u32> {
         Combine::ArgMin | Combine::ArgMax if state[1] == Combine::NOWHERE => vec![0],
         Combine::ArgMin | Combine::ArgMax => vec![state[1]],
         Combine::Variance => vec![(real(2) / real(0)).to_bits()],
-        Combine::IntSum | Combine::Prod | Combine::Min | Combine::Max | Combine::By(_) => state,
+        // The error of a product is less than half a unit of its last place.
+        Combine::Prod => vec![state[0]],
+        Combine::IntSum | Combine::Min | Combine::Max | Combine::By(_) => state,
     }
 }
 

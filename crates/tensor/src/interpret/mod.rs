@@ -248,7 +248,8 @@ impl Machine<'_> {
     fn with_point(&mut self, fold: &Fold, needed: &[Id], state: &[u32]) -> Result<Vec<u32>> {
         self.evaluate(needed)?;
         let operands = self.values_of(&fold.operands);
-        let point = if fold.merges_states { operands } else { combine::lift(&fold.combine, &operands) };
+        let point =
+            if fold.merges_states { operands } else { combine::lift(&fold.combine, self.type_of(fold), &operands) };
         Ok(combine::merge(&fold.combine, self.type_of(fold), state, &point))
     }
 }

@@ -36,7 +36,6 @@ mod parts;
 mod pointer;
 mod routine;
 mod rows;
-mod running_sum;
 mod scan;
 mod schedule;
 mod signs;
@@ -45,6 +44,7 @@ mod states;
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
 mod values;
+mod wide;
 
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]

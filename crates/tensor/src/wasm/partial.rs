@@ -4,7 +4,8 @@ use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::lanes as wasm;
 
 use super::code::{Code, Local};
-use super::states::{Accumulation, WideSum};
+use super::states::Accumulation;
+use super::wide::{Rule, Wide};
 use crate::kernel::Combine;
 use crate::scalar::Type;
 
@@ -17,8 +18,8 @@ pub(super) struct Partial<'k> {
 }
 
 enum Variables {
-    /// A sum of reals in f64.
-    Sum(WideSum),
+    /// A sum or product of reals in f64.
+    Wide(Wide),
     /// The smallest or largest real that is no NaN, and a mask of the lanes that have met a NaN: WebAssembly's own minimum takes eight
     /// instructions on x86-64.
     Extremum(Local, Local),
@@ -30,9 +31,10 @@ impl<'k> Partial<'k> {
     /// The reduction of nothing. Lanes are rows if `is_across`, else points of one.
     pub fn new(code: &mut Code, block: usize, accumulation: Accumulation<'k>, is_across: bool) -> Partial<'k> {
         let identity: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).list();
-        let variables = match (&accumulation.fold.combine, accumulation.ty) {
-            (Combine::Sum, _) => Variables::Sum(WideSum::new(code, block)),
-            (Combine::Min | Combine::Max, Type::F32) => {
+        let rule = Rule::of(accumulation.fold, accumulation.ty);
+        let variables = match (&accumulation.fold.combine, rule) {
+            (_, Some(rule)) => Variables::Wide(Wide::variables(code, block, rule)),
+            (Combine::Min | Combine::Max, None) if accumulation.ty == Type::F32 => {
                 let nan = code.word(0);
                 let both = Accumulation::variables(code, block, &[identity[0], nan]);
                 Variables::Extremum(both[0], both[1])
@@ -45,14 +47,21 @@ impl<'k> Partial<'k> {
     /// Accumulates the operands of points; lanes beyond a mask hold none.
     pub fn add(&self, code: &mut Code, block: usize, operands: &[Local], mask: Option<Local>) {
         match &self.variables {
-            Variables::Sum(sum) => {
-                // The numbers of a state are addends as well.
-                for operand in operands {
-                    let addend = match mask {
-                        Some(mask) => code.two(block, wasm::V128_AND, *operand, mask),
-                        None => *operand,
-                    };
-                    sum.add(code, block, addend);
+            Variables::Wide(state) => {
+                let rule = state.rule;
+                match (rule, operands) {
+                    (Rule::Product, [number, error]) => {
+                        let number = present(code, block, *number, mask, rule.neutral());
+                        let error = present(code, block, *error, mask, 0);
+                        let factors = Wide::of_state(code, block, rule, number, error);
+                        let next = state.merged(code, block, &factors);
+                        state.assign(code, block, &next);
+                    }
+                    // The numbers of the state of a sum are addends as well.
+                    _ => operands.iter().for_each(|operand| {
+                        let number = present(code, block, *operand, mask, rule.neutral());
+                        state.add(code, block, number);
+                    }),
                 }
             }
             Variables::Extremum(value, nan) => {
@@ -139,7 +148,10 @@ impl<'k> Partial<'k> {
     /// Merges another part of the row.
     pub fn merge(&self, code: &mut Code, block: usize, other: &Partial) {
         match (&self.variables, &other.variables) {
-            (Variables::Sum(own), Variables::Sum(other)) => own.merge(code, block, other),
+            (Variables::Wide(own), Variables::Wide(other)) => {
+                let merged = own.merged(code, block, other);
+                own.assign(code, block, &merged);
+            }
             (Variables::Extremum(value, nan), Variables::Extremum(other, other_nan)) => {
                 let is_min = matches!(self.accumulation.fold.combine, Combine::Min);
                 let instruction = if is_min { wasm::F32X4_PMIN } else { wasm::F32X4_PMAX };
@@ -157,9 +169,9 @@ impl<'k> Partial<'k> {
     /// The results: of each lane, or of all of them in each.
     pub fn finish(&self, code: &mut Code, block: usize) -> Vec<Local> {
         let state = match &self.variables {
-            Variables::Sum(sum) => {
-                let sum = if self.is_across { *sum } else { sum.across_lanes(code, block) };
-                return sum.finish(code, block, self.accumulation.fold.keeps_state);
+            Variables::Wide(state) => {
+                let state = if self.is_across { *state } else { state.across_lanes(code, block) };
+                return state.finish(code, block, self.accumulation.fold.keeps_state);
             }
             // All bits are a NaN.
             Variables::Extremum(value, nan) => vec![code.two(block, wasm::V128_OR, *value, *nan)],
@@ -183,6 +195,13 @@ impl<'k> Partial<'k> {
         }
         pick(code, &merged, [0, 0, 0, 0])
     }
+}
+
+/// Numbers of points; lanes beyond a mask have one that changes nothing, of these bits.
+fn present(code: &mut Code, block: usize, numbers: Local, mask: Option<Local>, neutral: u32) -> Local {
+    let Some(mask) = mask else { return numbers };
+    let neutral = code.word(neutral);
+    code.choose(block, mask, numbers, neutral)
 }
 
 /// Whether a later value replaces an earlier one: it is better, or the first NaN.

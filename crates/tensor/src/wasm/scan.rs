@@ -11,11 +11,11 @@ use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 use super::code::Local;
 use super::count::Count;
 use super::module::Shared;
-use super::running_sum::RunningSum;
 use super::schedule::{copies_of, lanes_are_rows};
 use super::states::Accumulation;
 use super::values::Values;
-use crate::kernel::{Combine, Kernel, Scan};
+use super::wide::{Rule, Wide};
+use crate::kernel::{Kernel, Scan};
 use crate::scalar::{Id, Type};
 
 /// A kernel of a scan.
@@ -52,8 +52,8 @@ pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Res
 
 /// The variables of a scan.
 enum State {
-    /// A sum of reals in f64.
-    Sum(RunningSum),
+    /// A sum or product of reals in f64.
+    Wide(Wide),
     /// The numbers of a state.
     Numbers(Vec<Local>),
 }
@@ -73,13 +73,25 @@ impl<'k> Line<'k> {
             Some(numbers) => numbers.iter().map(|number| values.lanes(*number)).list(),
             None => self.accumulation.identity().into_iter().map(|bits| values.code.word(bits)).list(),
         };
-        let fold = self.accumulation.fold;
-        // A state that is kept or merged has two numbers.
-        match fold.combine {
-            Combine::Sum if !fold.merges_states && !fold.keeps_state => {
-                State::Sum(RunningSum::variables(&mut values.code, block, numbers[0], numbers[1]))
+        match self.rule() {
+            Some(rule) => {
+                let start = Wide::of_state(&mut values.code, block, rule, numbers[0], numbers[1]);
+                State::Wide(start.to_variables(&mut values.code, block))
             }
-            _ => State::Numbers(Accumulation::variables(&mut values.code, block, &numbers)),
+            None => State::Numbers(Accumulation::variables(&mut values.code, block, &numbers)),
+        }
+    }
+
+    fn rule(&self) -> Option<Rule> {
+        Rule::of(self.accumulation.fold, self.accumulation.ty)
+    }
+
+    /// Points, or the states that stand for them, in f64.
+    fn wide(&self, values: &mut Values<'k, '_>, rule: Rule, points: &[Local]) -> Wide {
+        let block = values.code.innermost();
+        match *points {
+            [number, error] => Wide::of_state(&mut values.code, block, rule, number, error),
+            _ => Wide::of(&mut values.code, block, rule, points[0]),
         }
     }
 
@@ -141,12 +153,13 @@ impl<'k> Line<'k> {
     fn one_of_each(&self, values: &mut Values<'k, '_>, state: &State, points: &[Local]) {
         let block = values.code.innermost();
         match state {
-            State::Sum(sum) => {
-                let addends = RunningSum::of(&mut values.code, block, points[0]);
-                let next = sum.plus(&mut values.code, block, &addends);
-                let result = if self.scan.exclusive { sum } else { &next }.narrow(&mut values.code, block);
-                self.write(values, &[result]);
-                sum.assign(&mut values.code, block, &next);
+            State::Wide(state) => {
+                let points = self.wide(values, state.rule, points);
+                let next = state.merged(&mut values.code, block, &points);
+                let result = if self.scan.exclusive { state } else { &next };
+                let results = result.finish(&mut values.code, block, self.scan.fold.keeps_state);
+                self.write(values, &results);
+                state.assign(&mut values.code, block, &next);
             }
             State::Numbers(state) => {
                 let next = self.accumulation.merge(&mut values.code, block, state, points);
@@ -161,17 +174,19 @@ impl<'k> Line<'k> {
     /// Four points of a row.
     fn four_of_one(&self, values: &mut Values<'k, '_>, state: &State, points: &[Local]) {
         let block = values.code.innermost();
-        let code = &mut values.code;
         let accumulation = &self.accumulation;
         match state {
-            State::Sum(sum) => {
-                let (within, total) = RunningSum::of(code, block, points[0]).within(code, block, self.scan.exclusive);
-                let result = sum.plus(code, block, &within).narrow(code, block);
-                let next = sum.plus(code, block, &total);
-                self.write(values, &[result]);
-                sum.assign(&mut values.code, block, &next);
+            State::Wide(state) => {
+                let points = self.wide(values, state.rule, points);
+                let code = &mut values.code;
+                let (within, total) = points.within(code, block, self.scan.exclusive);
+                let results = state.merged(code, block, &within).finish(code, block, self.scan.fold.keeps_state);
+                let next = state.merged(code, block, &total);
+                self.write(values, &results);
+                state.assign(&mut values.code, block, &next);
             }
             State::Numbers(state) => {
+                let code = &mut values.code;
                 let nothing: Vec<Local> = accumulation.identity().into_iter().map(|bits| code.word(bits)).list();
                 // Lanes of nothing come in from the left.
                 let one = Accumulation::shuffled(code, block, &nothing, points, [0, 4, 5, 6]);

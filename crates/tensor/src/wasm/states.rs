@@ -1,4 +1,5 @@
-//! States of reductions in vectors: a state is a vector for each of its numbers, with a state in each lane.
+//! States of reductions in vectors: a state is a vector for each of its numbers, with a state in each lane. Sums and products of reals are
+//! accumulated in f64 instead, see [`super::wide`].
 
 use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::ValType;
@@ -32,7 +33,6 @@ impl<'k> Accumulation<'k> {
             return operands.to_vec();
         }
         match self.fold.combine {
-            Combine::Sum => vec![operands[0], code.word(0)],
             Combine::Variance => vec![code.word(1f32.to_bits()), operands[0], code.word(0)],
             _ => operands.to_vec(),
         }
@@ -40,12 +40,11 @@ impl<'k> Accumulation<'k> {
 
     /// The states of two neighbouring ranges each, the earlier ones first.
     pub fn merge(&self, code: &mut Code, block: usize, a: &[Local], b: &[Local]) -> Vec<Local> {
-        let is_real = self.ty == Type::F32;
         let types = [self.ty; 3];
         match &self.fold.combine {
-            Combine::Sum => merged_sums(code, block, [a[0], a[1]], [b[0], b[1]]),
+            Combine::Sum => unreachable!("sums of reals are accumulated in f64"),
+            Combine::Prod if self.ty == Type::F32 => unreachable!("products of reals are accumulated in f64"),
             Combine::IntSum => vec![code.two(block, wasm::I32X4_ADD, a[0], b[0])],
-            Combine::Prod if is_real => vec![code.two(block, wasm::F32X4_MUL, a[0], b[0])],
             Combine::Prod => vec![code.two(block, wasm::I32X4_MUL, a[0], b[0])],
             Combine::Min | Combine::Max => {
                 let is_min = matches!(self.fold.combine, Combine::Min);
@@ -87,14 +86,6 @@ impl<'k> Accumulation<'k> {
             return state.to_vec();
         }
         match self.fold.combine {
-            Combine::Sum => {
-                // Without a finite sum there is no error.
-                let infinity = code.word(f32::INFINITY.to_bits());
-                let size = code.one(block, wasm::F32X4_ABS, state[0]);
-                let is_finite = code.two(block, wasm::F32X4_LT, size, infinity);
-                let error = code.two(block, wasm::V128_AND, state[1], is_finite);
-                vec![code.two(block, wasm::F32X4_ADD, state[0], error)]
-            }
             Combine::ArgMin | Combine::ArgMax => {
                 // A row of values as bad as that of nothing begins at its first point.
                 let nowhere = code.word(Combine::NOWHERE);
@@ -142,22 +133,6 @@ fn is_better(code: &mut Code, block: usize, ty: Type, pair: [Local; 2], [new, ol
     }
 }
 
-/// Sums with their errors (Knuth's exact sum). Without a finite sum there is no error.
-fn merged_sums(code: &mut Code, block: usize, a: [Local; 2], b: [Local; 2]) -> Vec<Local> {
-    let sum = code.two(block, wasm::F32X4_ADD, a[0], b[0]);
-    let b_part = code.two(block, wasm::F32X4_SUB, sum, a[0]);
-    let a_part = code.two(block, wasm::F32X4_SUB, sum, b_part);
-    let a_error = code.two(block, wasm::F32X4_SUB, a[0], a_part);
-    let b_error = code.two(block, wasm::F32X4_SUB, b[0], b_part);
-    let error = code.two(block, wasm::F32X4_ADD, a_error, b_error);
-    let errors = code.two(block, wasm::F32X4_ADD, a[1], b[1]);
-    let error = code.two(block, wasm::F32X4_ADD, error, errors);
-    let infinity = code.word(f32::INFINITY.to_bits());
-    let size = code.one(block, wasm::F32X4_ABS, sum);
-    let is_finite = code.two(block, wasm::F32X4_LT, size, infinity);
-    vec![sum, code.two(block, wasm::V128_AND, error, is_finite)]
-}
-
 /// Counts, means and sums of squares of differences (Chan, Golub and LeVeque 1979).
 fn merged_variances(code: &mut Code, block: usize, a: [Local; 3], b: [Local; 3]) -> Vec<Local> {
     let zero = code.word(0);
@@ -196,70 +171,6 @@ fn merged_by(code: &mut Code, block: usize, rule: &Rule, types: &[Type; 3], inpu
         values.push(value);
     }
     rule.results.iter().map(|result| values[result.index()]).list()
-}
-
-/// A sum in f64: the lower two lanes and the upper two. It loses 2⁻⁵³ of each partial sum, less than a pair of f32 does, in fewer
-/// instructions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WideSum([Local; 2]);
-
-impl WideSum {
-    /// A sum of nothing.
-    pub fn new(code: &mut Code, block: usize) -> WideSum {
-        let zero = code.word(0);
-        WideSum([code.vector(block, &[zero.get()]), code.vector(block, &[zero.get()])])
-    }
-
-    /// Adds four reals.
-    pub fn add(&self, code: &mut Code, block: usize, addends: Local) {
-        let low = [self.0[0].get(), addends.get(), wasm::F64X2_PROMOTE_LOW_F32X4, wasm::F64X2_ADD, self.0[0].set()];
-        let high = [
-            self.0[1].get(),
-            addends.get(),
-            addends.get(),
-            shuffle([2, 3, 2, 3]),
-            wasm::F64X2_PROMOTE_LOW_F32X4,
-            wasm::F64X2_ADD,
-            self.0[1].set(),
-        ];
-        code.put(block, &low);
-        code.put(block, &high);
-    }
-
-    /// Adds another sum.
-    pub fn merge(&self, code: &mut Code, block: usize, other: &WideSum) {
-        for (own, other) in self.0.iter().zip(other.0) {
-            code.put(block, &[own.get(), other.get(), wasm::F64X2_ADD, own.set()]);
-        }
-    }
-
-    /// The sum of all lanes, in each lane.
-    pub fn across_lanes(&self, code: &mut Code, block: usize) -> WideSum {
-        let halves = code.two(block, wasm::F64X2_ADD, self.0[0], self.0[1]);
-        let exchanged = code.two(block, shuffle([2, 3, 0, 1]), halves, halves);
-        let total = code.two(block, wasm::F64X2_ADD, halves, exchanged);
-        WideSum([total, total])
-    }
-
-    /// The sum as an f32, and what that leaves if a state is kept.
-    pub fn finish(&self, code: &mut Code, block: usize, keeps_state: bool) -> Vec<Local> {
-        let narrow = |code: &mut Code, parts: [Local; 2]| {
-            let parts = parts.map(|part| code.one(block, wasm::F32X4_DEMOTE_F64X2_ZERO, part));
-            code.two(block, shuffle([0, 1, 4, 5]), parts[0], parts[1])
-        };
-        let sum = narrow(code, self.0);
-        if !keeps_state {
-            return vec![sum];
-        }
-        let upper = code.two(block, shuffle([2, 3, 2, 3]), sum, sum);
-        let rounded = [sum, upper].map(|part| code.one(block, wasm::F64X2_PROMOTE_LOW_F32X4, part));
-        let rest = [0, 1].map(|part| code.two(block, wasm::F64X2_SUB, self.0[part], rounded[part]));
-        let error = narrow(code, rest);
-        let infinity = code.word(f32::INFINITY.to_bits());
-        let size = code.one(block, wasm::F32X4_ABS, sum);
-        let is_finite = code.two(block, wasm::F32X4_LT, size, infinity);
-        vec![sum, code.two(block, wasm::V128_AND, error, is_finite)]
-    }
 }
 
 /// The mask of lanes that hold points, of which there are so many.

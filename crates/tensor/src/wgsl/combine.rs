@@ -6,7 +6,7 @@ use residua_codegen::wgsl::Binding;
 
 use super::code::Code;
 use super::layout::type_name;
-use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, SUM};
+use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, PRODUCT, SUM};
 use super::operation::{Text, number, type_of};
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};
@@ -34,6 +34,8 @@ pub struct States {
 enum Kind {
     Sum,
     IntSum,
+    /// Of reals.
+    Product,
     Prod,
     Min,
     Max,
@@ -58,6 +60,10 @@ impl States {
                 (Kind::Sum, "vec2<f32>".to_owned(), 2)
             }
             Combine::IntSum => (Kind::IntSum, type_name(ty).to_owned(), 1),
+            Combine::Prod if ty == Type::F32 => {
+                module.push_shader(PRODUCT);
+                (Kind::Product, "vec2<f32>".to_owned(), 2)
+            }
             Combine::Prod => (Kind::Prod, type_name(ty).to_owned(), 1),
             Combine::Min | Combine::Max if ty == Type::F32 => {
                 module.push_shader(EXTREME);
@@ -110,6 +116,7 @@ impl States {
         match self.kind {
             Kind::Sum | Kind::Variance => format!("{}()", self.name),
             Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => nothing(),
+            Kind::Product => "vec2<f32>(1.0, 0.0)".to_owned(),
             Kind::Extreme { .. } => format!("Extreme({}, 0u)", nothing()),
             Kind::First { .. } => "Place(0u, 0xffffffffu)".to_owned(),
             Kind::By => format!("identity_{}()", self.position),
@@ -130,6 +137,7 @@ impl States {
             | Kind::First { .. }
             | Kind::By
             | Kind::IntSum
+            | Kind::Product
             | Kind::Prod
             | Kind::Min
             | Kind::Max => {
@@ -144,6 +152,7 @@ impl States {
         match self.kind {
             Kind::Sum => format!("merged_sums({a}, {b})"),
             Kind::IntSum => format!("{a} + {b}"),
+            Kind::Product => format!("merged_products({a}, {b})"),
             Kind::Prod => format!("{a} * {b}"),
             Kind::Min if self.ty == Type::Bool => format!("{a} & {b}"),
             Kind::Max if self.ty == Type::Bool => format!("{a} | {b}"),
@@ -161,6 +170,7 @@ impl States {
     pub fn of_numbers(&self, numbers: &[String]) -> String {
         match (self.kind, numbers) {
             (Kind::Extreme { .. }, [number]) => format!("extreme_of({number})"),
+            (Kind::Product, [number]) => format!("vec2<f32>({number}, 0.0)"),
             (Kind::First { flip }, [value, position]) => {
                 format!("place_of_{}({value}, {position}, {flip})", type_name(self.ty))
             }
@@ -189,7 +199,8 @@ impl States {
     fn results(&self, state: &str, module: &mut Module) -> Vec<(String, Type)> {
         let numbers = |members: &[&str]| members.iter().map(|member| (format!("{state}.{member}"), Type::F32)).list();
         match self.kind {
-            Kind::Sum if self.keeps_state => numbers(&["x", "y"]),
+            Kind::Sum | Kind::Product if self.keeps_state => numbers(&["x", "y"]),
+            Kind::Product => numbers(&["x"]),
             Kind::Sum => vec![(format!("total_of_sum({state})"), Type::F32)],
             Kind::Extreme { .. } => vec![(format!("value_of_extreme({state})"), Type::F32)],
             Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => vec![(state.to_owned(), self.ty)],

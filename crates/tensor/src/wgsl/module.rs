@@ -48,6 +48,8 @@ pub const ROUNDED_FOUR: Template<'static> = shader!("rounded_four");
 pub const HALF: Template<'static> = shader!("half");
 /// Count, mean and squares of differences.
 pub const MOMENTS: Template<'static> = shader!("moments");
+/// Compensated products.
+pub const PRODUCT: Template<'static> = shader!("product_state");
 /// Compensated sums.
 pub const SUM: Template<'static> = shader!("sum");
 /// The exponential and its kin.
@@ -93,10 +95,9 @@ impl<'a> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
         program.read_guard_from("guard");
+        program.keep_order(opaque);
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
         Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: VecSet::default() }
-        program.keep_order(opaque);
-        program.keep_order();
     }
 
     /// What a node depends on.

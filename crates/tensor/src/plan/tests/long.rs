@@ -26,3 +26,31 @@ fn a_thread_of_a_long_map_takes_two_fours_of_points() {
         assert_eq!(found, [workgroups, 1, 1], "{count}");
     }
 }
+
+#[test]
+fn roundings_of_equal_factors_do_not_add_up() {
+    // Blocks of equal factors have equal roundings: in f32 those of 300 blocks would be 1e-5.
+    let count = 5000;
+    for number in [1.000_123_4, 0.999_876_5] {
+        let factor = f64::from(number as f32);
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[count]));
+        let results = [expr.scan(x, Reduction::Prod, 0, false, false), expr.reduce(Reduction::Prod, x, &[0])];
+        let recipe = Recipe { expr, dims: vec![], results: results.to_vec(), assignments: vec![] };
+        for is_host in [false, true] {
+            let plan = Plan::new(&recipe, &Target { is_host, ..GPU }).unwrap();
+            let mut slots = vec![bytes_of(DType::F32, &vec![factor; count as usize])];
+            let found = match is_host {
+                false => execute(&plan, &[], &mut slots).unwrap(),
+                true => execute_by(&plan, &[], &mut slots, &crate::wasm::run_generated).unwrap(),
+            };
+            let scanned = elements_of(DType::F32, &found[0], count as usize);
+            let whole = elements_of(DType::F32, &found[1], 1);
+            for (place, found) in (1..).zip(&scanned).chain([(count as i32, &whole[0])]) {
+                let expected = factor.powi(place);
+                // One rounding to f32.
+                assert!((found / expected - 1.0).abs() < 6.1e-8, "{place}: {found}, not {expected}");
+            }
+        }
+    }
+}

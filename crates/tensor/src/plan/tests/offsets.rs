@@ -114,8 +114,7 @@ fn a_layer_norm_of_a_map_is_one_kernel_without_memory_for_the_map() {
     // With more inputs the states of two reductions would not fit the bindings of kernels.
     for inputs in 1..4 {
         let mut expr = Expr::default();
-        let terms: Vec<TensorId> =
-            (0..inputs).map(|slot| expr.input(slot, DType::F32, &shape(&[64, 4096]))).collect();
+        let terms: Vec<TensorId> = (0..inputs).map(|slot| expr.input(slot, DType::F32, &shape(&[64, 4096]))).collect();
         let mut x = terms[0];
         for term in &terms {
             let scaled = expr.elementwise(E::Tanh, &[*term]);

@@ -26,7 +26,7 @@ fn kernel(
     let operands = if is_rule { vec![x, x] } else { vec![x] };
     let folded = sample.folded(0, u32::from(is_rule), Type::of(dtype));
     let initial = cut.then(|| match combine {
-        Combine::Sum => vec![sample.f32(2.0), sample.f32(0.0)],
+        Combine::Sum | Combine::Prod if dtype == DType::F32 => vec![sample.f32(2.0), sample.f32(0.0)],
         Combine::By(_) => vec![sample.f32(0.5), sample.f32(0.25)],
         _ => vec![sample.graph.literal(Type::of(dtype), 3)],
     });
@@ -43,6 +43,7 @@ fn every_rule_accumulates_along_each_axis_in_each_direction() {
         (Combine::Sum, DType::F32),
         (Combine::IntSum, DType::I32),
         (Combine::Prod, DType::U32),
+        (Combine::Prod, DType::F32),
         (Combine::Max, DType::F32),
         (Combine::Min, DType::U8),
         (Combine::By(composition()), DType::F32),
@@ -55,7 +56,7 @@ fn every_rule_accumulates_along_each_axis_in_each_direction() {
                     let kernel = kernel(shape, axis, &combine, dtype, flags);
                     let count = (shape[0] * shape[1]) as usize;
                     let mut values = contents(&mut random, dtype, count);
-                    if matches!(combine, Combine::By(_)) {
+                    if matches!(combine, Combine::By(_) | Combine::Prod) && dtype == DType::F32 {
                         // Factors below 1, so that products stay in range.
                         values = (0..count).flat_map(|_| (random.between(-0.9, 0.9) as f32).to_le_bytes()).collect();
                     }
