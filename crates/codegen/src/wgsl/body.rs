@@ -8,6 +8,7 @@ use vecmap::VecMap;
 use crate::wgsl::import::Imports;
 use crate::wgsl::inputs::{Binding, Inputs};
 use crate::wgsl::names::{Names, label};
+use crate::wgsl::order::Hidden;
 use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
 use crate::wgsl::{literal, operation, pairs};
@@ -389,7 +390,8 @@ impl<'a> Body<'a> {
         {
             texts[0] = literal::opaque(value, self.imports);
         } else if let Some(order) = self.imports.order() {
-            for (place, _) in order(self.graph, op, operands).iter().enumerate().filter(|(_, is_opaque)| **is_opaque) {
+            let hidden = order(self.graph, op, operands);
+            for (place, _) in hidden.iter().enumerate().filter(|(_, hidden)| **hidden != Hidden::No) {
                 texts[place] = match self.literal_of(operands[place]) {
                     Some(value) => literal::opaque(value, self.imports),
                     None => self.imports.call("rounded", &[&texts[place]]),

@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use super::order::Hidden;
 use super::template::{Template, Value};
 use residua_ir::graph::{Graph, NodeId, Op};
 
@@ -151,12 +152,12 @@ pub(super) struct Imports {
     pair_form: PairForm,
     /// Whether a NaN is made by the guard's zero, and not from the uniform.
     nan_by_guard: bool,
-    /// Which operands of an operation are opaque, where generated code keeps the order of its operations.
+    /// How operands of an operation are hidden, where generated code keeps the order of its operations.
     order: Option<Order>,
 }
 
-/// Which of the operands of an operation of a graph are opaque: see [`super::order`].
-pub type Order = fn(&Graph, Op, &[NodeId]) -> [bool; 2];
+/// How the operands of an operation of a graph are hidden: see [`super::order`].
+pub type Order = fn(&Graph, Op, &[NodeId]) -> [Hidden; 2];
 
 impl Imports {
     /// Sets what `guard_zero` returns: an expression of a `u32` that is zero in every run and unknown to compilers. It reads a storage
@@ -180,7 +181,7 @@ impl Imports {
         self.order = Some(order);
     }
 
-    /// Which operands are opaque, where the order of operations is kept.
+    /// How operands are hidden, where the order of operations is kept.
     pub fn order(&self) -> Option<Order> {
         self.order
     }

@@ -46,7 +46,7 @@ pub use guard::reads_zero;
 pub use import::PairForm;
 pub use inputs::Binding;
 pub use kernel::{Dispatch, PairDispatch, WORKGROUP_SIZE, kernel_resources, write};
-pub use order::{Operations, opaque};
+pub use order::{Hidden, Operations, hidden};
 pub use program::ProgramText;
 pub use recompute::{PairRecomputeDispatch, RecomputeDispatch, recompute_resources, write_recompute};
 pub use template::{Expansion, NoParameters, Parameters, Template, Value};

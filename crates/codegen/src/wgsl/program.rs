@@ -60,7 +60,7 @@ impl ProgramText {
     }
 
     /// Keeps the order of operations in generated code: no operand of a sum or product is rearranged with what it is made of. `order` is
-    /// [`super::opaque`]; a module that does not keep the order is without it.
+    /// [`super::hidden`]; a module that does not keep the order is without it.
     pub fn keep_order(&mut self, order: Order) {
         self.imports.keep_order(order);
     }

@@ -5,7 +5,7 @@
 
 use residua_base::list::Listed;
 use residua_base::sort::ascending;
-use residua_codegen::wgsl::{Writer, opaque};
+use residua_codegen::wgsl::{Writer, hidden};
 use rustc_hash::{FxHashMap, FxHashSet};
 use vecmap::VecMap;
 
@@ -275,9 +275,9 @@ impl<'m, 'a> Code<'m, 'a> {
                     .map(|operand| self.known(if is_first { self.first(*operand) } else { (*operand, false) }))
                     .list();
                 if let Op::Real(op) = op {
-                    let opaque = opaque(&kernel.graph, op, ids);
-                    for (operand, _) in operands.iter_mut().zip(opaque).filter(|(_, is_opaque)| *is_opaque) {
-                        *operand = operation::opaque(operand, self.module);
+                    let hidden = hidden(&kernel.graph, op, ids);
+                    for (operand, how) in operands.iter_mut().zip(hidden) {
+                        *operand = operation::hidden(operand, how, self.module);
                     }
                 }
                 let operands: Vec<&Text> = operands.iter().list();

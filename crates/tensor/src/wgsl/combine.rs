@@ -6,7 +6,7 @@ use residua_codegen::wgsl::Binding;
 
 use super::code::Code;
 use super::layout::type_name;
-use super::module::{EXTREME, KEY, Key, MOMENTS, Module, PLACE, PRODUCT, SUM};
+use super::module::{EXTREME, HIDDEN, KEY, Key, MOMENTS, Module, PLACE, PRODUCT, SUM};
 use super::operation::{Text, number, type_of};
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};
@@ -132,7 +132,10 @@ impl States {
         match self.kind {
             Kind::Sum => format!("with_number({state}, {})", operands[0]),
             // Compilers would take the point from the mean before they take the first one from it.
-            Kind::Variance => format!("with_sample({state}, {})", module.program.call("rounded", &[&operands[0]])),
+            Kind::Variance => {
+                module.push_shader(HIDDEN);
+                format!("with_sample({state}, times_one({}))", operands[0])
+            }
             Kind::Extreme { .. }
             | Kind::First { .. }
             | Kind::By

@@ -13,7 +13,7 @@
 //! | `buffers` | how buffers are declared, and elements read and written |
 //! | `windows` | buffers that are longer than a binding |
 //! | `code` | straight-line code of a graph, for one point or four |
-//! | `operation`, `order` | each operation as an expression, and which of its operands compilers must not see through |
+//! | `operation`, `order` | each operation as an expression, and which of its operands are hidden from compilers |
 //! | `points` | coordinates of a point from its number |
 //! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |

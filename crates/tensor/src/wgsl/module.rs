@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::template_parameters;
-use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment, opaque};
+use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment, hidden};
 use vecmap::VecSet;
 
 use super::layout::Layout;
@@ -42,8 +42,8 @@ pub const QUANTISED: Template<'static> = shader!("quantised");
 pub const CONVERT: Template<'static> = shader!("convert");
 /// The high half of a product.
 pub const HIGH_PRODUCT: Template<'static> = shader!("high_product");
-/// Four numbers of which compilers know nothing.
-pub const ROUNDED_FOUR: Template<'static> = shader!("rounded_four");
+/// Numbers of which compilers know nothing.
+pub const HIDDEN: Template<'static> = shader!("hidden");
 /// Halves of reals.
 pub const HALF: Template<'static> = shader!("half");
 /// Count, mean and squares of differences.
@@ -95,7 +95,7 @@ impl<'a> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
         program.read_guard_from("guard");
-        program.keep_order(opaque);
+        program.keep_order(hidden);
         let layouts = kernel.buffers.iter().map(|buffer| Layout::scalars(buffer.dtype)).list();
         Module { kernel, program, layouts, windows, dependences: dependences(kernel), pushed: VecSet::default() }
     }

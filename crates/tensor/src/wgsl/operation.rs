@@ -1,10 +1,11 @@
 //! Each operation as an expression, on one point or on four.
 
 use residua_base::list::Listed;
+use residua_codegen::wgsl::Hidden;
 use residua_ir::graph::Op as Real;
 
 use super::layout::type_name;
-use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIGH_PRODUCT, Module, ROUNDED_FOUR};
+use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIDDEN, HIGH_PRODUCT, Module};
 use crate::scalar::{Op, Type};
 
 /// The text of a value.
@@ -32,17 +33,23 @@ impl Text {
     }
 }
 
-/// A value of which compilers know nothing: see [`residua_codegen::wgsl::opaque`].
-pub fn opaque(operand: &Text, module: &mut Module) -> Text {
-    let text = match (operand.literal, operand.is_vector) {
-        (Some(bits), _) => module.program.opaque_number(f64::from(f32::from_bits(bits))),
-        (None, false) => module.program.call("rounded", &[&operand.text]),
-        (None, true) => {
-            module.push_shader(ROUNDED_FOUR);
-            format!("rounded_four({})", operand.text)
+/// An operand as it is hidden from compilers.
+pub fn hidden(operand: &Text, how: Hidden, module: &mut Module) -> Text {
+    let function = match (how, operand.is_vector) {
+        (Hidden::No, _) => return operand.clone(),
+        (Hidden::ByFactor, false) => "times_one",
+        (Hidden::ByFactor, true) => "four_times_one",
+        (Hidden::ByBits, true) => "rounded_four",
+        (Hidden::ByBits, false) => {
+            let text = match operand.literal {
+                Some(bits) => module.program.opaque_number(f64::from(f32::from_bits(bits))),
+                None => module.program.call("rounded", &[&operand.text]),
+            };
+            return Text { text, ..operand.clone() };
         }
     };
-    Text { text, ..operand.clone() }
+    module.push_shader(HIDDEN);
+    Text { text: format!("{function}({})", operand.text), ..operand.clone() }
 }
 
 /// The value of an operation.

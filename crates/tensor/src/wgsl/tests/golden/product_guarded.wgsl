@@ -5,6 +5,14 @@
 @group(0) @binding(3) var<storage, read> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> b4: array<f32>;
 @group(0) @binding(5) var<uniform> sizes: array<vec4<u32>, 1>;
+fn times_one(x: f32) -> f32 {
+    return x * bitcast<f32>(0x3f800000u | guard_zero());
+}
+
+fn four_times_one(x: vec4<f32>) -> vec4<f32> {
+    return x * bitcast<f32>(0x3f800000u | guard_zero());
+}
+
 fn rounded_four(x: vec4<f32>) -> vec4<f32> {
     return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(guard_zero()));
 }
@@ -366,7 +374,7 @@ fn store(batch_0: u32, row: u32, column: u32, product: vec4<f32>) {
     let v5 = b3[column >> 2u];
     let v6 = vec4<f32>(b4[v4], b4[(v4 + 1u)], b4[(v4 + 2u)], b4[(v4 + 3u)]);
     let v7 = product + v5;
-    let v8 = v6 + rounded_four(v7);
+    let v8 = v6 + four_times_one(v7);
     if all(v0) {
         b2[v4] = v8.x;
         b2[(v4 + 1u)] = v8.y;
