@@ -9,7 +9,6 @@
 // this one calls, and the rules lm_noise, lm_cosine, lm_gain, lm_damping and lm_convergence.
 const NON_FINITE = {NON_FINITE}.0;
 const MAX_ITERATIONS = {MAX_ITERATIONS}.0;
-const RESIDUALS = {RESIDUALS}.0;
 const RUNNING = 0.0;
 
 // A sum and what its roundings lost, with one term more.
@@ -84,7 +83,7 @@ fn solve_many(
             end = lm_convergence(
                 verdict, complete, cost_before, change, predicted, descent, cosine, length, size_before,
                 dispatch.cost_tolerance, dispatch.gradient_tolerance, dispatch.parameter_tolerance, dispatch.epsilon);
-            noise = lm_noise(cost, scaled_size(normal, x), RESIDUALS, dispatch.epsilon);
+            noise = lm_noise(cost, scaled_size(normal, x), max(samples_of(problem), 1.0), dispatch.epsilon);
         }
         if end != RUNNING {
             break;

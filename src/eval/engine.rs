@@ -164,12 +164,12 @@ impl Engine {
         }
     }
 
-    /// Brings data that the application wrote on the device into the model's tables.
-    pub async fn read_shared_data(&self, model: &mut Model) -> Result<()> {
+    /// Brings data that the application wrote on the device into the model's tables; whether there are such data.
+    pub async fn read_shared_data(&self, model: &mut Model) -> Result<bool> {
         match self {
             Engine::Cpu(_) => {
                 let _ = model;
-                Ok(())
+                Ok(false)
             }
             #[cfg(target_arch = "wasm32")]
             Engine::Gpu(engine) | Engine::HostCall(engine) => engine.read_shared_data(model).await,

@@ -10,6 +10,7 @@
 
 use residua_base::list::Listed;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::model::access_plan::Entry;
@@ -101,6 +102,7 @@ pub struct Functions {
     spare: Vec<f64>,
     /// Until constants or enabled blocks change.
     sizes: Option<[Sizes; 2]>,
+    samples: Cell<Option<usize>>,
     /// Which calls are done on the CPU although there is a device.
     choice: Option<Choice>,
     may_run_on_host: bool,
@@ -132,6 +134,7 @@ impl Functions {
             differentiated: None,
             spare: Vec::new(),
             sizes: None,
+            samples: Cell::new(None),
             choice: None,
             may_run_on_host: false,
             device_fault: None,
@@ -230,6 +233,20 @@ impl Functions {
         *self.sizes.get_or_insert_with(|| Sizes::of(&self.model, &self.constant))
     }
 
+    /// The number of samples m of statistics, as in σ² = 2·cost/(m − n): see [`Model::sample_count`]. Data that the application writes on the device count
+    /// once [`Functions::bring_shared_data`] has brought them.
+    pub fn sample_count(&self) -> usize {
+        let count = self.samples.get().unwrap_or_else(|| self.model.sample_count());
+        self.samples.set(Some(count));
+        count
+    }
+
+    /// Forgets counts that weights and data decide.
+    fn count_again(&mut self) {
+        self.sizes = None;
+        self.samples.set(None);
+    }
+
     /// Lower and upper bounds, infinite where there are none; no bounds at all until they are set.
     pub fn bounds(&self) -> Option<(&[f64], &[f64])> {
         self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()))
@@ -266,6 +283,7 @@ impl Functions {
         };
         target.copy_from_slice(columns);
         let changed = first_column..first_column + (columns.len() / (of_batch.count as usize).max(1)) as u32;
+        self.count_again();
         self.engine.data_changed(&self.model, batch, changed)
     }
 
@@ -280,12 +298,16 @@ impl Functions {
 
     /// Brings data that the application writes on the device into the model's tables, for evaluations on the CPU.
     pub async fn bring_shared_data(&mut self) -> Result<()> {
-        self.engine.read_shared_data(&mut self.model).await
+        if self.engine.read_shared_data(&mut self.model).await? {
+            self.count_again();
+        }
+        Ok(())
     }
 
     /// Sets a block's weight.
     pub fn set_weight(&mut self, block: usize, weight: f64) -> Result<()> {
         self.block_mut(block)?.weight = weight;
+        self.count_again();
         Ok(())
     }
 
@@ -296,6 +318,7 @@ impl Functions {
             return Err(Error::internal("a loss is set for residuals that were compiled to have none"));
         }
         self.block_mut(block)?.loss = loss;
+        self.count_again();
         self.engine.loss_changed(&self.model);
         Ok(())
     }
@@ -304,7 +327,7 @@ impl Functions {
     pub fn set_enabled(&mut self, block: usize, enabled: bool) -> Result<()> {
         let changed = std::mem::replace(&mut self.block_mut(block)?.enabled, enabled) != enabled;
         if changed {
-            self.sizes = None;
+            self.count_again();
             self.engine.enabled_changed();
         }
         Ok(())

@@ -244,7 +244,7 @@ impl<'a> Reference<'a> {
             let value = |node: Option<NodeId>| node.map_or(0.0, |node| nodes[node.index()]);
             let residuals = class.outputs.iter().map(|&output| nodes[output.index()]).list();
             let (_, slope) = losses::evaluate(&block.loss, residuals.iter().map(|r| r * r).sum());
-            let factor = block.weight * slope;
+            let factor = block.weight * self.batch.instance_weight(instance) * slope;
             for (output, &r) in residuals.iter().enumerate() {
                 let moved = self.partials[output].iter().enumerate();
                 let moved = moved.map(|(local, &partial)| (value(partial) * x[parameter(instance, local)]).abs());

@@ -36,13 +36,13 @@ impl Sizes {
         whole.residuals = model.num_residuals as usize;
         let of_batches = model.batches.iter().filter(|batch| !batch.has_addends());
         whole.residual_blocks = of_batches.map(|batch| batch.count as usize).sum::<usize>() + long_sums(model);
-        if !constant.contains(&true) && model.blocks.iter().all(|block| block.enabled) {
+        if !constant.contains(&true) && model.sample_count() == whole.residuals {
             return [whole, whole];
         }
         let mut rows = vec![false; model.num_residuals as usize];
         for batch in &model.batches {
-            let enabled = model.blocks[batch.block as usize].enabled;
-            let outputs = batch.class.outputs.len();
+            let samples = batch.sample_counts();
+            let takes_part = model.blocks[batch.block as usize].takes_part();
             for instance in 0..batch.count as usize {
                 let free = || {
                     batch.class.locals.iter().any(|local| {
@@ -51,12 +51,13 @@ impl Sizes {
                     })
                 };
                 let first = batch.row(instance) as usize;
-                let counts = enabled && free();
+                let of_instance = || samples.as_ref().map_or(batch.class.outputs.len(), |samples| samples[instance]);
+                let samples = if takes_part && free() { of_instance() } else { 0 };
                 // The addends of a long sum are one residual.
                 if !batch.has_addends() {
-                    reduced.residual_blocks += usize::from(counts);
-                    reduced.residuals += if counts { outputs } else { 0 };
-                } else if counts && !std::mem::replace(&mut rows[first], true) {
+                    reduced.residual_blocks += usize::from(samples > 0);
+                    reduced.residuals += samples;
+                } else if samples > 0 && !std::mem::replace(&mut rows[first], true) {
                     reduced.residual_blocks += 1;
                     reduced.residuals += 1;
                 }

@@ -209,10 +209,16 @@ impl RawProblem {
         let make = || {
             let parameters = self.0.parameter_count(&slots)?;
             let tape = Tape::new(ops, [a, b, c], constants, outputs, parameters, data_columns)?;
-            let expression = Expression { slots, data_columns, tape };
+            let expression = Expression { slots, data_columns, tape, weight: None };
             let tables = Tables { instances, rows, read_indices, read_data };
             self.0.add_template(block, count, expression, Box::new(tables))
         };
         make().map_err(to_js)
+    }
+
+    /// Says which data column of a template is the weight of its instances.
+    #[wasm_bindgen(js_name = setInstanceWeights)]
+    pub fn set_instance_weights(&mut self, template: u32, column: u32) -> Result<(), JsValue> {
+        self.0.set_instance_weights(template, column).map_err(to_js)
     }
 }

@@ -46,6 +46,8 @@ pub struct Class {
     pub batch_constants: u32,
     /// The losses that there may be.
     pub losses: Losses,
+    /// The data column that is the weight of the instance, if it has one; the residuals in the graph are 0 where it is 0.
+    pub weight: Option<u32>,
 }
 
 impl Class {
@@ -65,11 +67,11 @@ impl Class {
 
     /// Whether the kernels of two classes have the same texts.
     pub fn has_kernels_of(&self, other: &Class) -> bool {
-        let Class { graph, outputs, locals, block_dims, manifolds, data, batch_constants, losses } = self;
+        let Class { graph, outputs, locals, block_dims, manifolds, data, batch_constants, losses, weight } = self;
         let tables =
             (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.batch_constants);
         (outputs, locals, block_dims, manifolds, data, batch_constants) == tables
-            && *losses == other.losses
+            && (*losses, *weight) == (other.losses, other.weight)
             && graph.graph().nodes() == other.graph.graph().nodes()
     }
 }

@@ -180,6 +180,22 @@ impl CompileInput {
         }
     }
 
+    /// Says which data column of a residual template is the weight of its instances.
+    ///
+    /// # Errors
+    /// `internal` for a template or a column that does not exist.
+    pub fn set_instance_weights(&mut self, template: u32, column: u32) -> Result<()> {
+        let template = match &mut self.form {
+            Form::Problem(templates) => templates.get_mut(template as usize),
+            Form::Params(_) => None,
+        };
+        let expression = template.map(|template| &mut template.expression);
+        let expression = expression.filter(|expression| column < expression.data_columns);
+        let missing = || Error::internal("weights in a column that no residual template has");
+        expression.ok_or_else(missing)?.weight = Some(column);
+        Ok(())
+    }
+
     /// Reads and groups what was recorded.
     ///
     /// # Errors

@@ -266,6 +266,7 @@ async fn finish(found: Found, slices: &Slices<'_>) -> Result<Batch> {
             data: data_columns,
             batch_constants: uniform_count,
             losses: Losses::Squared,
+            weight: None,
         }),
         count,
         block: 0,

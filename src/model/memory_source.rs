@@ -104,7 +104,7 @@ impl CompileInput {
         let count = indices.len() / slots.len().max(1);
         let rows = (count * tape.outputs().len()) as u32;
         let block = self.add_block(name, count as u32, self.num_residuals(), rows);
-        let expression = Expression { slots, data_columns: (data.len() / count.max(1)) as u32, tape };
+        let expression = Expression { slots, data_columns: (data.len() / count.max(1)) as u32, tape, weight: None };
         let tables = MemoryTables { count, indices, data, instances: None, rows: None };
         self.add_template(block, count as u32, expression, Box::new(tables))?;
         Ok(block)

@@ -32,6 +32,7 @@ pub mod recompute;
 mod reduction;
 mod residual_template;
 mod role;
+mod samples;
 pub mod scatter;
 pub mod second_order;
 mod signature;
@@ -44,6 +45,7 @@ pub use class::{Class, Local, Losses};
 pub use compile_input::{CompileInput, InstanceList, TableSource, TapeSource};
 pub use memory_source::MemoryTables;
 pub use residual_template::Expression;
+pub use samples::SampleCounter;
 pub use tape::{Leaf, Room, Tape, TapeNode};
 
 #[cfg(test)]

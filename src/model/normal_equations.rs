@@ -14,7 +14,7 @@
 //! blocks, so that its sums are a few numbers, [`SharedSums`], kept in locals. The latter take their residuals at the point where the model
 //! was made last, too, and give by how much the cost has fallen: a trial point's cost comes from the pass that makes its model. They come in two
 //! forms: for the squared loss, which has nothing to compute, and for all losses, of which the batch constants choose one. The weight, and
-//! the loss's factor, are the caller's.
+//! the loss's factor, are the caller's; weights of instances are not.
 
 use residua_base::list::Listed;
 use residua_codegen::{Index, Load};
@@ -108,7 +108,7 @@ fn product_sum(g: &mut Graph, a: &[Option<NodeId>], b: &[Option<NodeId>]) -> Opt
 }
 
 /// How the sums of a batch lie: Σ ρ(s), then J̃ᵀr̃ and the lower half of J̃ᵀJ̃, row after row, by [`Class::gradient_column`]; without
-/// the weight.
+/// the weight of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSums {
     /// Numbers in the instance's blocks.
@@ -169,6 +169,13 @@ impl Planner<'_> {
             let positive = self.graph.apply(Op::Select, &[convex, bends, zero]);
             (rho, scale, bend) = (of_loss, Some(slope), Some(self.graph.mul(two, positive)));
         }
+        let weight = self.instance_weight();
+        let weighted = |g: &mut Graph, node: NodeId| weight.map_or(node, |weight| g.mul(weight, node));
+        if let Some(weight) = weight {
+            rho = weighted(&mut self.graph, rho);
+            scale = Some(scale.map_or(weight, |scale| weighted(&mut self.graph, scale)));
+            bend = bend.map(|bend| weighted(&mut self.graph, bend));
+        }
         let terms = terms(&mut self.graph, &residuals, &columns, scale, bend);
         let layout = SharedSums::of(self.class);
         let gradient = terms.gradient.iter().map(|&(place, node)| (layout.gradient(place), node));
@@ -177,6 +184,7 @@ impl Planner<'_> {
             self.write(Role::JtjBlocks, Index::literal(place as u32), node, true);
         }
         let difference = self.difference_of_squares(&before, &residuals);
-        if any_loss { self.fall_of_loss(difference, &before, &residuals) } else { difference }
+        let fall = if any_loss { self.fall_of_loss(difference, &before, &residuals) } else { difference };
+        weighted(&mut self.graph, fall)
     }
 }

@@ -4,7 +4,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use residua_codegen::{Call, Load};
-use residua_ir::graph::{NodeId, Op};
+use residua_ir::graph::{InputId, NodeId, Op};
 
 use super::class::Losses;
 use super::losses;
@@ -17,6 +17,7 @@ impl Planner<'_> {
             return self.cost();
         }
         let weight = self.uniform(0);
+        let weight = self.times_instance_weight(weight);
         let sum = self.sum(self.outputs.clone());
         let total = self.graph.apply(Op::Mul, &[weight, sum]);
         (total, self.outputs.iter().map(|&output| (output, weight)).list())
@@ -61,6 +62,20 @@ impl Planner<'_> {
     /// Weight times the loss's factor.
     pub(super) fn scaled_weight(&mut self) -> NodeId {
         let (weight, factor) = (self.uniform(0), self.uniform(4));
-        self.product_of(weight, factor)
+        let weight = self.product_of(weight, factor);
+        self.times_instance_weight(weight)
+    }
+
+    fn times_instance_weight(&mut self, weight: NodeId) -> NodeId {
+        match self.instance_weight() {
+            Some(of_instance) => self.product_of(weight, of_instance),
+            None => weight,
+        }
+    }
+
+    /// The weight of the instance, if it has one.
+    pub(super) fn instance_weight(&mut self) -> Option<NodeId> {
+        let column = self.class.weight?;
+        Some(self.graph.input(InputId(self.class.locals.len() as u32 + column)))
     }
 }

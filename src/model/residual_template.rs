@@ -8,6 +8,7 @@ use residua_ir::graph::{Graph, InputId, NodeId};
 
 use super::batch::{ArrayInfo, Batch, Rows};
 use super::class::{Class, Local, Losses};
+use super::samples::masked;
 use super::signature::fold_numbers;
 use super::tape::{Tape, TapeNode};
 
@@ -20,6 +21,8 @@ pub struct Expression {
     pub data_columns: u32,
     /// The expression: parameters are numbered over the slots' components, data by column.
     pub tape: Tape,
+    /// The column that is the weight of an instance, if it has one. The tape does not apply it.
+    pub weight: Option<u32>,
 }
 
 /// The tables of a template as a batch has them, see [`Batch`].
@@ -60,7 +63,7 @@ impl ArrayInfo {
 impl Expression {
     /// The batch of instances with these tables.
     pub fn batch_of(self, tables: Tables, arrays: &[ArrayInfo]) -> Result<Batch> {
-        let Expression { slots, data_columns, mut tape } = self;
+        let Expression { slots, data_columns, mut tape, weight } = self;
         let mut locals = Vec::new();
         let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
         for (column, &slot) in slots.iter().enumerate() {
@@ -70,7 +73,10 @@ impl Expression {
             locals.push_all((0..array.dim).map(|component| Local { column: column as u32, component }));
         }
         fold_numbers(&mut tape);
-        let (graph, outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns);
+        let (mut graph, mut outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns);
+        if let Some(column) = weight {
+            outputs = masked(&mut graph, &outputs, InputId(locals.len() as u32 + column));
+        }
         let (graph, outputs) = graph.extract(&outputs);
         let inputs = locals.len() as u32 + data_columns + batch_constants.len() as u32;
         let Tables { block, count, indices, data, rows, instances } = tables;
@@ -84,6 +90,7 @@ impl Expression {
                 data: data_columns,
                 batch_constants: batch_constants.len() as u32,
                 losses: Losses::Any,
+                weight,
             }),
             count,
             block,

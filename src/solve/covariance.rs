@@ -6,7 +6,7 @@
 //! | scaled | 2·cost/(m − n) · (J̃ᵀJ̃)⁻¹ | residuals of one unknown variance: `curve_fit` of SciPy with its default `absolute_sigma=False` |
 //! | sandwich | m/(m − n) · A⁻¹BA⁻¹ | independent instances ([`super::sandwich`]) |
 //!
-//! J̃ contains losses and weights as in the solvers ([`crate::model::least_squares`]). m counts the residuals that take part, n the degrees of
+//! J̃ contains losses and weights as in the solvers ([`crate::model::least_squares`]). m is [`Functions::sample_count`], n the degrees of
 //! freedom that are not constant. For a block on a manifold with the tangent basis B it is B Cov Bᵀ in the block's own numbers, which has the
 //! rank of the tangent space.
 
@@ -85,11 +85,11 @@ pub async fn covariance(
         let instances = instances(functions, &x).await?;
         let matrix = jacobian(model.pattern(functions)?, x.len(), &linearised.entries);
         let sandwich = Sandwich { matrix, residuals: &linearised.residuals, inverse: &inverse, instances };
-        Estimate::Sandwich(sandwich, per_degree_of_freedom(functions.model(), space.columns, true)?)
+        Estimate::Sandwich(sandwich, per_degree_of_freedom(functions, space.columns, true)?)
     } else if options.absolute_sigma {
         Estimate::Inverse(&inverse, 1.0)
     } else {
-        let factor = per_degree_of_freedom(functions.model(), space.columns, false)?;
+        let factor = per_degree_of_freedom(functions, space.columns, false)?;
         Estimate::Inverse(&inverse, 2.0 * linearised.cost * factor)
     };
     let bases = TangentBases::of(functions.model())?;
@@ -160,13 +160,12 @@ impl Estimate<'_> {
 }
 
 fn has_robust_loss(model: &Model) -> bool {
-    model.blocks.iter().any(|block| block.enabled && block.loss.kind != LossKind::Squared)
+    model.blocks.iter().any(|block| block.takes_part() && block.loss.kind != LossKind::Squared)
 }
 
-/// 1/(m − n), or m/(m − n), for m residuals that take part and n degrees of freedom.
-fn per_degree_of_freedom(model: &Model, columns: usize, times_residuals: bool) -> Result<f64> {
-    let taking_part = model.blocks.iter().filter(|block| block.enabled && block.weight > 0.0);
-    let residuals: usize = taking_part.map(|block| block.rows as usize).sum();
+/// 1/(m − n), or m/(m − n), for m samples and n degrees of freedom.
+fn per_degree_of_freedom(functions: &Functions, columns: usize, times_residuals: bool) -> Result<f64> {
+    let residuals = functions.sample_count();
     if residuals <= columns {
         return Err(Error::invalid_argument(format!(
             "the variance of the residuals cannot be estimated: {residuals} residuals for {columns} degrees of freedom leave none over; \

@@ -65,6 +65,7 @@ pub(super) async fn analyse(
     x: &[f64],
     tolerance: f64,
 ) -> Result<Analysed> {
+    functions.bring_shared_data().await?;
     let linearised = model.linearise(functions, x).await?;
     if !linearised.residuals.iter().chain(&linearised.entries).all(|value| value.is_finite()) {
         return Err(functions.non_finite_error(x, Arithmetic::F64).await?);

@@ -36,7 +36,7 @@ pub(super) async fn instances(functions: &mut Functions, x: &[f64]) -> Result<Ve
     let mut seen = vec![false; residuals.len()];
     for batch in &model.batches {
         let block = &model.blocks[batch.block as usize];
-        if !block.enabled || block.weight == 0.0 {
+        if !block.takes_part() {
             continue;
         }
         let rows = batch.class.outputs.len();
@@ -50,7 +50,8 @@ pub(super) async fn instances(functions: &mut Functions, x: &[f64]) -> Result<Ve
             let bend = loss.as_ref().map_or(0.0, |loss| {
                 let [slope, bend] = loss(dot(r, r));
                 let negative = bend < 0.0 && slope > 0.0;
-                if negative { 2.0 * bend / (block.weight * slope * slope) } else { 0.0 }
+                let weight = block.weight * batch.instance_weight(instance);
+                if negative && weight > 0.0 { 2.0 * bend / (weight * slope * slope) } else { 0.0 }
             });
             instances.push(Instance { first, rows, bend });
         }

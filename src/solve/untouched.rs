@@ -1,6 +1,9 @@
-//! Free parameter blocks that are an input of no enabled residual, and so are not determined.
+//! Free parameter blocks that are an input of no enabled residual, but for instances of weight 0, and so are not determined.
+
+use std::borrow::Cow;
 
 use crate::model::Model;
+use residua_base::list::Listed;
 
 /// Blocks that are named at most.
 const NAMED: usize = 3;
@@ -20,7 +23,11 @@ impl Untouched {
         let mut touched = vec![false; model.num_params as usize];
         for batch in model.batches.iter().filter(|batch| model.blocks[batch.block as usize].enabled) {
             for (column, &dim) in batch.class.block_dims.iter().enumerate() {
-                residua_linalg::loops::mark(batch.column(column as u32), dim as usize, &mut touched);
+                let blocks = batch.column(column as u32);
+                let counts = |&(instance, _): &(usize, &u32)| batch.instance_weight(instance) != 0.0;
+                let counting = || blocks.iter().enumerate().filter(counts).map(|(_, &block)| block).list();
+                let blocks = if batch.class.weight.is_some() { Cow::Owned(counting()) } else { Cow::Borrowed(blocks) };
+                residua_linalg::loops::mark(&blocks, dim as usize, &mut touched);
             }
         }
         let mut untouched = Untouched::default();

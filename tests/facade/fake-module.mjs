@@ -5,7 +5,7 @@ import { rawSolve } from './raw-solve.mjs';
 
 /** Installs a new fake module and returns its controls. */
 export function install({ gpu = true } = {}) {
-  const fake = { problems: [], compiled: [], solvedMany: [], contexts: [], restarts: 0, panic: null, trap: null, refusedBytes: 0, gpu, reason: null, stats: {} };
+  const fake = { problems: [], compiled: [], solvedMany: [], many: [], nonFinite: [], contexts: [], restarts: 0, panic: null, trap: null, refusedBytes: 0, gpu, reason: null, stats: {} };
 
   /** The engine's context, as requested from the facade: undefined for 'cpu', and for 'auto' with a reason or without a GPU. */
   async function contextOf(engine) {
@@ -40,6 +40,10 @@ export function install({ gpu = true } = {}) {
     groups = [];
     setElimination(...args) {
       this.groups.push(args);
+    }
+    weightColumns = [];
+    setInstanceWeights(...args) {
+      this.weightColumns.push(args);
     }
     addBlock(...args) {
       return this.blocks.push(args) - 1;
@@ -221,18 +225,25 @@ export function install({ gpu = true } = {}) {
 
   class RawMany {
     constructor(problem, values, constant, lower, upper, count) {
-      Object.assign(this, { values, count });
+      Object.assign(this, { problem, values, count });
+      fake.many.push(this);
     }
+    /** Arguments of the calls, by their names. */
+    log = [];
     setBlock() {}
-    addParameters() {}
-    addData() {}
+    addParameters(...args) {
+      this.log.push(['addParameters', ...args]);
+    }
+    addData(...args) {
+      this.log.push(['addData', ...args]);
+    }
     async solve(engine, options) {
       const { context, reason } = await contextOf(engine);
       fake.solvedMany.push({ engine, options, context });
       const { values, count } = this;
       return {
-        x: new Float64Array(values.length * count), cost: new Float64Array(count), standardErrors: options.standardErrors ? new Float64Array(values.length * count) : null, iterations: new Uint32Array(count), termination: new Uint8Array(count),
-        terminations: ['cost-tolerance'], converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
+        x: new Float64Array(values.length * count), cost: new Float64Array(count), standardErrors: options.standardErrors ? new Float64Array(values.length * count) : null, iterations: new Uint32Array(count), termination: Uint8Array.from({ length: count }, (_, problem) => Number(fake.nonFinite.includes(problem))),
+        terminations: ['cost-tolerance', 'non-finite'], converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
         arithmetic: context === undefined ? 'f64' : 'f32', precisionLoss: context === undefined ? 0 : 0.25, message: 'All converged.',
       };
     }

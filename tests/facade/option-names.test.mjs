@@ -63,8 +63,8 @@ test('specifications of arrays, blocks and bounds refuse unknown names', () => {
   const { made, p } = problem();
   assert.throws(() => made.parameters('q', { dims: 1, dim: 1, values: [1] }), refused('parameters "q": spec: got the unknown option "dims"; did you mean \'dim\'?'));
   assert.throws(
-    () => made.residuals('s', { inputs: { p: p.shared() }, residual: ({ p }) => p, weights: 2 }),
-    refused('residuals "s": spec: got the unknown option "weights"; did you mean \'weight\'?'),
+    () => made.residuals('s', { inputs: { p: p.shared() }, residual: ({ p }) => p, wieght: 2 }),
+    refused('residuals "s": spec: got the unknown option "wieght"; did you mean \'weight\'?'),
   );
   assert.throws(() => p.setBounds({ lower: 0, uper: 1 }), refused('p.setBounds: bounds: got the unknown option "uper"; did you mean \'upper\'?'));
 });

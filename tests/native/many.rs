@@ -30,6 +30,8 @@ struct Block {
     data: Vec<f64>,
     tape: Tape,
     loss: LossParameters,
+    /// The data column that is the weight of an instance.
+    weight: Option<u32>,
 }
 
 /// A template under construction: arrays of parameters, then residual blocks over them.
@@ -66,7 +68,15 @@ impl Draft {
             data: data.concat(),
             tape: recorder.tape(outputs, parameters, data.len() as u32),
             loss,
+            weight: None,
         });
+    }
+
+    /// The last data column of the last block is the weight of its instances.
+    pub fn weighted(mut self) -> Draft {
+        let block = self.blocks.last_mut().unwrap();
+        block.weight = Some((block.data.len() / (block.indices.len() / block.slots.len())) as u32 - 1);
+        self
     }
 
     pub fn model(&self) -> Model {
@@ -77,9 +87,12 @@ impl Draft {
             .map(|(name, &(dim, count, manifold))| (name.as_str(), dim, count, manifold))
             .collect();
         let mut input = problem(&arrays);
-        for (number, Block { slots, indices, data, tape, .. }) in self.blocks.iter().enumerate() {
+        for (number, Block { slots, indices, data, tape, weight, .. }) in self.blocks.iter().enumerate() {
             let name = format!("block {number}");
             input.add_residuals(&name, slots.clone(), indices.clone(), data.clone(), tape.clone()).unwrap();
+            if let Some(column) = *weight {
+                input.set_instance_weights(number as u32, column).unwrap();
+            }
         }
         let mut model = compiled(input);
         for (info, block) in model.blocks.iter_mut().zip(&self.blocks) {

@@ -49,9 +49,10 @@ import { group as tensorVerification } from './groups/tensor-verification.js';
 import { group as tensorViews } from './groups/tensor-views.js';
 import { group as tensorWindows } from './groups/tensor-windows.js';
 import { group as traps } from './groups/traps.js';
+import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, range, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, weights, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

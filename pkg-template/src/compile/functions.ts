@@ -32,7 +32,8 @@ export interface GradientOnDevice {
  * `x` holds numParams numbers: all parameters, constant ones included, arrays in order of creation. By default it is the parameters'
  * current numbers; a call with `x` does not change them. Residuals are ordered by block, then by instance, then by output; in the params
  * form they have the order in which `fn` returned them, and squared loss. Residuals and Jacobian are without loss and weight. The sum is Σ
- * weight·f; the cost is ½ Σ weight·ρ(‖r‖²) over instances, with r an instance's outputs, as in Ceres. Gradients and columns of the Jacobian
+ * weight·f; the cost is ½ Σ weight·ρ(‖r‖²) over instances, with r an instance's outputs, as in Ceres; a weight is that of the block times that of the
+ * instance. Residuals of an instance of weight 0, and their derivatives, are 0. Gradients and columns of the Jacobian
  * are with respect to the numbers themselves, not to the tangent of a manifold. Those of constant blocks are explicit zeros. Bounds have no
  * effect. NaN and infinities are returned unchanged.
  *

@@ -86,7 +86,7 @@ export class ProblemCompileInput implements CompileInput {
         const data = [...block.data].map(([key, { input }]) => {
           return [input, this.startData[position]?.get(key) as Float64Array, template.firstColumns.get(key) as number] as const;
         });
-        return raw.addTemplate(
+        const number = raw.addTemplate(
           id,
           template.count,
           instances ?? undefined,
@@ -102,6 +102,8 @@ export class ProblemCompileInput implements CompileInput {
           tape.constants,
           tape.outputs,
         );
+        if (template.weightColumn !== null) raw.setInstanceWeights(number, template.weightColumn);
+        return number;
       });
       this.blockIds.set(block, id);
       this.templateIds.set(block, templateIds);

@@ -63,6 +63,8 @@ export interface RawProblem {
     constants: Float64Array,
     outputs: Uint32Array,
   ): number;
+  /** Says which data column of a template is the weight of its instances. */
+  setInstanceWeights(template: number, column: number): void;
   free(): void;
 }
 

@@ -8,6 +8,7 @@ import type { Pose2 } from '../expressions/pose2.js';
 import type { Pose3 } from '../expressions/pose3.js';
 import type { Rotation2 } from '../expressions/rotation2.js';
 import type { Rotation3 } from '../expressions/rotation3.js';
+import type { Value } from '../expressions/value.js';
 import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
@@ -16,6 +17,7 @@ import { blockKind, type BlockKind } from './poses.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
 import { makeTemplates } from './residual-template.js';
 import { SQRT_INFORMATION, SqrtInformation } from './sqrt-information.js';
+import { WEIGHTS, weightsInput } from './weights.js';
 
 /** The tables hold 32-bit indices. */
 const MOST_ENTRIES = 2 ** 32 - 1;
@@ -104,26 +106,37 @@ export class Problem {
       /** Weight in sums and costs; 1 by default. */
       weight?: number;
       /**
+       * Weights of the instances in sums and costs, one for each, finite and at least 0; 1 by default. They are numbers, or what `data` returns for them.
+       * An instance counts weight · ρ(‖r‖²), with both its own weight and that of the block: of a measurement with the standard error σ it is 1/σ².
+       * An instance of weight 0 is left out: whatever its residuals would be, NaN and infinities included, they are 0, and so are their derivatives. It is
+       * no sample where variances are estimated. The weights are a data input with this name, so setData('weights', …) sets them.
+       */
+      weights?: Numbers | Input<Value>;
+      /**
        * Square roots Λ of information matrices: with `n` outputs r, the residuals are Λr. n × n numbers row after row, or the upper triangle
        * of an upper triangular Λ, for all instances or for each (instance after instance). Those of instances are a data input with this
-       * name, so setData('sqrtInformation', …) sets them. `sqrtInformation()` makes them of information matrices.
+       * name, so setData('sqrtInformation', …) sets them. `sqrtInformation()` makes them of information matrices. A row of zeros leaves the residual
+       * out of the samples where variances are estimated.
        */
       sqrtInformation?: Numbers;
     },
   ): ResidualBlock {
     checkName('residuals: name', name);
     if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
-    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, residual: true, loss: true, weight: true, sqrtInformation: true });
+    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, residual: true, loss: true, weight: true, weights: true, sqrtInformation: true });
     const inputs = checkInputs(name, spec.inputs, this);
     if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
     const count = agreedInstances(name, inputs);
     checkStarData(name, inputs);
     const roots = this.rootsOf(name, inputs, count, spec.sqrtInformation);
-    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown, roots);
-    const allInputs: NamedInputs = roots?.input == null ? inputs : new Map([...inputs, [SQRT_INFORMATION, roots.input]]);
+    const weights = this.weightsOf(name, inputs, count, spec.weights);
+    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown, roots, weights !== null);
+    const allInputs = new Map(inputs);
+    if (roots?.input != null) allInputs.set(SQRT_INFORMATION, roots.input);
+    if (weights !== null) allInputs.set(WEIGHTS, weights);
     const offset = this.numResiduals;
     checkSize('residuals', offset + residuals);
-    const block = new ResidualInstances(name, count, offset, residuals, templates, allInputs);
+    const block = new ResidualInstances(name, count, offset, residuals, templates, allInputs, weights);
     if (spec.loss !== undefined) block.setLoss(spec.loss);
     if (spec.weight !== undefined) block.setWeight(spec.weight);
     this.blocks.push(block);
@@ -135,6 +148,13 @@ export class Problem {
     const argument = `residuals "${name}": sqrtInformation`;
     if (inputs.has(SQRT_INFORMATION)) throw invalidArgument(argument, 'an input of the same name', 'inputs with other names beside it');
     return new SqrtInformation(argument, this, values, count);
+  }
+
+  private weightsOf(name: string, inputs: NamedInputs, count: number, weights: Numbers | Input<Value> | undefined): DataInput | null {
+    if (weights === undefined) return null;
+    const argument = `residuals "${name}": weights`;
+    if (inputs.has(WEIGHTS)) throw invalidArgument(argument, 'an input of the same name', 'inputs with other names beside it');
+    return weightsInput(argument, this, weights, count);
   }
 
   private checkArray(method: string, name: unknown, spec: unknown): string {

@@ -7,6 +7,7 @@ import type { NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput } from './inputs.js';
 import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
 import type { ResidualTemplate } from './residual-template.js';
+import { checkWeights, WEIGHTS } from './weights.js';
 
 /** Many instances of one residual function. No change here recompiles; changes take effect at the next call. Made by Problem.residuals. */
 export interface ResidualBlock {
@@ -18,7 +19,10 @@ export interface ResidualBlock {
   readonly offset: number;
   /** Number of residuals of all its instances. */
   readonly numResiduals: number;
-  /** Sets the numbers of a data input, as many as it was made with. Throws 'invalid-argument' for an unknown input or another length. */
+  /**
+   * Sets the numbers of a data input, as many as it was made with; 'weights' and 'sqrtInformation' are such inputs where the block has them. Throws
+   * 'invalid-argument' for an unknown input, another length, numbers that are not finite, or negative weights.
+   */
   setData(input: string, values: Numbers): void;
   /**
    * Returns the f32 GPU buffer of a data input, to be written by copy or compute between calls: the input's numbers in the order in which
@@ -26,7 +30,7 @@ export interface ResidualBlock {
    * functions are disposed; with several compiled functions it belongs to the latest.
    */
   dataBuffer(input: string): GPUBuffer | null;
-  /** Sets the weight of the block in sums and costs, finite and at least 0; 1 by default. */
+  /** Sets the weight of the block in sums and costs, finite and at least 0; 1 by default. Those of its instances are the data input 'weights'. */
   setWeight(weight: number): void;
   /**
    * Sets the robust loss; `loss.squared()` by default. Nothing is recompiled, except on the GPU with `precision: 'f32x2'`: there the first
@@ -40,6 +44,8 @@ export interface ResidualBlock {
 /** The current numbers of a data input. */
 export interface BlockData {
   readonly input: DataInput | DataStarInput;
+  /** Whether they are the instances' weights. */
+  readonly isWeight: boolean;
   /** Replaced by every change, never modified. */
   values: Float64Array;
   /** Number of its latest change. */
@@ -68,10 +74,13 @@ export class ResidualInstances implements ResidualBlock {
     readonly numResiduals: number,
     readonly templates: readonly ResidualTemplate[],
     readonly inputs: NamedInputs,
+    weights: DataInput | null = null,
   ) {
     const data = new Map<string, BlockData>();
     for (const [key, input] of inputs) {
-      if (input instanceof DataInput || input instanceof DataStarInput) data.set(key, { input, values: input.values, change: 0 });
+      if (input instanceof DataInput || input instanceof DataStarInput) {
+        data.set(key, { input, isWeight: key === WEIGHTS && input === weights, values: input.values, change: 0 });
+      }
     }
     this.data = data;
   }
@@ -79,7 +88,9 @@ export class ResidualInstances implements ResidualBlock {
   setData(input: string, values: Numbers): void {
     const argument = `${this.name}.setData`;
     const data = this.find(`${argument}: input`, input);
-    data.values = copyNumbersOfLength(`${argument}: values`, values, data.values.length, `as many as "${input}" was made with`);
+    const copy = copyNumbersOfLength(`${argument}: values`, values, data.values.length, `as many as "${input}" was made with`);
+    if (data.isWeight) checkWeights(`${argument}: values`, copy);
+    data.values = copy;
     data.change = nextChange();
   }
 

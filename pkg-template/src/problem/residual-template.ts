@@ -11,6 +11,7 @@ import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
+import { WEIGHTS } from './weights.js';
 
 /** A recorded residual function with its instances. */
 export interface ResidualTemplate {
@@ -26,6 +27,8 @@ export interface ResidualTemplate {
   readonly firstColumns: ReadonlyMap<string, number>;
   /** How many numbers an instance takes. */
   readonly dataColumns: number;
+  /** The data column that is an instance's weight; null without. The recorded function does not have it. */
+  readonly weightColumn: number | null;
   /** The recorded residual function. */
   readonly tape: Tape;
 }
@@ -37,9 +40,10 @@ export function makeTemplates(
   count: number,
   residual: (inputs: never) => unknown,
   sqrtInformation: SqrtInformation | null,
+  isWeighted: boolean,
 ): { templates: ResidualTemplate[]; residuals: number } {
   const groups = groupByLengths(inputs, count);
-  const recorded = groups.map((instances) => ({ instances, ...recordResidual(name, inputs, instances?.[0] ?? 0, residual, sqrtInformation) }));
+  const recorded = groups.map((instances) => ({ instances, ...recordResidual(name, inputs, instances?.[0] ?? 0, residual, sqrtInformation, isWeighted) }));
   const outputsOfFirst = recorded[0]?.tape.outputs.length ?? 0;
   const uniform = recorded.every(({ tape }) => tape.outputs.length === outputsOfFirst);
   let residuals = count * outputsOfFirst;
@@ -54,15 +58,15 @@ export function makeTemplates(
       residuals += outputs;
     }
   }
-  const templates = recorded.map(({ instances, tape, slotArrays, firstColumns, dataColumns }): ResidualTemplate => {
-    if (instances === null) return { count, instances, rows: null, slotArrays, firstColumns, dataColumns, tape };
-    const outputs = tape.outputs.length;
+  const templates = recorded.map(({ instances, ...recording }): ResidualTemplate => {
+    if (instances === null) return { count, instances, rows: null, ...recording };
+    const outputs = recording.tape.outputs.length;
     const rows = new Uint32Array(instances.length);
     for (let j = 0; j < rows.length; j++) {
       const instance = instances[j] as number;
       rows[j] = firstRows === null ? instance * outputs : (firstRows[instance] as number);
     }
-    return { count: rows.length, instances, rows, slotArrays, firstColumns, dataColumns, tape };
+    return { count: rows.length, instances, rows, ...recording };
   });
   return { templates, residuals };
 }
@@ -115,7 +119,8 @@ function recordResidual(
   instance: number,
   residual: (inputs: never) => unknown,
   sqrtInformation: SqrtInformation | null,
-): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns'> {
+  isWeighted: boolean,
+): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn'> {
   const recording = new Recording('residual');
   const slotArrays: object[] = [];
   const firstColumns = new Map<string, number>();
@@ -145,5 +150,7 @@ function recordResidual(
     if (sqrtInformation.input !== null) firstColumns.set(SQRT_INFORMATION, columns);
     return recording.positions(sqrtInformation.apply(scalars, nextDatum));
   });
-  return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns };
+  const weightColumn = isWeighted ? columns++ : null;
+  if (weightColumn !== null) firstColumns.set(WEIGHTS, weightColumn);
+  return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns, weightColumn };
 }

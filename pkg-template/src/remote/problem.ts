@@ -81,6 +81,10 @@ export class RemoteProblem implements RawProblem {
     return template;
   }
 
+  setInstanceWeights(template: number, column: number): void {
+    this.steps.push(['weights', template, column]);
+  }
+
   /**
    * Sends the problem with its start values; `fill` writes the values of a range before they are sent. Returns early when the token is
    * cancelled.

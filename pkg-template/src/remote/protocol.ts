@@ -29,6 +29,7 @@ export type BuildStep =
       dataColumns: number,
       tape: readonly [ops: Uint8Array, a: Uint32Array, b: Uint32Array, c: Uint32Array, constants: Float64Array, outputs: Uint32Array],
     ]
+  | readonly ['weights', template: number, column: number]
   | readonly ['tape', paramCount: number, outputs: Uint32Array];
 
 /** A piece of a problem's tables, tape or start values. Pieces of one table are in reading order. */

@@ -54,13 +54,16 @@ export interface Covariance {
 
 /**
  * Computes the covariance of the parameters at their current numbers, in double precision on the CPU for functions of either engine. Blocks
- * on manifolds count as normalised. With m residuals that take part and n degrees of freedom it is
+ * on manifolds count as normalised. With m samples and n degrees of freedom it is
  *
  * - 2 · cost / (m − n) · (JᵀJ)⁻¹ by default. J includes weights and losses, as in the solvers;
  * - (JᵀJ)⁻¹ with `absoluteSigma: true`, as in Ceres;
  * - m / (m − n) · A⁻¹BA⁻¹ where a loss is robust, or with `robust: true`: the sandwich estimate of an M-estimator (Huber 1981). For the
  *   residuals r and the Jacobian J of an instance and s = ‖r‖², A = Σ weight · (ρ′(s) JᵀJ + 2ρ″(s) Jᵀr rᵀJ) and
  *   B = Σ (weight · ρ′(s))² Jᵀr rᵀJ. Instances are assumed to be independent; the residuals of one need not be.
+ *
+ * Samples are the residuals of enabled blocks, but for those whose block or instance has the weight 0, whose row of `sqrtInformation` is 0, or which are
+ * a product with a datum of 0, as of a mask.
  *
  * A block on a manifold has the covariance of its tangent space in its own numbers. Constant numbers have zeros. Bounds have no effect.
  *

@@ -93,11 +93,11 @@ impl GpuEngine {
         Ok(())
     }
 
-    /// Brings what the application has written into the model's tables.
-    pub(in crate::eval) async fn read_shared_data(&self, model: &mut Model) -> Result<()> {
+    /// Brings what the application has written into the model's tables; whether it may have written anything.
+    pub(in crate::eval) async fn read_shared_data(&self, model: &mut Model) -> Result<bool> {
         for shared in &self.shared_data {
             shared.read(&self.context, model).await?;
         }
-        Ok(())
+        Ok(!self.shared_data.is_empty())
     }
 }

@@ -16,6 +16,11 @@ const INSTANCES: u32 = 301;
 /// A quaternion, two blocks of three, an angle: eleven parameters that all instances of a block share. The first block has two residuals,
 /// the second has a block twice, the third shares with both.
 pub(crate) fn shared_by_blocks() -> Functions {
+    shared(false)
+}
+
+/// The same; with weights of instances, of which every seventh is 0.
+fn shared(weighted: bool) -> Functions {
     let mut input = CompileInput::problem();
     for (name, dim, count, manifold) in
         [("turn", 4, 1, "unit-quaternion"), ("shift", 3, 2, "euclidean"), ("angle", 1, 1, "angle")]
@@ -26,7 +31,13 @@ pub(crate) fn shared_by_blocks() -> Functions {
     let mut add = |slots: Vec<u32>, blocks: [u32; 2], r: Recorder, nodes| {
         let parameters = input.parameter_count(&slots).unwrap();
         let indices = blocks.iter().flat_map(|&block| vec![block; INSTANCES as usize]).collect();
-        input.add_residuals("", slots, indices, t.clone(), r.tape_with_data(nodes, parameters, 1)).unwrap();
+        let weights = (0..INSTANCES).filter(|_| weighted).map(|i| f64::from(i % 7)).collect::<Vec<f64>>();
+        let columns = 1 + u32::from(weighted);
+        let tape = r.tape_with_data(nodes, parameters, columns);
+        let block = input.add_residuals("", slots, indices, [t.clone(), weights].concat(), tape).unwrap();
+        if weighted {
+            input.set_instance_weights(block, 1).unwrap();
+        }
     };
 
     // The quaternion's numbers are 0 to 3, those of a block of three follow.
@@ -153,8 +164,10 @@ fn assert_same_as_rows(functions: Functions, about: &str) {
 #[test]
 fn sums_are_those_of_the_rows_whatever_the_losses_and_weights() {
     assert_same_as_rows(shared_by_blocks(), "squared");
-    for kind in ["huber", "softL1", "cauchy", "arctan", "tukey", "tolerant"] {
-        let mut f = shared_by_blocks();
+    assert_same_as_rows(shared(true), "squared, weights of instances");
+    let kinds = ["huber", "softL1", "cauchy", "arctan", "tukey", "tolerant"];
+    for (kind, weighted) in kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let mut f = shared(weighted);
         // One block keeps the squared loss; tolerant bends up below its a, tukey forgets what is beyond its.
         f.set_loss(0, LossParameters::new(kind, 0.6, 0.3, 1.5).unwrap()).unwrap();
         f.set_loss(1, LossParameters::new(kind, 2.5, 0.7, 1.0).unwrap()).unwrap();

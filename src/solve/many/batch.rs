@@ -5,7 +5,9 @@ use std::ops::Range;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
+use super::layout::source_of;
 use super::template::Template;
+use crate::model::SampleCounter;
 
 /// Numbers that are read a piece at a time: fills the slice with those from the given position on.
 pub type Numbers<'a> = Box<dyn Fn(usize, &mut [f64]) + 'a>;
@@ -103,6 +105,47 @@ impl Batch<'_> {
             parameters: vec![(0, numbers, kept(problems.iter().flat_map(start).list()))],
             data: self.data.iter().map(of_varying).list(),
         }
+    }
+
+    /// Whether problems can have different numbers of samples.
+    pub fn samples_vary(&self, template: &Template) -> bool {
+        template.groups.iter().any(|group| {
+            let class = &template.model.batches[group.batch].class;
+            let is_own = |column| source_of(template, self, group, column).is_some();
+            (0..class.data).any(is_own) && SampleCounter::of(class).is_some()
+        })
+    }
+
+    /// The number of samples of each of some problems, as [`crate::model::Model::sample_count`] counts them; `own` is what [`Batch::read_data`] has
+    /// read of them.
+    pub fn sample_counts(&self, template: &Template, own: &[Vec<f64>], problems: usize) -> Vec<usize> {
+        if !self.samples_vary(template) {
+            return vec![template.model.sample_count(); problems];
+        }
+        let mut counts = vec![0; problems];
+        for group in &template.groups {
+            let batch = &template.model.batches[group.batch];
+            if !template.model.blocks[batch.block as usize].takes_part() {
+                continue;
+            }
+            let mut counter = SampleCounter::of(&batch.class);
+            let sources = (0..batch.class.data).map(|column| source_of(template, self, group, column)).list();
+            for (problem, count) in counts.iter_mut().enumerate() {
+                for &instance in &group.instances {
+                    let datum = |column: u32| match sources[column as usize] {
+                        Some((entry, places)) => {
+                            own[entry][problem * self.data[entry].length + places[instance as usize] as usize]
+                        }
+                        None => batch.datum(column, instance as usize),
+                    };
+                    *count += match &mut counter {
+                        Some(counter) => counter.count(&datum, &batch.batch_constants),
+                        None => batch.class.outputs.len(),
+                    };
+                }
+            }
+        }
+        counts
     }
 
     /// The numbers of each [`Varying`] for some problems.

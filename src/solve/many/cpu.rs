@@ -66,7 +66,6 @@ pub async fn solve_many(
         settings,
         bounds: template.bounds(),
         epsilon: options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon()),
-        residuals: template.residuals() as f64,
         is_careful: false,
         at_a_time,
     };
@@ -99,7 +98,6 @@ struct Solver<'a> {
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,
     epsilon: f64,
-    residuals: f64,
     /// Whether problems are solved a second time ([`Careful`]).
     is_careful: bool,
     /// Problems of a chunk.
@@ -109,6 +107,8 @@ struct Solver<'a> {
 /// A problem while it is solved.
 struct Problem {
     end: Option<Termination>,
+    /// Its number of samples.
+    samples: f64,
     iterations: u32,
     damping: Damping,
     floor: f64,
@@ -188,10 +188,13 @@ impl Chunk {
         let mut x = starts.clone();
         let free = template.free.len();
         let mut states = Vec::with_capacity(count);
-        for x in x.chunks_exact_mut(template.values.len()) {
+        let own = batch.read_data(problems);
+        let samples = batch.sample_counts(template, &own, count);
+        for (x, samples) in x.chunks_exact_mut(template.values.len()).zip(samples) {
             let finite = make_feasible(template, x);
             states.push(Problem {
                 end: (!finite).then_some(Termination::NonFinite),
+                samples: samples as f64,
                 iterations: 0,
                 damping: Damping { lambda: solver.options.initial_damping, growth: INITIAL_GROWTH },
                 floor: NO_FLOOR,
@@ -206,7 +209,6 @@ impl Chunk {
                 careful: solver.is_careful.then(|| Careful::new(free)),
             });
         }
-        let own = batch.read_data(problems);
         let (numbers, normal) = (template.values.len(), solver.layout.numbers());
         let mut data = Vec::new();
         let mut places = Vec::new();
@@ -332,7 +334,8 @@ impl Chunk {
         }
         self.rules.clear();
         for &(position, scaled_size) in &measured {
-            self.rules.push(&[self.problems[position].cost, scaled_size, solver.residuals, solver.epsilon]);
+            let Problem { cost, samples, .. } = self.problems[position];
+            self.rules.push(&[cost, scaled_size, samples.max(1.0), solver.epsilon]);
         }
         self.rules.run(Rule::Noise, solver.program, solver.first_rule)?;
         for (row, &(position, _)) in measured.iter().enumerate() {

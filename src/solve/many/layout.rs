@@ -40,6 +40,8 @@ pub struct Layout {
     pub groups: Vec<GroupLayout>,
     /// Numbers that a problem has of its own.
     pub varying: u32,
+    /// Which of them is its number of samples, where problems can differ in that.
+    pub samples: Option<u32>,
     /// Where in the shared table the bounds of the free coordinates begin, lower and upper of each.
     pub bounds: u32,
     /// Numbers in the shared table.
@@ -77,7 +79,9 @@ impl Layout {
             varying += own * count;
             shared = settings + 3;
         }
-        Layout { groups, varying, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
+        let samples = batch.samples_vary(template).then_some(varying);
+        varying += u32::from(samples.is_some());
+        Layout { groups, varying, samples, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
     }
 
     /// The shared table.
@@ -111,6 +115,7 @@ impl Layout {
         stride: u32,
         width: Width,
     ) -> Vec<f32> {
+        let count = problems.len();
         let numbers = batch.read_data(problems);
         let low = self.varying as usize * stride as usize;
         let mut table = vec![0.0; if width == Width::Pair { 2 * low } else { low }];
@@ -134,6 +139,11 @@ impl Layout {
                     }
                 }
             }
+        }
+        if let Some(samples) = self.samples {
+            let counts = batch.sample_counts(template, &numbers, count);
+            let row = &mut table[samples as usize * stride as usize..];
+            row.iter_mut().zip(counts).for_each(|(number, count)| *number = count as f32);
         }
         table
     }

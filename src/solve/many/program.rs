@@ -81,6 +81,7 @@ pub fn program(template: &Template, layout: &Layout, pairs: Option<PairForm>) ->
     }
     writer.structures();
     writer.parameters();
+    writer.samples();
     writer.linearise()?;
     writer.reduction()?;
     writer.moved_by()?;
@@ -108,8 +109,6 @@ template_parameters! {
         non_finite: u32,
         /// Code of a termination.
         max_iterations: u32,
-        /// Residuals of a problem.
-        residuals: u32,
         /// Whether it computes in pairs.
         pairs: bool,
     }
@@ -212,7 +211,6 @@ impl<'a> Writer<'a> {
         let parameters = SolveManyTemplate {
             non_finite: Termination::NonFinite.code() as u32,
             max_iterations: Termination::MaxIterations.code() as u32,
-            residuals: self.template.residuals() as u32,
             pairs: self.pairs_form.is_some(),
         };
         self.program.push_template(template!("solve_many"), &[], &parameters);
@@ -264,6 +262,15 @@ impl<'a> Writer<'a> {
             }
         }
         self.text += "}\n";
+    }
+
+    /// The number of samples of a problem.
+    fn samples(&mut self) {
+        let count = match self.layout.samples {
+            Some(column) => numbered("problem_numbers[$0u * dispatch.stride + problem]", column),
+            None => format!("{}.0", self.template.model.sample_count()),
+        };
+        self.text += &format!("\nfn samples_of(problem: u32) -> f32 {{\n    return {count};\n}}\n");
     }
 
     /// What the inputs of a group's terms are, inside its loop over `i`.

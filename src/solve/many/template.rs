@@ -130,15 +130,6 @@ impl Template {
             }
         }
     }
-
-    /// Residuals of a problem, over all groups.
-    pub fn residuals(&self) -> u64 {
-        let mut count = 0;
-        for group in &self.groups {
-            count += group.instances.len() * self.model.batches[group.batch].class.outputs.len();
-        }
-        count as u64
-    }
 }
 
 fn add_free(

@@ -23,7 +23,7 @@ pub enum Source {
     Data(u32),
     /// A number on which all instances of the class agree.
     Constant(u32),
-    /// Weight times the loss's factor.
+    /// Weight of the block times the loss's factor.
     Weight,
     /// The loss's scales, a and b.
     Scale(u32),
@@ -124,12 +124,22 @@ impl<'a> Draft<'a> {
     fn weighted(&mut self, residuals: &[NodeId]) -> Weighted {
         let s = self.dot(residuals, residuals);
         let (rho, slope, bend) = self.loss(s);
-        let weight = self.input(Source::Weight);
+        let weight = self.weight();
         let half = self.graph.literal(0.5);
         let half_weight = self.graph.mul(half, weight);
         let cost = self.graph.mul(half_weight, rho);
         let scale = self.graph.mul(weight, slope);
         Weighted { cost, scale, weight, bend }
+    }
+
+    /// Weight times the loss's factor, of the block times that of the instance.
+    fn weight(&mut self) -> NodeId {
+        let weight = self.input(Source::Weight);
+        let class = &self.template.model.batches[self.group.batch].class;
+        class.weight.map_or(weight, |column| {
+            let of_instance = self.input(Source::Data(column));
+            self.graph.mul(weight, of_instance)
+        })
     }
 
     fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
@@ -331,7 +341,7 @@ pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<
         let far = g.sub(rho_before, rho_after);
         g.select(is_close, near, far)
     };
-    let weight = draft.input(Source::Weight);
+    let weight = draft.weight();
     let half = draft.graph.literal(0.5);
     let half_weight = draft.graph.mul(half, weight);
     let mut reduction = draft.graph.mul(half_weight, change);

@@ -60,35 +60,35 @@ pub fn estimate(
     }
     let (mut cost, mut difference, mut observed, mut quantised, mut underflown) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let mut rows = Rows::new(point, suspects);
-    let instances = sample::each(model, point, &[], &mut |block, probe, found, represented| {
-        let slope = |squared: f64| match block.loss.kind {
-            losses::LossKind::Squared => (block.loss.factor * squared, block.loss.factor),
-            _ => losses::evaluate(&block.loss, squared),
+    let instances = sample::each(model, point, &[], &mut |loss, probe, found, represented| {
+        let slope = |squared: f64| match loss.kind {
+            losses::LossKind::Squared => (loss.factor * squared, loss.factor),
+            _ => losses::evaluate(loss, squared),
         };
         let (rho, rho_slope) = slope(found.squared);
-        let share = 0.5 * represented * block.weight;
+        let share = 0.5 * represented * found.weight;
         cost += share * rho;
         difference += share * (rho - slope(found.squared_as_computed).0);
         observed += share * rho_slope * found.squared_difference;
         quantised += share * rho_slope * found.squared_quantisation;
-        if found.squared.min(block.weight * rho) < SMALLEST_SQUARE {
+        if found.squared.min(found.weight * rho) < SMALLEST_SQUARE {
             underflown += share * rho;
         }
-        rows.add(probe, (represented * block.weight * rho_slope).abs().sqrt());
+        rows.add(probe, (represented * found.weight * rho_slope).abs().sqrt());
     })?;
     let explained = (observed + quantised.min(cost)).max(difference.abs()).max(underflown);
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
     let (shift, nearly_depend) = rows.shift(model, cost);
     if !suspects.is_empty() {
-        sample::each(model, point, suspects, &mut |block, probe, _, _| rows.add(probe, block.weight))?;
+        sample::each(model, point, suspects, &mut |_, probe, found, _| rows.add(probe, found.weight))?;
     }
     let [mut immovable, mut lost, mut without_effect] = rows.immovable();
     if lost.is_some() {
         let mut before = Rows::new(point, suspects);
         if let Some(x) = start {
-            sample::each(model, &Evaluated { x, ..*point }, suspects, &mut |block, probe, _, _| {
-                before.add(probe, block.weight)
+            sample::each(model, &Evaluated { x, ..*point }, suspects, &mut |_, probe, found, _| {
+                before.add(probe, found.weight)
             })?;
         }
         rows.compare(&before);

@@ -23,8 +23,10 @@ pub(super) struct Probe<'a> {
     instance: usize,
 }
 
-/// Sums over the residuals of an instance.
+/// Sums over the residuals of an instance, and its weight.
 pub(super) struct Found {
+    /// Of the block times that of the instance.
+    pub weight: f64,
     /// Of squares, in f64.
     pub squared: f64,
     /// Of squares, in the arithmetic of the solve.
@@ -47,8 +49,8 @@ impl<'a> Probe<'a> {
         Ok(Probe { batch, point: *point, graph, partials, inputs, nodes, instance: 0 })
     }
 
-    /// Evaluates an instance.
-    pub(super) fn evaluate(&mut self, instance: usize) -> Found {
+    /// Evaluates an instance of a block with a weight.
+    pub(super) fn evaluate(&mut self, instance: usize, of_block: f64) -> Found {
         let class = &self.batch.class;
         self.instance = instance;
         for local in 0..class.locals.len() {
@@ -61,8 +63,13 @@ impl<'a> Probe<'a> {
         }
         self.inputs[first_constant..].copy_from_slice(&self.batch.batch_constants);
         self.graph.evaluate_into(&self.inputs, &mut self.nodes);
-        let mut found =
-            Found { squared: 0.0, squared_as_computed: 0.0, squared_difference: 0.0, squared_quantisation: 0.0 };
+        let mut found = Found {
+            weight: of_block * self.batch.instance_weight(instance),
+            squared: 0.0,
+            squared_as_computed: 0.0,
+            squared_difference: 0.0,
+            squared_quantisation: 0.0,
+        };
         let epsilon = self.point.arithmetic.epsilon();
         for output in 0..class.outputs.len() {
             let (exact, computed) = (self.residual(output), self.computed(output));

@@ -2,7 +2,8 @@
 
 use super::point::Evaluated;
 use super::probe::{Found, Probe};
-use crate::model::{Batch, BlockInfo, Model};
+use crate::model::losses::LossParameters;
+use crate::model::{Batch, Model};
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_base::sort::ascending;
@@ -25,7 +26,7 @@ pub(super) fn each(
     model: &Model,
     point: &Evaluated,
     parameters: &[u32],
-    evaluated: &mut dyn FnMut(&BlockInfo, &Probe, Found, f64),
+    evaluated: &mut dyn FnMut(&LossParameters, &Probe, Found, f64),
 ) -> Result<usize> {
     let mut instances = 0;
     for batch in &model.batches {
@@ -39,8 +40,8 @@ pub(super) fn each(
             _ => Sample::at(batch, parameters),
         };
         for (instance, represented) in sample.instances {
-            let found = probe.evaluate(instance);
-            evaluated(block, &probe, found, represented);
+            let found = probe.evaluate(instance, block.weight);
+            evaluated(&block.loss, &probe, found, represented);
             instances += 1;
         }
     }

@@ -9,10 +9,10 @@ use residua_base::error::Result;
 /// Estimates which share of a sum rounding explains.
 pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEstimate> {
     let (mut sum, mut difference) = (0.0, 0.0);
-    let instances = sample::each(model, point, &[], &mut |block, probe, _, represented| {
+    let instances = sample::each(model, point, &[], &mut |_, probe, found, represented| {
         for output in probe.outputs() {
-            sum += represented * block.weight * probe.residual(output);
-            difference += represented * block.weight * probe.difference(output);
+            sum += represented * found.weight * probe.residual(output);
+            difference += represented * found.weight * probe.difference(output);
         }
     })?;
     let loss = share(difference.abs(), sum.abs().max(point.cost.abs()));
