@@ -1,9 +1,11 @@
-/** Weights of instances: what the module gets, and what is refused. */
+/** Weights of instances, and data of many problems whose lengths differ: what the module gets, and what is refused. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GpuCompiledFunctions, Problem } from '../../pkg-template/dist/index.js';
+import { GpuCompiledFunctions, Problem, solveMany } from '../../pkg-template/dist/index.js';
+import { solveManyOn } from '../../pkg-template/dist/solvers/solve-many.js';
 import { install } from './fake-module.mjs';
+import { joined } from './through-a-worker.mjs';
 
 const refused = (message) => (error) => error.code === 'invalid-argument' && (error.message === message || assert.fail(error.message));
 
@@ -57,4 +59,99 @@ test('weights that are no weights are refused', async () => {
   assert.throws(() => block.setData('weights', [1, 2, -1]), refused('samples.setData: values[2]: got -1; takes a finite number, at least 0'));
   const named = line((problem) => ({ inputs: { weights: problem.data([1, 2, 3]) }, residual: ({ weights }) => weights }));
   named.block.setData('weights', [1, 2, -1]);
+});
+
+/** What the module gets of a batch: the problem, and the data by template and first column. */
+async function taken(problem, batch, fake = install(), solve = solveMany) {
+  const result = await solve(problem, batch, { backend: 'cpu' });
+  const data = fake.many.at(-1).log.filter(([name]) => name === 'addData').map(([, ...args]) => args.map((arg) => (typeof arg === 'number' ? arg : [...arg])));
+  return { made: fake.problems.at(-1), data, result };
+}
+
+test('lists of one length give the block as many instances', async () => {
+  for (const length of [2, 5]) {
+    const numbers = (first) => Float64Array.from({ length }, (_, i) => first + i);
+    const { made, data } = await taken(line().problem, { count: 2, data: { samples: { x: [numbers(0), numbers(10)], y: [numbers(20), [...numbers(30)]] } } });
+    assert.deepEqual(made.blocks, [['samples', length, 0, length]]);
+    assert.deepEqual([made.templates[0][1], made.templates[0][6], made.weightColumns], [length, 2, []]);
+    const places = [...numbers(0)];
+    assert.deepEqual(data, [
+      [0, 0, places, length, [...numbers(0), ...numbers(10)]],
+      [0, 1, places, length, [...numbers(20), ...numbers(30)]],
+    ]);
+  }
+});
+
+test('lists of several lengths are filled up with instances of weight 0', async () => {
+  for (const over of ['page', 'worker']) {
+    const sides = over === 'worker' ? joined() : null;
+    const solve = sides === null ? solveMany : (...args) => solveManyOn(sides.host, ...args);
+    const { problem, a } = line();
+    problem.residuals('prior', { inputs: { a: a.shared() }, residual: ({ a }) => a });
+    const batch = { count: 3, data: { samples: { x: [[1, 2, 3, 4], [5], []], y: [[6, 7, 8, 9], [NaN], []] } } };
+    const { made, data } = await taken(problem, batch, sides?.fake ?? install(), solve);
+    assert.deepEqual(made.blocks, [['samples', 4, 0, 4], ['prior', 1, 4, 1]]);
+    assert.deepEqual([made.templates[0][6], made.weightColumns], [3, [[0, 2]]]);
+    assert.deepEqual(data, [
+      [0, 0, [0, 1, 2, 3], 4, [1, 2, 3, 4, 5, 5, 5, 5, 0, 0, 0, 0]],
+      [0, 1, [0, 1, 2, 3], 4, [6, 7, 8, 9, NaN, NaN, NaN, NaN, 0, 0, 0, 0]],
+      [0, 2, [0, 1, 2, 3], 4, [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]],
+    ]);
+    sides?.close();
+  }
+});
+
+test('weights of the template, of a list or of all problems are those of the instances that a problem has', async () => {
+  const lists = { x: [[1, 2], [3]], y: [[4, 5], [6]] };
+  for (const [weights, expected] of [
+    [undefined, [7, 8, 7, 0]],
+    [[[1, 2], [3]], [1, 2, 3, 0]],
+    [[1, 2, 3, 4, 5, 6], [1, 2, 4, 0]],
+  ]) {
+    const { problem } = line({ weights: [7, 8, 9] });
+    const { made, data } = await taken(problem, { count: 2, data: { samples: { ...lists, ...(weights && { weights }) } } });
+    assert.deepEqual(made.weightColumns, [[0, 2]]);
+    assert.deepEqual(data.find(([, column]) => column === 2), [0, 2, [0, 1], 2, expected]);
+  }
+  const { data } = await taken(line({ weights: [7, 8, 9] }).problem, { count: 1, data: { samples: { weights: [[0, 1, 2]] } } });
+  assert.deepEqual(data, [[0, 2, [0, 1, 2], 3, [0, 1, 2]]]);
+});
+
+test('a block with inputs that are no lists has at most its instances, and one with stars all of them', async () => {
+  const { data } = await taken(line().problem, { count: 2, data: { samples: { y: [[1, 2], [3, 4]] } } });
+  assert.deepEqual(data, [[0, 1, [0, 1], 2, [1, 2, 3, 4]]]);
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1, 2, 3] });
+  const inputs = { star: p.star([0, 1, 3, 4], [0, 1, 2, 0]), y: problem.data([1, 2, 3]) };
+  problem.residuals('r', { inputs, residual: ({ star, y }) => star[0].sub(y) });
+  const stars = await taken(problem, { count: 2, data: { r: { y: [[1, 2], [3]] } } });
+  assert.deepEqual(stars.made.weightColumns, [[0, 1], [1, 1]]);
+  assert.deepEqual(stars.data, [
+    [0, 0, [0, 2], 3, [1, 2, 1, 3, 3, 3]],
+    [1, 0, [1], 3, [1, 2, 1, 3, 3, 3]],
+    [0, 1, [0, 2], 3, [1, 1, 0, 1, 0, 0]],
+    [1, 1, [1], 3, [1, 1, 0, 1, 0, 0]],
+  ]);
+});
+
+test('lists that do not fit are refused with the problem and the input', async () => {
+  install();
+  const { problem } = line({ weights: [1, 1, 1] });
+  const many = (samples, count = 2) => solveMany(problem, { count, data: { samples } });
+  const at = 'solveMany: batch.data.samples';
+  for (const [samples, message] of [
+    [{ x: [[1, 2]] }, `${at}.x: got 1 arrays; takes 2: one for each problem`],
+    [{ x: [[1, 2], 3] }, `${at}.x[1]: got 3; takes an array of numbers`],
+    [{ x: [[1, 2], [3]], y: [[1, 2], [3, 4]] }, `${at}.y[1]: got 2 instances; takes as many as x has for problem 1, 1`],
+    [{ x: [[1, 2], [1, 2, 3, 4]] }, `${at}.x[1]: got 4 instances; takes at most 3, as many as the input "y" has`],
+    [{ x: [[1], [1, 2, 3, 4]], y: [[1], [1, 2, 3, 4]] }, `${at}.x[1]: got 4 instances; takes at most 3, as many as the input "weights" has`],
+    [{ weights: [[1], [-1]] }, `${at}.weights[1][0]: got -1; takes a finite number, at least 0`],
+    [{ weights: [1, 1, 1, 1, NaN, 1] }, `${at}.weights[4]: got NaN; takes a finite number, at least 0`],
+    [{ x: [1, 2] }, `${at}.x: got 2 numbers; takes 6: 2 problems × 3 numbers of "x"`],
+  ]) {
+    await assert.rejects(many(samples), refused(message));
+  }
+  const wide = new Problem();
+  wide.residuals('r', { inputs: { p: wide.parameters('p', { dim: 1, values: [1] }).shared(), v: wide.data([1, 2], 2) }, residual: ({ p, v }) => p.sub(v.x) });
+  await assert.rejects(solveMany(wide, { count: 1, data: { r: { v: [[1, 2, 3]] } } }), refused('solveMany: batch.data.r.v[0]: got 3 numbers; takes a multiple of 2, the numbers of an instance'));
 });

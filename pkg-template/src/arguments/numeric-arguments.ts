@@ -100,11 +100,12 @@ export function copyNumbersOfLength(argument: string, values: unknown, length: n
 }
 
 /**
- * Returns a copy of `length` numbers, which may be NaN or infinite: one such number must not prevent the solution of the other problems.
+ * Returns a copy of `length` numbers, or of any number of them, which may be NaN or infinite: one such number must not prevent the solution of the other
+ * problems.
  */
-export function copyAnyNumbers(argument: string, values: unknown, length: number, meaning: string): Float64Array {
+export function copyAnyNumbers(argument: string, values: unknown, length?: number, meaning = ''): Float64Array {
   const list = checkList(argument, values, 'an array of numbers');
-  if (list.length !== length) throw invalidArgument(argument, `${list.length} numbers`, `${length}: ${meaning}`);
+  if (length !== undefined && list.length !== length) throw invalidArgument(argument, `${list.length} numbers`, `${length}: ${meaning}`);
   if (Array.isArray(list)) {
     const other = list.findIndex((value) => typeof value !== 'number');
     if (other >= 0) throw invalidArgument(`${argument}[${other}]`, describe(list[other]), 'a number');

@@ -12,6 +12,7 @@ import type { RawMany, RawManyResult, RawModule } from '../module/raw.js';
 import { dataSources } from '../problem/instance-tables.js';
 import { Problem } from '../problem/problem.js';
 import type { ResidualInstances } from '../problem/residual-block.js';
+import { find, takeProblemData, type OwnData } from './problem-data.js';
 import type { Termination } from './solve-options.js';
 
 /** The differences between the problems. Everything that is not named here is the template's. */
@@ -21,10 +22,14 @@ export interface ManyBatch {
   /** Start values by the name of a parameter array: problem after problem, each like the array's values (count × their number). */
   parameters?: Readonly<Record<string, Numbers>>;
   /**
-   * Data by the names of a residual block and of its input: problem after problem, each with the numbers of the input in their original
-   * order (count × their number).
+   * Data by the names of a residual block and of its input. One array: problem after problem, each with the numbers of the input in their original
+   * order (count × their number). Or a list with an array for each problem, whose lengths may differ: a problem has as many instances of the block as its
+   * arrays have, the same in all lists of the block. Each problem is solved as if it were alone. With a list a block may have any number of
+   * instances, if all its inputs but those shared are lists, else at most those of the template.
+   *
+   * 'weights' of a block are such an input, where it has them. Numbers may be NaN or infinite where an instance has the weight 0.
    */
-  data?: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
+  data?: Readonly<Record<string, Readonly<Record<string, Numbers | readonly Numbers[]>>>>;
 }
 
 /** Options of solveMany(). The stopping tests are those of `levenbergMarquardt`, for each problem separately; 0 disables a test. */
@@ -168,11 +173,12 @@ class Job {
     checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);
     this.count = batch.count;
-    this.input = new ProblemCompileInput(template);
+    const { template: shape, own } = takeProblemData(template, batch.count, batch.data);
+    this.input = new ProblemCompileInput(shape);
     this.workload = this.count * this.input.numResiduals;
-    this.takeSettings(template);
-    this.takeParameters(template, batch.parameters);
-    this.takeData(template, batch.data);
+    this.takeSettings(shape);
+    this.takeParameters(shape, batch.parameters);
+    for (const data of own) this.takeData(shape, data);
   }
 
   async run(instance: Instance): Promise<ManyResult> {
@@ -242,45 +248,18 @@ class Job {
     }
   }
 
-  private takeData(template: Problem, data: ManyBatch['data'] = {}): void {
-    checkObject('solveMany: batch.data', data);
-    for (const [name, inputs] of Object.entries(data)) {
-      const argument = `solveMany: batch.data.${name}`;
-      const block = find(argument, 'residual block', template.blocks, name);
-      checkObject(argument, inputs);
-      for (const [key, values] of Object.entries(inputs)) this.takeInput(template, block, key, values);
-    }
-  }
-
-  private takeInput(template: Problem, block: ResidualInstances, key: string, values: Numbers): void {
-    const argument = `solveMany: batch.data.${block.name}.${key}`;
-    const data = block.data.get(key);
-    if (data === undefined) throw invalidArgument(argument, 'no data input of that name', namesOf('data input', [...block.data.keys()]));
-    const { input } = data;
-    const { length } = data.values;
-    const copy = copyAnyNumbers(argument, values, this.count * length, `${this.count} problems × ${length} numbers of "${key}"`);
-    let id = 0;
-    for (const other of template.blocks) {
-      if (other === block) break;
-      id += other.templates.length;
-    }
-    for (const residualTemplate of block.templates) {
+  private takeData({ blocks }: Problem, { block: position, key, length, values }: OwnData): void {
+    let id = blocks.slice(0, position).reduce((sum, { templates }) => sum + templates.length, 0);
+    const block = blocks[position] as ResidualInstances;
+    for (const template of block.templates) {
       const number = id++;
-      const firstColumn = residualTemplate.firstColumns.get(key) as number;
-      const sources = dataSources(input, residualTemplate);
-      this.settings.push((many) => many.addData(number, firstColumn, sources, length, copy));
+      const [firstColumn, sources] =
+        key === null
+          ? [template.weightColumn as number, Uint32Array.from(template.instances ?? { length: template.count }, (instance, i) => instance ?? i)]
+          : [template.firstColumns.get(key) as number, dataSources(block.data.get(key)!.input, template)];
+      this.settings.push((many) => many.addData(number, firstColumn, sources, length, values));
     }
   }
-}
-
-function find<T extends { readonly name: string }>(argument: string, what: string, list: readonly T[], name: string): T {
-  const found = list.find((item) => item.name === name);
-  if (found === undefined) throw invalidArgument(argument, `no ${what} of that name`, namesOf(what, list.map((item) => item.name)));
-  return found;
-}
-
-function namesOf(what: string, names: readonly string[]): string {
-  return names.length === 0 ? `none: the template has no ${what}` : `one of "${names.join('", "')}"`;
 }
 
 function checkManyOptions(host: Host, options: ManyOptions): void {

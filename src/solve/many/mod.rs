@@ -14,8 +14,8 @@
 //!   /** Problems. */ count: number;
 //!   /** Starts by array name: problem after problem, each as the array's values (count × its numbers). */
 //!   parameters?: Readonly<Record<string, Numbers>>;
-//!   /** Data by block and input name: problem after problem, each as the input was made with (count × its numbers). */
-//!   data?: Readonly<Record<string, Readonly<Record<string, Numbers>>>>;
+//!   /** Data by block and input name: problem after problem, each as the input was made with (count × its numbers), or a list with an array for each. */
+//!   data?: Readonly<Record<string, Readonly<Record<string, Numbers | readonly Numbers[]>>>>;
 //! }
 //! interface ManyOptions {
 //!   backend?: 'auto' | 'gpu' | 'cpu'; context?: GpuContext; signal?: AbortSignal;

@@ -1,5 +1,5 @@
-/** Weights of instances on both engines. */
-import { covariance, lbfgs, levenbergMarquardt, loss, Problem, solve } from 'residua';
+/** Weights of instances, and problems whose lengths differ, on both engines. */
+import { covariance, lbfgs, levenbergMarquardt, loss, Problem, solve, solveMany } from 'residua';
 import { gpuAgainstCpu, onEach } from '../define.js';
 
 const TIMES = [0, 0.5, 1, 1.5, 2, 3, 3.5];
@@ -31,7 +31,7 @@ const TERMS = { within: 2e-5, because: 'Sums of nine terms in f32 in another ord
 export const group = {
   id: 'weights',
   title: 'Weights of instances',
-  about: 'Weights outside of the loss, and masks.',
+  about: 'Weights outside of the loss, masks, and many problems whose lengths differ.',
   checks: [
     ...onEach('a weight counts an instance as often, and 0 leaves it out with a residual that is NaN', async (check) => {
       for (const settings of [{}, { loss: loss.cauchy(0.2), weight: 2 }, { loss: loss.tolerant(0.5, 0.1) }]) {
@@ -81,6 +81,33 @@ export const group = {
       const [pairs, exact] = [await solved({ backend: 'gpu', precision: 'f32x2' }), await solved({ backend: 'cpu' })];
       check.close(pairs.finalCost / exact.finalCost, 1, { within: 1e-10, because: '14 digits' }, 'cost');
       pairs.x.forEach((value, k) => check.close(value, exact.x[k], { within: 1e-5, because: 'the root of that, of standard errors of 0.2' }, `x ${k}`));
+    }),
+
+    ...onEach('problems of differing lengths are solved as if each were alone', async (check) => {
+      const lengths = [7, 3, 5, 4];
+      const [t, y] = [TIMES, SAMPLES.with(6, 0.2)].map((numbers) => lengths.map((length) => Float64Array.from(numbers.slice(0, length))));
+      y.forEach((samples, problem) => samples.forEach((value, i) => (samples[i] = value * (1 + problem / 10))));
+      const shape = (times, samples) => decay(times, samples, times.map(() => 1)).problem;
+      const template = new Problem();
+      const curve = template.parameters('curve', { dim: 2, values: [2, 1] });
+      template.residuals('samples', { inputs: { c: curve.shared(), t: template.data([0]), y: template.data([0]), z: template.data([1]) }, residual: ({ c, t, y, z }) => c.x.mul(c.y.mul(t).neg().exp()).add(z.mul(c.x).sqrt().mul(1e-3)).sub(y) });
+      const z = lengths.map((length) => new Float64Array(length).fill(1));
+      for (const losses of [null, loss.cauchy(0.2)]) {
+        if (losses !== null) template.blocks[0].setLoss(losses);
+        const many = await solveMany(template, { count: 4, data: { samples: { t, y, z } } }, { backend: check.backend, standardErrors: true });
+        check.equal(many.converged, 4, many.message);
+        for (const [problem] of lengths.entries()) {
+          const alone = shape([...t[problem]], [...y[problem]]);
+          if (losses !== null) alone.blocks[0].setLoss(losses);
+          const own = await solveMany(alone, { count: 1 }, { backend: check.backend, standardErrors: true });
+          const same = { within: 1e-12, because: 'Terms of 0 change no sum.' };
+          check.close(many.cost[problem], own.cost[0], same, `cost of ${problem}`);
+          for (const k of [0, 1]) {
+            check.close(many.x[2 * problem + k], own.x[k], same, `number ${k} of ${problem}`);
+            check.close(many.standardErrors[2 * problem + k], own.standardErrors[k], same, `standard error ${k} of ${problem}`);
+          }
+        }
+      }
     }),
   ],
 };
