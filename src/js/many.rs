@@ -10,7 +10,7 @@ use crate::eval::pair_arithmetic::pair_form;
 use crate::model::losses::LossParameters;
 use crate::solve::many::guard::{Guarded, PairSolver, guard};
 use crate::solve::many::standard_errors::{requested, standard_errors};
-use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu, gpu};
+use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, check_starts, cpu, gpu};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Slices;
@@ -168,6 +168,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
             }
         })
         .await?;
+    check_starts(&template, &batch, &guarded.solutions).await?;
     let (message, arithmetic) = (guarded.message(), guarded.arithmetic);
     let engine = if arithmetic == Arithmetic::F64 { "cpu" } else { "gpu" };
     let fallback_reason = fallback_reason.or(guarded.reason());

@@ -155,3 +155,24 @@ test('lists that do not fit are refused with the problem and the input', async (
   wide.residuals('r', { inputs: { p: wide.parameters('p', { dim: 1, values: [1] }).shared(), v: wide.data([1, 2], 2) }, residual: ({ p, v }) => p.sub(v.x) });
   await assert.rejects(solveMany(wide, { count: 1, data: { r: { v: [[1, 2, 3]] } } }), refused('solveMany: batch.data.r.v[0]: got 3 numbers; takes a multiple of 2, the numbers of an instance'));
 });
+
+test('problems that end with what is not finite are counted and named with their inputs', async () => {
+  for (const over of ['page', 'worker']) {
+    const sides = over === 'worker' ? joined() : null;
+    const fake = sides?.fake ?? install();
+    const solve = sides === null ? solveMany : (...args) => solveManyOn(sides.host, ...args);
+    fake.nonFinite = [1, 2, 3];
+    const { problem } = line({ weights: [1, 1, 1] });
+    const y = [1, 2, 3, 4, NaN, Infinity, 7, 8, NaN, 10, 11, 12, NaN, 14, 15];
+    const weights = [1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1];
+    const batch = { count: 5, parameters: { a: [1, 2, 3, -Infinity, 5] }, data: { samples: { y, weights } } };
+    const { termination, message } = await solve(problem, batch, { backend: 'cpu' });
+    assert.deepEqual(termination, ['cost-tolerance', 'non-finite', 'non-finite', 'non-finite', 'cost-tolerance']);
+    assert.equal(
+      message,
+      "All converged. 3 of 5 problems ended with 'non-finite': 1, 2, 3. batch.parameters.a is not finite in 1 of them: number 0 of problem 3 is -Infinity. " +
+        'batch.data.samples.y is not finite in 1 of them: number 2 of problem 1 is Infinity.',
+    );
+    sides?.close();
+  }
+});

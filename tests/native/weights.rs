@@ -1,13 +1,14 @@
 //! Weights of instances: as copies of instances, as masks, and in what counts samples.
 
-use crate::many::{Draft, Silent, block_on, on_cpu, on_device, on_device_in, options, samples_batch};
+use crate::many::{Draft, Silent, block_on, numbers, on_cpu, on_device, on_device_in, options, samples_batch};
 use residua::eval::cpu::CpuEngine;
 use residua::eval::{Engine, Functions, Objective};
 use residua::gauss_newton::host::HostModel;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::many::standard_errors::standard_errors;
-use residua::solve::many::{Batch, Template};
-use residua::solve::{CovarianceOptions, covariance};
+use residua::solve::many::{Batch, Template, check_starts};
+use residua::solve::{CovarianceOptions, Termination, covariance};
+use residua_base::error::ErrorCode;
 use residua_codegen::wgsl::PairForm;
 use residua_ir::graph::Op;
 
@@ -230,4 +231,28 @@ fn samples_are_what_can_differ_from_0() {
         draft.block(&[(0, &[0; 4]), (0, &[1; 4])], &columns, LossParameters::squared(), residuals);
         assert_eq!(draft.model().sample_count(), expected, "{about}");
     }
+}
+
+#[test]
+fn problems_that_cannot_start_for_what_they_share_are_refused_as_one_is() {
+    // log y of a negative number of the template, and own starts.
+    let mut draft = Draft::default();
+    draft.array(1, "euclidean", &[0.0]);
+    draft.block(&[(0, &[0, 0])], &[&[1.0, -1.0]], LossParameters::squared(), |g, p, data| {
+        let logarithm = g.apply(Op::Log, &[data[0]]);
+        vec![g.sub(p[0], logarithm)]
+    });
+    let template = draft.template();
+    let started = |starts: Vec<f64>| {
+        let count = starts.len() as u32;
+        let batch = Batch { count, parameters: vec![(0, 1, numbers(starts))], data: Vec::new() };
+        let solutions = on_cpu(&template, &batch, &options());
+        assert!(solutions.termination.iter().all(|end| *end == Termination::NonFinite));
+        block_on(check_starts(&template, &batch, &solutions))
+    };
+    let error = started(vec![f64::NAN, 2.0]).unwrap_err();
+    assert_eq!(error.code, ErrorCode::NonFinite);
+    let message = "solveMany: no problem can start: of problem 1, residual 1 (block 'block 0', instance 1, residual 0 of 1) is NaN at the start";
+    assert_eq!(error.message, message);
+    assert!(started(vec![f64::NAN, f64::INFINITY]).is_ok(), "each has its own fault");
 }

@@ -12,6 +12,7 @@ import type { RawMany, RawManyResult, RawModule } from '../module/raw.js';
 import { dataSources } from '../problem/instance-tables.js';
 import { Problem } from '../problem/problem.js';
 import type { ResidualInstances } from '../problem/residual-block.js';
+import { findNonFinite, sentencesOnNonFinite, type NonFiniteInput, type OwnStarts } from './not-finite.js';
 import { find, takeProblemData, type OwnData } from './problem-data.js';
 import type { Termination } from './solve-options.js';
 
@@ -100,12 +101,13 @@ export interface ManyResult {
   standardErrors: Float64Array | null;
   /** Number of iterations of each problem. One that is solved again has those of both solves, which may be more than `maxIterations`. */
   iterations: Uint32Array;
-  /** Why each problem ended. A start that is not finite ends that problem alone, with 'non-finite'. */
+  /** Why each problem ended. Data or a start that are not finite, or give residuals that are not, end that problem alone, with 'non-finite'. */
   termination: Termination[];
   /** Number of problems that converged. */
   converged: number;
   /**
-   * How many problems converged, and what rounding does to them. Also how many converged where a parameter has no effect on the cost, as with
+   * How many problems converged, and what rounding does to them. How many ended with 'non-finite' and which, with the first number of their data or starts
+   * that is not finite. Also how many converged where a parameter has no effect on the cost, as with
    * a weight of 0, or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
    */
   message: string;
@@ -157,6 +159,8 @@ class Job {
   private readonly workload: number;
   private readonly input: ProblemCompileInput;
   private readonly count: number;
+  private readonly starts: OwnStarts[] = [];
+  private readonly findNonFinite: () => NonFiniteInput[];
   private constant = new Uint8Array();
   private lower = new Float64Array();
   private upper = new Float64Array();
@@ -179,6 +183,10 @@ class Job {
     this.takeSettings(shape);
     this.takeParameters(shape, batch.parameters);
     for (const data of own) this.takeData(shape, data);
+    const find = () => findNonFinite(shape.blocks, own, this.starts);
+    // The numbers that another host gets are transferred to it.
+    const found = host === here ? null : find();
+    this.findNonFinite = () => found ?? find();
   }
 
   async run(instance: Instance): Promise<ManyResult> {
@@ -209,7 +217,10 @@ class Job {
     const thrownByListener = failure as { thrown: unknown } | null;
     if (thrownByListener !== null) throw thrownByListener.thrown;
     const { terminations, ...result } = raw;
-    return { ...result, termination: Array.from(raw.termination, (code) => terminations[code] as Termination) };
+    const termination = Array.from(raw.termination, (code) => terminations[code] as Termination);
+    const ended = [...termination.keys()].filter((problem) => termination[problem] === 'non-finite');
+    const message = raw.message + sentencesOnNonFinite(ended, this.count, ended.length === 0 ? [] : this.findNonFinite());
+    return { ...result, message, termination };
   }
 
   private build(module: RawModule): RawMany {
@@ -244,6 +255,7 @@ class Job {
       const { offset } = array;
       const length = array.count * array.dim;
       const copy = copyAnyNumbers(`solveMany: batch.parameters.${name}`, values, this.count * length, `${this.count} problems × ${length} numbers of "${name}"`);
+      this.starts.push({ name: `batch.parameters.${name}`, length, values: copy });
       this.settings.push((many) => many.addParameters(offset, length, copy));
     }
   }

@@ -52,12 +52,14 @@ pub mod program;
 mod rule_tables;
 mod single;
 pub mod standard_errors;
+mod starts;
 mod sums;
 pub mod template;
 pub mod terms;
 mod unrolled;
 
 pub use batch::{Batch, Numbers, Varying};
+pub use starts::check_starts;
 pub use template::Template;
 
 use super::rules::Tolerances;

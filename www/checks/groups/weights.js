@@ -109,5 +109,22 @@ export const group = {
         }
       }
     }),
+
+    ...onEach('problems with data that are not finite are named, and a template where none can start is refused', async (check) => {
+      const template = new Problem();
+      const mean = template.parameters('mean', { dim: 1, values: [0] });
+      template.residuals('samples', { inputs: { m: mean.shared(), y: template.data([1, 2]) }, residual: ({ m, y }) => m.sub(y), weights: [1, 1] });
+      const y = [1, 2, Number.NaN, 4, 5, Number.NaN, 7, Infinity];
+      const many = await solveMany(template, { count: 4, data: { samples: { y, weights: [1, 1, 1, 1, 1, 0, 1, 1] } } }, { backend: check.backend });
+      const ends = many.termination.map((end) => end === 'non-finite');
+      check.same(ends, [false, true, false, true]);
+      check.close(many.x[2], 5, { within: 1e-6, because: 'the tolerances of the solve' }, 'NaN of weight 0 is left out');
+      check.match(many.message, /2 of 4 problems ended with 'non-finite': 1, 3\. batch\.data\.samples\.y is not finite in 2 of them: number 0 of problem 1 is NaN\./);
+      const broken = new Problem();
+      broken.residuals('logs', { inputs: { m: broken.parameters('m', { dim: 1, values: [0] }).shared(), y: broken.data([1, -1]) }, residual: ({ m, y }) => m.sub(y.log()) });
+      const refused = await check.failure(solveMany(broken, { count: 3, parameters: { m: [1, 2, 3] } }, { backend: check.backend }));
+      check.equal(refused?.code, 'non-finite');
+      check.match(refused.message, /residual 1 \(block 'logs', instance 1, residual 0 of 1\) is NaN at the start/);
+    }),
   ],
 };
