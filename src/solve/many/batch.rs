@@ -5,8 +5,7 @@ use std::ops::Range;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
-use super::layout::source_of;
-use super::template::Template;
+use super::template::{Group, Template};
 use crate::model::SampleCounter;
 
 /// Numbers that are read a piece at a time: fills the slice with those from the given position on.
@@ -174,4 +173,19 @@ pub fn make_feasible(template: &Template, x: &mut [f64]) -> bool {
     }
     template.project(x);
     finite
+}
+
+/// Which entry of [`Batch::data`] gives a column of a group's instances, the latest if several do, and where in it they stand, by
+/// instance.
+pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
+    let count = template.model.batches[group.batch].count;
+    let mut found = None;
+    for (entry, varying) in batch.data.iter().enumerate() {
+        let columns = varying.first_column..varying.first_column + varying.columns(count);
+        if varying.batch == group.batch && columns.contains(&column) {
+            let first = ((column - columns.start) * count) as usize;
+            found = Some((entry, &varying.sources[first..first + count as usize]));
+        }
+    }
+    found
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::eval::pairs::split;
 use residua_codegen::Width;
 
-use super::batch::Batch;
+use super::batch::{Batch, source_of};
 use super::template::{Group, Template};
 
 /// Where a data column of a group is.
@@ -153,19 +153,4 @@ impl Layout {
 pub fn settings(template: &Template, group: &Group) -> [f64; 3] {
     let block = &template.model.blocks[template.model.batches[group.batch].block as usize];
     [block.weight * block.loss.factor, block.loss.a, block.loss.b]
-}
-
-/// Which entry of [`Batch::data`] gives a column of a group's instances, the latest if several do, and where in it they stand, by
-/// instance.
-pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
-    let count = template.model.batches[group.batch].count;
-    let mut found = None;
-    for (entry, varying) in batch.data.iter().enumerate() {
-        let columns = varying.first_column..varying.first_column + varying.columns(count);
-        if varying.batch == group.batch && columns.contains(&column) {
-            let first = ((column - columns.start) * count) as usize;
-            found = Some((entry, &varying.sources[first..first + count as usize]));
-        }
-    }
-    found
 }

@@ -3,8 +3,7 @@
 use residua_base::list::Listed;
 use residua_linalg::loops::small;
 
-use crate::solve::many::batch::Batch;
-use crate::solve::many::layout::source_of;
+use crate::solve::many::batch::{Batch, source_of};
 use crate::solve::many::template::{Group, Template};
 
 /// Data of a group's instances, column after column, problem after problem in each.
