@@ -11,8 +11,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
  * 330,000 (docs/decisions/0049). The tensor module has no device of its own, as the facade runs its plans; it plans language models, attention and quantised weights too.
  */
 export const MODULES = [
-  { file: 'wasm/residua_bg.wasm', budget: 445_500 },
-  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 260_000 },
+  { file: 'wasm/residua_bg.wasm', budget: 462_000 },
+  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 262_000 },
 ];
 
 /** The size of a file in bytes: raw, by gzip and by Brotli, both at their best level. */

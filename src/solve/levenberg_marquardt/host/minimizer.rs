@@ -45,7 +45,7 @@ pub struct LevenbergMarquardt {
     pub(super) projected_step: Vec<f64>,
     /// The model at the point.
     pub(super) model: LeastSquares,
-    /// How many residuals there are.
+    /// How many residuals count as samples.
     pub(super) residuals: f64,
     /// g = J̃ᵀr̃, and the diagonal of J̃ᵀJ̃.
     pub(super) gradient: Vec<f64>,
@@ -87,8 +87,9 @@ pub struct LevenbergMarquardt {
 }
 
 impl LevenbergMarquardt {
-    /// A run from a start.
+    /// A run from a start. `samples`: the number m of residuals that count, as in σ² = 2F/(m − n).
     pub fn new(
+        samples: usize,
         start: Start,
         systems: LinearSystems,
         retraction: Retraction,
@@ -111,7 +112,7 @@ impl LevenbergMarquardt {
             step: vec![0.0; n],
             projected_step: vec![0.0; n],
             model: LeastSquares::nothing(),
-            residuals: 0.0,
+            residuals: samples as f64,
             gradient: vec![0.0; n],
             diagonal: vec![0.0; n],
             frozen: vec![false; n],
@@ -270,7 +271,6 @@ impl LevenbergMarquardt {
         self.diagonal.fill(0.0);
         let LinearSystems { row_offsets, col_indices, blocks, .. } = &self.systems;
         if let Some(normal) = &self.model.normal {
-            self.residuals = normal.residuals as f64;
             self.gradient.copy_from_slice(&normal.gradient);
             diagonals(&blocks.ranges, &normal.jtj_blocks, &mut self.diagonal);
             if self.feasible.is_constrained() {
@@ -278,7 +278,6 @@ impl LevenbergMarquardt {
                 self.diagonal.iter_mut().enumerate().filter(constant).for_each(|(_, entry)| *entry = 0.0);
             }
         } else {
-            self.residuals = self.model.residuals.len() as f64;
             self.gradient.fill(0.0);
             let jacobian = jacobian(self.point.len(), row_offsets, col_indices, &self.model.entries);
             jacobian.add_transposed_times(&self.model.residuals, &mut self.gradient);

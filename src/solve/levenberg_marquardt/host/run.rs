@@ -64,7 +64,7 @@ pub async fn minimise_least_squares(
             return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
         }
     };
-    let mut solver = LevenbergMarquardt::new(start, systems, retraction, options);
+    let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
     let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;

@@ -97,7 +97,7 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     let feasible = FeasibleSet::new(n, &fake.constant, &lower, &upper, Arithmetic::F64).unwrap();
     let retraction = block_on(Retraction::new(&[array], lower, upper)).unwrap();
     let start = Start { point: fake.start.clone(), feasible, preamble: String::new() };
-    let mut solver = LevenbergMarquardt::new(start, systems, retraction, &fake.options);
+    let mut solver = LevenbergMarquardt::new(first.len(), start, systems, retraction, &fake.options);
     let (mut linearised, mut tried, mut answer, mut clock) = (Vec::new(), Vec::new(), None, 0.0);
     let summary = loop {
         clock += 1.0;
