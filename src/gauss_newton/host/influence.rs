@@ -3,13 +3,13 @@
 //! residuals are, so that it measures the scale of the others.
 
 use crate::eval::{Functions, OnHost};
-use crate::model::losses::{LossKind, derivatives};
+use crate::model::losses::{LossKind, slopes};
 use residua_base::error::Result;
 use residua_linalg::loops::dot;
 
 /// Whether a block that takes part has a robust loss.
 pub(super) fn is_robust(functions: &Functions) -> bool {
-    functions.model().blocks.iter().any(|block| block.enabled && block.loss.kind != LossKind::Squared)
+    functions.model().blocks.iter().any(|block| block.takes_part() && block.loss.kind != LossKind::Squared)
 }
 
 /// The influence at a point.
@@ -19,12 +19,12 @@ pub(super) async fn influence(functions: &mut Functions, x: &[f64]) -> Result<f6
     let (mut sum, mut seen) = (0.0, vec![false; residuals.len()]);
     for batch in &model.batches {
         let block = &model.blocks[batch.block as usize];
-        if !block.enabled || block.weight == 0.0 {
+        if !block.takes_part() {
             continue;
         }
         let rows = batch.class.outputs.len();
-        let loss = (block.loss.kind != LossKind::Squared).then(|| derivatives(&block.loss));
-        let first_slope = loss.as_ref().map_or(block.loss.factor, |loss| loss(0.0)[0]);
+        let mut loss = (block.loss.kind != LossKind::Squared).then(|| slopes(&block.loss));
+        let first_slope = loss.as_mut().map_or(block.loss.factor, |loss| loss(0.0));
         for instance in 0..batch.count as usize {
             let first = batch.row(instance) as usize;
             // The addends of a long sum have one row.
@@ -33,9 +33,9 @@ pub(super) async fn influence(functions: &mut Functions, x: &[f64]) -> Result<f6
             }
             let r = &residuals[first..first + rows];
             let square = dot(r, r);
-            let slope = loss.as_ref().map_or(first_slope, |loss| loss(square)[0]);
+            let slope = loss.as_mut().map_or(first_slope, |loss| loss(square));
             let share = slope * square.sqrt();
-            sum += block.weight * share * (share / first_slope);
+            sum += block.weight * batch.instance_weight(instance) * share * (share / first_slope);
         }
     }
     Ok(0.5 * sum)

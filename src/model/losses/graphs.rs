@@ -45,6 +45,17 @@ pub fn derivatives(loss: &LossParameters) -> impl Fn(f64) -> [f64; 2] {
     }
 }
 
+/// factor · ρ′ in f64, as a function of s, for many instances.
+pub fn slopes(loss: &LossParameters) -> impl FnMut(f64) -> f64 {
+    let LossParameters { kind, a, b, factor } = *loss;
+    let case = case(kind);
+    let mut values = vec![0.0; case.graph.graph().len()];
+    move |s| {
+        case.graph.evaluate_into(&[s, a, b], &mut values);
+        factor * values[case.results[1].index()]
+    }
+}
+
 /// factor · ρ(s) and factor · ρ′(s), in f64.
 pub fn evaluate(loss: &LossParameters, s: f64) -> (f64, f64) {
     let case = case(loss.kind);

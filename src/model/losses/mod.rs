@@ -14,7 +14,7 @@ mod graphs;
 #[cfg(test)]
 mod graphs_test;
 
-pub use graphs::{bend, derivatives, evaluate, evaluate_bend, function};
+pub use graphs::{bend, derivatives, evaluate, evaluate_bend, function, slopes};
 
 /// Which loss; as a number, the selector of [`function()`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

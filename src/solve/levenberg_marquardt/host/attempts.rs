@@ -11,17 +11,6 @@ const MOST_ATTEMPTS: u32 = 2;
 /// The share of themselves by which the first step of such an attempt may change the parameters.
 const SHARE_OF_PARAMETERS: f64 = 0.3;
 
-/// The attempts of a run.
-#[derive(Default)]
-pub(super) struct Attempts {
-    /// Where each one begins.
-    pub(super) start: Vec<f64>,
-    /// How many came after the first one.
-    pub(super) made: u32,
-    /// Cost, point and reason of the best end so far that is no minimum.
-    pub(super) best: Option<(f64, Vec<f64>, (Termination, String))>,
-}
-
 impl LevenbergMarquardt {
     /// Begins a small problem anew where an attempt has come to no minimum: which valley a run enters depends on its first steps. The best end of all attempts is
     /// that of the run.

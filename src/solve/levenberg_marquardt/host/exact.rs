@@ -6,10 +6,8 @@
 //! - Second derivatives of all residuals make the model exact to the second order. After each step the model, with them or without, whose prediction was nearer
 //!   to the actual reduction makes the next one (as NL2SOL: J. E. Dennis, D. M. Gay and R. E. Welsch, 1981).
 
-use residua_linalg::loops::norm;
+use residua_linalg::loops::{dot, norm};
 use residua_linalg::{DenseQr, TrustRegion};
-
-use super::linear_system::quadratic_form;
 
 /// Coordinates of a problem whose model is factorised as a dense one: singular values, where columns nearly depend on each other, take some tenths of a second.
 pub(super) const MOST_COORDINATES: usize = 200;
@@ -156,4 +154,13 @@ impl Exact {
             self.is_second_order = (of_second_order - change).abs() < (predicted - change).abs();
         }
     }
+}
+
+/// xᵀAx of a symmetric matrix, of which the lower half counts.
+pub(super) fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
+    let mut form = 0.0;
+    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
+        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
+    }
+    form
 }

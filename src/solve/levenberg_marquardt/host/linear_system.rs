@@ -1,7 +1,7 @@
 //! The linear system of a step, solved in slices, so that the page stays responsive and limits of time are kept: an iteration of conjugate
 //! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at hand.
 
-use super::exact::MOST_COORDINATES;
+use super::exact::{MOST_COORDINATES, quadratic_form};
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::vector::dot;
 use residua_base::error::Result;
@@ -216,15 +216,6 @@ impl LinearSystems {
             }
         }
     }
-}
-
-/// xᵀAx of a symmetric matrix, of which the lower half counts.
-pub(super) fn quadratic_form(a: &[f64], x: &[f64]) -> f64 {
-    let mut form = 0.0;
-    for (i, row) in a.chunks_exact(x.len().max(1)).enumerate() {
-        form += x[i] * (2.0 * dot(&row[..i], &x[..i]) + row[i] * x[i]);
-    }
-    form
 }
 
 /// J̃ of such a pattern with these entries.

@@ -19,12 +19,11 @@ use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{PcgOptions, Products, Trouble};
 
 use super::ARITHMETIC;
-use super::attempts::Attempts;
 use super::deficiency;
 use super::dogleg::Dogleg;
 use super::exact::Exact;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
-use super::phase::{Answer, Pending, Phase, Request, Trial};
+use super::phase::{Answer, Attempts, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
 use super::strategy::{Linearised, Strategy};
 

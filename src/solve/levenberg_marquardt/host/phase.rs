@@ -2,7 +2,7 @@
 
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::rules::Gain;
-use crate::solve::summary::{IterationSummary, SolveSummary};
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 
 /// What [`super::LevenbergMarquardt::next`] asks for or reports.
 #[derive(Clone, Copy, Debug)]
@@ -122,4 +122,15 @@ pub(super) enum Pending {
     EvaluateTrial,
     Iteration(IterationSummary),
     Finished,
+}
+
+/// The attempts of a run.
+#[derive(Default)]
+pub(super) struct Attempts {
+    /// Where each one begins.
+    pub(super) start: Vec<f64>,
+    /// How many came after the first one.
+    pub(super) made: u32,
+    /// Cost, point and reason of the best end so far that is no minimum.
+    pub(super) best: Option<(f64, Vec<f64>, (Termination, String))>,
 }
