@@ -90,7 +90,6 @@ mod tests {
             lost: None,
             without_effect: None,
             is_undetermined: false,
-            nearly_depend: false,
             left: 0.0,
         };
         let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });

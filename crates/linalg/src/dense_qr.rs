@@ -217,19 +217,6 @@ impl DenseQr {
         reflector.fill(0.0);
     }
 
-    /// What the step of the last factorisation takes from ½‖r̃‖², by the model with its damping: half the square of the projection of r̃ on the columns.
-    pub fn reduction(&self) -> f64 {
-        let right = &self.stack[self.lengths.len() * self.stride..][..self.lengths.len()];
-        0.5 * dot(right, right)
-    }
-
-    /// The least distance of a column from the span of those before it, in the last factorisation and relative to its length. Frozen columns and those of
-    /// zeros do not count.
-    pub fn least_pivot(&self) -> f64 {
-        let taken = (0..self.lengths.len()).filter(|&k| self.lengths[k] != 0.0);
-        taken.map(|k| self.stack[k * (self.stride + 1)].abs()).fold(f64::INFINITY, f64::min)
-    }
-
     /// δ from R δ = Qᵀ(−r̃), and out of the scale of unit columns.
     pub fn substitute(&self, n: usize, step: &mut [f64]) -> Result<(), Trouble> {
         step.fill(0.0);

@@ -9,7 +9,10 @@ import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOpti
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
 
-/** How steps are bounded: by damping, or by a radius along Powell's dogleg path. */
+/**
+ * How steps are bounded. On the CPU both bound them by a radius; 'dogleg' has exact linear systems, where the other may use conjugate gradients. On the GPU
+ * 'levenberg-marquardt' is damping.
+ */
 export type TrustRegion = 'levenberg-marquardt' | 'dogleg';
 
 /** Options of Levenberg-Marquardt. */
@@ -25,7 +28,7 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * 'iterative-schur' as `linearSolver`, it is 'invalid-argument'. `initialDamping` does not apply; `damping` in the history is that with which a step along the gradient is as long as the radius.
    */
   trustRegion?: TrustRegion;
-  /** The initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far, on the CPU less what all its entries have fallen since; 1e-4 by default. */
+  /** On the GPU the initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. On the CPU a radius bounds steps. */
   initialDamping?: number;
   /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
   maxLinearIterations?: number;

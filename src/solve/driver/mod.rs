@@ -89,13 +89,14 @@ impl Solvers for Session {
     async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked> {
         let Session { functions, host, device, .. } = self;
         let mut checked = guard::check(functions, device, Objective::LeastSquares, cost, start).await?;
-        if checked.estimate.nearly_depend && checked.estimate.suffices() && cost > 0.0 {
-            checked.estimate.left = host::deficiency::promise(functions, &mut host.model).await? / cost;
+        if checked.estimate.suffices() && cost > 0.0 {
+            let arithmetic = functions.arithmetic();
+            checked.estimate.left = host::deficiency::promise(functions, &mut host.model, arithmetic).await?;
             if !checked.estimate.suffices() {
                 let left = scientific(checked.estimate.left, Some(0));
                 let sentence = &checked.sentence;
                 checked.sentence = format!(
-                    "{sentence} Parameters nearly depend on each other, and by the derivatives in double precision another choice of them lowers the cost by {left} of it."
+                    "{sentence} By the derivatives in double precision another choice of the parameters lowers the cost by {left} of the residuals' variance."
                 );
             }
         }

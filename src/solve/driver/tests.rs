@@ -141,7 +141,6 @@ impl Solvers for Fakes {
             lost: start.filter(|_| self.loses).map(|_| 0),
             without_effect: None,
             is_undetermined: false,
-            nearly_depend: false,
             left: 0.0,
         };
         Ok(Checked { estimate, sentence: format!("Loss {loss}.") })

@@ -4,6 +4,7 @@ use super::shift::Shift;
 use crate::eval::Arithmetic;
 use crate::model::Model;
 use crate::solve::ending::UNDERFLOW;
+use crate::solve::rules::LEAST_PROMISE;
 use residua_base::decimal::scientific;
 
 /// The largest share of the cost that rounding may explain in a solution that has converged.
@@ -31,10 +32,7 @@ pub struct PrecisionEstimate {
     pub without_effect: Option<u32>,
     /// Whether the residuals, of which all were evaluated, leave a direction free in which no single parameter is alone.
     pub is_undetermined: bool,
-    /// Whether parameters nearly depend on each other in the residuals that were evaluated.
-    pub nearly_depend: bool,
-    /// The share of the cost that a Gauss-Newton step from reflections of J̃ promises to take away; 0 where it was not computed. The tests of convergence do
-    /// not see it where parameters nearly depend on each other.
+    /// What the model promises in f64 beyond rounding, in units of the residuals' variance; 0 where it was not computed.
     pub left: f64,
 }
 
@@ -52,7 +50,7 @@ impl PrecisionEstimate {
     /// Whether a solution with this estimate may count as converged.
     pub fn suffices(&self) -> bool {
         self.loss <= MOST_LOSS
-            && self.left <= MOST_LOSS
+            && self.left <= LEAST_PROMISE
             && !self.has_lost_parameter()
             && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
     }

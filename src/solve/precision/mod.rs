@@ -79,7 +79,7 @@ pub fn estimate(
     let explained = (observed + quantised.min(cost)).max(difference.abs()).max(underflown);
     let whole = cost.max(point.cost);
     let underflows = share(underflown, whole) > MOST_LOSS;
-    let (shift, nearly_depend) = rows.shift(model, cost);
+    let shift = rows.shift(model, cost);
     if !suspects.is_empty() {
         sample::each(model, point, suspects, &mut |_, probe, found, _| rows.add(probe, found.weight))?;
     }
@@ -97,7 +97,6 @@ pub fn estimate(
     let loss = share(explained, whole);
     let is_known = immovable.or(lost).or(without_effect).is_some();
     let is_undetermined = !is_known && shift.is_none() && rows.are_all(model.num_residuals as usize);
-    let nearly_depend = !is_known && nearly_depend;
     Ok(PrecisionEstimate {
         loss,
         shift,
@@ -107,7 +106,6 @@ pub fn estimate(
         lost,
         without_effect,
         is_undetermined,
-        nearly_depend,
         left: 0.0,
     })
 }

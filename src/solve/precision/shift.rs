@@ -11,9 +11,6 @@ use residua_linalg::{DenseQr, SparseMatrix, System};
 /// have parameters of their own determines none.
 pub const MOST_SHIFTED: usize = 64;
 
-/// The least distance of a column of unit length from the span of others, below which normal equations do not tell it from 0 with certainty.
-const UNSURE_PIVOT: f64 = 1e-5;
-
 /// How far rounding moves a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
@@ -103,12 +100,11 @@ impl<'a> Rows<'a> {
         self.is_kept && !self.free.is_empty() && self.differences.len() == residuals
     }
 
-    /// The parameter that moves furthest, in a problem with that cost in f64, and whether columns of the rows nearly depend on each
-    /// other. None where the rows do not determine the parameters.
-    pub(super) fn shift(&self, model: &Model, cost: f64) -> (Option<Shift>, bool) {
+    /// The parameter that moves furthest, in a problem with that cost in f64. None where the rows do not determine the parameters.
+    pub(super) fn shift(&self, model: &Model, cost: f64) -> Option<Shift> {
         let (n, m) = (self.free.len(), self.differences.len());
         if n == 0 || m < n || !self.is_kept {
-            return (None, false);
+            return None;
         }
         let row_offsets = (0..=m).map(|row| (row * n) as u32).list();
         let col_indices = (0..m * n).map(|entry| (entry % n) as u32).list();
@@ -118,10 +114,8 @@ impl<'a> Rows<'a> {
         let system = System { jacobian, residuals: &self.differences, damping: &damping, frozen: &frozen };
         let mut step = vec![0.0; n];
         let mut qr = DenseQr::new();
-        let is_solved = qr.solve(&system, &mut step).is_ok();
-        let nearly_depend = qr.least_pivot() <= UNSURE_PIVOT;
-        if !is_solved {
-            return (None, nearly_depend);
+        if qr.solve(&system, &mut step).is_err() {
+            return None;
         }
         let freedom = (model.num_residuals as usize).saturating_sub(n).max(1) as f64;
         let squared_differences = self.differences.iter().map(|difference| difference * difference).sum::<f64>();
@@ -136,8 +130,7 @@ impl<'a> Rows<'a> {
             let relative = if *step == 0.0 || length == 0.0 { 0.0 } else { step.abs() / scale };
             Shift { parameter: parameter as u32, relative }
         });
-        let worst = moved.reduce(|worst, shift| if shift.relative > worst.relative { shift } else { worst });
-        (worst, nearly_depend)
+        moved.reduce(|worst, shift| if shift.relative > worst.relative { shift } else { worst })
     }
 }
 

@@ -25,7 +25,6 @@ pub(super) fn estimate(model: &Model, point: &Evaluated) -> Result<PrecisionEsti
         lost: None,
         without_effect: None,
         is_undetermined: false,
-        nearly_depend: false,
         left: 0.0,
     })
 }

@@ -6,6 +6,7 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
+use crate::solve::options::least_tolerance;
 use crate::solve::rank::{Analysed, analyse};
 use crate::solve::start::Start;
 use residua_base::error::Result;
@@ -13,14 +14,14 @@ use residua_base::list::Listed;
 use residua_linalg::loops::add_squares;
 use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
-use residua_linalg::{DenseQr, NullSpace, System};
+use residua_linalg::{DenseQr, NullSpace, System, TrustRegion};
 
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
 const MOST_WORK: usize = 300_000;
 /// The square of a unit column's distance from the span of others that J̃ᵀJ̃ does not tell from 0 with certainty.
 pub(super) const UNSURE_PIVOT: f64 = 1e-10;
-/// The damping of [`promise`] in units of the columns: what rounding leaves of a direction without effect is (ε/√λ)² of the cost, 5e-10.
-const DAMPING_OF_REVIEWS: f64 = 1e-22;
+/// Multiplications of the factorisation of [`promise`], at most: some tens of milliseconds.
+const MOST_WORK_OF_PROMISE: usize = 30_000_000;
 /// Parameters that are named at most.
 const NAMED: usize = 3;
 /// Entries of a free direction that name a parameter, relative to the largest.
@@ -99,26 +100,40 @@ pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some
     ))
 }
 
-/// The reduction of the cost that J̃ promises at the current parameters of a small problem, by reflections of it in f64; 0 for a larger one. Coordinates that
-/// their bounds hold stay where they are.
-pub async fn promise(functions: &mut Functions, model: &mut HostModel) -> Result<f64> {
+/// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 for a larger one, and where rounding of the parameters in `arithmetic`
+/// explains it. Coordinates that their bounds hold stay where they are.
+pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<f64> {
     let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
     let n = point.len();
-    if !is_small(n, functions.model().num_residuals as usize) {
+    let samples = functions.sample_count();
+    let rows = functions.model().num_residuals as usize;
+    if n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK_OF_PROMISE {
         return Ok(0.0);
     }
-    let LeastSquares { residuals, entries, .. } = model.linearise(functions, &point).await?;
+    let LeastSquares { mut influence, residuals, entries, .. } = model.linearise(functions, &point).await?;
+    if HostModel::is_robust(functions) {
+        influence = HostModel::influence(functions, &point).await?;
+    }
     let pattern = model.pattern(functions)?;
     let jacobian = jacobian(n, &pattern.row_offsets, &pattern.col_indices, &entries);
-    let (mut gradient, mut damping, mut frozen) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
+    let (mut gradient, mut squares, mut frozen) = (vec![0.0; n], vec![0.0; n], vec![false; n]);
     jacobian.add_transposed_times(&residuals, &mut gradient);
     feasible.freeze(&point, &gradient, &mut frozen);
-    add_squares(&pattern.col_indices, &entries, &mut damping);
-    damping.iter_mut().for_each(|square| *square *= DAMPING_OF_REVIEWS);
+    add_squares(&pattern.col_indices, &entries, &mut squares);
+    let scale: Vec<f64> = squares.iter().map(|square| square.sqrt()).list();
+    let damping = vec![0.0; n];
+    let system = System { jacobian, residuals: &residuals, damping: &damping, frozen: &frozen };
     let mut qr = DenseQr::new();
-    let solved =
-        qr.solve(&System { jacobian, residuals: &residuals, damping: &damping, frozen: &frozen }, &mut gradient);
-    Ok(if solved.is_ok() { qr.reduction() } else { 0.0 })
+    qr.begin(&system);
+    qr.advance(&system, f64::INFINITY);
+    let promise = TrustRegion::of_rows(&qr, &scale, &frozen).promise();
+    let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
+    let coordinates = (0..n).filter(free).count() as f64;
+    let size: f64 = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();
+    let rounding = least_tolerance(arithmetic);
+    let of_rounding = 0.5 * rounding * rounding * size * coordinates / (rows as f64).max(1.0);
+    let variance = 2.0 * influence / (samples as f64 - coordinates).max(1.0);
+    Ok(if promise > of_rounding { promise / variance } else { 0.0 })
 }
 
 /// The parameters of directions that are free up to a tolerance, and the directions.
