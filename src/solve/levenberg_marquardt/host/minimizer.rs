@@ -62,6 +62,8 @@ pub struct LevenbergMarquardt {
     scaled_gradient_norm: f64,
     /// Whether the point has no model of steps yet.
     pub(super) is_new_point: bool,
+    /// Whether the point is the start again.
+    pub(super) is_new_start: bool,
     /// Whether a step from the point was tried.
     pub(super) has_stepped: bool,
     pub(super) phase: Phase,
@@ -122,6 +124,7 @@ impl LevenbergMarquardt {
             cosine: 0.0,
             scaled_gradient_norm: 0.0,
             is_new_point: true,
+            is_new_start: false,
             has_stepped: false,
             phase: Phase::Start,
             stop: None,
@@ -234,6 +237,10 @@ impl LevenbergMarquardt {
             }
             (Phase::Refining, Some(Answer::Model(model))) => {
                 self.linearise(model);
+                if std::mem::take(&mut self.is_new_start) {
+                    self.strategy.begin(self.free_size, self.scaled_gradient_norm);
+                    return self.begin_step();
+                }
                 self.phase = Phase::Solving(false);
                 Pending::Solve
             }
@@ -361,7 +368,11 @@ impl LevenbergMarquardt {
         let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
         let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
         Ok(solved.map(|solved| match solved {
-            Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
+            Err(Trouble::IllConditioned) => Answer::RowsNeeded,
+            Err(Trouble::TooSlow) => {
+                self.leave_cut_steps();
+                Answer::RowsNeeded
+            }
             solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
         }))
     }
