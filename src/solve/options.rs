@@ -35,6 +35,8 @@ pub struct Used {
     pub ms: f64,
 }
 
+/// The first λ of devices where none is given.
+pub const INITIAL_DAMPING: f64 = 1e-4;
 /// Multiplications of all iterations that a default allows: a second on a processor.
 const AFFORDABLE: f64 = 1e9;
 /// Iterations that every default allows, and none exceeds.
@@ -107,8 +109,8 @@ pub struct LevenbergMarquardtOptions {
     pub linear_solver: Option<Kind>,
     /// How steps are bounded; by damping.
     pub trust_region: TrustRegion,
-    /// The first λ; 1e-4.
-    pub initial_damping: f64,
+    /// The first λ. Where a radius bounds steps, it is the length of the first step with that damping, or without one ‖Dx‖; devices have [`INITIAL_DAMPING`].
+    pub initial_damping: Option<f64>,
     /// Iterations of conjugate gradients in a step, at most; 500.
     pub max_linear_iterations: u32,
     /// The most of its residual that conjugate gradients may leave: the forcing term's ceiling; 0.1. At 0 all iterations are made.
@@ -122,7 +124,7 @@ impl LevenbergMarquardtOptions {
             solve: SolveOptions::defaults(),
             linear_solver: None,
             trust_region: TrustRegion::LevenbergMarquardt,
-            initial_damping: 1e-4,
+            initial_damping: None,
             max_linear_iterations: 500,
             linear_tolerance: 0.1,
         }
@@ -161,13 +163,10 @@ impl LevenbergMarquardtOptions {
             solve: SolveOptions::from_numbers(number)?,
             linear_solver,
             trust_region: TrustRegion::from_name(text("trustRegion").as_deref(), is_on_device, linear_solver)?,
-            initial_damping: in_range(
-                number,
-                "initialDamping",
-                "a finite number of at least 0",
-                defaults.initial_damping,
-                finite,
-            )?,
+            initial_damping: match number("initialDamping") {
+                Some(_) => Some(in_range(number, "initialDamping", "a finite number of at least 0", 0.0, finite)?),
+                None => None,
+            },
             max_linear_iterations: count(number, "maxLinearIterations", 1, defaults.max_linear_iterations)?,
             linear_tolerance: in_range(
                 number,
@@ -338,6 +337,18 @@ mod tests {
         }
         let message = Objective::from_name("max").unwrap_err().message.clone();
         assert_eq!(message, "option objective: got 'max', takes 'sum' or 'least-squares'");
+    }
+
+    #[test]
+    fn a_damping_is_what_was_given() {
+        let read = |given: Option<f64>| {
+            let number = move |name: &str| given.filter(|_| name == "initialDamping");
+            LevenbergMarquardtOptions::from_numbers(Place::Host, &number, &|_| None)
+                .map(|options| options.initial_damping)
+        };
+        assert_eq!([read(None), read(Some(0.0)), read(Some(2.0))], [Ok(None), Ok(Some(0.0)), Ok(Some(2.0))]);
+        let message = read(Some(-1.0)).unwrap_err().message.clone();
+        assert!(message.starts_with("option initialDamping: got -1, takes a finite number of at least 0"), "{message}");
     }
 
     #[test]

@@ -187,9 +187,9 @@ pub fn samples_batch<'a>(count: u32, samples: Vec<f64>, column: u32) -> Batch<'a
 
 pub fn options() -> ManyOptions {
     ManyOptions {
-        max_iterations: 100,
+        max_iterations: Some(100),
         tolerances: Tolerances { cost: 1e-12, gradient: 1e-10, parameter: 1e-10 },
-        initial_damping: 1e-3,
+        initial_damping: Some(1e-3),
     }
 }
 
@@ -221,7 +221,7 @@ pub fn on_device_in(
         tables.state.clone(),
         device.uniform(&tables, turn).words().to_vec(),
     ];
-    for _ in 0..=options.max_iterations / turn {
+    for _ in 0..=options.max_iterations.unwrap_or(100) / turn {
         interpreter::run(&device.program.wgsl, [batch.count.div_ceil(64), 1], &mut buffers);
     }
     let x: Vec<f32> = buffers[0].iter().map(|word| f32::from_bits(*word)).collect();

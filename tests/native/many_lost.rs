@@ -83,7 +83,7 @@ fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host(
         assert_eq!(Guarded::of_host(host).message(), format!("{all} of {all} problems converged."));
         for pairs in [None, Some(PairForm::Split)] {
             let device = on_device_in(&template, &batch, &defaults(), 5, pairs);
-            let lost = device.without_effect.iter().filter(|lost| **lost).count();
+            let lost = device.deficient.iter().filter(|lost| **lost).count();
             assert_eq!((arrived(&device), lost), (on_first_way, all - on_first_way), "{device:?}");
 
             let auto = guarded(&template, &batch, device.clone(), true);

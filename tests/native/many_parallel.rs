@@ -20,9 +20,9 @@ const FIRST: [f64; 4] = [-45.0, 1.7e9, -2.9e9, 6e9];
 
 fn defaults() -> ManyOptions {
     ManyOptions {
-        max_iterations: 100,
+        max_iterations: Some(100),
         tolerances: Tolerances { cost: 1e-8, gradient: 1e-8, parameter: 1e-8 },
-        initial_damping: 1e-4,
+        initial_damping: Some(1e-4),
     }
 }
 
@@ -123,7 +123,7 @@ fn a_limit_of_iterations_holds_in_a_review() {
     let centred = on_cpu(&template, &samples_batch(PROBLEMS, samples(true), 0), &defaults());
     let mut cut = 0;
     for max_iterations in 0..12 {
-        let found = on_cpu(&template, &batch, &ManyOptions { max_iterations, ..defaults() });
+        let found = on_cpu(&template, &batch, &ManyOptions { max_iterations: Some(max_iterations), ..defaults() });
         for (problem, end) in found.termination.iter().enumerate() {
             let excess = found.cost[problem] / centred.cost[problem] - 1.0;
             assert!(found.iterations[problem] <= max_iterations);

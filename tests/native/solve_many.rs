@@ -1,12 +1,12 @@
 //! Many small problems, natively: the CPU's solver with interpreted kernels, and the device's kernel in the interpreter of shaders.
 
 use crate::interpreter::validated;
-use crate::many::{Draft, Random, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
+use crate::many::{Draft, Random, SAMPLES, noisy_peaks, numbers, on_cpu, on_device, options, peaks, samples_batch};
 use crate::recorder::Recorder;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;
-use residua::solve::many::{Batch, ManySolutions, Template};
+use residua::solve::many::{Batch, ManyOptions, ManySolutions, Template};
 use residua_base::error::ErrorCode;
 use residua_ir::graph::Op;
 use residua_portable::assert_guard_reads_storage;
@@ -55,6 +55,63 @@ fn noisy_fits_agree_between_the_engines_for_every_loss() {
 }
 
 #[test]
+fn a_residual_beyond_all_measure_does_not_end_a_robust_fit() {
+    let exact = [1.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0, 15.0];
+    let noise = [0.02, -0.03, 0.01, 0.03, -0.02, 0.02, -0.01, -0.02];
+    let fit = |kind: &str, outlier: f64| {
+        let mut draft = Draft::default();
+        draft.array(2, "euclidean", &[0.0, 0.0]);
+        let times: Vec<f64> = (0..8).map(f64::from).collect();
+        let mut values: Vec<f64> = exact.iter().zip(noise).map(|(y, noise)| y + noise).collect();
+        values[3] += outlier;
+        let loss = LossParameters::new(kind, 0.05, 1.0, 1.0).unwrap();
+        draft.block(&[(0, &[0; 8])], &[&times, &values], loss, |g, p, data| {
+            let product = g.mul(p[1], data[0]);
+            let line = g.add(p[0], product);
+            vec![g.sub(line, data[1])]
+        });
+        on_cpu(&draft.template(), &Batch { count: 1, ..Batch::default() }, &options())
+    };
+    for kind in ["huber", "softL1"] {
+        // From a distance of 20 scales on the slope of an outlier's loss is 1 to six digits and more.
+        let near = fit(kind, 1e3);
+        for outlier in [1e6, 1e9, 1e15] {
+            let far = fit(kind, outlier);
+            assert!(far.termination[0].converged(), "{kind} {outlier}: {far:?}");
+            assert!(difference(&far.x, &near.x) < 1e-6, "{kind} {outlier}: {far:?} {near:?}");
+        }
+    }
+}
+
+#[test]
+fn a_peak_at_unix_times_is_that_at_times_from_its_start() {
+    let at = |origin: f64| {
+        let mut draft = Draft::default();
+        draft.array(3, "euclidean", &[1.5, origin + 0.2, 0.5]);
+        let times: Vec<f64> = (0..SAMPLES).map(|sample| origin + 0.125 * sample as f64 - 1.5).collect();
+        let bell = |t: f64| 2.0 * (-((t - 0.125) / 0.25).powi(2)).exp();
+        let values: Vec<f64> = times.iter().map(|t| bell(t - origin)).collect();
+        draft.block(&[(0, &[0; SAMPLES])], &[&times, &values], LossParameters::squared(), |g, p, data| {
+            let offset = g.sub(data[0], p[1]);
+            let z = g.div(offset, p[2]);
+            let square = g.mul(z, z);
+            let negative = g.apply(Op::Neg, &[square]);
+            let bell = g.apply(Op::Exp, &[negative]);
+            let bell = g.mul(p[0], bell);
+            vec![g.sub(bell, data[1])]
+        });
+        on_cpu(&draft.template(), &Batch { count: 1, ..Batch::default() }, &options())
+    };
+    for origin in [0.0, 1.7e9] {
+        let found = at(origin);
+        assert!(found.termination[0].converged(), "{origin}: {found:?}");
+        // Two units in the last place of 1.7e9, and what they make of the others.
+        let expected = [2.0, origin + 0.125, 0.25];
+        assert!(difference(&found.x, &expected) < 1e-6, "{origin}: {found:?}");
+    }
+}
+
+#[test]
 fn how_often_a_dispatch_is_cut_changes_no_bit() {
     let template = peaks(LossParameters::squared()).template();
     let (_, samples) = noisy_peaks(6, 0.05);
@@ -73,13 +130,30 @@ fn the_iterations_are_bounded() {
     let (_, samples) = noisy_peaks(3, 0.05);
     let batch = samples_batch(3, samples, 1);
     for max_iterations in [0, 2] {
-        let options = residua::solve::many::ManyOptions { max_iterations, ..options() };
+        let options = ManyOptions { max_iterations: Some(max_iterations), ..options() };
         for solutions in [on_cpu(&template, &batch, &options), on_device(&template, &batch, &options, 1)] {
             assert_eq!(solutions.iterations, [max_iterations; 3]);
             assert_eq!(solutions.termination, [Termination::MaxIterations; 3]);
             assert!(finite(&solutions), "the cost of the start is told");
         }
     }
+}
+
+#[test]
+fn an_initial_damping_is_the_first_radius() {
+    let template = lines().template();
+    let first_step = |initial_damping: Option<f64>| {
+        let options = ManyOptions { max_iterations: Some(1), initial_damping, ..options() };
+        on_cpu(&template, &Batch { count: 1, ..Batch::default() }, &options).x
+    };
+    // The line is found in one step; from 0 no length of the parameters bounds it.
+    assert!(difference(&first_step(None), &[1.0, 2.0]) < 1e-14);
+    assert!(difference(&first_step(Some(0.0)), &[1.0, 2.0]) < 1e-14);
+    // D² is (3, 5), g (−9, −13), so that ‖D⁻¹g‖ is √(27 + 33.8).
+    let x = first_step(Some(100.0));
+    let (length, radius) = ((3.0 * x[0] * x[0] + 5.0 * x[1] * x[1]).sqrt(), 60.8f64.sqrt() / 100.0);
+    // The length of a step on the surface is right to a tenth.
+    assert!((length / radius - 1.0).abs() < 0.1, "{length} {radius}");
 }
 
 #[test]

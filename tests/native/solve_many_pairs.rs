@@ -91,7 +91,7 @@ fn an_ill_conditioned_fit_keeps_eight_digits() {
     let start = numbers(vec![0.5, 0.7, 3.6, 4.2, 4.0, 6.3]);
     let batch = Batch { count: 1, parameters: vec![(0, 6, start)], data: Vec::new() };
     let tolerances = Tolerances { cost: 0.0, gradient: 1e-13, parameter: 1e-13 };
-    let options = ManyOptions { max_iterations: 300, tolerances, initial_damping: 1e-3 };
+    let options = ManyOptions { max_iterations: Some(300), tolerances, initial_damping: Some(1e-3) };
     let worst = |solutions: &ManySolutions| {
         let relative = solutions.x.iter().zip(DECAYS).map(|(found, exact)| (found - exact).abs() / exact);
         relative.fold(0.0, f64::max)

@@ -93,7 +93,7 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
         max_linear_iterations: 10,
         linear_solver: Some(residua_linalg::Kind::Pcg),
         // The grid has fewer springs than numbers. With little damping the first steps are much too long, and rounding grows with them.
-        initial_damping: 1.0,
+        initial_damping: Some(1.0),
         ..options()
     };
     let mut steps = steps;
@@ -122,7 +122,7 @@ async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
         max_linear_iterations: 5,
         linear_solver: Some(residua_linalg::Kind::Pcg),
         // With little damping the first step is much too long, and rounding grows with it.
-        initial_damping: 1.0,
+        initial_damping: Some(1.0),
         ..options()
     };
     steps.solve.max_iterations = 1;
@@ -161,7 +161,7 @@ async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 1e-6,
         linear_solver: Some(residua_linalg::Kind::IterativeSchur),
-        initial_damping: 0.1,
+        initial_damping: Some(0.1),
         ..options()
     };
     steps.solve.max_iterations = 3;
@@ -297,7 +297,7 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
         max_linear_iterations: 10,
         linear_solver: Some(residua_linalg::Kind::Pcg),
         // There are fewer springs than numbers: with little damping the first steps are much too long, and rounding grows with them.
-        initial_damping: 1.0,
+        initial_damping: Some(1.0),
         ..options()
     };
     // One step: a second one makes thousands of times more of what rounding has left in the first.

@@ -198,7 +198,7 @@ async fn losses_and_chunks_cost_what_they_do_on_the_cpu() {
     steps.linear_tolerance = 0.0;
     steps.max_linear_iterations = 10;
     steps.linear_solver = Some(residua_linalg::Kind::Pcg);
-    steps.initial_damping = 1.0;
+    steps.initial_damping = Some(1.0);
     steps.solve.max_iterations = 1;
     let model = mixture::model(losses);
     let mut kept = SolverResources::default();

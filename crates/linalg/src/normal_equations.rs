@@ -79,11 +79,6 @@ pub fn is_well_conditioned(matrix: Vec<f64>, frozen: &[bool], most: f64) -> bool
     factor.factorise() && factor.has_inverse_trace_within(most)
 }
 
-/// Whether steps from a matrix that is a sum over so many rows are good enough for a trust region. The lower half counts.
-pub(super) fn is_accurate(jtj: &[f64], rows: usize, left_out: &[bool]) -> bool {
-    is_well_conditioned(jtj.to_vec(), left_out, most_trace(MOST_ERROR, left_out.len(), rows))
-}
-
 /// The trace of the inverse of a matrix of unit columns, up to which steps have such an error.
 fn most_trace(most_error: f64, n: usize, rows: usize) -> f64 {
     most_error / (n as f64 * (rows as f64).sqrt() * (f64::EPSILON / 2.0))
@@ -109,7 +104,8 @@ fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> 
 }
 
 /// A symmetric matrix, its lower half row after row, and Cholesky's factor L of it with columns brought to unit length.
-struct Factor {
+#[derive(Default)]
+pub(super) struct Factor {
     /// How many rows.
     n: usize,
     /// The matrix, and then L, whose diagonal is stored inverse.
@@ -119,6 +115,23 @@ struct Factor {
 }
 
 impl Factor {
+    /// Factorises a matrix that is a sum over so many rows, of which the lower half counts, with some rows and columns left out. `false` where steps from it are not good
+    /// enough for a trust region.
+    pub(super) fn take_sums(&mut self, n: usize, jtj: &[f64], rows: usize, left_out: impl Fn(usize) -> bool) -> bool {
+        self.n = n;
+        self.entries.clear();
+        self.entries.extend_from_slice(jtj);
+        self.scales.clear();
+        (0..n).filter(|&i| left_out(i)).for_each(|i| self.leave_out(i));
+        self.factorise() && self.has_inverse_trace_within(most_trace(MOST_ERROR, n, rows))
+    }
+
+    /// The entry of Lᵀ in the scale of the matrix that was given.
+    pub(super) fn upper(&self, row: usize, column: usize) -> f64 {
+        let entry = self.entries[column * self.n + row];
+        (if row == column { 1.0 / entry } else { entry }) / self.scales[column]
+    }
+
     /// Gives a coordinate the row and the column of the unit matrix.
     fn leave_out(&mut self, i: usize) {
         let Factor { n, entries, .. } = self;

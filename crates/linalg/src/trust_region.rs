@@ -10,7 +10,7 @@ mod spectrum;
 mod tests;
 
 use crate::loops::dot;
-use crate::normal_equations::is_accurate;
+use crate::normal_equations::Factor;
 use crate::{DenseQr, Trouble};
 use residua_base::list::{Listed, PushAll};
 use spectrum::{FLAT, RANK, Spectrum};
@@ -23,6 +23,7 @@ const MOST_OF_SPECTRUM: usize = 64;
 const SAFE_PIVOT: f64 = 1e-5;
 
 /// The model at a point, ready for steps within balls of any radius.
+#[derive(Default)]
 pub struct TrustRegion {
     /// Coordinates that steps move, and D of each.
     free: Vec<usize>,
@@ -32,6 +33,9 @@ pub struct TrustRegion {
     right: Vec<f64>,
     /// The singular values, once they are needed.
     spectrum: Option<Spectrum>,
+    /// Memory of a factorisation of sums, and of a step in units of D.
+    factor: Factor,
+    p: Vec<f64>,
 }
 
 /// A step within a ball.
@@ -68,33 +72,54 @@ impl TrustRegion {
         scale: &[f64],
         frozen: &[bool],
     ) -> Result<TrustRegion, Trouble> {
-        let n = scale.len();
-        let left_out: Vec<bool> = (0..n).map(|k| frozen[k] || jtj[k * n + k] == 0.0).list();
-        if !is_accurate(jtj, rows, &left_out) {
-            return Err(Trouble::IllConditioned);
-        }
-        let mut region = TrustRegion::over(scale, |k| left_out[k]);
-        let (free, scale) = (&region.free, &region.scale);
-        let count = free.len();
-        let mut triangle = vec![0.0; count * count];
-        for column in 0..count {
-            for row in 0..=column {
-                triangle[column * count + row] = jtj[free[column] * n + free[row]] / (scale[row] * scale[column]);
-            }
-        }
-        if !cholesky(&mut triangle, count) {
-            return Err(Trouble::IllConditioned);
-        }
-        let mut right = free.iter().zip(scale).map(|(&k, scale)| -gradient[k] / scale).list();
-        solve_transposed(&triangle, &mut right);
-        (region.triangle, region.right) = (triangle, right);
+        let mut region = TrustRegion::default();
+        region.take_sums(jtj, gradient, rows, scale, frozen)?;
         Ok(region)
     }
 
+    /// [`Self::of_sums`] in the memory of a model.
+    ///
+    /// # Errors
+    /// The same; the model is then none.
+    pub fn take_sums(
+        &mut self,
+        jtj: &[f64],
+        gradient: &[f64],
+        rows: usize,
+        scale: &[f64],
+        frozen: &[bool],
+    ) -> Result<(), Trouble> {
+        let n = scale.len();
+        let is_left_out = |k: usize| frozen[k] || jtj[k * n + k] == 0.0;
+        self.clear(scale, is_left_out);
+        if !self.factor.take_sums(n, jtj, rows, is_left_out) {
+            return Err(Trouble::IllConditioned);
+        }
+        let TrustRegion { free, scale, triangle, right, factor, .. } = self;
+        for (&k, scale) in free.iter().zip(scale.iter()) {
+            triangle.push_all(free.iter().map(|&row| if row > k { 0.0 } else { factor.upper(row, k) / scale }));
+        }
+        right.push_all(free.iter().zip(scale.iter()).map(|(&k, scale)| -gradient[k] / scale));
+        solve_transposed(triangle, right);
+        Ok(())
+    }
+
     fn over(scale: &[f64], is_left_out: impl Fn(usize) -> bool) -> TrustRegion {
-        let free: Vec<usize> = (0..scale.len()).filter(|&k| scale[k] > 0.0 && !is_left_out(k)).list();
-        let scale = free.iter().map(|&k| scale[k]).list();
-        TrustRegion { free, scale, triangle: Vec::new(), right: Vec::new(), spectrum: None }
+        let mut region = TrustRegion::default();
+        region.clear(scale, is_left_out);
+        region
+    }
+
+    /// Makes it a model of nothing over the coordinates that count.
+    fn clear(&mut self, scale: &[f64], is_left_out: impl Fn(usize) -> bool) {
+        let TrustRegion { free, scale: of_free, triangle, right, spectrum, .. } = self;
+        free.clear();
+        free.push_all((0..scale.len()).filter(|&k| scale[k] > 0.0 && !is_left_out(k)));
+        of_free.clear();
+        of_free.push_all(free.iter().map(|&k| scale[k]));
+        triangle.clear();
+        right.clear();
+        *spectrum = None;
     }
 
     /// What the step without a ball takes from ½‖r̃‖², by the model: the promise. Directions that rounding does not tell from those without effect take no
@@ -131,11 +156,11 @@ impl TrustRegion {
     /// The step of the model within a radius.
     pub fn step(&mut self, radius: f64, step: &mut [f64]) -> Bounded {
         if self.is_safe() {
-            let mut p = self.right.clone();
-            solve(&self.triangle, &mut p);
-            let length = dot(&p, &p).sqrt();
+            self.p.clone_from(&self.right);
+            solve(&self.triangle, &mut self.p);
+            let length = dot(&self.p, &self.p).sqrt();
             if length <= radius {
-                self.spread(&p, step);
+                self.spread(&self.p, step);
                 return Bounded { lambda: 0.0, length };
             }
         }

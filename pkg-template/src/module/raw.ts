@@ -134,7 +134,7 @@ export interface RawIteration {
   elapsedMs: number;
 }
 
-/** Options of Levenberg-Marquardt, all present but a limit of iterations. */
+/** Options of Levenberg-Marquardt, all present but a limit of iterations and a damping. */
 export interface RawLevenbergMarquardtOptions {
   maxIterations?: number;
   maxTimeMs: number;
@@ -143,7 +143,7 @@ export interface RawLevenbergMarquardtOptions {
   parameterTolerance: number;
   linearSolver: string;
   trustRegion: string;
-  initialDamping: number;
+  initialDamping?: number;
   maxLinearIterations: number;
   linearTolerance: number;
   /** 0 or 1: whether the parameters are read back from the device. */
@@ -299,13 +299,13 @@ export interface RawMany {
   ): Promise<RawManyResult>;
 }
 
-/** Options of a solve of many problems. */
+/** Options of a solve of many problems, all present but a limit of iterations and a damping. */
 export interface RawManyOptions {
-  maxIterations: number;
+  maxIterations?: number;
   costTolerance: number;
   gradientTolerance: number;
   parameterTolerance: number;
-  initialDamping: number;
+  initialDamping?: number;
   /** 1 or 0, as the next; `robust` is -1 where it is not given. */
   standardErrors: number;
   absoluteSigma: number;

@@ -25,10 +25,13 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
   /**
    * How steps are bounded, 'levenberg-marquardt' by default. With 'dogleg' a rejected step is followed by a shorter one on the same path, without a
    * new linear system. It runs on the CPU, where functions of `backend: 'auto'` are solved with it; with `backend: 'gpu'`, or 'pcg' or
-   * 'iterative-schur' as `linearSolver`, it is 'invalid-argument'. `initialDamping` does not apply; `damping` in the history is that with which a step along the gradient is as long as the radius.
+   * 'iterative-schur' as `linearSolver`, it is 'invalid-argument'. `damping` in the history is that with which a step along the gradient is as long as the radius.
    */
   trustRegion?: TrustRegion;
-  /** On the GPU the initial λ of the damping λ·D, where D is the largest diagonal of JᵀJ so far; 1e-4 by default. On the CPU a radius bounds steps. */
+  /**
+   * The initial λ of the damping λ·D, where D is the diagonal of JᵀJ. On the CPU, where a radius bounds steps, the first radius is the length that a step against the
+   * gradient has with it, and without it the length of the parameters, both in units of D. On the GPU 1e-4 by default.
+   */
   initialDamping?: number;
   /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
   maxLinearIterations?: number;
@@ -67,16 +70,17 @@ export async function levenbergMarquardt(
 /** Returns Levenberg-Marquardt with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
 export function levenbergMarquardtSolver(call: string, options: LevenbergMarquardtOptions): Solver {
   const tests = stoppingTests(call, options, LEVENBERG_MARQUARDT_OPTIONS);
-  const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
+  const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument(`${call}: linearSolver`, describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
   }
   checkTrustRegion(call, trustRegion, linearSolver);
-  checkFinite(`${call}: initialDamping`, initialDamping, 0);
+  if (initialDamping !== undefined) checkFinite(`${call}: initialDamping`, initialDamping, 0);
   checkWholeNumber(`${call}: maxLinearIterations`, maxLinearIterations, 1);
   checkFinite(`${call}: linearTolerance`, linearTolerance, 0);
   if (linearTolerance >= 1) throw invalidArgument(`${call}: linearTolerance`, describe(linearTolerance), 'a number of at least 0 and below 1');
-  const settings = { ...tests, linearSolver, trustRegion, initialDamping, maxLinearIterations, linearTolerance, readBack: Number(options.readBack ?? true) };
+  const damping = initialDamping === undefined ? {} : { initialDamping };
+  const settings = { ...tests, ...damping, linearSolver, trustRegion, maxLinearIterations, linearTolerance, readBack: Number(options.readBack ?? true) };
   return async (functions) => {
     if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
     const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };

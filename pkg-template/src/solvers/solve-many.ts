@@ -44,7 +44,10 @@ export interface ManyOptions {
    * H200. With backend 'auto' and 'f32' the GPU goes on in 'f32x2' where 'f32' does not suffice. On the CPU everything is f64.
    */
   precision?: 'f32' | 'f32x2';
-  /** Maximum number of iterations of a problem, rejected steps included; 100 by default. */
+  /**
+   * Maximum number of iterations of a problem, rejected steps included, and on the CPU those of a single solve too that begins anew. By default on the CPU as many as
+   * `levenbergMarquardt` makes, and on the GPU 100.
+   */
   maxIterations?: number;
   /** Share of the cost by which a step lowers it, and was predicted to lower it; 1e-8 by default. */
   costTolerance?: number;
@@ -52,7 +55,7 @@ export interface ManyOptions {
   gradientTolerance?: number;
   /** Relative length of a step, in units of the Jacobian's columns; 1e-8 by default. */
   parameterTolerance?: number;
-  /** λ of λ·diag(JᵀJ); 1e-4 by default. */
+  /** The initial λ of λ·diag(JᵀJ), by default 1e-4 on the GPU; on the CPU it is as in `levenbergMarquardt`. */
   initialDamping?: number;
   /**
    * Whether the result has standard errors; false by default. They are computed in f64 on the CPU whichever engine solved the problems, and take
@@ -99,7 +102,7 @@ export interface ManyResult {
    * are too few to estimate a variance. Otherwise null.
    */
   standardErrors: Float64Array | null;
-  /** Number of iterations of each problem. One that is solved again has those of both solves, which may be more than `maxIterations`. */
+  /** Number of iterations of each problem. One that the CPU solves again after the GPU has those of both, which may be more than `maxIterations`. */
   iterations: Uint32Array;
   /** Why each problem ended. Data or a start that are not finite, or give residuals that are not, end that problem alone, with 'non-finite'. */
   termination: Termination[];
@@ -107,8 +110,8 @@ export interface ManyResult {
   converged: number;
   /**
    * How many problems converged, and what rounding does to them. How many ended with 'non-finite' and which, with the first number of their data or starts
-   * that is not finite. Also how many converged where a parameter has no effect on the cost, as with
-   * a weight of 0, or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
+   * that is not finite. Also how many converged where the residuals do not determine all parameters, and the positions of the first of them, as with a weight of 0,
+   * or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
    */
   message: string;
   /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */
@@ -131,13 +134,16 @@ const FEWEST_RESIDUALS = 20_000;
  * and weights, its constants, bounds and manifolds, as of the call; `batch` holds the differences. On the GPU one thread solves each
  * problem in f32 or f32x2, with all iterations in one dispatch; on the CPU in f64.
  *
+ * On the CPU all problems are solved in step, from normal equations alone. A problem for which these do not suffice, which they do not bring to its minimum in some 30
+ * iterations, is solved by itself from its start, as `levenbergMarquardt` does it: that takes many times as long, and finds the same.
+ *
  * What the GPU finds is checked: 256 problems and those with the largest numbers are solved again in f64, from their solutions. Where rounding
  * has changed a cost by more than 1e-3, or moved a parameter by more than 1e-4 of its scale, problems that converged end with
  * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU. With
  * 'auto' problems that end with 'precision-limit' in f32 go on in f32x2.
  *
- * Problems in which a parameter has lost its effect on the way are solved a second time on the CPU, from their starts and with steps that keep it; a
- * solution with a lower cost is taken. With backend 'gpu' such a problem ends with 'precision-limit'.
+ * Problems in which a parameter has lost its effect on the way on the GPU are solved a second time on the CPU, from their starts; a solution with a lower cost is
+ * taken. With backend 'gpu' such a problem ends with 'precision-limit'.
  *
  * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters, and in f32x2 residuals of some 300 operations in all. Larger
  * problems reject with 'limit-exceeded', or run on the CPU with backend 'auto'. Rejects with 'gpu-unavailable' for precision 'f32x2' with backend 'gpu'
@@ -191,7 +197,7 @@ class Job {
 
   async run(instance: Instance): Promise<ManyResult> {
     const { signal, onProgress, parameterTolerance = 1e-8 } = this.options;
-    const { maxIterations = 100, costTolerance = 1e-8, gradientTolerance = 1e-8, initialDamping = 1e-4 } = this.options;
+    const { maxIterations, costTolerance = 1e-8, gradientTolerance = 1e-8, initialDamping } = this.options;
     let failure: { thrown: unknown } | null = null;
     const cancellation = new Cancellation(signal);
     const listen = (done: number): void => {
@@ -209,7 +215,8 @@ class Job {
     try {
       const engine = engineRequest(instance, this.workload, this.options, FEWEST_RESIDUALS);
       const many = instance.call((module) => this.build(module));
-      const settings = { maxIterations, costTolerance, gradientTolerance, parameterTolerance, initialDamping, ...estimate };
+      const limits = { ...(maxIterations === undefined ? {} : { maxIterations }), ...(initialDamping === undefined ? {} : { initialDamping }) };
+      const settings = { ...limits, costTolerance, gradientTolerance, parameterTolerance, ...estimate };
       raw = await instance.wait(() => many.solve(engine, settings, onProgress === undefined ? undefined : listen, cancellation.token));
     } finally {
       cancellation.end();

@@ -47,16 +47,17 @@
 //! | control | state machine `minimizer`; the caller computes what it asks for | command lists with gates in the state block | all problems of a chunk in step | one thread for each problem |
 //! | linearise | `linearise` | [`crate::gauss_newton::device`], `begin` | `linearise` | `linearise` |
 //! | converge | `converge` | `converge`, `settle` | `converge` | `lm_convergence` |
-//! | scale | `strategy` | `begin` | `solve` | `damped_step` |
-//! | solve, step | `exact`, `dogleg`, [`residua_linalg`] | product kernels, `update`, `direct` | `solve` | `damped_step` |
+//! | scale | `strategy`, [`point`] | `begin` | [`point::follow`] | `damped_step` |
+//! | solve, step | `exact`, `dogleg`, [`residua_linalg`] | product kernels, `update`, `direct` | `solve`, with a radius | `damped_step` |
 //! | project | `retraction` | `retract` | `project` | `moved_by` |
 //! | predict | `predict` | `measure`, `decide` | `predict` | `predicted_reduction` |
 //! | evaluate trial | [`crate::gauss_newton::host`] | [`crate::gauss_newton::device`] | `evaluate_trial` | `reduction` |
 //! | gain | `gain` | `decide` | `gain` | `lm_gain` |
-//! | accept or reject | `accept`, `reject` | `decide` | `accept`, `reject` | the end of its loop |
+//! | accept or reject | `accept`, `reject` | `decide` | `judge` | the end of its loop |
 //!
 //! The scalar rules exist once, as graphs in [`super::rules`]: hosts evaluate them in f64, and shaders contain them as generated functions.
 
 pub mod device;
 pub mod ending;
 pub mod host;
+pub mod point;

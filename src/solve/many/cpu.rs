@@ -1,29 +1,32 @@
 //! Many small problems on the host, in f64: a chunk of them at a time, all that still run in one call of each kernel, and a small
-//! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`]; every step runs over all problems of the chunk.
+//! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`], with a radius; every step runs over all problems of the chunk. Normal equations are all that
+//! is known of J̃ here, and there are no second derivatives. A problem is solved where that suffices for a minimum by its promise. All others are handed over: single
+//! solves begin at their starts.
 
-mod careful;
 mod data_table;
-mod finish;
+mod handover;
 mod pass;
-mod review;
+mod steps;
 
 use residua_base::list::{Listed, PushAll};
 use std::ops::Range;
 
 use crate::eval::cpu::CpuEngine;
-use crate::solve::rules::{AcceptedStep, Damping, Gain, INITIAL_GROWTH, NO_FLOOR, PointBefore, TrialStep};
+use crate::solve::levenberg_marquardt::point::{Linearised, follow};
+use crate::solve::options::affordable_iterations;
+use crate::solve::rules::{AcceptedStep, NO_FLOOR};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
 use residua_cpu::Program;
+use residua_linalg::TrustRegion;
 use residua_linalg::loops::{all_finite, small};
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
 use super::rule_tables::{Rule, RuleTable, rule_kernels};
 use super::template::Template;
-use super::{ManyListener, ManyOptions, ManySolutions, Which};
-use careful::Careful;
+use super::{ManyListener, ManyOptions, ManySolutions};
 use data_table::data_table;
 
 /// Numbers of tables that are worked on at a time: they stay in a core's cache.
@@ -31,6 +34,9 @@ const NUMBERS_AT_A_TIME: usize = 1 << 16;
 
 /// With fewer problems it takes longer to compile the rules than to interpret them.
 const MANY_PROBLEMS: u32 = 512;
+
+/// Iterations of the pass over all problems: one that takes more is in a valley where second derivatives shorten the way.
+const MOST_ITERATIONS: u32 = 30;
 
 /// Solves the problems of a batch.
 pub async fn solve_many(
@@ -40,7 +46,7 @@ pub async fn solve_many(
     audience: &mut dyn ManyListener,
 ) -> Result<ManySolutions> {
     batch.check(template)?;
-    let layout = NormalLayout { free: template.free.len() };
+    let layout = NormalLayout::new(template);
     let mut numbers = 2 * template.values.len() + layout.numbers();
     let mut kernels = vec![move_kernel(template)?];
     let mut settings = Vec::new();
@@ -57,7 +63,11 @@ pub async fn solve_many(
     }
     let program = Program::compile(kernels).await?;
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
-    let mut solver = Solver {
+    let max_iterations = options
+        .max_iterations
+        .unwrap_or_else(|| affordable_iterations(template.free.len(), template.model.num_residuals as usize));
+    let epsilon = options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon());
+    let solver = Solver {
         template,
         options,
         program: &program,
@@ -65,24 +75,15 @@ pub async fn solve_many(
         layout,
         settings,
         bounds: template.bounds(),
-        epsilon: options.tolerances.epsilon(CpuEngine::ARITHMETIC.epsilon()),
-        is_careful: false,
+        epsilon,
+        max_iterations,
+        // Without tolerances all iterations are made.
+        most_iterations: if epsilon > 0.0 { max_iterations.min(MOST_ITERATIONS) } else { max_iterations },
         at_a_time,
     };
-
     let mut solutions = ManySolutions::default();
-    let again = solver.pass(batch, &mut solutions, audience).await?;
-    let mut doubted = again.doubted;
-    // Those that have lost a parameter.
-    if !again.lost.is_empty() {
-        solver.is_careful = true;
-        let mut found = ManySolutions::default();
-        let own = batch.extract(template, &again.lost, None);
-        let doubted_again = solver.pass(&own, &mut found, audience).await?.doubted;
-        solutions.replace(&again.lost, template.values.len(), &found, Which::Better);
-        doubted.push_all(doubted_again.iter().map(|&position| again.lost[position as usize]));
-    }
-    review::review(template, batch, options, &doubted, &mut solutions, audience).await?;
+    let handed = solver.pass(batch, &mut solutions, audience).await?;
+    handover::solve(template, batch, (options, max_iterations), &handed, &mut solutions, audience).await?;
     Ok(solutions)
 }
 
@@ -98,36 +99,43 @@ struct Solver<'a> {
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,
     epsilon: f64,
-    /// Whether problems are solved a second time ([`Careful`]).
-    is_careful: bool,
+    /// Iterations of a problem at most, and those of this pass.
+    max_iterations: u32,
+    most_iterations: u32,
     /// Problems of a chunk.
     at_a_time: u32,
 }
 
 /// A problem while it is solved.
 struct Problem {
-    end: Option<Termination>,
-    /// Its number of samples.
-    samples: f64,
+    end: Option<End>,
     iterations: u32,
-    damping: Damping,
+    /// The radius of steps, and the length of the last one in units of D.
+    radius: f64,
+    length: f64,
+    /// Whether the last step was rejected.
+    has_rejected: bool,
     floor: f64,
+    /// The numbers of the point.
+    point: Linearised,
     /// Rounding noise of the cost.
     noise: f64,
-    cost: f64,
     /// ‖√D x‖ of the coordinates that are not frozen, with D the diagonal of J̃ᵀJ̃.
     size: f64,
+    /// What the model without a radius takes from the cost.
+    promise: f64,
     /// Which free coordinates are at a bound with the descent pointing outward.
     frozen: Vec<bool>,
-    /// The gradient's cosine.
-    cosine: f64,
     arrival: Arrival,
-    /// Whether the normal equations gave a step.
-    has_step: bool,
-    /// Whether all columns of J̃ had an effect at the start.
-    begins_whole: bool,
-    /// What a second solve takes care of.
-    careful: Option<Careful>,
+    /// The tolerance that the last step met, or the start.
+    stop: Option<Termination>,
+}
+
+/// How the pass over all problems ends for one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    At(Termination),
+    HandedOver,
 }
 
 /// How a problem came to its point, if it has not been linearised there.
@@ -162,9 +170,13 @@ struct Chunk {
     data: Vec<Vec<f64>>,
     places: Vec<Vec<u32>>,
     rules: RuleTable,
-    /// Memory of a factor, and of squared sizes of a point.
-    factor: Vec<f64>,
+    /// D² of each problem.
+    scale: Vec<f64>,
+    /// Memory: squared sizes of a point; of one problem the model, J̃ᵀJ̃ and D.
     squares: Vec<f64>,
+    region: TrustRegion,
+    jtj: Vec<f64>,
+    lengths: Vec<f64>,
 }
 
 /// The runs of positions that are marked.
@@ -193,20 +205,26 @@ impl Chunk {
         for (x, samples) in x.chunks_exact_mut(template.values.len()).zip(samples) {
             let finite = make_feasible(template, x);
             states.push(Problem {
-                end: (!finite).then_some(Termination::NonFinite),
-                samples: samples as f64,
+                end: (!finite).then_some(End::At(Termination::NonFinite)),
                 iterations: 0,
-                damping: Damping { lambda: solver.options.initial_damping, growth: INITIAL_GROWTH },
+                radius: f64::INFINITY,
+                length: 0.0,
+                has_rejected: false,
                 floor: NO_FLOOR,
+                point: Linearised {
+                    cost: f64::NAN,
+                    influence: f64::INFINITY,
+                    residuals: samples as f64,
+                    coordinates: 0.0,
+                    scaled_size: 0.0,
+                    cosine: 0.0,
+                },
                 noise: 0.0,
-                cost: f64::NAN,
                 size: 0.0,
+                promise: f64::NAN,
                 frozen: vec![false; free],
-                cosine: 0.0,
                 arrival: if finite { Arrival::AtStart } else { Arrival::None },
-                has_step: false,
-                begins_whole: false,
-                careful: solver.is_careful.then(|| Careful::new(free)),
+                stop: None,
             });
         }
         let (numbers, normal) = (template.values.len(), solver.layout.numbers());
@@ -235,8 +253,11 @@ impl Chunk {
             data,
             places,
             rules: RuleTable::new(count),
-            factor: Vec::new(),
+            scale: vec![0.0; count * free],
             squares: Vec::new(),
+            region: TrustRegion::default(),
+            jtj: vec![0.0; free * free],
+            lengths: Vec::new(),
         }
     }
 
@@ -256,40 +277,6 @@ impl Chunk {
         Ok(true)
     }
 
-    /// Accepts or rejects the trial steps of the problems that run.
-    fn judge(&mut self, solver: &Solver, running: &[bool]) -> Result<()> {
-        let mut trials = Vec::with_capacity(running.len());
-        for position in (0..running.len()).filter(|&position| running[position]) {
-            let trial = self.predict(solver, position);
-            let Problem { cost, noise, cosine, floor, .. } = self.problems[position];
-            let point = PointBefore { cost, noise, cosine, floor };
-            self.rules.push(&Gain::arguments(&point, &trial, solver.epsilon));
-            trials.push((position, trial));
-        }
-        self.rules.run(Rule::Gain, solver.program, solver.first_rule)?;
-        let gains = (0..trials.len()).map(|row| Gain::of(self.rules.result(row))).list();
-        self.rules.clear();
-        for ((position, _), gain) in trials.iter().zip(&gains) {
-            self.rules.push(&self.problems[*position].damping.arguments(*gain));
-        }
-        self.rules.run(Rule::Damping, solver.program, solver.first_rule)?;
-        for (row, ((position, trial), gain)) in trials.iter().zip(&gains).enumerate() {
-            let (damping, collapsed) = Damping::of(self.rules.result(row));
-            let problem = &mut self.problems[*position];
-            if let Some(careful) = &mut problem.careful {
-                careful.damping = problem.damping;
-            }
-            (problem.damping, problem.floor) = (damping, gain.floor);
-            if gain.accepted {
-                self.accept(solver, *position, trial, gain.hidden);
-            } else {
-                problem.end = gain.end.or(collapsed);
-            }
-        }
-        self.rules.clear();
-        Ok(())
-    }
-
     /// The normal equations of the problems at new points, and what follows from them there.
     fn linearise(&mut self, solver: &Solver) -> Result<()> {
         let is_new: Vec<bool> = self.problems.iter().map(|problem| problem.arrival.is_new()).list();
@@ -301,17 +288,14 @@ impl Chunk {
         self.run_groups(solver, &runs, false)?;
         let mut measured = Vec::with_capacity(is_new.len());
         for position in (0..is_new.len()).filter(|&position| is_new[position]) {
-            self.go_back_if_lost(solver, position);
             let normal = &self.normal[position * width..(position + 1) * width];
             let numbers = solver.template.values.len();
             let x = &self.x[position * numbers..(position + 1) * numbers];
             let problem = &mut self.problems[position];
-            problem.cost = normal[0];
-            if matches!(problem.arrival, Arrival::AtStart) {
-                problem.begins_whole = !solver.layout.has_column_without_effect(normal, x, problem.cost);
-            }
+            let is_start = matches!(problem.arrival, Arrival::AtStart);
+            problem.point.cost = normal[0];
             if !all_finite(normal) {
-                problem.end = Some(Termination::NonFinite);
+                problem.end = Some(if is_start { End::At(Termination::NonFinite) } else { End::HandedOver });
                 continue;
             }
             let (gradient, triangle) = solver.layout.parts(normal);
@@ -322,38 +306,48 @@ impl Chunk {
                 *frozen = coordinate.bounds.is_some_and(outward);
                 self.squares.push(coordinate.size.squared(x));
             }
-            let [largest, scaled_size, free_size] =
-                small::slope_and_sizes(gradient, triangle, &self.squares, &problem.frozen);
+            let [largest, slopes, scaled_size, free_size, coordinates] =
+                small::slopes_and_sizes(gradient, triangle, &self.squares, &problem.frozen);
+            let influence = solver.layout.influence(normal);
+            let free = solver.layout.free;
+            let scale = &mut self.scale[position * free..(position + 1) * free];
+            let diagonal = (0..free).map(|k| normal[solver.layout.jtj(k, k)]);
+            follow(scale, diagonal, influence / problem.point.influence);
+            problem.point = Linearised { influence, coordinates, scaled_size, ..problem.point };
             problem.size = free_size;
-            self.rules.push(&[largest, problem.cost]);
-            measured.push((position, scaled_size));
+            if is_start {
+                let first = solver.options.initial_damping.map_or(free_size, |damping| slopes / damping);
+                problem.radius = if first > 0.0 { first } else { f64::INFINITY };
+            }
+            self.rules.push(&[largest, influence]);
+            measured.push(position);
         }
         self.rules.run(Rule::Cosine, solver.program, solver.first_rule)?;
-        for (row, &(position, _)) in measured.iter().enumerate() {
-            [self.problems[position].cosine] = self.rules.result(row);
+        for (row, &position) in measured.iter().enumerate() {
+            [self.problems[position].point.cosine] = self.rules.result(row);
         }
         self.rules.clear();
-        for &(position, scaled_size) in &measured {
-            let Problem { cost, samples, .. } = self.problems[position];
-            self.rules.push(&[cost, scaled_size, samples.max(1.0), solver.epsilon]);
+        for &position in &measured {
+            let Linearised { cost, scaled_size, residuals, .. } = self.problems[position].point;
+            self.rules.push(&[cost, scaled_size, residuals.max(1.0), solver.epsilon]);
         }
         self.rules.run(Rule::Noise, solver.program, solver.first_rule)?;
-        for (row, &(position, _)) in measured.iter().enumerate() {
+        for (row, &position) in measured.iter().enumerate() {
             [self.problems[position].noise] = self.rules.result(row);
         }
         self.rules.clear();
         Ok(())
     }
 
-    /// Ends the problems that have converged at new points.
+    /// Which tolerances problems meet at new points.
     fn converge(&mut self, solver: &Solver) -> Result<()> {
         let mut judged = Vec::with_capacity(self.problems.len());
         for (position, problem) in self.problems.iter_mut().enumerate() {
             let step = match std::mem::replace(&mut problem.arrival, Arrival::None) {
                 _ if problem.end.is_some() => continue,
                 Arrival::None => continue,
-                Arrival::AtStart => AcceptedStep::at_start(problem.cosine),
-                Arrival::ByStep(step) => AcceptedStep { cosine: problem.cosine, ..step },
+                Arrival::AtStart => AcceptedStep::at_start(problem.point.cosine),
+                Arrival::ByStep(step) => AcceptedStep { cosine: problem.point.cosine, ..step },
             };
             self.rules.push(&step.arguments(&solver.options.tolerances, solver.epsilon));
             judged.push(position);
@@ -361,35 +355,10 @@ impl Chunk {
         self.rules.run(Rule::Convergence, solver.program, solver.first_rule)?;
         for (row, &position) in judged.iter().enumerate() {
             let [end] = self.rules.result(row);
-            self.problems[position].end = Termination::from_code(end);
+            self.problems[position].stop = Termination::from_code(end);
         }
         self.rules.clear();
         Ok(())
-    }
-
-    /// Scales the damping and solves for the step of every problem that runs, unless its iterations are used up.
-    fn solve(&mut self, solver: &Solver) {
-        let (free, width) = (solver.layout.free, solver.layout.numbers());
-        for (position, problem) in self.problems.iter_mut().enumerate() {
-            if problem.end.is_some() {
-                continue;
-            }
-            if problem.iterations >= solver.options.max_iterations {
-                problem.end = Some(Termination::MaxIterations);
-                continue;
-            }
-            problem.iterations += 1;
-            let normal = &self.normal[position * width..(position + 1) * width];
-            let (lambda, frozen) = (problem.damping.lambda, &problem.frozen);
-            let damped = problem.careful.as_mut().map(|careful| careful.damped(solver, lambda, normal));
-            let normal = damped.as_deref().unwrap_or(normal);
-            let step = &mut self.step[position * free..(position + 1) * free];
-            let (gradient, triangle) = solver.layout.parts(normal);
-            problem.has_step = small::damped_step(gradient, triangle, lambda, frozen, &mut self.factor, step);
-            if !problem.has_step {
-                step.fill(0.0);
-            }
-        }
     }
 
     /// Applies the steps of the problems of some runs: trial points, and the projected steps that lead there.
@@ -441,38 +410,5 @@ impl Chunk {
             }
         }
         Ok(())
-    }
-
-    /// The numbers of a problem's trial step; NaN where there is no step.
-    fn predict(&self, solver: &Solver, position: usize) -> TrialStep {
-        let (free, width) = (solver.layout.free, solver.layout.numbers());
-        let problem = &self.problems[position];
-        let size = problem.size;
-        let trial = TrialStep {
-            change: f64::NAN,
-            predicted: f64::NAN,
-            descent: f64::NAN,
-            step: f64::NAN,
-            size,
-            is_complete: true,
-        };
-        if !problem.has_step {
-            return trial;
-        }
-        let normal = &self.normal[position * width..(position + 1) * width];
-        let projected = &self.projected_step[position * free..(position + 1) * free];
-        let (gradient, triangle) = solver.layout.parts(normal);
-        let [descent, square, step] = small::descent_square_and_length(gradient, triangle, projected);
-        TrialStep { change: self.reduction[position], predicted: descent - 0.5 * square, descent, step, ..trial }
-    }
-
-    /// Moves a problem to its trial point.
-    fn accept(&mut self, solver: &Solver, position: usize, trial: &TrialStep, is_hidden: bool) {
-        let numbers = solver.template.values.len();
-        let place = position * numbers..(position + 1) * numbers;
-        self.x[place.clone()].swap_with_slice(&mut self.trial[place]);
-        let problem = &mut self.problems[position];
-        let cost = problem.cost;
-        problem.arrival = Arrival::ByStep(AcceptedStep { cost, cosine: f64::NAN, trial: *trial, is_hidden });
     }
 }

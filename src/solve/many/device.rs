@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::eval::Arithmetic;
 use crate::eval::pairs::split;
+use crate::solve::options::{INITIAL_DAMPING, SolveOptions};
 use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
@@ -127,7 +128,7 @@ impl<'a> DeviceBatch<'a> {
             let mut set =
                 |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
             set(2, f64::NAN);
-            set(3, self.options.initial_damping);
+            set(3, self.options.initial_damping.unwrap_or(INITIAL_DAMPING));
             set(4, INITIAL_GROWTH);
             set(5, NO_FLOOR.min(f32::MAX.into()));
         }
@@ -146,7 +147,7 @@ impl<'a> DeviceBatch<'a> {
             count: tables.problems.len() as u32,
             stride: tables.stride,
             turn,
-            max_iterations: self.options.max_iterations,
+            max_iterations: self.options.max_iterations.unwrap_or(SolveOptions::defaults().max_iterations),
             nan: residua_codegen::wgsl::Dispatch::NAN,
             epsilon: self.options.tolerances.epsilon(self.arithmetic.epsilon()) as f32,
             cost_tolerance,
@@ -199,7 +200,7 @@ impl<'a> DeviceBatch<'a> {
             solutions.cost.push(number(2) + low);
             solutions.iterations.push(iterations);
             solutions.termination.push(end);
-            solutions.without_effect.push(word(6) & !word(7) != 0);
+            solutions.deficient.push(word(6) & !word(7) != 0);
         }
     }
 }

@@ -31,6 +31,8 @@ use crate::solve::summary::Termination;
 const SAMPLE: usize = 256;
 /// A point that met a tolerance leaves the cost within so many times that.
 const OF_TOLERANCE: f64 = 10.0;
+/// Problems that a message names.
+const NAMED: usize = 3;
 /// Numbers that are looked at between two questions whether to yield.
 const PIECE: usize = 1 << 16;
 
@@ -88,8 +90,8 @@ pub struct Guarded {
     pub precision: Option<ManyPrecision>,
     /// What the solutions are computed in.
     pub arithmetic: Arithmetic,
-    /// How many of the problems that were checked have converged where a parameter has no effect.
-    without_effect: usize,
+    /// Those of the problems that were checked that have converged where the residuals leave a direction free.
+    deficient: Vec<u32>,
     /// What was said of each arithmetic that was checked, and where the problems were solved again, as sentences.
     remarks: Vec<String>,
 }
@@ -97,14 +99,14 @@ pub struct Guarded {
 impl Guarded {
     /// Takes a check, and says what it has found.
     fn take(&mut self, check: Option<Check>) {
-        self.without_effect = check.as_ref().map_or(0, |check| check.without_effect);
+        self.deficient = check.as_ref().map_or(Vec::new(), |check| check.deficient.clone());
         self.precision = check.map(|check| check.precision);
         self.remarks.push_all(self.precision.map(|precision| precision.sentence(self.arithmetic)));
     }
 
     /// Solutions of the host, which nothing checks.
     pub fn of_host(solutions: ManySolutions) -> Guarded {
-        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, without_effect: 0, remarks: Vec::new() }
+        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, deficient: Vec::new(), remarks: Vec::new() }
     }
 
     /// The loss of the solutions: 0 in f64.
@@ -124,21 +126,26 @@ impl Guarded {
         let converged = ends.iter().filter(|end| end.converged()).count();
         let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
         sentences.push_all(self.remarks.iter().cloned());
-        sentences.push_all(self.sentence_on_effects());
+        sentences.push_all(self.sentence_on_rank());
         sentences.join(" ")
     }
 
-    /// How many have converged where a parameter has no effect, of those that are known, as a sentence with its full stop; none where there are none.
-    fn sentence_on_effects(&self) -> Option<String> {
-        let (count, of) = match (self.arithmetic, self.precision) {
-            (Arithmetic::F64, _) => (self.solutions.converged_without_effect(), String::new()),
-            (_, Some(precision)) => (self.without_effect, format!(" of the {} that were checked", precision.problems)),
-            (_, None) => (0, String::new()),
+    /// Which have converged where the residuals leave a direction free, of those that are known, as a sentence with its full stop; none where there are none.
+    fn sentence_on_rank(&self) -> Option<String> {
+        let (problems, of) = match (self.arithmetic, self.precision) {
+            (Arithmetic::F64, _) => (self.solutions.converged_deficient(), String::new()),
+            (_, Some(precision)) => {
+                (self.deficient.clone(), format!(" of the {} that were checked", precision.problems))
+            }
+            (_, None) => (Vec::new(), String::new()),
         };
+        let count = problems.len();
+        let names = problems.iter().take(NAMED).map(u32::to_string).list().join(", ");
+        let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
         (count > 0).then(|| {
             format!(
-                "{count}{of} converged where a parameter has no effect on the cost, as with a weight of 0, or where an exponential has vanished: \
-                 then another start may lead to a lower cost."
+                "{count}{of} converged where the residuals do not determine all parameters, by position {names}{more}: as with a weight of 0, or where an \
+                 exponential has vanished; then another start may lead to a lower cost."
             )
         })
     }
@@ -156,10 +163,10 @@ pub async fn guard(
     mut pairs: Option<&mut impl PairSolver>,
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
-    let mut guarded = Guarded { solutions, precision: None, arithmetic, without_effect: 0, remarks: Vec::new() };
+    let mut guarded = Guarded { solutions, precision: None, arithmetic, deficient: Vec::new(), remarks: Vec::new() };
     let is_lost = |problem: &u32| match guarded.solutions.termination[*problem as usize] {
         Termination::NonFinite => pairs.is_some(),
-        end => end.converged() && guarded.solutions.without_effect.get(*problem as usize) == Some(&true),
+        end => end.converged() && guarded.solutions.deficient.get(*problem as usize) == Some(&true),
     };
     let problems = (0..batch.count).filter(is_lost).list();
     if !problems.is_empty() {
@@ -238,8 +245,8 @@ struct Check {
     precision: ManyPrecision,
     /// Those that have lost digits.
     lost: Vec<u32>,
-    /// How many have converged where a parameter has no effect.
-    without_effect: usize,
+    /// Those that have converged where the residuals leave a direction free.
+    deficient: Vec<u32>,
 }
 
 /// Solves problems that have converged again in f64, from their solutions. None without problems. A problem that is not solved, since the caller
@@ -273,7 +280,8 @@ fn compare(
     let left = OF_TOLERANCE * tolerances.cost.max(tolerances.gradient).max(tolerances.parameter);
     let scales = root_mean_squares(&exact.x, numbers);
     let precision = ManyPrecision { loss: 0.0, shift: 0.0, problems: problems.len() as u32, lost: 0 };
-    let mut found = Check { precision, lost: Vec::new(), without_effect: exact.converged_without_effect() };
+    let deficient = exact.converged_deficient().iter().map(|&position| problems[position as usize]).list();
+    let mut found = Check { precision, lost: Vec::new(), deficient };
     for (position, &problem) in problems.iter().enumerate() {
         let loss = difference(computed.cost[problem as usize], exact.cost[position]);
         let (of_computed, of_exact) = (problem as usize * numbers, position * numbers);

@@ -1,9 +1,9 @@
 //! The kernels of the CPU: what an instance of a group adds to its problem's sums, and how a problem moves. Instances of a group
 //! stand problem after problem.
 
-use crate::solve::vector::dot;
+use crate::model::losses::LossKind;
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output};
 use residua_ir::graph::{CheckedGraph, NodeId};
 
@@ -34,31 +34,35 @@ const SETTINGS: u32 = 3;
 const INDICES: u32 = 4;
 const SUMS: u32 = 5;
 
-/// How a problem's normal equations lie: the cost, the gradient, the upper triangle of JᵀJ column after column.
+/// How a problem's normal equations lie: the cost, the gradient, the upper triangle of JᵀJ column after column, and with a robust loss the cost by influence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NormalLayout {
     /// Free coordinates.
     pub free: usize,
+    /// Whether a loss is robust.
+    pub is_robust: bool,
 }
 
 impl NormalLayout {
+    /// Of the problems of a template.
+    pub fn new(template: &Template) -> NormalLayout {
+        let is_robust = template.groups.iter().any(|group| group.loss != LossKind::Squared);
+        NormalLayout { free: template.free.len(), is_robust }
+    }
+
     /// Numbers of a problem.
     pub fn numbers(self) -> usize {
-        1 + self.free + self.free * (self.free + 1) / 2
+        self.jtj(0, self.free) + usize::from(self.is_robust)
     }
 
     /// The gradient and the upper triangle of JᵀJ of a problem.
     pub fn parts(self, normal: &[f64]) -> (&[f64], &[f64]) {
-        normal[1..].split_at(self.free)
+        normal[1..self.jtj(0, self.free)].split_at(self.free)
     }
 
-    /// Whether a parameter has no effect at x on residuals of this cost: its column of J is 0, or a change of it by all of ‖x‖ is below the rounding error
-    /// of the residuals.
-    pub fn has_column_without_effect(self, normal: &[f64], x: &[f64], cost: f64) -> bool {
-        let size = dot(x, x).sqrt();
-        let rounding = f64::EPSILON * (2.0 * cost).sqrt();
-        let lengths = (0..self.free).map(|column| normal[self.jtj(column, column)].sqrt());
-        lengths.into_iter().any(|length| length == 0.0 || (size > 0.0 && length * size <= rounding))
+    /// The cost by influence.
+    pub fn influence(self, normal: &[f64]) -> f64 {
+        normal[if self.is_robust { self.numbers() - 1 } else { 0 }]
     }
 
     /// Place of an entry of the gradient.
@@ -81,9 +85,10 @@ pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
 
 /// A group's kernel that adds to normal equations.
 pub fn normal_kernel(template: &Template, group: &Group) -> Result<CheckedKernel> {
-    let terms = normal_terms(template, group)?;
-    let layout = NormalLayout { free: template.free.len() };
+    let layout = NormalLayout::new(template);
+    let terms = normal_terms(template, group, layout.is_robust)?;
     let mut sums = vec![(0, terms.cost)];
+    sums.push_all(terms.influence.map(|influence| (layout.numbers() - 1, influence)));
     for &(position, node) in &terms.gradient {
         sums.push((layout.gradient(position), node));
     }

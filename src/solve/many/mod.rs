@@ -64,29 +64,30 @@ pub use template::Template;
 
 use super::rules::Tolerances;
 use super::summary::Termination;
+use residua_base::list::Listed;
 
 /// Options of a solver of many problems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ManyOptions {
-    /// Iterations of each problem, at most; rejected steps count.
-    pub max_iterations: u32,
+    /// Iterations of each problem, at most; rejected steps count. By default as many as of a single solve on the CPU, and 100 on a device.
+    pub max_iterations: Option<u32>,
     /// When a problem is solved.
     pub tolerances: Tolerances,
-    /// λ at the start.
-    pub initial_damping: f64,
+    /// λ at the start, as in [`LevenbergMarquardtOptions`](super::options::LevenbergMarquardtOptions).
+    pub initial_damping: Option<f64>,
 }
 
 impl ManyOptions {
-    /// Options by their public names. All are given: the facade has the defaults, which do not depend on where the problems are solved.
+    /// Options by their public names. Tolerances are given: the facade has their defaults, which do not depend on where the problems are solved.
     pub fn from_numbers(read: &dyn Fn(&str) -> Option<f64>) -> ManyOptions {
         ManyOptions {
-            max_iterations: read("maxIterations").unwrap_or_default() as u32,
+            max_iterations: read("maxIterations").map(|limit| limit as u32),
             tolerances: Tolerances {
                 cost: read("costTolerance").unwrap_or_default(),
                 gradient: read("gradientTolerance").unwrap_or_default(),
                 parameter: read("parameterTolerance").unwrap_or_default(),
             },
-            initial_damping: read("initialDamping").unwrap_or_default(),
+            initial_damping: read("initialDamping"),
         }
     }
 }
@@ -102,16 +103,17 @@ pub struct ManySolutions {
     pub iterations: Vec<u32>,
     /// Why each ended.
     pub termination: Vec<Termination>,
-    /// Whether some parameter that may move has no effect where each ended: by its column of the
-    /// Jacobian. Of a device: whether one has lost it on the way.
-    pub without_effect: Vec<bool>,
+    /// Whether the residuals leave a direction free where each ended. Of a device: whether a
+    /// parameter has lost its effect on the way.
+    pub deficient: Vec<bool>,
 }
 
 impl ManySolutions {
-    /// How many have converged where a parameter has no effect.
-    pub fn converged_without_effect(&self) -> usize {
-        let both = |(end, &without): (&Termination, &bool)| end.converged() && without;
-        self.termination.iter().zip(&self.without_effect).filter(|&pair| both(pair)).count()
+    /// Which have converged where the residuals leave a direction free.
+    pub fn converged_deficient(&self) -> Vec<u32> {
+        let is_both =
+            |problem: &u32| self.termination[*problem as usize].converged() && self.deficient[*problem as usize];
+        (0..self.deficient.len() as u32).filter(is_both).list()
     }
 
     /// Puts solutions of some problems in their places, or else has them end at the limit of precision. Iterations add up. Gives how many it were.
@@ -136,8 +138,8 @@ impl ManySolutions {
             self.cost[problem] = found.cost[position];
             self.iterations[problem] += found.iterations[position];
             self.termination[problem] = found.termination[position];
-            if let Some(own) = self.without_effect.get_mut(problem) {
-                *own = found.without_effect[position];
+            if let Some(own) = self.deficient.get_mut(problem) {
+                *own = found.deficient[position];
             }
         }
         count

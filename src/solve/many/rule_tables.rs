@@ -11,25 +11,23 @@ use residua_codegen::{
 use residua_cpu::Program;
 use residua_linalg::loops::small;
 
-/// A rule, by its position among [`Rules::functions`].
+/// A rule, by its position among [`Rules::of_many`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     Noise,
     Cosine,
     Gain,
-    Damping,
+    Radius,
     Convergence,
 }
 
-/// How many rules there are here.
-const RULES: usize = 5;
 /// The most parameters that one has, and the most results.
 const MOST_ARGUMENTS: usize = 13;
 const MOST_RESULTS: usize = 4;
 
 /// The kernels of all rules, in their order. A kernel has a column of arguments for each parameter, and a column for each result.
 pub(super) fn rule_kernels() -> Result<Vec<CheckedKernel>> {
-    Rules::shared().functions().into_iter().take(RULES).map(kernel).list_or_error()
+    Rules::shared().of_many().into_iter().map(kernel).list_or_error()
 }
 
 fn kernel(rule: &Function) -> Result<CheckedKernel> {
@@ -87,7 +85,7 @@ impl RuleTable {
                 .run(first + rule as usize, &mut [View::Read(arguments), View::Write(results)], &range)
                 .map(drop);
         }
-        let function = rules.functions()[rule as usize];
+        let function = rules.of_many()[rule as usize];
         let (mut row_arguments, mut row_results) = ([0.0; MOST_ARGUMENTS], [0.0; MOST_RESULTS]);
         for row in 0..*rows {
             small::read_row(arguments, *stride, row, &mut row_arguments);
@@ -113,8 +111,8 @@ mod tests {
     #[test]
     fn kernels_of_rules_compute_what_their_evaluation_does() {
         let program = run_synchronously(Program::compile(rule_kernels().unwrap())).unwrap();
-        let rules = [Rule::Noise, Rule::Cosine, Rule::Gain, Rule::Damping, Rule::Convergence];
-        for (rule, function) in rules.into_iter().zip(Rules::shared().functions()) {
+        let rules = [Rule::Noise, Rule::Cosine, Rule::Gain, Rule::Radius, Rule::Convergence];
+        for (rule, function) in rules.into_iter().zip(Rules::shared().of_many()) {
             let mut table = RuleTable::new(7);
             let argument = |row: usize, column: usize| [1e-3, 2.0, 0.0, f64::NAN, 1e-9, 0.5][(3 * row + column) % 6];
             let rows: Vec<Vec<f64>> =

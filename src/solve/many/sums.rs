@@ -47,7 +47,7 @@ impl Writer<'_> {
 
     /// The loop over a group's instances that adds to the normal equations in f32.
     fn add_terms(&mut self, group: &Group, layout: &GroupLayout) -> Result<()> {
-        let terms = normal_terms(self.template, group)?;
+        let terms = normal_terms(self.template, group, false)?;
         self.count(group, terms.graph.graph().len() + terms.gradient.len() * 8);
         // What is added to: a pattern with its numbers.
         let mut sums = vec![("        normal.cost = add_to(normal.cost, ", ");\n", [0, 0])];

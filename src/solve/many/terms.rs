@@ -38,6 +38,8 @@ pub struct NormalTerms {
     pub inputs: Vec<Source>,
     /// Added to the cost.
     pub cost: NodeId,
+    /// Added to the cost by influence, ½ w ρ′(s)² s / ρ′(0), where it is asked for.
+    pub influence: Option<NodeId>,
     /// Added to the gradient, by positions among the free coordinates.
     pub gradient: Vec<(usize, NodeId)>,
     /// Added to the upper triangle of JᵀJ: row, column not before it, node.
@@ -140,6 +142,27 @@ impl<'a> Draft<'a> {
             let of_instance = self.input(Source::Data(column));
             self.graph.mul(weight, of_instance)
         })
+    }
+
+    /// ½ w ρ′(s)² s / ρ′(0), from the cost and w ρ′(s).
+    fn influence(&mut self, residuals: &[NodeId], cost: NodeId, scale: NodeId) -> NodeId {
+        if self.group.loss == losses::LossKind::Squared {
+            return cost;
+        }
+        let zero = self.graph.literal(0.0);
+        let (_, first_slope, _) = self.loss(zero);
+        let weight = self.weight();
+        let s = self.dot(residuals, residuals);
+        let g = &mut self.graph;
+        let half = g.literal(0.5);
+        let square = g.mul(scale, s);
+        let square = g.mul(square, scale);
+        let first_scale = g.mul(weight, first_slope);
+        let share = g.div(square, first_scale);
+        // Without weight there is no quotient.
+        let is_weighted = g.lt(zero, first_scale);
+        let share = g.select(is_weighted, share, zero);
+        g.mul(half, share)
     }
 
     fn dot(&mut self, a: &[NodeId], b: &[NodeId]) -> NodeId {
@@ -253,11 +276,12 @@ struct Weighted {
 }
 
 /// What an instance of a group adds to the normal equations.
-pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
+pub fn normal_terms(template: &Template, group: &Group, with_influence: bool) -> Result<NormalTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
     let columns = draft.columns(&residuals);
     let Weighted { mut cost, scale, weight, bend } = draft.weighted(&residuals);
+    let mut influence = with_influence.then(|| draft.influence(&residuals, cost, scale));
     let bend = bend.map(|bend| draft.factor_of_bend(weight, bend));
 
     let normal = normal_equations::terms(&mut draft.graph, &residuals, &columns, Some(scale), bend);
@@ -265,10 +289,11 @@ pub fn normal_terms(template: &Template, group: &Group) -> Result<NormalTerms> {
     let mut jtj: Vec<(usize, usize, NodeId)> = normal.jtj.iter().map(|&(a, b, node)| (a.min(b), a.max(b), node)).list();
 
     let mut nodes = vec![&mut cost];
+    nodes.push_all(influence.as_mut());
     nodes.push_all(gradient.iter_mut().map(|(_, node)| node));
     nodes.push_all(jtj.iter_mut().map(|(.., node)| node));
     let graph = draft.extract(nodes)?;
-    Ok(NormalTerms { graph, inputs: draft.inputs, cost, gradient, jtj })
+    Ok(NormalTerms { graph, inputs: draft.inputs, cost, influence, gradient, jtj })
 }
 
 /// What an instance of a group adds to normal equations in pairs. The gradient is w ρ′ Jᵀr by a reverse sweep, which in pairs takes far fewer operations

@@ -215,6 +215,12 @@ impl Gain {
         let end = Termination::from_code(end);
         Gain { ratio, accepted: verdict != 0.0, hidden: verdict > 1.0, floor, end }
     }
+
+    /// What `lm_radius` takes.
+    pub fn arguments_of_radius(&self, radius: f64, length: f64, change: f64, growth: f64) -> [f64; 6] {
+        let verdict = u8::from(self.accepted) + u8::from(self.hidden);
+        [radius, length, change, growth, self.ratio, verdict.into()]
+    }
 }
 
 impl Damping {
@@ -282,6 +288,11 @@ impl Rules {
         [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing]
     }
 
+    /// Those that many problems on the host take.
+    pub fn of_many(&self) -> [&Function; 5] {
+        [&self.noise, &self.cosine, &self.gain, &self.radius, &self.convergence]
+    }
+
     /// The largest difference of two costs near here that rounding explains: from the cost, Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, the
     /// number of residuals, and the distance ε from 1 to the next number. With ε = 0 there is no noise, and precision is no end.
     pub fn noise(&self, cost: f64, scaled_size: f64, residuals: f64, epsilon: f64) -> f64 {
@@ -321,8 +332,7 @@ impl Rules {
 
     /// The radius after a verdict on a step of that length, which may grow to `growth` lengths.
     pub fn radius(&self, radius: f64, length: f64, change: f64, growth: f64, gain: Gain) -> f64 {
-        let verdict = u8::from(gain.accepted) + u8::from(gain.hidden);
-        self.radius.evaluate(0, &[radius, length, change, growth, gain.ratio, verdict.into()])[0]
+        self.radius.evaluate(0, &gain.arguments_of_radius(radius, length, change, growth))[0]
     }
 
     /// The share of its residual that the linear solver may leave. The norms are ‖D^(−½)g‖;

@@ -11,7 +11,7 @@ use crate::model::Manifold;
 use crate::solve::before_start;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
-use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::options::{INITIAL_DAMPING, LevenbergMarquardtOptions};
 use crate::solve::rules::Tolerances;
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
@@ -129,7 +129,7 @@ impl Run<'_> {
                 gradient: solve.gradient_tolerance,
                 parameter: solve.parameter_tolerance,
             },
-            initial_damping: options.initial_damping,
+            initial_damping: options.initial_damping.unwrap_or(INITIAL_DAMPING),
             arithmetic: self.arithmetic,
             residuals: functions.model().num_residuals,
             reduces: resources.elimination.is_some(),

@@ -265,7 +265,8 @@ impl LevenbergMarquardt {
             self.ending = Some((Termination::NonFinite, "The start is not finite".to_owned()));
             return self.finish();
         }
-        self.strategy.begin(self.free_size, self.scaled_gradient_norm);
+        let damped = self.options.initial_damping.map(|damping| self.scaled_gradient_norm / damping);
+        self.strategy.begin(damped.unwrap_or(self.free_size), self.scaled_gradient_norm);
         let stop = self.strategy.stops_at_start(self.cosine);
         self.record(Trial::without_step(0.0), None, true, stop)
     }
@@ -492,7 +493,7 @@ impl LevenbergMarquardt {
             self.summary.termination = termination;
             self.summary.message = format!("{}{message}.{}", self.preamble, self.strategy.trouble());
         }
-        let share = self.promise / Strategy::variance(self.linearised());
+        let share = self.promise / self.linearised().variance();
         // Nothing is left of nothing.
         self.summary.promise = Some(if self.promise == 0.0 { 0.0 } else { share });
         self.summary.final_cost = self.model.cost;

@@ -9,6 +9,8 @@ use crate::solve::summary::Termination;
 
 use super::ARITHMETIC;
 use super::phase::Trial;
+use crate::solve::levenberg_marquardt::point;
+pub(super) use crate::solve::levenberg_marquardt::point::Linearised;
 use residua_base::decimal::scientific;
 use residua_base::list::PushAll;
 
@@ -18,17 +20,8 @@ const LEAST_SOLVABLE: f64 = 2.0;
 /// And at least this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
 const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
-/// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
-const FALL_OF_SCALE: f64 = 0.81;
-
 /// ‖Dx‖ below this share of ‖D⁻¹g‖ is that of parameters that do not matter.
 const LEAST_SIZE: f64 = 1e-8;
-
-/// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
-const LEFT: f64 = 1e-5;
-
-/// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
-const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
 
 /// Δ, D and the forcing term of a run.
 pub(super) struct Strategy {
@@ -54,21 +47,6 @@ pub(super) struct Strategy {
     damping: Vec<f64>,
     /// How many systems had none.
     unsolved: u32,
-}
-
-/// The numbers of the linearised point that verdicts and convergence take.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Linearised {
-    pub(super) cost: f64,
-    /// ½ Σ w ρ′² ‖r‖²: the cost that the residuals have by their influence. That of one is bounded, however large the residual is.
-    pub(super) influence: f64,
-    /// How many residuals there are, and how many coordinates are determined by them.
-    pub(super) residuals: f64,
-    pub(super) coordinates: f64,
-    /// Σ Dⱼ²xⱼ² with D² the diagonal of J̃ᵀJ̃.
-    pub(super) scaled_size: f64,
-    /// The gradient's cosine.
-    pub(super) cosine: f64,
 }
 
 impl Strategy {
@@ -108,14 +86,8 @@ impl Strategy {
 
     /// Takes the diagonal of J̃ᵀJ̃, the cost and ‖D⁻¹g‖ at a new point.
     pub(super) fn enter_point(&mut self, diagonal: &[f64], cost: f64, gradient_norm: f64) {
-        // Residuals of a high power fall together with all their derivatives by many orders, and D follows them.
-        let taken = self.scale.iter().zip(diagonal).filter(|(scale, _)| **scale > 0.0);
-        let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(cost / self.cost, f64::max);
-        let common = if common < 1.0 { common } else { 1.0 };
+        point::follow(&mut self.scale, diagonal.iter().copied(), cost / self.cost);
         self.cost = cost;
-        for (scale, &diagonal) in self.scale.iter_mut().zip(diagonal) {
-            *scale = diagonal.max(FALL_OF_SCALE * common * *scale);
-        }
         self.damping.clear();
         self.damping.push_all(diagonal.iter().map(|&diagonal| rules::damped(self.least_damping, diagonal)));
         self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, self.forcing_ceiling);
@@ -143,7 +115,7 @@ impl Strategy {
 
     /// Lengthens the radius after a step of that length, which met a tolerance although the model promises more.
     pub(super) fn go_on(&mut self, length: f64) {
-        self.radius = self.radius.max(GROWTH_AFTER_SHORT_STEP * length);
+        self.radius = self.radius.max(point::GROWTH_AFTER_SHORT_STEP * length);
     }
 
     /// The gradient's cosine, from the largest |gⱼ|/‖J̃ⱼ‖ of the coordinates that are not frozen.
@@ -163,37 +135,20 @@ impl Strategy {
         self.rules.noise(cost, scaled_size, residuals, self.epsilon())
     }
 
-    /// σ² = 2F/(m − n), with bounded influence.
-    pub(super) fn variance(linearised: Linearised) -> f64 {
-        let Linearised { influence, residuals, coordinates, .. } = linearised;
-        2.0 * influence / (residuals - coordinates).max(1.0)
-    }
-
-    /// The largest promise of a point that is a minimum: every parameter is within some hundredth of its standard error of it.
+    /// The largest promise of a point that is a minimum.
     pub(super) fn least_promise(&self, linearised: Linearised) -> f64 {
-        (rules::LEAST_PROMISE * Strategy::variance(linearised)).max(self.rounding(linearised))
+        linearised.least_promise(self.rounding(linearised))
     }
 
     /// The same where steps converge quadratically, so that what is left may have the digits of a step more.
     pub(super) fn tolerable_promise(&self, linearised: Linearised, is_exact: bool) -> f64 {
-        let least = self.least_promise(linearised);
-        match is_exact && self.tolerances.cost > 0.0 {
-            true => least.min((LEFT * self.tolerances.cost * linearised.influence).max(self.rounding(linearised))),
-            false => least,
-        }
+        let tolerance = if is_exact { self.tolerances.cost } else { 0.0 };
+        linearised.tolerable_promise(self.rounding(linearised), tolerance)
     }
 
-    /// What rounding of the residuals leaves of a promise; all of it where the cost is rounding. Each residual is uncertain by the root mean square of what
-    /// rounding of x makes of it, and the projection of these errors on the columns is a promise.
+    /// What rounding of the residuals leaves of a promise.
     pub(super) fn rounding(&self, linearised: Linearised) -> f64 {
-        let Linearised { cost, residuals, coordinates, scaled_size, .. } = linearised;
-        if cost <= self.noise(linearised) {
-            return f64::INFINITY;
-        }
-        // Squares beyond the range are no measure.
-        let scaled_size = if scaled_size.is_finite() { scaled_size } else { 0.0 };
-        let rounding = rules::ROUNDINGS * self.epsilon();
-        0.5 * rounding * rounding * scaled_size * coordinates / residuals.max(1.0)
+        linearised.rounding(self.noise(linearised), self.epsilon())
     }
 
     /// A sentence on systems without a solution, after a space; empty if there were none.

@@ -3,19 +3,19 @@
 use residua_base::cooperative::Yielder;
 use residua_base::error::Result;
 
-use super::finish::Again;
-use super::{Chunk, Solver};
+use super::{Chunk, End, Solver};
 use crate::solve::many::{Batch, ManyListener, ManySolutions};
+use crate::solve::summary::Termination;
 
 impl Solver<'_> {
-    /// Solves the problems of a batch, and says which are to be solved otherwise.
+    /// Solves the problems of a batch; gives the numbers of those that are handed over.
     pub(super) async fn pass(
         &self,
         batch: &Batch<'_>,
         solutions: &mut ManySolutions,
         audience: &mut dyn ManyListener,
-    ) -> Result<Again> {
-        let mut again = Again::default();
+    ) -> Result<Vec<u32>> {
+        let mut handed = Vec::new();
         let mut yielder = Yielder::new();
         let mut first = 0;
         while first < batch.count {
@@ -27,12 +27,34 @@ impl Solver<'_> {
                     break;
                 }
             }
-            chunk.finish(self, solutions, &mut again);
+            chunk.finish(self, solutions, &mut handed);
             first = range.end;
-            if !self.is_careful {
-                audience.progress(first);
-            }
+            audience.progress(first - handed.len() as u32);
         }
-        Ok(again)
+        Ok(handed)
+    }
+}
+
+impl Chunk {
+    /// Appends the solutions of the problems, and the numbers of those that are handed over.
+    fn finish(self, solver: &Solver, solutions: &mut ManySolutions, handed: &mut Vec<u32>) {
+        let numbers = solver.template.values.len();
+        for (position, problem) in self.problems.into_iter().enumerate() {
+            let place = position * numbers..(position + 1) * numbers;
+            let end = match problem.end {
+                Some(End::At(end)) => end,
+                Some(End::HandedOver) => {
+                    handed.push(solutions.termination.len() as u32);
+                    Termination::Aborted
+                }
+                None => Termination::Aborted,
+            };
+            let x = if end == Termination::NonFinite { &self.starts } else { &self.x };
+            solutions.x.extend_from_slice(&x[place]);
+            solutions.cost.push(problem.point.cost);
+            solutions.iterations.push(problem.iterations);
+            solutions.termination.push(end);
+            solutions.deficient.push(false);
+        }
     }
 }

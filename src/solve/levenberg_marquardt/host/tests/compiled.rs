@@ -357,7 +357,7 @@ fn polynomial() -> Functions {
 fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
     let mut options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
     options.solve.max_iterations = 60;
-    options.initial_damping = 0.0;
+    options.initial_damping = Some(0.0);
     let summary = solve(&mut polynomial(), &options).summary;
     // The first line is the start, which has no system.
     let singular = summary.history[1..].iter().find(|iteration| iteration.linear_iterations.is_none());

@@ -212,14 +212,14 @@ fn blocks_on_manifolds_and_blocks_that_are_there_twice_are_solved() {
 fn what_is_ill_conditioned_goes_on_with_rows_and_ends_as_rows_do() {
     // Nine powers on the unit interval have a condition of 1e6; damping starts at next to nothing.
     let fit = Fit { curve: powers, truth: vec![1.0; 9], start: vec![0.0; 9], rows: 700 };
-    let options = LevenbergMarquardtOptions { initial_damping: 1e-14, ..options() };
+    let options = LevenbergMarquardtOptions { initial_damping: Some(1e-14), ..options() };
     let (sums, rows) = (solve(&mut fit.functions(false), &options), solve(&mut fit.functions(true), &options));
     assert!(had_to_take_rows(&sums), "{}", sums.details.linear_solver);
     assert!(sums.summary.success(), "{}", sums.summary.message);
     // A condition of 1e6 and residuals of 0.01: 1e12 · 1e-2 · 1e-16 · √700.
     assert_same(&sums, &rows, 1e-4, "powers");
     // With more damping than that, sums are enough for a while, and then the rest is done by rows.
-    let damped = LevenbergMarquardtOptions { initial_damping: 1e-3, ..options };
+    let damped = LevenbergMarquardtOptions { initial_damping: Some(1e-3), ..options };
     let (sums, rows) = (solve(&mut fit.functions(false), &damped), solve(&mut fit.functions(true), &damped));
     assert!(had_to_take_rows(&sums), "{}", sums.details.linear_solver);
     assert_same(&sums, &rows, 1e-4, "damped powers");

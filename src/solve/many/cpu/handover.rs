@@ -1,5 +1,4 @@
-//! The review of problems that have converged where columns of J̃ may nearly depend on each other. J̃ᵀJ̃ has not the digits for it, and is all that is known
-//! here. So single solves go on where these problems have ended, and review them as they do their own ends.
+//! Problems that the pass over all of them does not solve: single solves begin at their starts.
 
 use residua_base::cooperative::Yielder;
 use residua_base::error::{ErrorCode, Result};
@@ -10,16 +9,13 @@ use crate::solve::many::batch::Batch;
 use crate::solve::many::template::Template;
 use crate::solve::many::{ManyListener, ManyOptions, ManySolutions, single};
 use crate::solve::options::{LevenbergMarquardtOptions, SolveOptions};
-use crate::solve::summary::IterationSummary;
+use crate::solve::summary::{IterationSummary, Termination};
 
-/// The square of a unit column's distance from the span of others up to which a problem is reviewed, as in single solves.
-pub(super) const DOUBTED: f64 = 1e-10;
-
-/// Goes on with some problems, from where they have ended.
-pub(super) async fn review(
+/// Solves some problems, each with the iterations that the pass has left it of `most`.
+pub(super) async fn solve(
     template: &Template,
     batch: &Batch<'_>,
-    options: &ManyOptions,
+    (options, most): (&ManyOptions, u32),
     problems: &[u32],
     solutions: &mut ManySolutions,
     audience: &mut dyn ManyListener,
@@ -39,17 +35,17 @@ pub(super) async fn review(
     functions.set_bounds(lower, upper)?;
     let mut resources = SolverResources::default();
     let mut yielder = Yielder::new();
-    for &problem in problems {
+    for (left, &problem) in (0..problems.len() as u32).rev().zip(problems) {
         yielder.yield_if_due().await;
         if audience.aborted() {
             return Ok(());
         }
         let place = problem as usize;
-        let x = place * numbers..(place + 1) * numbers;
-        single::set_problem(&mut functions, batch, &batch.read_data(problem..problem + 1), 0, &solutions.x[x.clone()])?;
+        let start = batch.starts(template, problem..problem + 1);
+        single::set_problem(&mut functions, batch, &batch.read_data(problem..problem + 1), 0, &start)?;
         let options = LevenbergMarquardtOptions {
             solve: SolveOptions {
-                max_iterations: options.max_iterations.saturating_sub(solutions.iterations[place]),
+                max_iterations: most.saturating_sub(solutions.iterations[place]),
                 cost_tolerance: options.tolerances.cost,
                 gradient_tolerance: options.tolerances.gradient,
                 parameter_tolerance: options.tolerances.parameter,
@@ -59,19 +55,22 @@ pub(super) async fn review(
             ..LevenbergMarquardtOptions::defaults()
         };
         let found = minimise_least_squares(&mut functions, &mut resources, &options, &mut Quiet(audience)).await;
-        let found = match found {
-            Ok(found) => found,
-            // The point is as good as it was.
-            Err(error) if error.code == ErrorCode::NonFinite => continue,
+        let x = &mut solutions.x[place * numbers..(place + 1) * numbers];
+        match found {
+            Ok(found) => {
+                x.copy_from_slice(&found.x);
+                solutions.cost[place] = found.summary.final_cost;
+                solutions.iterations[place] += found.summary.iterations;
+                solutions.termination[place] = found.summary.termination;
+                solutions.deficient[place] = !found.details.rank.is_empty() || found.details.untouched.count > 0;
+            }
+            Err(error) if error.code == ErrorCode::NonFinite => {
+                x.copy_from_slice(&start);
+                solutions.termination[place] = Termination::NonFinite;
+            }
             Err(error) => return Err(error),
-        };
-        let summary = found.summary;
-        if summary.iterations > 0 || !summary.termination.converged() {
-            solutions.x[x].copy_from_slice(&found.x);
-            solutions.cost[place] = summary.final_cost;
-            solutions.iterations[place] += summary.iterations;
-            solutions.termination[place] = summary.termination;
         }
+        audience.progress(batch.count - left);
     }
     Ok(())
 }

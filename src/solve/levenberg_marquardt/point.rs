@@ -1,0 +1,74 @@
+//! What is told of a linearised point by its numbers alone: which promise of its model is that of a minimum, and how the scale D of steps follows.
+
+use crate::solve::rules;
+
+/// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
+const LEFT: f64 = 1e-5;
+
+/// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
+const FALL_OF_SCALE: f64 = 0.81;
+
+/// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
+pub const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
+
+/// The numbers of the linearised point that verdicts and convergence take.
+#[derive(Clone, Copy, Debug)]
+pub struct Linearised {
+    /// F
+    pub cost: f64,
+    /// ½ Σ w ρ′² ‖r‖²: the cost that the residuals have by their influence. That of one is bounded, however large the residual is.
+    pub influence: f64,
+    /// How many residuals there are, and how many coordinates are determined by them.
+    pub residuals: f64,
+    /// See `residuals`.
+    pub coordinates: f64,
+    /// Σ Dⱼ²xⱼ² with D² the diagonal of J̃ᵀJ̃.
+    pub scaled_size: f64,
+    /// The gradient's cosine.
+    pub cosine: f64,
+}
+
+impl Linearised {
+    /// σ² = 2F/(m − n), with bounded influence.
+    pub fn variance(&self) -> f64 {
+        2.0 * self.influence / (self.residuals - self.coordinates).max(1.0)
+    }
+
+    /// What rounding of the residuals leaves of a promise; all of it where the cost is no more than its noise. Each residual is uncertain by the root mean square of
+    /// what rounding of x makes of it, and the projection of these errors on the columns is a promise.
+    pub fn rounding(&self, noise: f64, epsilon: f64) -> f64 {
+        let Linearised { cost, residuals, coordinates, scaled_size, .. } = *self;
+        if cost <= noise {
+            return f64::INFINITY;
+        }
+        // Squares beyond the range are no measure.
+        let scaled_size = if scaled_size.is_finite() { scaled_size } else { 0.0 };
+        let rounding = rules::ROUNDINGS * epsilon;
+        0.5 * rounding * rounding * scaled_size * coordinates / residuals.max(1.0)
+    }
+
+    /// The largest promise of a point that is a minimum, with what rounding leaves of one: every parameter is within some hundredth of its standard error of it.
+    pub fn least_promise(&self, rounding: f64) -> f64 {
+        (rules::LEAST_PROMISE * self.variance()).max(rounding)
+    }
+
+    /// The same where steps converge quadratically, so that what is left may have the digits of a step more.
+    pub fn tolerable_promise(&self, rounding: f64, cost_tolerance: f64) -> f64 {
+        let least = self.least_promise(rounding);
+        match cost_tolerance > 0.0 {
+            true => least.min((LEFT * cost_tolerance * self.influence).max(rounding)),
+            false => least,
+        }
+    }
+}
+
+/// D² at a new point, from the diagonal of J̃ᵀJ̃ there and the ratio of the costs. Residuals of a high power fall together with all their derivatives by many orders,
+/// and D follows them.
+pub fn follow(scale: &mut [f64], diagonal: impl Iterator<Item = f64> + Clone, costs: f64) {
+    let taken = scale.iter().zip(diagonal.clone()).filter(|(scale, _)| **scale > 0.0);
+    let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(costs, f64::max);
+    let common = if common < 1.0 { common } else { 1.0 };
+    for (scale, diagonal) in scale.iter_mut().zip(diagonal) {
+        *scale = diagonal.max(FALL_OF_SCALE * common * *scale);
+    }
+}
