@@ -257,24 +257,6 @@ pub fn damped(lambda: f64, scale: f64) -> f64 {
     if scale > 0.0 { lambda * scale } else { lambda }
 }
 
-/// Brings each scale up to the diagonal, but where it is frozen, and gives [`damped`] of the scales in `damping`.
-#[inline(never)]
-pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut [f64]) {
-    let of_coordinates = diagonal.iter().zip(frozen).zip(scale).zip(damping);
-    for (((&diagonal, &frozen), scale), damping) in of_coordinates {
-        if !frozen {
-            *scale = larger_scale(*scale, diagonal);
-        }
-        *damping = damped(lambda, *scale);
-    }
-}
-
-/// The largest of a scale and a diagonal, which is finite even where that is infinite; NaN is no diagonal.
-#[inline(always)]
-fn larger_scale(scale: f64, diagonal: f64) -> f64 {
-    if diagonal > scale { diagonal.min(f64::MAX) } else { scale }
-}
-
 /// Marks so many places from each of the addresses on.
 #[inline(never)]
 pub fn mark(addresses: &[u32], count: usize, marks: &mut [bool]) {
@@ -410,13 +392,8 @@ mod tests {
     }
 
     #[test]
-    fn scales_grow_to_the_diagonal_and_a_scale_of_zero_is_damped_as_one() {
-        let diagonal = [0.25, f64::INFINITY, f64::NAN, 3.0, 3.0, 0.0];
-        let frozen = [false, false, false, true, false, false];
-        let (mut scale, mut damping) = ([0.0, 1.0, 1.0, 1.0, 5.0, 0.0], [0.0; 6]);
-        rescale(0.5, &diagonal, &frozen, &mut scale, &mut damping);
-        assert_eq!(scale, [0.25, f64::MAX, 1.0, 1.0, 5.0, 0.0]);
-        assert_eq!(damping, [0.125, 0.5 * f64::MAX, 0.5, 0.5, 2.5, 0.5]);
+    fn a_scale_of_zero_is_damped_as_one_and_blocks_have_their_diagonals() {
+        assert_eq!([damped(0.5, 0.25), damped(0.5, 0.0)], [0.125, 0.5]);
         let mut of_blocks = [0.0; 4];
         diagonals(&[(1, 2), (3, 1)], &[1.0, 2.0, 3.0, 4.0, 5.0], &mut of_blocks);
         assert_eq!(of_blocks, [0.0, 1.0, 4.0, 5.0]);

@@ -47,7 +47,6 @@
 mod constants;
 mod graphs;
 
-use constants::LEAST_SHRINK;
 pub use constants::{
     EXACT_GAIN, GROWTH, GROWTH_AFTER_REJECTION, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEAST_PROMISE, LEFT_OF_GRADIENT,
     MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, NOISES, ROUNDINGS,
@@ -59,40 +58,6 @@ use super::scalar::evaluate;
 use super::summary::Termination;
 use residua_codegen::Function;
 pub use residua_linalg::loops::damped;
-
-/// Lowers `scale` by what the diagonal has fallen below it at every coordinate that is not frozen: by the largest ratio of both, and at
-/// λ = [`MIN_DAMPING`] to a third at most, as λ falls after a good step.
-///
-/// Residuals of a high power fall together with all their derivatives by many orders. Kept as it was, D would then be a damping that λ, which
-/// falls by no more than a factor a step, cannot make up for. A column that nearly vanishes alone still keeps its damping, but at
-/// [`MIN_DAMPING`]: where λ has reached that in good steps, it is D alone that keeps them short, and falls as λ would.
-pub fn lower(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64]) {
-    let mut common = 0.0_f64;
-    for ((&diagonal, &frozen), &scale) in diagonal.iter().zip(frozen).zip(scale.iter()) {
-        if !frozen && scale > 0.0 {
-            common = common.max(diagonal / scale);
-        }
-    }
-    if lambda <= MIN_DAMPING {
-        common = common.min(LEAST_SHRINK);
-    }
-    if 0.0 < common && common < 1.0 {
-        scale.iter_mut().for_each(|scale| *scale *= common);
-    }
-}
-
-/// Raises `scale`, which is D and at first 0, to the diagonal of J̃ᵀJ̃ at the coordinates that are not frozen; gives [`damped`] of all in `damping`.
-///
-/// So D is the largest diagonal so far. With the present diagonal alone, a column of J̃ that nearly vanishes on the way loses its damping, and the
-/// step is all in its direction (J. J. Moré, "The Levenberg-Marquardt algorithm: implementation and theory", in: Numerical Analysis,
-/// LNM 630, 1978, section 6). Many small problems have the present diagonal, as Ceres does. Single solves on the host keep D relative to the other
-/// coordinates ([`lower`]). Shaders compute D with `max`.
-///
-/// A column of zeros has D = 0, and its coordinate a gradient of 0. [`damped`] makes its equation solvable.
-pub fn rescale(lambda: f64, diagonal: &[f64], frozen: &[bool], scale: &mut [f64], damping: &mut Vec<f64>) {
-    damping.resize(scale.len(), 0.0);
-    residua_linalg::loops::rescale(lambda, diagonal, frozen, scale, damping);
-}
 
 /// The rules, ready to be evaluated.
 #[derive(Clone, Debug)]

@@ -165,23 +165,6 @@ fn damping_falls_smoothly_after_steps_and_grows_ever_faster_without() {
 }
 
 #[test]
-fn the_damping_scale_is_the_diagonal_or_what_is_kept_and_a_column_of_zeros_has_none() {
-    // diagonal, kept → scale, λ · scale at λ = ½
-    let table = [(4.0, 0.0, 4.0, 2.0), (4.0, 9.0, 9.0, 4.5), (9.0, 4.0, 9.0, 4.5), (1e-40, 0.0, 1e-40, 5e-41)];
-    for (diagonal, kept, expected, product) in table {
-        assert_eq!(damped(0.5, expected), product);
-        let (mut scale, mut damping) = (vec![kept; 2], Vec::new());
-        rescale(0.5, &[diagonal; 2], &[false, true], &mut scale, &mut damping);
-        assert_eq!(scale, [expected, kept], "{diagonal}, {kept}: a frozen coordinate keeps its scale");
-        assert_eq!(damping, [product, damped(0.5, kept)]);
-    }
-    assert_eq!(damped(0.5, 0.0), 0.5);
-    let (mut scale, mut damping) = (vec![0.0], Vec::new());
-    rescale(0.5, &[0.0], &[false], &mut scale, &mut damping);
-    assert_eq!((scale, damping), (vec![0.0], vec![0.5]), "a later diagonal is not compared with 1");
-}
-
-#[test]
 fn convergence_names_the_first_tolerance_that_is_met() {
     let rules = Rules::new();
     let tolerances = Tolerances { cost: 1e-6, gradient: 1e-4, parameter: 1e-3 };
@@ -381,29 +364,5 @@ fn the_radius_follows_the_gain() {
     ] {
         let found = rules.radius(radius, 2.0, change, growth, gain(ratio, accepted, hidden));
         assert_eq!(found, expected, "{radius} {change} {growth} {ratio}");
-    }
-}
-
-#[test]
-fn the_scale_is_lowered_by_what_all_coordinates_have_fallen() {
-    for (diagonal, frozen, expected) in [
-        ([1.0, 1.0, 1.0], [false; 3], [2.0, 1.0, 0.0]),
-        ([4.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
-        ([8.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
-        ([4.0, 0.5, 1.0], [true, false, false], [1.0, 0.5, 0.0]),
-        ([0.0, 0.0, 1.0], [false; 3], [4.0, 2.0, 0.0]),
-        ([NAN, NAN, NAN], [false; 3], [4.0, 2.0, 0.0]),
-    ] {
-        let mut scale = [4.0, 2.0, 0.0];
-        lower(1e-4, &diagonal, &frozen, &mut scale);
-        assert_eq!(scale, expected, "{diagonal:?} {frozen:?}");
-    }
-    // At the least λ to a third at most.
-    for (diagonal, expected) in [([3.0, 1.0, 1.0], [1.0, 0.5, 0.0]), ([0.75, 0.0, 0.0], [0.75, 0.375, 0.0])] {
-        let mut scale = [3.0, 1.5, 0.0];
-        lower(MIN_DAMPING, &diagonal, &[false; 3], &mut scale);
-        // A third is rounded.
-        let close = scale.iter().zip(expected).all(|(scale, expected)| (scale - expected).abs() < 1e-15);
-        assert!(close, "{diagonal:?}: {scale:?}");
     }
 }
