@@ -79,6 +79,11 @@ pub fn is_well_conditioned(matrix: Vec<f64>, frozen: &[bool], most: f64) -> bool
     factor.factorise() && factor.has_inverse_trace_within(most)
 }
 
+/// The trace of the inverse of a matrix of unit columns, up to which steps from it are good enough for a trust region, where it is a sum over so many rows.
+pub fn most_trace_of_sums(n: usize, rows: usize) -> f64 {
+    most_trace(MOST_ERROR, n, rows)
+}
+
 /// The trace of the inverse of a matrix of unit columns, up to which steps have such an error.
 fn most_trace(most_error: f64, n: usize, rows: usize) -> f64 {
     most_error / (n as f64 * (rows as f64).sqrt() * (f64::EPSILON / 2.0))
@@ -123,7 +128,7 @@ impl Factor {
         self.entries.extend_from_slice(jtj);
         self.scales.clear();
         (0..n).filter(|&i| left_out(i)).for_each(|i| self.leave_out(i));
-        self.factorise() && self.has_inverse_trace_within(most_trace(MOST_ERROR, n, rows))
+        self.factorise() && self.has_inverse_trace_within(most_trace_of_sums(n, rows))
     }
 
     /// The entry of Lᵀ in the scale of the matrix that was given.

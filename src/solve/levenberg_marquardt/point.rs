@@ -66,9 +66,14 @@ impl Linearised {
 /// and D follows them.
 pub fn follow(scale: &mut [f64], diagonal: impl Iterator<Item = f64> + Clone, costs: f64) {
     let taken = scale.iter().zip(diagonal.clone()).filter(|(scale, _)| **scale > 0.0);
-    let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(costs, f64::max);
+    let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(costs, larger);
     let common = if common < 1.0 { common } else { 1.0 };
     for (scale, diagonal) in scale.iter_mut().zip(diagonal) {
-        *scale = diagonal.max(FALL_OF_SCALE * common * *scale);
+        *scale = larger(FALL_OF_SCALE * common * *scale, diagonal);
     }
+}
+
+/// The larger one, or `a` of a NaN in `b`. `f64::max` is a call.
+fn larger(a: f64, b: f64) -> f64 {
+    if b > a { b } else { a }
 }

@@ -19,8 +19,8 @@ use crate::solve::summary::Termination;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
 use residua_cpu::Program;
-use residua_linalg::TrustRegion;
 use residua_linalg::loops::{all_finite, small};
+use residua_linalg::normal_equations::most_trace_of_sums;
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
@@ -28,6 +28,7 @@ use super::rule_tables::{Rule, RuleTable, rule_kernels};
 use super::template::Template;
 use super::{ManyListener, ManyOptions, ManySolutions};
 use data_table::data_table;
+use steps::Ball;
 
 /// Numbers of tables that are worked on at a time: they stay in a core's cache.
 const NUMBERS_AT_A_TIME: usize = 1 << 16;
@@ -76,6 +77,7 @@ pub async fn solve_many(
         settings,
         bounds: template.bounds(),
         epsilon,
+        most_trace: most_trace_of_sums(template.free.len(), template.model.num_residuals as usize),
         max_iterations,
         // Without tolerances all iterations are made.
         most_iterations: if epsilon > 0.0 { max_iterations.min(MOST_ITERATIONS) } else { max_iterations },
@@ -99,6 +101,8 @@ struct Solver<'a> {
     settings: Vec<Vec<f64>>,
     bounds: Vec<f64>,
     epsilon: f64,
+    /// See [`most_trace_of_sums`].
+    most_trace: f64,
     /// Iterations of a problem at most, and those of this pass.
     max_iterations: u32,
     most_iterations: u32,
@@ -172,11 +176,10 @@ struct Chunk {
     rules: RuleTable,
     /// D² of each problem.
     scale: Vec<f64>,
-    /// Memory: squared sizes of a point; of one problem the model, J̃ᵀJ̃ and D.
+    /// Memory: squared sizes of a point, a factor, and the model of a problem with a radius.
     squares: Vec<f64>,
-    region: TrustRegion,
-    jtj: Vec<f64>,
-    lengths: Vec<f64>,
+    factor: Vec<f64>,
+    ball: Ball,
 }
 
 /// The runs of positions that are marked.
@@ -255,9 +258,8 @@ impl Chunk {
             rules: RuleTable::new(count),
             scale: vec![0.0; count * free],
             squares: Vec::new(),
-            region: TrustRegion::default(),
-            jtj: vec![0.0; free * free],
-            lengths: Vec::new(),
+            factor: Vec::new(),
+            ball: Ball::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_linalg::TrustRegion;
 use residua_linalg::loops::small;
 
 use super::{Arrival, Chunk, End, Solver};
@@ -10,24 +11,53 @@ use crate::solve::many::rule_tables::Rule;
 use crate::solve::rules::{AcceptedStep, GROWTH, GROWTH_AFTER_REJECTION, Gain, PointBefore, TrialStep};
 use crate::solve::summary::Termination;
 
+/// The model of a problem where its step without a radius is too long, or it has hardly the digits of one.
+#[derive(Default)]
+pub(super) struct Ball {
+    region: TrustRegion,
+    jtj: Vec<f64>,
+    /// D
+    lengths: Vec<f64>,
+}
+
+impl Ball {
+    /// Takes normal equations. `false` where they have not the digits of a good step, or do not determine all directions.
+    fn take(&mut self, rows: usize, gradient: &[f64], triangle: &[f64], scale: &[f64], frozen: &[bool]) -> bool {
+        let Ball { region, jtj, lengths } = self;
+        jtj.resize(scale.len() * scale.len(), 0.0);
+        small::spread(triangle, scale.len(), jtj);
+        lengths.clear();
+        lengths.extend(scale.iter().map(|square| square.sqrt()));
+        region.take_sums(jtj, gradient, rows, lengths, frozen).is_ok() && region.deficiency() == 0
+    }
+}
+
 impl Chunk {
     /// The step within its radius of every problem that runs, unless the problem ends where it is.
     pub(super) fn solve(&mut self, solver: &Solver) {
         let (free, width) = (solver.layout.free, solver.layout.numbers());
-        let Chunk { problems, normal, step, scale, region, jtj, lengths, .. } = self;
+        let rows = solver.template.model.num_residuals as usize;
+        let Chunk { problems, normal, step, scale, factor, ball, .. } = self;
         for (position, problem) in problems.iter_mut().enumerate().filter(|(_, problem)| problem.end.is_none()) {
             let (gradient, triangle) = solver.layout.parts(&normal[position * width..(position + 1) * width]);
-            small::spread(triangle, free, jtj);
-            lengths.clear();
-            lengths.extend(scale[position * free..(position + 1) * free].iter().map(|square| square.sqrt()));
-            let taken = region.take_sums(jtj, gradient, problem.point.residuals as usize, lengths, &problem.frozen);
-            let moved = problem.frozen.iter().filter(|frozen| !**frozen).count();
-            // What the sums do not tell is found by rows.
-            if taken.is_err() || problem.point.coordinates < moved as f64 || region.deficiency() > 0 {
-                problem.end = Some(End::HandedOver);
-                continue;
-            }
-            problem.promise = region.promise();
+            let of_problem = position * free..(position + 1) * free;
+            let (scale, step) = (&scale[of_problem.clone()], &mut step[of_problem]);
+            let undamped = small::undamped_step(gradient, triangle, scale, &problem.frozen, factor, step)
+                .filter(|[.., trace]| *trace <= solver.most_trace);
+            problem.promise = match undamped {
+                Some([promise, ..]) => promise,
+                None => {
+                    let moved = problem.frozen.iter().filter(|frozen| !**frozen).count();
+                    // What the sums do not tell is found by rows.
+                    if problem.point.coordinates < moved as f64
+                        || !ball.take(rows, gradient, triangle, scale, &problem.frozen)
+                    {
+                        problem.end = Some(End::HandedOver);
+                        continue;
+                    }
+                    ball.region.promise()
+                }
+            };
             let rounding = solver.rounding(problem.noise, &problem.point);
             if problem.promise <= rounding && solver.epsilon > 0.0 {
                 problem.stop.get_or_insert(Termination::CostTolerance);
@@ -45,7 +75,15 @@ impl Chunk {
                 continue;
             }
             problem.iterations += 1;
-            problem.length = region.step(problem.radius, &mut step[position * free..(position + 1) * free]).length;
+            problem.length = match undamped {
+                Some([_, length, _]) if length <= problem.radius => length,
+                _ => {
+                    if undamped.is_some() {
+                        ball.take(rows, gradient, triangle, scale, &problem.frozen);
+                    }
+                    ball.region.step(problem.radius, step).length
+                }
+            };
         }
     }
 
