@@ -4,7 +4,7 @@ use super::linear_system::LinearSystems;
 use super::minimizer::LevenbergMarquardt;
 use super::phase::{Pending, Phase, Trial};
 use crate::solve::levenberg_marquardt::ending::{LOST, NO_PROGRESS};
-use crate::solve::summary::Termination;
+use crate::solve::summary::{IterationSummary, Termination};
 use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_linalg::DenseQr;
@@ -14,6 +14,10 @@ const GOOD_BEND: f64 = 0.5;
 
 /// A step that bounds leave less than this share of its predicted reduction ends at the first bound that it meets.
 const LEAST_LEFT_BY_BOUNDS: f64 = 0.5;
+
+/// So many steps show that a cost vanishes, but for the last one, which rounding may spoil: each takes nine tenths of it, with a gain ratio as near to 1 as that.
+const VANISHING_STEPS: usize = 8;
+const FAITHFUL: f64 = 0.25;
 
 /// Points in a row at which a direction is lost before an attempt ends.
 const MOST_LOST_POINTS: u32 = 20;
@@ -32,7 +36,9 @@ impl LevenbergMarquardt {
             let deficiency = self.exact.deficiency();
             self.first_deficiency.get_or_insert(deficiency);
             self.has_stepped = false;
-            self.lost_points = if self.has_lost_rank() { self.lost_points + 1 } else { 0 };
+            // A cost that falls by half and more with each step may vanish, and its derivatives with it.
+            let falls = self.summary.history.last().is_some_and(|step| step.accepted && step.cost_change > step.cost);
+            self.lost_points = if self.has_lost_rank() && !falls { self.lost_points + 1 } else { 0 };
             if self.lost_points > MOST_LOST_POINTS && self.ending.is_none() && self.strategy.is_judged() {
                 self.ending = Some((Termination::PrecisionLimit, LOST.to_owned()));
             }
@@ -127,9 +133,21 @@ impl LevenbergMarquardt {
         self.ending.is_some()
     }
 
+    /// Whether the cost vanishes, and derivatives of some directions with it: step after step took nearly all of the cost, as the model said.
+    fn vanishes(&self) -> bool {
+        let took_all = |step: &IterationSummary| {
+            step.cost_change > 9.0 * step.cost && step.gain_ratio.is_some_and(|ratio| (ratio - 1.0).abs() < FAITHFUL)
+        };
+        let accepted = self.summary.history.iter().rev().filter(|step| step.accepted);
+        accepted.clone().count() > VANISHING_STEPS && accepted.skip(1).take(VANISHING_STEPS).all(took_all)
+    }
+
     /// Whether the point is a minimum, as far as its model tells: `least` is the largest promise of one.
     pub(super) fn is_minimum(&self, least: f64) -> bool {
-        self.promise <= least && (!self.has_lost_rank() || self.settles_by_second_order(least))
+        // A cost that is rounding is a minimum whatever determines it.
+        let is_rounding = self.strategy.rounding(self.linearised()) == f64::INFINITY;
+        let is_determined = || is_rounding || !self.has_lost_rank() || self.settles_by_second_order(least);
+        (self.promise <= least && is_determined()) || self.vanishes()
     }
 
     /// Whether the exact model to the second order promises next to nothing, and its step is as short in units of D, the sensitivity that residuals have had: where
