@@ -1,4 +1,5 @@
-// The checks of www/checks that are not marked long.
+// The checks of www/checks that are not marked long, but for those of solvers.
 import { testChecks } from '../checks-page.mjs';
+import { isOfSolvers } from '../solver-checks.mjs';
 
-await testChecks(({ long }) => !long);
+await testChecks(({ group, long }) => !long && !isOfSolvers(group));

@@ -34,7 +34,7 @@ export const group = {
       const first = cpu.cameras.values().slice(0, 9);
       const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { linearSolver: 'iterative-schur' });
       const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { linearSolver: 'sparse-schur' });
-      check.close(onGpu.finalCost, onCpu.finalCost, { within: 1e-4 * onCpu.finalCost, because: 'residuals of some pixels in f32 are right to 1e-4 pixels' }, onGpu.message);
+      check.close(onGpu.finalCost, onCpu.finalCost, { within: 1e-3 * onCpu.finalCost, because: 'a run in f32 ends where a step changes the cost by no more than its rounding, in a flat valley some 1e-4 of the cost above its end' }, onGpu.message);
       check.ok(onCpu.finalCost < 0.5 * onCpu.initialCost, 'the cost falls');
       check.same(gpu.cameras.values().slice(0, 9), first, 'the camera that stays');
       check.ok(solverOf(onGpu).startsWith('iterative-schur: on the device, 160 independent blocks'), solverOf(onGpu));
