@@ -73,6 +73,21 @@ async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMa
     solution
 }
 
+/// The cost and the gradient at the start are those of the CPU, and the cost after the first step is what the model of the device predicts: were
+/// products with J̃ or J̃ᵀ wrong, the prediction would be of another function. The step itself is not the CPU's, whose steps have a radius.
+fn starts_as_the_cpu_and_predicts(device: &[IterationSummary], host: &[IterationSummary]) {
+    let (a, b) = (&device[0], &host[0]);
+    console_log!("{} {} {} {}", a.cost, b.cost, a.gradient_max_norm, b.gradient_max_norm);
+    // Roundings of residuals and of their sums; of the sums of a gradient's entries, which cancel, ten times more.
+    assert!((a.cost - b.cost).abs() <= 2e-6 * b.cost, "{} {}", a.cost, b.cost);
+    let norms = [a.gradient_max_norm, b.gradient_max_norm];
+    assert!((norms[0] - norms[1]).abs() <= 2e-5 * norms[1], "{norms:?}");
+    console_log!("gain {:?}", device[1].gain_ratio);
+    assert!(device[1].accepted);
+    // Residuals that are not linear take a part of what is predicted.
+    assert!(device[1].gain_ratio.is_some_and(|gain| (0.5..1.5).contains(&gain)), "{:?}", device[1].gain_ratio);
+}
+
 #[wasm_bindgen_test]
 async fn rosenbrock_is_solved() {
     let mut functions = on_gpu(&shared_context().await, Width::Single, &rosenbrock(), &[-1.2, 1.0]).await;
@@ -85,7 +100,7 @@ async fn rosenbrock_is_solved() {
 }
 
 #[wasm_bindgen_test]
-async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
+async fn a_grid_of_springs_starts_as_on_the_cpu_and_arrives() {
     let model = springs(40);
     let x = scattered(model.num_params);
     let steps = LevenbergMarquardtOptions {
@@ -103,19 +118,14 @@ async fn a_grid_of_springs_goes_the_way_of_the_cpu() {
     let host = minimise_least_squares(&mut on_cpu(&model, &x), &mut SolverResources::default(), &steps, &mut heard)
         .await
         .unwrap();
-    assert_eq!(device.summary.history.len(), host.summary.history.len());
-    for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
-        console_log!("{} {} {}", a.iteration, a.cost, b.cost);
-        assert_eq!(a.accepted, b.accepted);
-        // Roundings of some thousand residuals, of their sums, and of six times ten iterations of conjugate gradients.
-        let bound = 1e-5;
-        assert!((a.cost - b.cost).abs() <= bound * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
-    }
+    starts_as_the_cpu_and_predicts(&device.summary.history, &host.summary.history);
+    // Each of six steps takes the larger part of what is left.
+    assert!(device.summary.final_cost < 1e-3 * device.summary.initial_cost);
 }
 
 #[wasm_bindgen_test]
 #[ignore = "long"]
-async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
+async fn each_way_to_multiply_predicts_the_cost_of_its_step() {
     let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
@@ -137,20 +147,8 @@ async fn each_way_to_multiply_goes_the_way_of_the_cpu() {
         let host = minimise_least_squares(&mut on_cpu(&model, &x), &mut SolverResources::default(), &steps, &mut heard)
             .await
             .unwrap();
-        assert_eq!(device.summary.history.len(), host.summary.history.len());
-        for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
-            console_log!("{edge:?} {side} {}: {} {}", a.iteration, a.cost, b.cost);
-            assert_eq!(a.accepted, b.accepted);
-            // Roundings of residuals; after the step those of five iterations of conjugate gradients, too.
-            let bound = if a.iteration == 0 { 2e-6 } else { 2e-5 };
-            assert!(
-                (a.cost - b.cost).abs() <= bound * b.cost,
-                "{edge:?} {side} {}: {} {}",
-                a.iteration,
-                a.cost,
-                b.cost
-            );
-        }
+        console_log!("{edge:?} {side}");
+        starts_as_the_cpu_and_predicts(&device.summary.history, &host.summary.history);
     }
 }
 
@@ -290,7 +288,7 @@ async fn bounds_on_several_arrays_hold_as_on_the_cpu() {
 }
 
 #[wasm_bindgen_test]
-async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_whatever_is_held() {
+async fn a_mixture_of_residuals_starts_as_on_the_cpu_whoever_takes_part_and_whatever_is_held() {
     let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 0.0,
@@ -328,14 +326,8 @@ async fn a_mixture_of_residuals_goes_the_way_of_the_cpu_whoever_takes_part_and_w
                 minimise_least_squares(&mut host, &mut SolverResources::default(), &steps, &mut Heard::default())
                     .await
                     .unwrap();
-            assert_eq!(on_device.summary.history.len(), on_host.summary.history.len());
-            for (a, b) in on_device.summary.history.iter().zip(&on_host.summary.history) {
-                console_log!("{batch_size:?} {disabled:?} {limited} {}: {} {}", a.iteration, a.cost, b.cost);
-                assert_eq!(a.accepted, b.accepted);
-                // Roundings of 200 residuals and of their sums; after the step those of ten iterations of conjugate gradients, too.
-                let bound = if a.iteration == 0 { 2e-6 } else { 2e-5 };
-                assert!((a.cost - b.cost).abs() <= bound * b.cost, "{}: {} {}", a.iteration, a.cost, b.cost);
-            }
+            console_log!("{batch_size:?} {disabled:?} {limited}");
+            starts_as_the_cpu_and_predicts(&on_device.summary.history, &on_host.summary.history);
         }
     }
 }

@@ -100,16 +100,16 @@ pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some
     ))
 }
 
-/// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 for a larger one, and where rounding of the parameters in `arithmetic`
-/// explains it. Coordinates that their bounds hold stay where they are.
+/// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 for a larger one, and where rounding of the
+/// parameters in `arithmetic` explains it. Coordinates that their bounds hold stay where they are.
 pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<f64> {
-    let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
-    let n = point.len();
-    let samples = functions.sample_count();
+    let n = functions.values().len();
     let rows = functions.model().num_residuals as usize;
     if n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK_OF_PROMISE {
         return Ok(0.0);
     }
+    let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
+    let samples = functions.sample_count();
     let LeastSquares { mut influence, residuals, entries, .. } = model.linearise(functions, &point).await?;
     if HostModel::is_robust(functions) {
         influence = HostModel::influence(functions, &point).await?;
