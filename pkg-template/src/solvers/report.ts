@@ -41,7 +41,7 @@ export function reportText(record: SolveRecord, kernels: number, compileTimes: R
     line('Initial cost', scientific(initialCost, 6)),
     line('Final cost', scientific(finalCost, 6)),
     line('Change', scientific(initialCost - finalCost, 6)),
-    Number.isNaN(record.promise) ? '' : line('Promise', `${scientific(record.promise)} of the residuals' variance`),
+    Number.isNaN(record.promise) ? '' : line('Promise', `${scientific(record.promise, 2)} of the residuals' variance`),
     line('Iterations', String(record.iterations)),
     line('Evaluations', String(functionEvaluations)),
     '\nTime in milliseconds\n',
