@@ -154,7 +154,7 @@ async fn each_way_to_multiply_predicts_the_cost_of_its_step() {
 
 #[wasm_bindgen_test]
 #[ignore = "long"]
-async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
+async fn each_way_to_eliminate_predicts_the_cost_of_its_step() {
     let context = shared_context().await;
     let mut steps = LevenbergMarquardtOptions {
         linear_tolerance: 1e-6,
@@ -174,19 +174,8 @@ async fn each_way_to_multiply_eliminates_as_the_cpu_does() {
         let host =
             minimise_least_squares(&mut on_cpu, &mut SolverResources::default(), &exactly, &mut heard).await.unwrap();
         assert!(device.details.linear_solver.starts_with("iterative-schur"), "{}", device.details.linear_solver);
-        assert_eq!(device.summary.history.len(), host.summary.history.len());
-        for (a, b) in device.summary.history.iter().zip(&host.summary.history) {
-            console_log!("{places} {count} {}: {} {}", a.iteration, a.cost, b.cost);
-            assert_eq!(a.accepted, b.accepted);
-            // Roundings of f32 residuals, and steps that are solved for to six digits.
-            assert!(
-                (a.cost - b.cost).abs() <= 2e-5 * b.cost,
-                "{places} {count} {}: {} {}",
-                a.iteration,
-                a.cost,
-                b.cost
-            );
-        }
+        console_log!("{places} {count}");
+        starts_as_the_cpu_and_predicts(&device.summary.history, &host.summary.history);
     }
 }
 

@@ -102,8 +102,9 @@ async fn a_loss_that_is_set_between_solves_takes_effect() {
         solutions.push(minimise_on_device(&mut functions, &mut resources, &options, true, &mut Heard).await.unwrap());
     }
     assert!(distance(&solutions[0].x, &expected.x) > 1e-5, "the loss does not matter: {:?}", solutions[0].x);
-    // The bound of the squared loss above, times the loss's own condition: ρ″ is of the size of ρ′ here.
-    assert!(distance(&solutions[1].x, &expected.x) < 1e-10, "{:?} {:?}", solutions[1].x, expected.x);
+    // The CPU ends where its model promises 1e-4 of the residuals' variance, 2F / 87: 2e-6 of the cost.
+    let share = solutions[1].summary.final_cost / expected.summary.final_cost - 1.0;
+    assert!(share.abs() < 2e-6, "{share}: {:?} {:?}", solutions[1].x, expected.x);
 }
 
 #[wasm_bindgen_test]
