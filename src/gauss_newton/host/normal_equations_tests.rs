@@ -20,7 +20,7 @@ pub(crate) fn shared_by_blocks() -> Functions {
 }
 
 /// The same; with weights of instances, of which every seventh is 0.
-fn shared(weighted: bool) -> Functions {
+pub(crate) fn shared(weighted: bool) -> Functions {
     let mut input = CompileInput::problem();
     for (name, dim, count, manifold) in
         [("turn", 4, 1, "unit-quaternion"), ("shift", 3, 2, "euclidean"), ("angle", 1, 1, "angle")]

@@ -1,6 +1,6 @@
 //! What the Gauss-Newton model leaves out: second derivatives of the residuals, exact, for small problems.
 //!
-//! With weight w, loss ρ and an instance's residuals r, s = ‖r‖², J and the second derivatives by tangent coordinates, the cost ½ Σ w ρ(s) has the second derivative
+//! With weight w, that of the block times that of the instance, loss ρ and an instance's residuals r, s = ‖r‖², J and the second derivatives by tangent coordinates, the cost ½ Σ w ρ(s) has the second derivative
 //!
 //! ```text
 //! Σ w (ρ′ JᵀJ + 2 ρ″ (Jᵀr)(Jᵀr)ᵀ)  +  S,   S = Σ w ρ′ Σᵢ rᵢ ∂²rᵢ/∂δ²
@@ -59,7 +59,7 @@ pub(super) async fn directional_gradient(functions: &mut Functions, x: &[f64], d
     let OnHost { model, engine, constant } = functions.on_host();
     engine.prepare_until(model, Entry::SeededTangent, Deadline::NEVER).await?;
     let mut gradient = vec![0.0; x.len()];
-    for number in enabled(model) {
+    for number in taking_part(model) {
         let memory = Memory { x, seeds: &seeds, gradient: &mut gradient, ..Memory::default() };
         engine.run_prepared(model, number, Entry::SeededTangent, memory)?;
     }
@@ -77,7 +77,7 @@ pub(super) async fn matrix(functions: &mut Functions, x: &[f64]) -> Result<Vec<f
     let residuals = rows(engine, model, Entry::Values, x, &[])?;
     let seeds = scaled(model, &residuals, &residuals, Scale::Slope);
     let mut sums = vec![0.0; n * n];
-    for number in enabled(model) {
+    for number in taking_part(model) {
         let places = Pairs::places(&model.batches[number], n as u32);
         let memory = Memory { x, seeds: &seeds, places: &places, jtj_blocks: &mut sums, ..Memory::default() };
         engine.run_prepared(model, number, Entry::SecondOrder, memory)?;
@@ -102,20 +102,20 @@ fn second_derivatives(functions: &mut Functions, x: &[f64], direction: &[f64], s
 }
 
 /// The batches that take part.
-fn enabled(model: &Model) -> impl Iterator<Item = usize> + '_ {
-    let takes_part = |number: &usize| model.blocks[model.batches[*number].block as usize].enabled;
+fn taking_part(model: &Model) -> impl Iterator<Item = usize> + '_ {
+    let takes_part = |number: &usize| model.blocks[model.batches[*number].block as usize].takes_part();
     (0..model.batches.len()).filter(takes_part)
 }
 
 /// Whether a loss makes the scale of an instance depend on its residuals.
 fn needs_residuals(model: &Model) -> bool {
-    model.blocks.iter().any(|block| block.enabled && block.loss.kind != LossKind::Squared)
+    model.blocks.iter().any(|block| block.takes_part() && block.loss.kind != LossKind::Squared)
 }
 
 /// What an entry gives for each residual, 0 where the block takes no part.
 fn rows(engine: &CpuEngine, model: &Model, entry: Entry, x: &[f64], vector: &[f64]) -> Result<Vec<f64>> {
     let mut rows = vec![0.0; model.num_residuals as usize];
-    for number in enabled(model) {
+    for number in taking_part(model) {
         let memory = Memory { x, vector, residuals: &mut rows, ..Memory::default() };
         engine.run_prepared(model, number, entry, memory)?;
     }
@@ -136,7 +136,7 @@ enum Scale {
 /// Numbers of all residuals, scaled. The residuals are not read where no loss needs them.
 fn scaled(model: &Model, residuals: &[f64], numbers: &[f64], scale: Scale) -> Vec<f64> {
     let mut scaled = vec![0.0; numbers.len()];
-    for batch in enabled(model).map(|number| &model.batches[number]) {
+    for batch in taking_part(model).map(|number| &model.batches[number]) {
         let BlockInfo { weight, loss, .. } = &model.blocks[batch.block as usize];
         let of_loss = (loss.kind != LossKind::Squared).then(|| losses::derivatives(loss));
         for instance in 0..batch.count as usize {
@@ -144,6 +144,7 @@ fn scaled(model: &Model, residuals: &[f64], numbers: &[f64], scale: Scale) -> Ve
             let rows = first..first + batch.class.outputs.len();
             let r = residuals.get(rows.clone()).unwrap_or_default();
             let s: f64 = r.iter().map(|r| r * r).sum();
+            let weight = weight * batch.instance_weight(instance);
             let [slope, bend] = of_loss.as_ref().map_or([loss.factor, 0.0], |of_loss| of_loss(s));
             let along: f64 = r.iter().zip(&numbers[rows.clone()]).map(|(r, number)| r * number).sum();
             // The number times a factor, and r times a share.

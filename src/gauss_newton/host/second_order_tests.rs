@@ -1,7 +1,7 @@
 //! Second derivatives against differences of residuals and gradients, and against formulas.
 
 use super::HostModel;
-use super::normal_equations_tests::shared_by_blocks;
+use super::normal_equations_tests::{shared, shared_by_blocks};
 use crate::eval::tests::{block_on, functions, functions_with_losses, on_cpu};
 use crate::eval::{Functions, Objective};
 use crate::model::losses::{self, LossParameters};
@@ -113,16 +113,25 @@ fn second_derivatives_along_a_direction_are_those_of_the_path() {
 
 #[test]
 fn the_matrix_is_that_of_all_directions() {
-    for (mut f, x) in [on_manifolds(), (shared_by_blocks(), shared_by_blocks().values().to_vec())] {
+    let of_shared = |weighted| (shared(weighted), shared(weighted).values().to_vec());
+    for (mut f, x) in [on_manifolds(), of_shared(false), of_shared(true)] {
         let n = x.len();
         let mut host = HostModel::default();
         let matrix = block_on(host.second_order(&mut f, &x)).unwrap();
         let r = block_on(f.evaluate(Some(&x))).unwrap();
+        let mut weighted = r.clone();
+        for batch in &f.model().batches {
+            for instance in (0..batch.count as usize).filter(|_| batch.class.weight.is_some()) {
+                let first = batch.row(instance) as usize;
+                let rows = &mut weighted[first..first + batch.class.outputs.len()];
+                rows.iter_mut().for_each(|r| *r *= batch.instance_weight(instance));
+            }
+        }
         let entry = |i: usize, j: usize| matrix[i.max(j) * n + i.min(j)];
         let is_tangent: Vec<bool> = direction(f.model(), 0.1).iter().map(|along| *along != 0.0).collect();
         let mut bend = |delta: &[f64]| -> f64 {
             let seconds = differences(&mut f, &x, delta);
-            r.iter().zip(seconds).map(|(r, second)| r * second).sum()
+            weighted.iter().zip(seconds).map(|(r, second)| r * second).sum()
         };
         for i in 0..n {
             for j in 0..=i {
@@ -136,7 +145,7 @@ fn the_matrix_is_that_of_all_directions() {
                 let expected = if i == j { of_i } else { 0.5 * (of_both - of_i - of_j) };
                 let expected = if is_tangent[i] && is_tangent[j] { expected } else { 0.0 };
                 // As many as there are residuals.
-                let tolerance = OF_DIFFERENCES * r.iter().map(|r| r.abs()).sum::<f64>();
+                let tolerance = OF_DIFFERENCES * weighted.iter().map(|r| r.abs()).sum::<f64>();
                 assert!((entry(i, j) - expected).abs() <= tolerance, "{i}, {j}: {}, not {expected}", entry(i, j));
             }
         }
@@ -274,7 +283,8 @@ fn with_the_model_it_is_the_second_derivative_of_the_cost_but_for_losses_that_fl
 #[test]
 fn scaled_second_derivatives_are_scaled_as_the_model_is() {
     for kind in ["squared", "huber", "softL1", "cauchy", "arctan", "tukey", "tolerant"] {
-        for (mut f, blocks) in [(with_long_sum(), 1), (on_manifolds().0, 2), (shared_by_blocks(), 3)] {
+        for (mut f, blocks) in [(with_long_sum(), 1), (on_manifolds().0, 2), (shared_by_blocks(), 3), (shared(true), 3)]
+        {
             let (x, mut host) = (f.values().to_vec(), HostModel::default());
             let delta = direction(f.model(), 0.3);
             let raw = block_on(host.second_directional(&mut f, &x, &delta)).unwrap();
@@ -303,6 +313,7 @@ fn scaled_second_derivatives_are_scaled_as_the_model_is() {
             let mut expected = vec![0.0; x.len()];
             let mut seen = vec![false; r.len()];
             for batch in &f.model().batches {
+                // Of an instance's weight, J and r″ above have the root each.
                 let weight = f.model().blocks[batch.block as usize].weight;
                 for first in (0..batch.count as usize).map(|instance| batch.row(instance) as usize) {
                     let rows = first..first + batch.class.outputs.len();
