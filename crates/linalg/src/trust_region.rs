@@ -14,6 +14,7 @@ use crate::normal_equations::Factor;
 use crate::{DenseQr, Trouble};
 use residua_base::list::{Listed, PushAll};
 use spectrum::{FLAT, RANK, Spectrum};
+use std::cell::OnceCell;
 
 /// A negative eigenvalue of J̃ᵀJ̃ + S, relative to that of J̃ᵀJ̃, that is no rounding error.
 const RIDGE: f64 = 1e-3;
@@ -31,8 +32,9 @@ pub struct TrustRegion {
     /// R of J̃D⁻¹, column after column, and Qᵀ(−r̃).
     triangle: Vec<f64>,
     right: Vec<f64>,
-    /// The singular values, once they are needed.
-    spectrum: Option<Spectrum>,
+    /// The singular values, and those of columns of unit length, once they are needed.
+    spectrum: OnceCell<Spectrum>,
+    of_unit_columns: OnceCell<Spectrum>,
     /// Memory of a factorisation of sums, and of a step in units of D.
     factor: Factor,
     p: Vec<f64>,
@@ -112,24 +114,25 @@ impl TrustRegion {
 
     /// Makes it a model of nothing over the coordinates that count.
     fn clear(&mut self, scale: &[f64], is_left_out: impl Fn(usize) -> bool) {
-        let TrustRegion { free, scale: of_free, triangle, right, spectrum, .. } = self;
+        let TrustRegion { free, scale: of_free, triangle, right, spectrum, of_unit_columns, .. } = self;
         free.clear();
         free.push_all((0..scale.len()).filter(|&k| scale[k] > 0.0 && !is_left_out(k)));
         of_free.clear();
         of_free.push_all(free.iter().map(|&k| scale[k]));
         triangle.clear();
         right.clear();
-        *spectrum = None;
+        spectrum.take();
+        of_unit_columns.take();
     }
 
     /// What the step without a ball takes from ½‖r̃‖², by the model: the promise. Directions that rounding does not tell from those without effect take no
     /// part. D plays none: columns count with unit length.
-    pub fn promise(&mut self) -> f64 {
+    pub fn promise(&self) -> f64 {
         if self.is_safe() {
             return 0.5 * dot(&self.right, &self.right);
         }
         let Spectrum { values, slopes, least, .. } = self.of_unit_columns();
-        let terms = values.iter().zip(slopes.iter()).filter(|(value, _)| **value >= least);
+        let terms = values.iter().zip(slopes.iter()).filter(|(value, _)| **value >= *least);
         0.5 * terms.map(|(value, slope)| slope * slope / value).sum::<f64>()
     }
 
@@ -139,10 +142,14 @@ impl TrustRegion {
             return 0;
         }
         let Spectrum { values, least, .. } = self.of_unit_columns();
-        values.iter().filter(|value| **value < least).count()
+        values.iter().filter(|value| **value < *least).count()
     }
 
-    fn of_unit_columns(&self) -> Spectrum {
+    fn of_unit_columns(&self) -> &Spectrum {
+        self.of_unit_columns.get_or_init(|| self.spectrum_of_unit_columns())
+    }
+
+    fn spectrum_of_unit_columns(&self) -> Spectrum {
         let mut columns = self.triangle.clone();
         for column in columns.chunks_exact_mut(self.right.len().max(1)) {
             let length = dot(column, column).sqrt();
@@ -241,7 +248,7 @@ impl TrustRegion {
     /// however flat it is.
     pub fn bends_down(&self, curvature: &[f64]) -> bool {
         let (n, count) = (self.dimension(curvature), self.free.len());
-        let Spectrum { values, vectors, .. } = Spectrum::of_columns(self.triangle.clone(), &self.right);
+        let Spectrum { values, vectors, .. } = self.spectrum();
         let largest = values.iter().copied().fold(0.0, f64::max);
         // (J̃ᵀJ̃ + S) in the basis of v/σ, where it is 1 + s. A direction without effect is measured by the largest singular value.
         let is_determined = |k: usize| values[k] >= (RANK * RANK * largest).max(f64::MIN_POSITIVE);
@@ -271,7 +278,7 @@ impl TrustRegion {
     }
 
     /// −(J̃ᵀJ̃ + λD²)⁻¹ applied to a vector, such as J̃ᵀr̃″.
-    pub fn correction(&mut self, lambda: f64, vector: &[f64], correction: &mut [f64]) {
+    pub fn correction(&self, lambda: f64, vector: &[f64], correction: &mut [f64]) {
         let mut p = self.free.iter().zip(&self.scale).map(|(&k, scale)| -vector[k] / scale).list();
         if lambda == 0.0 && self.is_safe() {
             solve_transposed(&self.triangle, &mut p);
@@ -336,8 +343,8 @@ impl TrustRegion {
         })
     }
 
-    fn spectrum(&mut self) -> &Spectrum {
-        self.spectrum.get_or_insert_with(|| Spectrum::of_columns(self.triangle.clone(), &self.right))
+    fn spectrum(&self) -> &Spectrum {
+        self.spectrum.get_or_init(|| Spectrum::of_columns(self.triangle.clone(), &self.right))
     }
 }
 

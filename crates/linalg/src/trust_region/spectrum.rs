@@ -47,10 +47,10 @@ impl Spectrum {
         let shift = matrix.chunks_exact(count.max(1)).map(of_column).fold(0.0, f64::max);
         (0..count).for_each(|k| matrix[k * (count + 1)] += shift);
         let vectors = rotate_apart(&mut matrix, count);
-        let of = |list: &[f64], k: usize| -> Vec<f64> { list[k * count..][..count].to_vec() };
-        let values: Vec<f64> = (0..count).map(|k| dot(&of(&matrix, k), &of(&matrix, k)).sqrt() - shift).list();
+        let columns = matrix.chunks_exact(count.max(1));
+        let values: Vec<f64> = columns.map(|column| dot(column, column).sqrt() - shift).list();
         let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        let slopes = (0..count).map(|k| dot(&of(&vectors, k), slopes)).list();
+        let slopes = vectors.chunks_exact(count.max(1)).map(|vector| dot(vector, slopes)).list();
         Spectrum { values, vectors, slopes, least: (FLAT * largest).max(f64::MIN_POSITIVE) }
     }
 

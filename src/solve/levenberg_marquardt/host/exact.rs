@@ -46,13 +46,13 @@ impl Exact {
         !self.has_no_curvature && self.curvature.is_none()
     }
 
-    /// Takes S of a problem of so many coordinates, if it can be had.
+    /// Takes S at the point, if it can be had.
     pub(super) fn take_curvature(&mut self, curvature: Option<Vec<f64>>) {
         self.has_no_curvature |= curvature.is_none();
         self.curvature = curvature;
     }
 
-    /// Whether problems of so many coordinates have second derivatives.
+    /// Goes without second derivatives where there are too many coordinates for them.
     pub(super) fn limit(&mut self, coordinates: usize) {
         self.has_no_curvature |= coordinates > MOST_OF_SECOND_ORDER;
     }

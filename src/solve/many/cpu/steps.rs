@@ -77,12 +77,11 @@ impl Chunk {
             problem.iterations += 1;
             problem.length = match undamped {
                 Some([_, length, _]) if length <= problem.radius => length,
-                _ => {
-                    if undamped.is_some() {
-                        ball.take(rows, gradient, triangle, scale, &problem.frozen);
-                    }
-                    ball.region.step(problem.radius, step).length
+                Some(_) if !ball.take(rows, gradient, triangle, scale, &problem.frozen) => {
+                    problem.end = Some(End::HandedOver);
+                    continue;
                 }
+                _ => ball.region.step(problem.radius, step).length,
             };
         }
     }
