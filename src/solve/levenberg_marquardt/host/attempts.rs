@@ -1,7 +1,7 @@
 //! Attempts of a small problem: which valley a run enters depends on its first steps, so that one which comes to no minimum begins anew, twice at most.
 
 use super::minimizer::LevenbergMarquardt;
-use super::phase::Phase;
+use super::phase::{End, Phase};
 use super::strategy::Strategy;
 use crate::solve::summary::Termination;
 
@@ -31,8 +31,7 @@ impl LevenbergMarquardt {
         (self.stop, self.ending, self.length) = (None, None, 0.0);
     }
 
-    /// Begins a small problem anew where an attempt has come to no minimum: which valley a run enters depends on its first steps. The best end of all attempts is
-    /// that of the run.
+    /// Begins a small problem anew where an attempt has come to no minimum. The run ends at the first minimum, or else at the best end of all attempts.
     pub(super) fn restarts(&mut self) -> bool {
         let Some(termination) = self.ending.as_ref().map(|(termination, _)| *termination) else { return false };
         let is_lost = matches!(
@@ -41,10 +40,12 @@ impl LevenbergMarquardt {
         );
         let is_left = self.summary.iterations < self.options.solve.max_iterations && self.attempts.made < MOST_ATTEMPTS;
         let is_next = is_lost && is_left && self.is_exact() && self.summary.iterations > 0;
-        let is_best = self.attempts.best.as_ref().is_none_or(|(cost, ..)| self.model.cost < *cost);
+        let is_best = self.attempts.best.as_ref().is_none_or(|end| self.model.cost < end.cost);
         if is_next && is_best {
-            let end = self.ending.take().unwrap_or((Termination::PrecisionLimit, String::new()));
-            self.attempts.best = Some((self.model.cost, self.point.clone(), end));
+            self.attempts.best = self.ending.take().map(|why| {
+                let (point, cost) = (self.point.clone(), self.model.cost);
+                End { point, cost, promise: self.promise_by_variance(), why }
+            });
         }
         if is_next {
             self.attempts.made += 1;
@@ -54,11 +55,10 @@ impl LevenbergMarquardt {
             self.phase = Phase::Restarting;
             return true;
         }
-        let converged = termination.converged();
-        if let Some((cost, point, end)) =
-            self.attempts.best.take_if(|(cost, ..)| !converged && *cost <= self.model.cost)
-        {
-            (self.model.cost, self.point, self.ending) = (cost, point, Some(end));
+        let (converged, cost) = (termination.converged(), self.model.cost);
+        if let Some(end) = self.attempts.best.take_if(|end| !converged && end.cost <= cost) {
+            (self.point, self.model.cost, self.ending) = (end.point, end.cost, Some(end.why));
+            self.summary.promise = Some(end.promise);
         }
         false
     }

@@ -9,10 +9,10 @@ use crate::solve::ending;
 use crate::solve::feasible::FeasibleSet;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::options::LevenbergMarquardtOptions;
-use crate::solve::rules::{AcceptedStep, Gain, MAX_DAMPING, TrialStep};
+use crate::solve::rules::{AcceptedStep, Gain, MAX_DAMPING};
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
-use crate::solve::vector::{dot, max_norm, norm};
+use crate::solve::vector::max_norm;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
@@ -319,12 +319,6 @@ impl LevenbergMarquardt {
         self.cosine = self.strategy.cosine(largest, self.model.influence);
     }
 
-    /// ‖Dδ̄‖ of the projected step, with D² the diagonal of J̃ᵀJ̃.
-    pub(super) fn scaled_step(&self) -> f64 {
-        let terms = self.projected_step.iter().zip(&self.diagonal);
-        terms.map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
-    }
-
     /// Whether the steps in the ball are exact, and not along a path.
     pub(super) fn is_exact(&self) -> bool {
         self.exact.qr.is_some() || self.systems.are_exact(self.frozen.len())
@@ -388,16 +382,6 @@ impl LevenbergMarquardt {
             scaled_size: *scaled_size,
             cosine: *cosine,
         }
-    }
-
-    pub(super) fn trial_step(&self, trial: Trial) -> TrialStep {
-        let Trial { change, predicted, descent, scaled_step: step, .. } = trial;
-        // Conjugate gradients that use all their iterations are cut short, unless the options require all of them.
-        let most = self.options.max_linear_iterations;
-        let is_cut = self.systems.solver.is_iterative()
-            && self.options.linear_tolerance > 0.0
-            && self.dogleg.linear_iterations().is_some_and(|iterations| iterations >= most);
-        TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }
     }
 
     /// Moves to the trial point, unless its derivatives are not finite.
@@ -486,6 +470,7 @@ impl LevenbergMarquardt {
     }
 
     pub(super) fn finish(&mut self) -> Pending {
+        let promise = self.promise_by_variance();
         if self.restarts() {
             return Pending::LineariseAtPoint;
         }
@@ -493,24 +478,19 @@ impl LevenbergMarquardt {
             self.summary.termination = termination;
             self.summary.message = format!("{}{message}.{}", self.preamble, self.strategy.trouble());
         }
-        let share = self.promise / self.linearised().variance();
-        // Nothing is left of nothing.
-        self.summary.promise = Some(if self.promise == 0.0 { 0.0 } else { share });
+        self.summary.promise.get_or_insert(promise);
         self.summary.final_cost = self.model.cost;
         self.phase = Phase::Finished;
         Pending::Finished
     }
 
+    /// The promise in units of σ². Nothing is left of nothing.
+    pub(super) fn promise_by_variance(&self) -> f64 {
+        if self.promise == 0.0 { 0.0 } else { self.promise / self.linearised().variance() }
+    }
+
     /// Whether residuals have been lost in their squares. Without a matrix the model does not have them.
     fn has_underflow(&self) -> bool {
         self.model.cost < f64::MIN_POSITIVE && self.model.residuals.iter().any(|residual| *residual != 0.0)
-    }
-
-    pub(super) fn step_norm(&self) -> f64 {
-        norm(&self.projected_step)
-    }
-
-    pub(super) fn descent(&self) -> f64 {
-        -dot(&self.projected_step, &self.gradient)
     }
 }

@@ -131,6 +131,15 @@ pub(super) struct Attempts {
     pub(super) start: Vec<f64>,
     /// How many came after the first one.
     pub(super) made: u32,
-    /// Cost, point and reason of the best end so far that is no minimum.
-    pub(super) best: Option<(f64, Vec<f64>, (Termination, String))>,
+    /// The best end so far that is no minimum.
+    pub(super) best: Option<End>,
+}
+
+/// Where and why an attempt ended.
+pub(super) struct End {
+    pub(super) point: Vec<f64>,
+    pub(super) cost: f64,
+    /// In units of σ².
+    pub(super) promise: f64,
+    pub(super) why: (Termination, String),
 }

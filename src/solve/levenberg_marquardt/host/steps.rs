@@ -4,8 +4,9 @@ use super::linear_system::LinearSystems;
 use super::minimizer::LevenbergMarquardt;
 use super::phase::{Pending, Phase, Trial};
 use crate::solve::levenberg_marquardt::ending::{LOST, NO_PROGRESS};
+use crate::solve::rules::TrialStep;
 use crate::solve::summary::{IterationSummary, Termination};
-use crate::solve::vector::dot;
+use crate::solve::vector::{dot, norm};
 use residua_base::error::Result;
 use residua_linalg::DenseQr;
 
@@ -257,6 +258,16 @@ impl LevenbergMarquardt {
         Pending::LineariseAtTrial
     }
 
+    pub(super) fn trial_step(&self, trial: Trial) -> TrialStep {
+        let Trial { change, predicted, descent, scaled_step: step, .. } = trial;
+        // Conjugate gradients that use all their iterations are cut short, unless the options require all of them.
+        let most = self.options.max_linear_iterations;
+        let is_cut = self.systems.solver.is_iterative()
+            && self.options.linear_tolerance > 0.0
+            && self.dogleg.linear_iterations().is_some_and(|iterations| iterations >= most);
+        TrialStep { change, predicted, descent, step, size: self.free_size, is_complete: !is_cut }
+    }
+
     /// ‖J̃δ̄‖², where the model has a matrix.
     fn squared_jvp(&self) -> Option<f64> {
         if self.is_exact() {
@@ -271,6 +282,20 @@ impl LevenbergMarquardt {
             false => self.systems.squared_jvp(&self.model, &self.step).unwrap_or(0.0),
         };
         -dot(&self.step, &self.free_gradient) - 0.5 * square
+    }
+
+    fn step_norm(&self) -> f64 {
+        norm(&self.projected_step)
+    }
+
+    /// ‖Dδ̄‖ of the projected step, with D² the diagonal of J̃ᵀJ̃.
+    fn scaled_step(&self) -> f64 {
+        let terms = self.projected_step.iter().zip(&self.diagonal);
+        terms.map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
+    }
+
+    fn descent(&self) -> f64 {
+        -dot(&self.projected_step, &self.gradient)
     }
 
     /// Whether the step goes beyond a bound.

@@ -276,3 +276,23 @@ fn conjugate_gradients_stop_at_the_forcing_term_or_their_limit_and_report_their_
     }
     assert_eq!(iterations(1, 0.0, 7), 7, "without a tolerance all are made");
 }
+
+#[test]
+fn a_run_without_a_minimum_ends_at_the_best_end_of_its_attempts_with_the_promise_of_that() {
+    // The first attempt ends at 2, where derivatives are of the wrong sign, and so do two more elsewhere, at larger costs.
+    let misled = |x: &[f64]| {
+        let first = if x[0] == 1.0 { 10.0 } else { 9.0 };
+        let (residual, slope) = match x[0] {
+            1.0 => (first, -2.0),
+            at if (at - 2.0).abs() < 1e-9 => (3.0, 1.0),
+            _ => (first, 1.0),
+        };
+        (vec![residual, 1.0], vec![vec![slope], vec![0.0]])
+    };
+    let run = run(&Fake::new(&misled, &[1.0]));
+    let starts = run.linearised.iter().filter(|x| x[0] == 1.0).count();
+    assert!(starts == 3 && !run.summary.success(), "{starts}: {:?}", run.summary);
+    assert!(distance(&run.point, &[2.0]) < 1e-9 && run.summary.final_cost == 5.0, "{:?}", run.point);
+    // ½ 3² of the cost can be had by J, and σ² is 2 · 5 / (2 − 1).
+    assert!((run.summary.promise.unwrap() - 0.45).abs() < 1e-15, "{:?}", run.summary.promise);
+}
