@@ -16,6 +16,7 @@ mod recorder;
 
 mod choice;
 mod cpu_program;
+mod damped_steps;
 mod descent;
 mod descent_endings;
 mod descent_losses;
