@@ -224,8 +224,16 @@ class Job {
     const thrownByListener = failure as { thrown: unknown } | null;
     if (thrownByListener !== null) throw thrownByListener.thrown;
     const { terminations, ...result } = raw;
-    const termination = Array.from(raw.termination, (code) => terminations[code] as Termination);
-    const ended = [...termination.keys()].filter((problem) => termination[problem] === 'non-finite');
+    const nonFinite = terminations.indexOf('non-finite');
+    const termination: Termination[] = [];
+    const ended: number[] = [];
+    // An iterator, or a list that grows, takes many times as long, which of some 100,000 problems is a share of the solve.
+    termination.length = raw.termination.length;
+    for (let problem = 0; problem < raw.termination.length; problem++) {
+      const code = raw.termination[problem] as number;
+      termination[problem] = terminations[code] as Termination;
+      if (code === nonFinite) ended.push(problem);
+    }
     const message = raw.message + sentencesOnNonFinite(ended, this.count, ended.length === 0 ? [] : this.findNonFinite());
     return { ...result, message, termination };
   }
