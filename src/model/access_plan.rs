@@ -10,7 +10,8 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], and for line searches, [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], and for line searches,
+//! [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -76,7 +77,8 @@ impl AccessPlan {
         with(planner, Entry::SecondOrder, Target::Cpu, title)
     }
 
-    /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the host alone.
+    /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the
+    /// host alone.
     pub fn for_batch(self, batch: &Batch) -> Result<AccessPlan> {
         let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
         let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;

@@ -40,12 +40,13 @@ const MOST_ROWS: usize = 4_000;
 /// Undetermined parameters that an error names at most.
 const NAMED: usize = 3;
 
-/// The covariance of blocks at the current parameters, normalised on their manifolds; each block is given by its first parameter, all for `None`. The result is a
-/// square matrix, row after row, with one row for each number of the blocks in their order. Rows and columns of constant numbers are 0.
+/// The covariance of blocks at the current parameters, normalised on their manifolds; each block is given by its first parameter, all for `None`. The result is
+/// a square matrix, row after row, with one row for each number of the blocks in their order. Rows and columns of constant numbers are 0.
 ///
 /// # Errors
 /// `invalid-argument` if the covariance does not exist, naming undetermined parameters, if an estimate needs more residuals than there are, or
-/// for a parameter that is not the first of a block, or as [`on_manifolds`]; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or derivative is not finite, or its square.
+/// for a parameter that is not the first of a block, or as [`on_manifolds`]; `limit-exceeded` for more than 4,000 rows; `non-finite` if a residual or
+/// derivative is not finite, or its square.
 pub async fn covariance(
     functions: &mut Functions,
     model: &mut HostModel,

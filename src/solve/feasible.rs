@@ -104,8 +104,8 @@ impl FeasibleSet {
         }
     }
 
-    /// Whether a number of the arithmetic is out of the bounds of coordinate `i`. One that a bound is rounded to is not: it is the bound as this arithmetic has it,
-    /// though [`FeasibleSet::project`] may move it inward by a unit of its last place.
+    /// Whether a number of the arithmetic is out of the bounds of coordinate `i`. One that a bound is rounded to is not: it is the bound as this arithmetic has
+    /// it, though [`FeasibleSet::project`] may move it inward by a unit of its last place.
     pub fn is_outside(&self, i: usize, value: f64) -> bool {
         self.nearest.get(i).is_some_and(|&(low, high)| value < low || value > high)
     }

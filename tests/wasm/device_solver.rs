@@ -74,7 +74,8 @@ async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMa
     solution
 }
 
-/// All steps of a device were accepted, and each leads to the cost to which it leads in f64 on the CPU, up to these shares of it: at the start and after a step.
+/// All steps of a device were accepted, and each leads to the cost to which it leads in f64 on the CPU, up to these shares of it: at the start and after a
+/// step.
 async fn goes_the_way_of_the_cpu(
     device: &[IterationSummary],
     host: &mut Functions,

@@ -11,8 +11,9 @@ const VANISHED: f64 = 1e-26;
 /// Diagonal entries between which no product of two overflows or vanishes.
 const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 
-/// Solves H δ = −g by Cholesky factorisation with columns of unit length, frozen coordinates left out. Gives −½δᵀg; ‖Dδ‖, of D² in `scale`; and a number that is at least
-/// the trace of the inverse of the scaled matrix, as [`super::dense::inverse_squares_bound`]. `None`, and no step, where a pivot is not positive or a column has vanished.
+/// Solves H δ = −g by Cholesky factorisation with columns of unit length, frozen coordinates left out. Gives −½δᵀg; ‖Dδ‖, of D² in `scale`; and a number that
+/// is at least the trace of the inverse of the scaled matrix, as [`super::dense::inverse_squares_bound`]. `None`, and no step, where a pivot is not positive or
+/// a column has vanished.
 /// `memory` is memory.
 #[inline(never)]
 pub fn undamped_step(
@@ -106,8 +107,8 @@ pub fn descent_square_and_length(gradient: &[f64], triangle: &[f64], step: &[f64
     [descent, square, length.sqrt()]
 }
 
-/// The largest |gⱼ|/√Dⱼ and √ of the sum of their squares, of coordinates that are not frozen and have a positive Dⱼ; Σ Dⱼsⱼ of all coordinates, and √ of it of the
-/// former; how many these are. `squares`: the sⱼ.
+/// The largest |gⱼ|/√Dⱼ and √ of the sum of their squares, of coordinates that are not frozen and have a positive Dⱼ; Σ Dⱼsⱼ of all coordinates, and √ of it of
+/// the former; how many these are. `squares`: the sⱼ.
 #[inline(never)]
 pub fn slopes_and_sizes(gradient: &[f64], triangle: &[f64], squares: &[f64], frozen: &[bool]) -> [f64; 5] {
     let (mut largest, mut slopes, mut scaled, mut free, mut count) = (0.0_f64, 0.0, 0.0, 0.0, 0.0);

@@ -2,8 +2,8 @@
 //!
 //! Each solver finds the δ that minimises ‖J̃δ + r̃‖² + Σ dⱼδⱼ², which is (J̃ᵀJ̃ + diag(d)) δ = −J̃ᵀr̃, over the coordinates that are not
 //! frozen; δ is 0 at frozen ones. They differ in what they pay for it: [`DenseQr`] never squares the condition of J̃ and suits few
-//! parameters, of which [`normal_equations`] may do with less than rows; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`IterativeSchur`] iterates on what is left of it without independent blocks; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a
-//! problem, and why.
+//! parameters, of which [`normal_equations`] may do with less than rows; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`IterativeSchur`] iterates on what is
+//! left of it without independent blocks; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a problem, and why.
 //!
 //! A system that cannot be solved in this arithmetic is a [`Trouble`] and no error: the damping may be raised, and it can.
 

@@ -120,8 +120,8 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Factorises a matrix that is a sum over so many rows, of which the lower half counts, with some rows and columns left out. `false` where steps from it are not good
-    /// enough for a trust region.
+    /// Factorises a matrix that is a sum over so many rows, of which the lower half counts, with some rows and columns left out. `false` where steps from it
+    /// are not good enough for a trust region.
     pub(super) fn take_sums(&mut self, n: usize, jtj: &[f64], rows: usize, left_out: impl Fn(usize) -> bool) -> bool {
         self.n = n;
         self.entries.clear();

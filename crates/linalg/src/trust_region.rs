@@ -244,8 +244,8 @@ impl TrustRegion {
         Some((promise, dot(&p, &p).sqrt()))
     }
 
-    /// Whether J̃ᵀJ̃ + S has a direction along which the cost falls at the second order. Each direction is measured by its own singular value, so that a ridge counts
-    /// however flat it is.
+    /// Whether J̃ᵀJ̃ + S has a direction along which the cost falls at the second order. Each direction is measured by its own singular value, so that a ridge
+    /// counts however flat it is.
     pub fn bends_down(&self, curvature: &[f64]) -> bool {
         let (n, count) = (self.dimension(curvature), self.free.len());
         let Spectrum { values, vectors, .. } = self.spectrum();

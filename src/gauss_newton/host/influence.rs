@@ -1,6 +1,6 @@
-//! The cost that residuals have by their influence, ½ Σ w ρ′(s)² s / ρ′(0) with s = ‖r‖² of an instance (P. J. Huber, *Robust Statistics*, 1981, section 6.3, has
-//! it in the variance of an M-estimate). With the squared loss it is the cost. With a robust one the share of an instance is bounded, or vanishes, however large its
-//! residuals are, so that it measures the scale of the others.
+//! The cost that residuals have by their influence, ½ Σ w ρ′(s)² s / ρ′(0) with s = ‖r‖² of an instance (P. J. Huber, *Robust Statistics*, 1981, section 6.3,
+//! has it in the variance of an M-estimate). With the squared loss it is the cost. With a robust one the share of an instance is bounded, or vanishes, however
+//! large its residuals are, so that it measures the scale of the others.
 
 use crate::eval::{Functions, OnHost};
 use crate::model::losses::{LossKind, slopes};

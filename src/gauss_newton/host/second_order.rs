@@ -1,6 +1,7 @@
 //! What the Gauss-Newton model leaves out: second derivatives of the residuals, exact, for small problems.
 //!
-//! With weight w, that of the block times that of the instance, loss ρ and an instance's residuals r, s = ‖r‖², J and the second derivatives by tangent coordinates, the cost ½ Σ w ρ(s) has the second derivative
+//! With weight w, that of the block times that of the instance, loss ρ and an instance's residuals r, s = ‖r‖², J and the second derivatives by tangent
+//! coordinates, the cost ½ Σ w ρ(s) has the second derivative
 //!
 //! ```text
 //! Σ w (ρ′ JᵀJ + 2 ρ″ (Jᵀr)(Jᵀr)ᵀ)  +  S,   S = Σ w ρ′ Σᵢ rᵢ ∂²rᵢ/∂δ²

@@ -29,16 +29,16 @@
 //!
 //! # The one test of convergence
 //!
-//! A point is a minimum where the promise is at most 10⁻⁴ σ², σ² = 2F/(m − n): every parameter is then within some hundredth of its standard error of it (MINUIT's
-//! estimated distance to the minimum). With a robust loss F counts residuals by their influence. Tolerances are reasons to stop; none makes a
-//! success by itself. A promise within rounding counts as none. Directions that rounding does not tell from those without effect take no part in it, unless the start
-//! determined them: then the exact second order decides. It also tells a ridge, which has no promise either.
+//! A point is a minimum where the promise is at most 10⁻⁴ σ², σ² = 2F/(m − n): every parameter is then within some hundredth of its standard error of it
+//! (MINUIT's estimated distance to the minimum). With a robust loss F counts residuals by their influence. Tolerances are reasons to stop; none makes a
+//! success by itself. A promise within rounding counts as none. Directions that rounding does not tell from those without effect take no part in it, unless the
+//! start determined them: then the exact second order decides. It also tells a ridge, which has no promise either.
 //!
-//! An attempt of a small problem that ends without a minimum is followed by two more from the same start: one whose steps change each parameter by a share of itself, and
-//! one whose first step is not cut.
+//! An attempt of a small problem that ends without a minimum is followed by two more from the same start: one whose steps change each parameter by a share of
+//! itself, and one whose first step is not cut.
 //!
-//! The device and many problems have damping in place of a radius: (J̃ᵀJ̃ + λD²) δ = −g, up to a forcing term, with λ by rule lm_damping. Steps of theirs that lose a
-//! column of J̃ are rejected, in problems of up to 65,536 numbers on the device, and where many problems are solved a second time.
+//! The device and many problems have damping in place of a radius: (J̃ᵀJ̃ + λD²) δ = −g, up to a forcing term, with λ by rule lm_damping. Steps of theirs that
+//! lose a column of J̃ are rejected, in problems of up to 65,536 numbers on the device, and where many problems are solved a second time.
 //!
 //! # The four implementations
 //!

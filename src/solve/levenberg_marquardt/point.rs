@@ -34,8 +34,8 @@ impl Linearised {
         2.0 * self.influence / (self.residuals - self.coordinates).max(1.0)
     }
 
-    /// What rounding of the residuals leaves of a promise; all of it where the cost is no more than its noise. Each residual is uncertain by the root mean square of
-    /// what rounding of x makes of it, and the projection of these errors on the columns is a promise.
+    /// What rounding of the residuals leaves of a promise; all of it where the cost is no more than its noise. Each residual is uncertain by the root mean
+    /// square of what rounding of x makes of it, and the projection of these errors on the columns is a promise.
     pub fn rounding(&self, noise: f64, epsilon: f64) -> f64 {
         let Linearised { cost, residuals, coordinates, scaled_size, .. } = *self;
         if cost <= noise {
@@ -47,7 +47,8 @@ impl Linearised {
         0.5 * rounding * rounding * scaled_size * coordinates / residuals.max(1.0)
     }
 
-    /// The largest promise of a point that is a minimum, with what rounding leaves of one: every parameter is within some hundredth of its standard error of it.
+    /// The largest promise of a point that is a minimum, with what rounding leaves of one: every parameter is within some hundredth of its standard error of
+    /// it.
     pub fn least_promise(&self, rounding: f64) -> f64 {
         (rules::LEAST_PROMISE * self.variance()).max(rounding)
     }
@@ -62,8 +63,8 @@ impl Linearised {
     }
 }
 
-/// D² at a new point, from the diagonal of J̃ᵀJ̃ there and the ratio of the costs. Residuals of a high power fall together with all their derivatives by many orders,
-/// and D follows them.
+/// D² at a new point, from the diagonal of J̃ᵀJ̃ there and the ratio of the costs. Residuals of a high power fall together with all their derivatives by many
+/// orders, and D follows them.
 pub fn follow(scale: &mut [f64], diagonal: impl Iterator<Item = f64> + Clone, costs: f64) {
     let taken = scale.iter().zip(diagonal.clone()).filter(|(scale, _)| **scale > 0.0);
     let common = taken.map(|(scale, diagonal)| diagonal / scale).fold(costs, larger);

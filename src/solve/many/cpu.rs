@@ -1,7 +1,7 @@
 //! Many small problems on the host, in f64: a chunk of them at a time, all that still run in one call of each kernel, and a small
-//! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`], with a radius; every step runs over all problems of the chunk. Normal equations are all that
-//! is known of J̃ here, and there are no second derivatives. A problem is solved where that suffices for a minimum by its promise. All others are handed over: single
-//! solves begin at their starts.
+//! factorisation each. The loop is that of [`crate::solve::levenberg_marquardt`], with a radius; every step runs over all problems of the chunk. Normal
+//! equations are all that is known of J̃ here, and there are no second derivatives. A problem is solved where that suffices for a minimum by its promise. All
+//! others are handed over: single solves begin at their starts.
 
 mod data_table;
 mod handover;

@@ -19,7 +19,8 @@ use super::program::{Program, SolveManyUniforms, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// Columns of the state table: end, iterations, cost, λ, ν, floor, columns of the Jacobian that were not 0 at the start and those that are not at the end, and in pairs the low part of the cost.
+/// Columns of the state table: end, iterations, cost, λ, ν, floor, columns of the Jacobian that were not 0 at the start and those that are not at the end, and
+/// in pairs the low part of the cost.
 const STATE_COLUMNS: u32 = 8;
 
 /// A template with a batch, laid out for the device.

@@ -1,8 +1,8 @@
 //! The precision guard of many problems: how much of their solutions in f32 is rounding, by solving some of them again in f64.
 //!
 //! The device gives a cost and a point for each problem and nothing that shows what rounding costs. So a fixed sample of the problems is solved on
-//! the host with the caller's own numbers, from the points that the device has found: of those that have converged [`SAMPLE`] at equal distances, and for each input that
-//! differs from problem to problem the one with the largest number. A few iterations each confirm a sound point.
+//! the host with the caller's own numbers, from the points that the device has found: of those that have converged [`SAMPLE`] at equal distances, and for each
+//! input that differs from problem to problem the one with the largest number. A few iterations each confirm a sound point.
 //!
 //! - **loss** is the relative difference of a problem's two costs.
 //! - **shift** is the largest distance between the two points in a parameter, relative to its scale: the larger of its magnitude and its root

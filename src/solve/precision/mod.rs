@@ -8,8 +8,8 @@
 //!   of the two residuals, and q their change when each parameter moves by its own rounding error, ε|x|/√12 in root mean square. The part of q
 //!   is at most the cost in f64: a point that solves the problem exactly has lost nothing.
 //! - **shift**, how far Δr moves the minimum: the least-squares solution of J δ = −Δr over the sample, relative to the parameter's scale, the
-//!   largest of |x|, its standard error with the others fixed and the radius of a sphere (or a radian of an angle) that it is a number of; where the residuals vanish
-//!   but for rounding, of its block too. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
+//!   largest of |x|, its standard error with the others fixed and the radius of a sphere (or a radian of an angle) that it is a number of; where the residuals
+//!   vanish but for rounding, of its block too. It is estimated for at most [`MOST_SHIFTED`] free parameters; a sample does not determine more.
 //!
 //! A parameter whose derivatives have squares below the smallest normal number of f32 stands still on the device, and no test of convergence sees it. It is
 //! looked for among as many parameters as the shift. One whose derivatives are 0 in f64 too is lost where residuals that depend on it are not 0: the cost

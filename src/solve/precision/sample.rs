@@ -17,8 +17,8 @@ const LEAST: u32 = 8;
 /// Instances of a batch that are evaluated for each parameter that is asked for, at most.
 const FOR_EACH: u32 = 16;
 
-/// Evaluates the sampled instances of all blocks that take part, or of those that touch some parameters, if there are any, which ascend, and calls a function with each and the number of instances that it stands for.
-/// Batches whose residuals are long sums are left out. Returns the number of evaluated instances.
+/// Evaluates the sampled instances of all blocks that take part, or of those that touch some parameters, if there are any, which ascend, and calls a function
+/// with each and the number of instances that it stands for. Batches whose residuals are long sums are left out. Returns the number of evaluated instances.
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.

@@ -134,8 +134,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The size of a parameter by what it is a number of: the radius of its sphere, or a radian of an angle. Numbers of a Euclidean block may have different units, so
-/// that the largest of the block counts only where the residuals vanish, and nothing else says what a shift of a number of 0 is to be compared with.
+/// The size of a parameter by what it is a number of: the radius of its sphere, or a radian of an angle. Numbers of a Euclidean block may have different units,
+/// so that the largest of the block counts only where the residuals vanish, and nothing else says what a shift of a number of 0 is to be compared with.
 fn size(model: &Model, x: &[f64], parameter: usize, vanish: bool) -> f64 {
     let holds = |array: &&ArrayInfo| {
         let first = array.offset as usize;

@@ -24,8 +24,8 @@
 //! - A damped step is short because of its damping. The tests therefore judge the *extended* step, which ends at the minimum of the model along
 //!   the same direction: t = −δ̄ᵀg / ‖J̃δ̄‖² times as long, with the predicted reduction −½ t δ̄ᵀg.
 //!
-//! - A tolerance below what the arithmetic can tell counts as that. One of the cost up to [`ALL_DIGITS`](constants::ALL_DIGITS) counts as the least, too: the gradient
-//!   shows the way for longer than the cost does.
+//! - A tolerance below what the arithmetic can tell counts as that. One of the cost up to [`ALL_DIGITS`](constants::ALL_DIGITS) counts as the least, too: the
+//!   gradient shows the way for longer than the cost does.
 //!
 //! # Rounding
 //!
@@ -35,8 +35,8 @@
 //! tolerance judges the predicted reduction alone.
 //!
 //! A step that is rejected although it is hidden is the last: rounding shows no more progress. It is convergence where the residuals are
-//! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`](constants::SETTLED), or no more than its
-//! own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`](constants::MOST_NOISE). It is a collapse
+//! rounding errors themselves, or where the extended step promises no more than noise and the cosine is at most [`SETTLED`](constants::SETTLED), or no more
+//! than its own rounding, which is that of the cost relative to it, if that is at most [`MOST_NOISE`](constants::MOST_NOISE). It is a collapse
 //! of the trust region where the cosine is above [`STEEP`](constants::STEEP) and its square promises more than noise, or the step is rejected
 //! although it is not hidden and too short for the arithmetic: derivatives and values do not agree. Otherwise it is the limit of precision.
 //!

@@ -83,8 +83,8 @@ pub(super) struct Addresses<'k> {
     kernel: &'k Kernel,
     /// For each loaded index the buffers of the elements behind it, and how far behind it the last one stands.
     behind: FxHashMap<(u32, &'k Index), Vec<(u32, u32)>>,
-    /// Whether numbers are added to memory as soon as they are computed: a local for each sum would be one for each number of a long kernel of one instance, and
-    /// functions that do a kernel together share no locals.
+    /// Whether numbers are added to memory as soon as they are computed: a local for each sum would be one for each number of a long kernel of one instance,
+    /// and functions that do a kernel together share no locals.
     adds_at_once: bool,
     /// Locals for addresses that are not kept, see [`is_run_once`].
     passing: Option<Passing>,
@@ -105,9 +105,9 @@ const LONG: usize = 2_000;
 /// Bytes of code of one of several functions that a kernel is, about.
 const PART: usize = 1 << 16;
 
-/// Whether all that a kernel does is done a few times, or several functions do it, and is much: to keep what instances share saves nothing then, and to look for neighbours in
-/// memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the square
-/// of their number.
+/// Whether all that a kernel does is done a few times, or several functions do it, and is much: to keep what instances share saves nothing then, and to look
+/// for neighbours in memory takes longer than it saves. Engines refuse more than 50,000 locals, and their quick compilers take a time that grows with the
+/// square of their number.
 pub(super) fn is_run_once(kernel: &Kernel) -> bool {
     kernel.is_parted() || (kernel.instances != Instances::Many && kernel.graph.graph().len() > LONG)
 }

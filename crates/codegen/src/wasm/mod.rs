@@ -7,8 +7,8 @@
 //!
 //! Within, a kernel is a loop over pairs of instances in the lanes of `v128`, several pairs at a time where the code is short, and the same
 //! code once more for the instance that may be left; of a kernel for one instance that alone. A very long one is several functions, which are
-//! exported as [`part_name`] says, and which the exported one calls in turn. Engines compile a function at its first call, and the time grows with the square of
-//! its locals. The order of all that rounding depends on is the one that [`super::interpret`] describes.
+//! exported as [`part_name`] says, and which the exported one calls in turn. Engines compile a function at its first call, and the time grows with the square
+//! of its locals. The order of all that rounding depends on is the one that [`super::interpret`] describes.
 
 use residua_base::list::Listed;
 use std::rc::Rc;
@@ -42,8 +42,8 @@ mod tests;
 pub use frame::frame;
 pub use math::{MathFunction, math_function};
 
-/// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](residua_ir::graph::exponential::powers) at an address. An
-/// error says that the host cannot run a kernel.
+/// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](residua_ir::graph::exponential::powers) at an address.
+/// An error says that the host cannot run a kernel.
 pub fn module(kernels: &[CheckedKernel], powers: u32) -> Result<Vec<u8>> {
     let mut module = Unfinished::new(kernels, powers)?;
     while module.advance(kernels) {}

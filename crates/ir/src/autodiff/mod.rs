@@ -2,7 +2,8 @@
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
 //! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
-//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs). [`jacobian`] is a gradient per output, [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
+//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs). [`jacobian`] is a gradient per output,
+//! [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
 //! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them, and for zeros below

@@ -338,7 +338,8 @@ impl PullBack<'_> {
         self.graph.select(other, product, at_zero)
     }
 
-    /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor, or a sum of such: then its limit at 0 is a number.
+    /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor, or a sum of such: then its limit at 0
+    /// is a number.
     fn divided_by_root(&mut self, adjoint: NodeId, depth: u32) -> Option<NodeId> {
         let (root, square) = (self.result, self.operands[0]);
         match self.graph.node(adjoint) {

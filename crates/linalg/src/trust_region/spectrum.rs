@@ -42,7 +42,8 @@ impl Spectrum {
     /// Of a symmetric matrix.
     pub(super) fn of_symmetric(mut matrix: Vec<f64>, slopes: &[f64]) -> Spectrum {
         let count = slopes.len();
-        // No eigenvalue is larger than a sum of magnitudes of a column, so that none of the shifted matrix is negative, and its singular values are its eigenvalues.
+        // No eigenvalue is larger than a sum of magnitudes of a column, so that none of the shifted matrix is negative, and its singular values are its
+        // eigenvalues.
         let of_column = |column: &[f64]| column.iter().map(|entry| entry.abs()).sum::<f64>();
         let shift = matrix.chunks_exact(count.max(1)).map(of_column).fold(0.0, f64::max);
         (0..count).for_each(|k| matrix[k * (count + 1)] += shift);
@@ -124,8 +125,8 @@ impl Spectrum {
 }
 
 /// Rotates columns until they are orthogonal to each other (one-sided Jacobi: G. H. Golub and C. F. Van Loan, *Matrix Computations*, 4th ed., section
-/// 8.6.3), so that their lengths are the singular values; gives the product of the rotations, column after column. Small singular values have as many digits as the
-/// columns allow (J. Demmel and K. Veselić, 1992).
+/// 8.6.3), so that their lengths are the singular values; gives the product of the rotations, column after column. Small singular values have as many digits as
+/// the columns allow (J. Demmel and K. Veselić, 1992).
 fn rotate_apart(columns: &mut [f64], count: usize) -> Vec<f64> {
     let mut vectors = vec![0.0; count * count];
     (0..count).for_each(|k| vectors[k * (count + 1)] = 1.0);

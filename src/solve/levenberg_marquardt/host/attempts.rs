@@ -15,8 +15,8 @@ const SHARE_OF_PARAMETERS: f64 = 0.3;
 const MOST_CUT_STEPS: usize = 5;
 
 impl LevenbergMarquardt {
-    /// Begins anew with a factorisation, where conjugate gradients on trial take longer after few steps: steps that are cut short resolve what is near before what is
-    /// far, and lead graphs into valleys that exact ones do not enter.
+    /// Begins anew with a factorisation, where conjugate gradients on trial take longer after few steps: steps that are cut short resolve what is near before
+    /// what is far, and lead graphs into valleys that exact ones do not enter.
     pub(super) fn leave_cut_steps(&mut self) {
         let steps = self.summary.history.iter().skip(1).filter(|iteration| iteration.accepted).count();
         if (1..=MOST_CUT_STEPS).contains(&steps) {
@@ -63,8 +63,8 @@ impl LevenbergMarquardt {
         false
     }
 
-    /// Scale and radius of another attempt, once its start is linearised: in the second, steps change parameters by a share of themselves; in the third, the first
-    /// one is not cut.
+    /// Scale and radius of another attempt, once its start is linearised: in the second, steps change parameters by a share of themselves; in the third, the
+    /// first one is not cut.
     pub(super) fn begin_attempt(&mut self) {
         if self.attempts.made == 1 {
             let square = 2.0 * self.model.influence;

@@ -1,8 +1,8 @@
 //! Steps of small problems: the minimum of the model in the ball, with what the Gauss-Newton model leaves out.
 //!
 //! - Second derivatives along the step bend it (geodesic acceleration: M. K. Transtrum and J. P. Sethna, "Improvements to the Levenberg-Marquardt algorithm for
-//!   nonlinear least-squares minimization", 2012). r̃″ is that of x ⊞ tδ, a = −(J̃ᵀJ̃ + λD²)⁻¹J̃ᵀr̃″, and the bent step is δ + ½a. A step whose a would be longer
-//!   than itself is shortened until it is not.
+//!   nonlinear least-squares minimization", 2012). r̃″ is that of x ⊞ tδ, a = −(J̃ᵀJ̃ + λD²)⁻¹J̃ᵀr̃″, and the bent step is δ + ½a. A step whose a would be
+//!   longer than itself is shortened until it is not.
 //! - Second derivatives of all residuals make the model exact to the second order. After each step the model, with them or without, whose prediction was nearer
 //!   to the actual reduction makes the next one (as NL2SOL: J. E. Dennis, D. M. Gay and R. E. Welsch, 1981).
 

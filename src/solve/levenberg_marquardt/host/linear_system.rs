@@ -1,5 +1,6 @@
 //! The linear system of a step, solved in slices, so that the page stays responsive and limits of time are kept: an iteration of conjugate
-//! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at hand.
+//! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at
+//! hand.
 
 use super::exact::{MOST_COORDINATES, quadratic_form};
 use crate::gauss_newton::host::LeastSquares;

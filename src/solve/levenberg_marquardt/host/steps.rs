@@ -16,7 +16,8 @@ const GOOD_BEND: f64 = 0.5;
 /// A step that bounds leave less than this share of its predicted reduction ends at the first bound that it meets.
 const LEAST_LEFT_BY_BOUNDS: f64 = 0.5;
 
-/// So many steps show that a cost vanishes, but for the last one, which rounding may spoil: each takes nine tenths of it, with a gain ratio as near to 1 as that.
+/// So many steps show that a cost vanishes, but for the last one, which rounding may spoil: each takes nine tenths of it, with a gain ratio as near to 1 as
+/// that.
 const VANISHING_STEPS: usize = 8;
 const FAITHFUL: f64 = 0.25;
 
@@ -86,8 +87,8 @@ impl LevenbergMarquardt {
         self.project(1.0)
     }
 
-    /// Whether the residuals determine fewer directions than at the start, as where an exponential has vanished or a circle is as good as a line: the cost is flat
-    /// in a parameter, and no promise shows in which direction it falls. Residuals of 0 need no parameter: a limit that is kept is one.
+    /// Whether the residuals determine fewer directions than at the start, as where an exponential has vanished or a circle is as good as a line: the cost is
+    /// flat in a parameter, and no promise shows in which direction it falls. Residuals of 0 need no parameter: a limit that is kept is one.
     fn has_lost_rank(&self) -> bool {
         self.is_exact() && Some(self.exact.deficiency()) > self.first_deficiency && !self.is_idle()
     }
@@ -151,8 +152,8 @@ impl LevenbergMarquardt {
         (self.promise <= least && is_determined()) || self.vanishes()
     }
 
-    /// Whether the exact model to the second order promises next to nothing, and its step is as short in units of D, the sensitivity that residuals have had: where
-    /// J̃ is 0 at a minimum that is not 0, the second order alone tells. Where all derivatives fade, steps stay long in these units.
+    /// Whether the exact model to the second order promises next to nothing, and its step is as short in units of D, the sensitivity that residuals have had:
+    /// where J̃ is 0 at a minimum that is not 0, the second order alone tells. Where all derivatives fade, steps stay long in these units.
     fn settles_by_second_order(&self, least: f64) -> bool {
         let is_small = |(promise, length): (f64, f64)| promise <= least && length * length <= 2.0 * least;
         self.exact.second_order_promise().is_some_and(is_small)
@@ -304,7 +305,8 @@ impl LevenbergMarquardt {
         ends.enumerate().any(|(k, end)| self.step[k] != 0.0 && self.feasible.project(k, end) != end)
     }
 
-    /// Shortens the step to where it meets the first bound. Where columns nearly depend on each other, what is left of a step without one coordinate raises the cost.
+    /// Shortens the step to where it meets the first bound. Where columns nearly depend on each other, what is left of a step without one coordinate raises the
+    /// cost.
     fn stop_at_bounds(&mut self) {
         let mut share = 1.0_f64;
         for (k, (&x, &step)) in self.point.iter().zip(&self.step).enumerate().filter(|(_, (_, step))| **step != 0.0) {

@@ -1,5 +1,5 @@
-//! The strategy of a run: the radius Δ and its scale D, the forcing term of the linear solver, the verdict on a trial step and the test of convergence. It applies
-//! [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
+//! The strategy of a run: the radius Δ and its scale D, the forcing term of the linear solver, the verdict on a trial step and the test of convergence. It
+//! applies [`crate::solve::rules`] to the numbers of the loop and keeps what they carry from one step to the next.
 
 use std::rc::Rc;
 
@@ -95,8 +95,8 @@ impl Strategy {
         self.has_rejected = false;
     }
 
-    /// The first radius: ‖Dx‖ (Moré 1978). Where the parameters that matter are 0 it is as good as 0, and ‖D⁻¹g‖ takes its place, the length of a step along one
-    /// column.
+    /// The first radius: ‖Dx‖ (Moré 1978). Where the parameters that matter are 0 it is as good as 0, and ‖D⁻¹g‖ takes its place, the length of a step along
+    /// one column.
     pub(super) fn begin(&mut self, size: f64, gradient_norm: f64) {
         let length = if size > LEAST_SIZE * gradient_norm { size } else { gradient_norm };
         self.radius = if length > 0.0 { length } else { f64::INFINITY };

@@ -162,7 +162,8 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     Run { summary, point: solver.point().to_vec(), linearised, tried }
 }
 
-/// The derivatives along a direction of column `row` of a fake's Jacobian, one a residual, by central differences; 0 where they are not finite, or for constants.
+/// The derivatives along a direction of column `row` of a fake's Jacobian, one a residual, by central differences; 0 where they are not finite, or for
+/// constants.
 fn bend(fake: &Fake, x: &[f64], direction: &[f64], row: usize) -> Vec<f64> {
     let longest = direction.iter().fold(0.0_f64, |longest, entry| longest.max(entry.abs()));
     let size = x.iter().fold(1e-3_f64, |size, entry| size.max(entry.abs()));

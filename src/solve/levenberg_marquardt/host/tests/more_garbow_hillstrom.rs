@@ -286,7 +286,8 @@ fn assert_minima(others: &[(&str, f64)]) {
 
 #[test]
 fn runs_end_at_a_minimum_of_the_paper() {
-    // Box ends at infinity, as does 'lm'; 'trf' finds 0. Kowalik and Osborne's function has a third minimum. The second derivatives of these tests are differences, which have no digits for Powell's function.
+    // Box ends at infinity, as does 'lm'; 'trf' finds 0. Kowalik and Osborne's function has a third minimum. The second derivatives of these tests are
+    // differences, which have no digits for Powell's function.
     assert_minima(&[("3 Powell badly scaled", 10.0), ("12 Box", 10.0), ("15 Kowalik and Osborne", 10.0)]);
 }
 
