@@ -8,7 +8,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 /**
  * The modules by their places in the package, with the bytes that each may have when it is compressed by Brotli at its best level, 11. The solver module's target is
- * 330,000 (docs/decisions/0049). The tensor module has no device of its own, as the facade runs its plans; it plans language models, attention and quantised weights too.
+ * 330,000 (docs/decisions/0038). The tensor module has no device of its own, as the facade runs its plans; it plans language models, attention and quantised weights too.
  */
 export const MODULES = [
   { file: 'wasm/residua_bg.wasm', budget: 462_000 },

@@ -1,5 +1,5 @@
 // maxTimeMs on the CPU where one block has 10,000 parameters: its kernels are made in pieces, and the code of each is several functions, since an engine compiles
-// one at its first call (docs/decisions/0107).
+// one at its first call (docs/decisions/0007).
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';

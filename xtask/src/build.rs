@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// The passes of wasm-opt. The lowest kilobyte of memory is the far end of the stack, which grows downwards: nothing has an address there. A function
-/// with one caller is inlined only where it is small: repeated patterns of code compress better in separate functions (docs/decisions/0049).
+/// with one caller is inlined only where it is small: repeated patterns of code compress better in separate functions (docs/decisions/0038).
 const PASSES: [&str; 3] = ["--low-memory-unused", "--one-caller-inline-max-function-size=20", "-O2"];
 
 /// Half of what is usual. The data lies after the stack, and addresses below 2²⁰ are written in three bytes.

@@ -1,5 +1,5 @@
 //! The order of a module's functions. Brotli codes a copy of near bytes in fewer bits than one of far bytes, so similar functions stand side by
-//! side: the compressed modules are some fortieth smaller (docs/decisions/0049).
+//! side: the compressed modules are some fortieth smaller (docs/decisions/0038).
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! A sort for lists outside inner loops. The standard sorts are some 3 kB of WebAssembly for each element type, this one 150 bytes (decision 0049).
+//! A sort for lists outside inner loops. The standard sorts are some 3 kB of WebAssembly for each element type, this one 150 bytes (decision 0038).
 
 /// Sorts in ascending order, in place, in O(n log n) comparisons, by a heap. Equal items may change places.
 #[inline(never)]

@@ -6,7 +6,7 @@
 //! in Firefox.
 //!
 //! Each empty submission takes time in the GPU process of the browser. The interval between them therefore grows with the
-//! wait: a fixed interval of 0.05 ms lengthens a submission of 40 ms to 46.5 ms (docs/decisions/0039-noticing-finished-gpu-work.md).
+//! wait: a fixed interval of 0.05 ms lengthens a submission of 40 ms to 46.5 ms (docs/decisions/0023-work-on-a-device.md).
 //!
 //! [`Schedule`] decides which turns of the loop submit, from the clock alone; the loop itself is compiled for wasm32.
 

@@ -22,7 +22,7 @@ const ANY = [...NUMBERS, 'bool'];
 
 /** Sums and products are one rounding, which WGSL leaves to go up or down. */
 const ONE = 1;
-/** The polynomials of the project's own elementary functions (docs/decisions/0009). */
+/** The polynomials of the project's own elementary functions (docs/decisions/0005). */
 const ELEMENTARY = 4;
 /** A quotient in WGSL may be off by 2.5. */
 const QUOTIENT = 2.5;

@@ -71,7 +71,7 @@ const MOST_SLICES: u32 = 16;
 const STEP: u32 = 32;
 
 /// The tile for a product of these extents, where `batch` is the number of matrices. It follows from the extents alone. Large tiles are 7/6 as fast as
-/// medium ones (0074), which is lost where they compute that much more beyond the last row or column.
+/// medium ones (decision 0032), which is lost where they compute that much more beyond the last row or column.
 fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
     let tiles = |size: u64| batch.saturating_mul(rows.div_ceil(size)).saturating_mul(columns.div_ceil(size));
     if rows.min(columns) <= u64::from(Tile::MOST_ROWS) {

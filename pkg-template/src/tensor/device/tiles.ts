@@ -14,7 +14,8 @@ export const TILES = ['large', 'large-of-64', 'medium', 'small'] as const;
 
 /**
  * The tile that stands in for each one on adapters of a vendor. Sums of a large tile are 128 or 64 a thread; a thread has 128 registers of 32 bits on GPUs of
- * Apple and Intel, and 64 on those of Arm (decision 0092 has the sources). All others take the tiles that were fastest on an NVIDIA H200.
+ * Apple and Intel, and 64 on those of Arm: D. Johnson, documentation of Apple's G13 (dougallj/applegpu); Intel, oneAPI GPU Optimization Guide, "Xe GPU
+ * Architecture"; Arm, OpenCL on Mali Bifrost and Valhall, 9.6. All others take the tiles that were fastest on an NVIDIA H200 (decision 0032).
  */
 const STAND_INS: Readonly<Record<string, readonly number[]>> = {
   apple: [1, 1, 2, 3],

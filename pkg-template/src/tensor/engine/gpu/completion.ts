@@ -3,7 +3,7 @@
  *
  * Browsers look for finished work when commands arrive at the queue, and otherwise on a timer of milliseconds. A loop of turns therefore
  * submits empty lists while something is awaited, as crates/gpu/src/completion.rs does for the solvers; the intervals are those of decision
- * 0039: short at first, then a twentieth of the wait.
+ * 0023: short at first, then a twentieth of the wait.
  */
 
 import type { Turns } from '../../memory/turns.js';
