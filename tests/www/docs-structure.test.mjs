@@ -13,6 +13,7 @@ const lineCount = (text) => text.trimEnd().split('\n').length;
 /** Documents that a reader takes in at once, and the most lines that each may have. */
 const MOST_LINES = [
   ['ARCHITECTURE.md', 150],
+  ['CHANGELOG.md', 120],
   ['docs/performance.md', 150],
 ];
 for (const [name, most] of MOST_LINES) {
