@@ -23,6 +23,17 @@ for (const [name, most] of MOST_LINES) {
   });
 }
 
+const documents = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'pkg-template/README.md', 'tests/README.md'];
+for (const folder of ['docs', 'docs/decisions', 'docs/measurements', 'docs/site']) documents.push(...(await readdir(join(root, folder))).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`));
+
+const LONGEST_LINE = 160;
+test(`no line of a document has more than ${LONGEST_LINE} characters, but in blocks of code`, async () => {
+  const isLong = (line) => [...line].length > LONGEST_LINE;
+  const long = [];
+  for (const name of documents) for (const line of (await read(name)).replace(/^```[^]*?^```$/gm, '').split('\n').filter(isLong)) long.push(`${name}: ${line}`);
+  assert.deepEqual(long, []);
+});
+
 const SECTIONS = ['Context', 'Decision', 'Evidence', 'Consequence'];
 const [MOST_RECORDS, MOST_WORDS] = [40, 300];
 const records = (await readdir(join(root, 'docs/decisions'))).filter((name) => name !== 'README.md').sort();
@@ -64,9 +75,6 @@ for (const name of measurements) {
     }
   });
 }
-
-const documents = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'tests/README.md'];
-for (const folder of ['docs', 'docs/decisions', 'docs/measurements', 'docs/site']) documents.push(...(await readdir(join(root, folder))).filter((name) => name.endsWith('.md')).map((name) => `${folder}/${name}`));
 
 /** What a pattern with one group finds in the documents: `[document, text]`. */
 async function mentions(pattern) {
