@@ -234,11 +234,18 @@ test('linearisations and products of the Levenberg-Marquardt models agree with d
 });
 
 test('the plain Levenberg-Marquardt takes the same steps as residua', async () => {
-  const { problem } = springsProblem(springs.positions, springs.edges, 1);
-  const options = { maxIterations: 12, maxLinearIterations: 100, linearTolerance: 0.1 };
-  const plain = levenbergMarquardt(plainSprings(springs.edges, 1), springs.positions, options);
+  // Each vertex is pulled to a place, so that all blocks of JᵀJ are regular. The starts are far from the places: steps are rejected and cut.
+  const { edges, positions, size } = springs, places = Float64Array.from(positions, (number, i) => 0.1 * number + Math.sin(i));
+  const { problem, vertices } = springsProblem(positions, edges, 1);
+  problem.residuals('pulls', {
+    inputs: { vertex: vertices.at(Uint32Array.from({ length: size }, (_, vertex) => vertex)), place: problem.data(places, 3) },
+    residual: ({ vertex, place }) => vertex.sub(place).mul(0.1),
+  });
+  const options = { maxIterations: 12, maxLinearIterations: 100, linearTolerance: 0.1, costTolerance: 0, gradientTolerance: 0, parameterTolerance: 0 };
+  const plain = levenbergMarquardt(new PlainNet(edges, new Float64Array(edges.length / 2).fill(1), places, 0.1), positions, options);
   const result = await onCpu(problem, (functions) => residua.levenbergMarquardt(functions, { ...options, linearSolver: 'pcg' }));
   assert.equal(plain.iterations, result.iterations);
+  assert.ok(plain.costs.some((cost, k) => k > 0 && cost === plain.costs[k - 1]), 'a step is rejected');
   // Rounding grows from step to step by the condition number of each.
   assert.ok(relativeDifference(plain.finalCost, result.finalCost) < 1e-6, `${plain.finalCost} for ${result.finalCost}`);
 });

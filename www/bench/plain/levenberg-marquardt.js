@@ -1,16 +1,24 @@
 /**
  * Levenberg-Marquardt in plain JavaScript, in double precision, with conjugate gradients preconditioned by the diagonal blocks of JᵀJ, for
- * models whose tangent space consists of blocks of three. Its rules for steps (trust region, forcing) are residua's, so that both take
- * the same steps: those of Nielsen, "Damping parameter in Marquardt's method" (1999), forcing terms of Eisenstat and Walker,
- * "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
+ * models whose tangent space consists of blocks of three. Its rules for steps (trust region, forcing) are those of residua on the CPU, so that both take
+ * the same steps: Powell's dogleg in a ball of scaled steps (Nocedal and Wright, "Numerical Optimization", section 4.1), forcing terms of Eisenstat and
+ * Walker, "Choosing the Forcing Terms in an Inexact Newton Method" (1996).
  *
  * A model has `cost(x)`; `linearise(x, gradient, blocks)`, which returns the cost and adds Jᵀr and the lower halves of the diagonal blocks
  * of JᵀJ (xx, xy, yy, xz, yz, zz); and `product(p, jtjp)`, which adds JᵀJp and returns ‖Jp‖². A model whose parameters are not vertices of
- * three coordinates has `blocks` (their number) and `retract(x, step, out)`. `frozen`, if present, is 1 for each constant tangent
- * coordinate.
+ * three coordinates has `blocks` (their number) and `retract(x, step, out)`; its first step is not cut. `frozen`, if present, is 1 for each constant
+ * tangent coordinate.
  */
 
 const LEAST_GAIN = 1e-3;
+const GOOD_GAIN = 0.75;
+/** The radius after a good step, in lengths of the step, and where others from the same point were rejected. */
+const GROWTH = 3;
+const GROWTH_AFTER_REJECTION = 1.5;
+/** A block whose determinant is less than this share of the product of its diagonal is singular. */
+const SINGULAR = 1e-14;
+/** A radius below this leads nowhere. */
+const LEAST_RADIUS = 1e-300;
 
 function dot(a, b) {
   let sum = 0;
@@ -24,19 +32,24 @@ function maxNorm(a) {
   return most;
 }
 
-/** The inverses of the damped diagonal blocks, in the same layout. */
-function invertBlocks(diagonal, damping, frozen, inverse) {
+/** The inverses of the diagonal blocks, in the same layout; of a singular one, those of its diagonal, or 1. */
+function invertBlocks(diagonal, frozen, inverse) {
   for (let block = 0; block < diagonal.length / 6; block++) {
     const at = 6 * block, k = 3 * block;
-    let a = diagonal[at] + damping[k], b = diagonal[at + 1], c = diagonal[at + 3];
-    let d = diagonal[at + 2] + damping[k + 1], e = diagonal[at + 4], f = diagonal[at + 5] + damping[k + 2];
+    let a = diagonal[at], b = diagonal[at + 1], c = diagonal[at + 3];
+    let d = diagonal[at + 2], e = diagonal[at + 4], f = diagonal[at + 5];
     if (frozen !== undefined) {
       if (frozen[k]) [a, b, c] = [1, 0, 0];
       if (frozen[k + 1]) [b, d, e] = [0, 1, 0];
       if (frozen[k + 2]) [c, e, f] = [0, 0, 1];
     }
     const xx = d * f - e * e, xy = c * e - b * f, xz = b * e - c * d;
-    const scale = 1 / (a * xx + b * xy + c * xz);
+    const determinant = a * xx + b * xy + c * xz;
+    if (!(determinant > SINGULAR * a * d * f)) {
+      inverse.set([a > 0 ? 1 / a : 1, 0, d > 0 ? 1 / d : 1, 0, 0, f > 0 ? 1 / f : 1], at);
+      continue;
+    }
+    const scale = 1 / determinant;
     inverse[at] = xx * scale;
     inverse[at + 1] = xy * scale;
     inverse[at + 2] = (a * f - c * c) * scale;
@@ -67,16 +80,16 @@ function precondition(inverse, r, z) {
 export function workspace(n) {
   const vector = () => new Float64Array(n);
   return {
-    gradient: vector(), scale: vector(), damping: vector(), step: vector(), residual: vector(), preconditioned: vector(), direction: vector(), jtjp: vector(),
+    gradient: vector(), scale: vector(), gaussNewton: vector(), descent: vector(), step: vector(), residual: vector(), preconditioned: vector(), direction: vector(), jtjp: vector(),
     diagonal: new Float64Array(2 * n), inverse: new Float64Array(2 * n),
   };
 }
 
-/** (JᵀJ + damping) step = −gradient; returns the number of iterations. */
+/** JᵀJ step = −gradient; returns the number of iterations. */
 function conjugateGradients(model, space, tolerance, maxIterations) {
-  const { gradient, damping, step, residual, preconditioned, direction, jtjp, diagonal, inverse } = space;
+  const { gradient, gaussNewton: step, residual, preconditioned, direction, jtjp, diagonal, inverse } = space;
   const { frozen } = model;
-  invertBlocks(diagonal, damping, frozen, inverse);
+  invertBlocks(diagonal, frozen, inverse);
   step.fill(0);
   for (let i = 0; i < residual.length; i++) residual[i] = -gradient[i];
   let size = precondition(inverse, residual, preconditioned);
@@ -85,12 +98,10 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
   for (let iteration = 0; iteration < maxIterations; iteration++) {
     if (!(size > 0)) return iteration;
     jtjp.fill(0);
-    let curvature = model.product(direction, jtjp);
-    for (let i = 0; i < direction.length; i++) curvature += damping[i] * direction[i] * direction[i];
-    const alpha = size / curvature;
+    const alpha = size / model.product(direction, jtjp);
     for (let i = 0; i < step.length; i++) {
       step[i] += alpha * direction[i];
-      residual[i] -= alpha * (jtjp[i] + damping[i] * direction[i]);
+      residual[i] -= alpha * jtjp[i];
     }
     if (frozen !== undefined) for (let i = 0; i < step.length; i++) if (frozen[i]) residual[i] = 0;
     const next = precondition(inverse, residual, preconditioned);
@@ -109,8 +120,8 @@ function conjugateGradients(model, space, tolerance, maxIterations) {
  *   costs: after each iteration, accepted or not
  */
 export function levenbergMarquardt(model, x, options = {}, space = workspace(3 * (model.blocks ?? x.length / 3))) {
-  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, initialDamping = 1e-4, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
-  const { gradient, scale, damping, step, diagonal, jtjp } = space;
+  const { maxIterations = 100, costTolerance = 1e-6, gradientTolerance = 1e-6, parameterTolerance = 1e-8, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
+  const { gradient, scale, gaussNewton, descent, step, diagonal, jtjp } = space;
   scale.fill(0);
   const { frozen } = model;
   let point = Float64Array.from(x), trial = new Float64Array(x.length);
@@ -121,53 +132,90 @@ export function levenbergMarquardt(model, x, options = {}, space = workspace(3 *
     if (frozen !== undefined) for (let i = 0; i < gradient.length; i++) if (frozen[i]) gradient[i] = 0;
     return cost;
   };
+  const scaled = (a, b) => {
+    let sum = 0;
+    for (let i = 0; i < a.length; i++) sum += scale[i] * a[i] * b[i];
+    return sum;
+  };
   let cost = linearise();
   const initialCost = cost;
-  let [lambda, growth, forcing, previousNorm, linearIterations] = [initialDamping, 2, linearTolerance, 0, 0];
+  let [radius, costBefore, forcing, previousNorm, linearIterations] = [0, Infinity, linearTolerance, 0, 0];
   const costs = [];
   const end = (termination) => ({ x: point, initialCost, finalCost: cost, iterations: costs.length, linearIterations, termination, costs });
   if (gradientTolerance > 0 && maxNorm(gradient) <= gradientTolerance) return end('gradient-tolerance');
   while (costs.length < maxIterations) {
-    // The largest diagonal so far, of x, y and z of each block.
-    for (let i = 0, at = 0; i < scale.length; i += 3, at += 6) {
-      scale[i] = largest(scale[i], diagonal[at]);
-      scale[i + 1] = largest(scale[i + 1], diagonal[at + 2]);
-      scale[i + 2] = largest(scale[i + 2], diagonal[at + 5]);
-    }
-    for (let i = 0; i < scale.length; i++) damping[i] = scale[i] === 0 ? lambda : lambda * scale[i];
-    const norm = Math.sqrt(dot(gradient, gradient));
+    follow(scale, diagonal, cost / costBefore);
+    costBefore = cost;
+    if (costs.length === 0) radius = model.retract === undefined ? Math.sqrt(scaled(point, point)) : Infinity;
+    const norm = scaledGradient(gradient, diagonal);
     forcing = forcingTerm(norm, previousNorm, forcing, linearTolerance);
     previousNorm = norm;
     linearIterations += conjugateGradients(model, space, forcing, maxLinearIterations);
-    if (model.retract === undefined) for (let i = 0; i < step.length; i++) trial[i] = point[i] + step[i];
-    else model.retract(point, step, trial);
-    const trialCost = model.cost(trial);
+    for (let i = 0; i < descent.length; i++) descent[i] = scale[i] > 0 ? -gradient[i] / scale[i] : 0;
     jtjp.fill(0);
-    const predicted = -dot(gradient, step) - model.product(step, jtjp) / 2;
-    const gain = (cost - trialCost) / predicted;
-    const accepted = gain > LEAST_GAIN;
-    lambda = accepted ? Math.max(lambda * Math.max(1 / 3, 1 - (2 * gain - 1) ** 3), 1e-16) : lambda * growth;
-    growth = accepted ? 2 : 2 * growth;
-    if (!accepted) {
+    const slope = scaled(descent, descent), cauchy = slope / model.product(descent, jtjp);
+    const path = { cauchy: cauchy * Math.sqrt(slope), gaussNewton: Math.sqrt(scaled(gaussNewton, gaussNewton)), product: cauchy * scaled(descent, gaussNewton) };
+    // Steps from this point, until one is accepted.
+    for (let growth = GROWTH; ; growth = GROWTH_AFTER_REJECTION) {
+      const [ofCauchy, ofGaussNewton] = dogleg(radius, path);
+      for (let i = 0; i < step.length; i++) step[i] = ofCauchy * cauchy * descent[i] + ofGaussNewton * gaussNewton[i];
+      if (model.retract === undefined) for (let i = 0; i < step.length; i++) trial[i] = point[i] + step[i];
+      else model.retract(point, step, trial);
+      const change = cost - model.cost(trial);
+      jtjp.fill(0);
+      const gain = change / (-dot(gradient, step) - model.product(step, jtjp) / 2);
+      const length = Math.min(radius, path.gaussNewton);
+      const accepted = gain > LEAST_GAIN;
+      if (!accepted) radius = (change >= 0 ? 0.5 : 0.25) * length;
+      else if (gain > GOOD_GAIN) radius = Math.max(radius, growth * length);
+      else if (gain < 0.25) radius = 0.5 * length;
+      if (accepted) {
+        const before = cost;
+        const small = parameterTolerance > 0 && Math.sqrt(dot(step, step)) <= parameterTolerance * (Math.sqrt(dot(point, point)) + parameterTolerance);
+        [point, trial] = [trial, point];
+        cost -= change;
+        costs.push(cost);
+        if (costs.length < maxIterations) linearise();
+        if (gradientTolerance > 0 && maxNorm(gradient) <= gradientTolerance) return end('gradient-tolerance');
+        if (costTolerance > 0 && change <= costTolerance * before) return end('cost-tolerance');
+        if (small) return end('parameter-tolerance');
+        break;
+      }
       costs.push(cost);
-      if (lambda > 1e32) return end('trust-region-collapsed');
-      continue;
+      if (!(radius > LEAST_RADIUS)) return end('trust-region-collapsed');
+      if (costs.length >= maxIterations) break;
     }
-    const change = cost - trialCost;
-    const before = cost;
-    const small = parameterTolerance > 0 && Math.sqrt(dot(step, step)) <= parameterTolerance * (Math.sqrt(dot(point, point)) + parameterTolerance);
-    [point, trial] = [trial, point];
-    cost = trialCost;
-    costs.push(cost);
-    if (costs.length < maxIterations) linearise();
-    if (gradientTolerance > 0 && maxNorm(gradient) <= gradientTolerance) return end('gradient-tolerance');
-    if (costTolerance > 0 && change <= costTolerance * before) return end('cost-tolerance');
-    if (small) return end('parameter-tolerance');
   }
   return end('max-iterations');
 }
 
-const largest = (kept, diagonal) => Math.max(kept, diagonal);
+/** D² at a new point: the diagonal of JᵀJ, or 0.81 of what it was, less where all of it and the cost fall by more. */
+function follow(scale, diagonal, costs) {
+  const place = (i) => 6 * Math.floor(i / 3) + [0, 2, 5][i % 3];
+  let common = costs;
+  for (let i = 0; i < scale.length; i++) if (scale[i] > 0) common = Math.max(common, diagonal[place(i)] / scale[i]);
+  for (let i = 0; i < scale.length; i++) scale[i] = Math.max(0.81 * Math.min(common, 1) * scale[i], diagonal[place(i)]);
+}
+
+/** The norm of the gradient in units of the columns of J. */
+function scaledGradient(gradient, diagonal) {
+  let sum = 0;
+  for (let i = 0, at = 0; i < gradient.length; i += 3, at += 6) {
+    const squares = [diagonal[at], diagonal[at + 2], diagonal[at + 5]];
+    for (let k = 0; k < 3; k++) if (squares[k] > 0) sum += gradient[i + k] ** 2 / squares[k];
+  }
+  return Math.sqrt(sum);
+}
+
+/** The shares of Cauchy point and Gauss-Newton step in the point where the path over both leaves the ball, from their lengths and product. */
+function dogleg(radius, { cauchy, gaussNewton, product }) {
+  if (gaussNewton <= radius) return [0, 1];
+  if (cauchy >= radius) return [radius / cauchy, 0];
+  const along = product - cauchy * cauchy, square = gaussNewton * gaussNewton - product - along, room = radius * radius - cauchy * cauchy;
+  const root = Math.sqrt(along * along + square * room);
+  const t = along > 0 ? room / (along + root) : (root - along) / square;
+  return [1 - t, t];
+}
 
 /** Eisenstat and Walker's second choice, with γ = 0.9 and their safeguard. */
 function forcingTerm(norm, previousNorm, previous, ceiling) {
