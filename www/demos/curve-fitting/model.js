@@ -125,10 +125,7 @@ export class CurveFit {
     if (this.freedom <= 0) return describe(null, `${this.points.length} points cannot tell how far ${this.model.parameters.length - this.held.size} parameters may be wrong`);
     try {
       const { standardDeviations } = await covariance(this.functions);
-      // The package counts the residuals of unused capacity too, both in m − n and, for a robust loss, in m.
-      const capacity = this.functions.numResiduals, freedom = capacity - (this.points.length - this.freedom);
-      const variance = (freedom / this.freedom) * (this.loss === 'squared' ? 1 : this.points.length / capacity);
-      return describe(standardDeviations.map((deviation) => deviation * Math.sqrt(variance)), null);
+      return describe(standardDeviations, null);
     } catch (error) {
       if (!(error instanceof ResiduaError) || (error.code !== 'invalid-argument' && error.code !== 'non-finite')) throw error;
       return describe(null, error.code === 'non-finite' ? 'the model has no value at one of the points' : 'the points leave some of the parameters free to move');
