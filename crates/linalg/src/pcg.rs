@@ -167,6 +167,11 @@ impl Pcg {
         self.size
     }
 
+    /// How many iterations the system has taken.
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
     /// Changes the tolerance of a system that has begun.
     pub fn set_tolerance(&mut self, tolerance: f64) {
         self.enough = tolerance * tolerance * self.size;

@@ -11,20 +11,7 @@ const MOST_ATTEMPTS: u32 = 2;
 /// The share of themselves by which the first step of such an attempt may change the parameters.
 const SHARE_OF_PARAMETERS: f64 = 0.3;
 
-/// Steps by conjugate gradients after which a factorisation goes on from where they lead.
-const MOST_CUT_STEPS: usize = 5;
-
 impl LevenbergMarquardt {
-    /// Begins anew with a factorisation, where conjugate gradients on trial take longer after few steps: steps that are cut short resolve what is near before
-    /// what is far, and lead graphs into valleys that exact ones do not enter.
-    pub(super) fn leave_cut_steps(&mut self) {
-        let steps = self.summary.history.iter().skip(1).filter(|iteration| iteration.accepted).count();
-        if (1..=MOST_CUT_STEPS).contains(&steps) {
-            self.go_to_start();
-            self.is_new_start = true;
-        }
-    }
-
     fn go_to_start(&mut self) {
         self.point.clone_from(&self.attempts.start);
         self.strategy = Strategy::new(self.point.len(), &self.options);

@@ -6,9 +6,11 @@ use super::exact::{MOST_COORDINATES, quadratic_form};
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::vector::dot;
 use residua_base::error::Result;
+use residua_linalg::loops::diagonals;
 use residua_linalg::system::finite;
 use residua_linalg::{
-    Blocks, DenseQr, LinearSolver, Normal, PcgOptions, Products, Solved, SparseMatrix, System, Trouble, TrustRegion,
+    Blocks, DenseQr, LinearSolver, Normal, Pcg, PcgOptions, Products, Solved, SparseMatrix, System, Trouble,
+    TrustRegion,
     normal_equations::{self, products},
 };
 
@@ -29,19 +31,34 @@ const TIGHT: f64 = 1e-2;
 /// It has decreased little if rᵀM⁻¹r, the square of its norm, is more than this part of the one before: if the norm is more than half.
 const SLOW: f64 = 0.25;
 
+/// A step whose length grows by more than this share while its iterations double is not the one of the system, whatever its residual: directions along which
+/// residuals are small, as the long waves of a graph, are most of it. Where conjugate gradients pay, in bundle adjustments, it grows by 0.03; in graphs by 0.07
+/// to 0.4.
+const MOST_GROWTH: f64 = 0.05;
+
 /// Conjugate gradients in the place of a factorisation. A system may take as many iterations as take the time of a factorisation, and those that the
-/// systems before have left of theirs, up to the same number again.
+/// systems before have left of theirs, up to the same number again. The first system takes twice the iterations that its tolerance asks for, which shows
+/// whether the step is settled.
 pub struct Trial {
     worth: usize,
     left: usize,
     /// rᵀM⁻¹r at the start of the system before.
     size: f64,
+    settling: Option<Settling>,
+}
+
+/// How the step of the first system settles.
+enum Settling {
+    /// Until rᵀM⁻¹r has fallen to this.
+    Until(f64),
+    /// Until so many iterations, from a step of that length.
+    From(usize, f64),
 }
 
 impl Trial {
     /// A trial in which a factorisation takes the time of so many iterations.
     pub(super) fn of(worth: usize) -> Trial {
-        Trial { worth, left: 0, size: f64::INFINITY }
+        Trial { worth, left: 0, size: f64::INFINITY, settling: Some(Settling::Until(0.0)) }
     }
 
     /// The tolerance of a system that begins with such an rᵀM⁻¹r.
@@ -49,6 +66,22 @@ impl Trial {
         self.left = (self.left + self.worth).min(2 * self.worth);
         let is_slow = size > SLOW * std::mem::replace(&mut self.size, size);
         if is_slow { TIGHT } else { LOOSE }
+    }
+
+    /// Whether the first system is solved after an iteration, or is not for conjugate gradients. `length`: that of the step.
+    fn settle(&mut self, pcg: &Pcg, length: impl FnOnce() -> f64) -> Option<Solved> {
+        match self.settling {
+            Some(Settling::Until(size)) if pcg.size() <= size => {
+                self.settling = Some(Settling::From(2 * pcg.iterations(), length()));
+                None
+            }
+            Some(Settling::From(iterations, before)) if pcg.iterations() >= iterations => {
+                self.settling = None;
+                let has_settled = length() <= (1.0 + MOST_GROWTH) * before;
+                Some(if has_settled { Ok(iterations) } else { Err(Trouble::TooSlow) })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -97,16 +130,23 @@ impl LinearSystems {
             if begins {
                 pcg.begin(&normal, blocks, options, step);
                 if let Some(trial) = trial {
-                    let tolerance = trial.begin(pcg.size());
-                    pcg.set_tolerance(options.tolerance.min(tolerance));
+                    let tolerance = options.tolerance.min(trial.begin(pcg.size()));
+                    let is_first = trial.settling.is_some();
+                    trial.settling = is_first.then_some(Settling::Until(tolerance * tolerance * pcg.size()));
+                    pcg.set_tolerance(if is_first { 0.0 } else { tolerance });
                 }
             }
             let most = options.max_iterations;
             let most = trial.as_ref().map_or(most, |trial| most.min(trial.left));
             let options = PcgOptions { max_iterations: most, ..options };
-            let solved = pcg.iterate(&normal, blocks, options, products, step)?;
+            let mut solved = pcg.iterate(&normal, blocks, options, products, step)?;
+            if let Some(trial) = trial
+                && solved.is_none()
+            {
+                solved = trial.settle(pcg, || length(&normal, blocks, step));
+            }
             return Ok(solved.map(|solved| match (trial, solved) {
-                (Some(_), Ok(iterations)) if iterations >= most => Err(Trouble::TooSlow),
+                (Some(trial), Ok(iterations)) if iterations >= trial.left => Err(Trouble::TooSlow),
                 (trial, solved) => {
                     if let (Some(trial), Ok(iterations)) = (trial, solved) {
                         trial.left -= iterations;
@@ -219,6 +259,13 @@ impl LinearSystems {
     }
 }
 
+/// ‖Dδ‖, with D² the diagonal of J̃ᵀJ̃.
+fn length(normal: &Normal, blocks: &Blocks, step: &[f64]) -> f64 {
+    let mut diagonal = vec![0.0; step.len()];
+    diagonals(&blocks.ranges, normal.jtj_blocks, &mut diagonal);
+    step.iter().zip(&diagonal).map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
+}
+
 /// J̃ of such a pattern with these entries.
 pub(super) fn jacobian<'a>(
     cols: usize,
@@ -247,5 +294,53 @@ mod tests {
             assert_eq!((trial.begin(size), trial.left), (tolerance, most), "{size}");
             trial.left -= takes;
         }
+    }
+
+    /// The first system of a chain of `steps` with a residual between neighbours and one for each place, of that weight, as a trial solves it.
+    fn first_system(steps: usize, weight: f64) -> Solved {
+        let (mut row_offsets, mut col_indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for k in 0..steps as u32 {
+            let next = (k + 1) % steps as u32;
+            let mut pair = [(k, -1.0), (next, 1.0)];
+            pair.sort_by_key(|(column, _)| *column);
+            for row in [&pair[..], &[(k, weight)]] {
+                row.iter().for_each(|&(column, value)| {
+                    col_indices.push(column);
+                    values.push(value);
+                });
+                row_offsets.push(col_indices.len() as u32);
+            }
+        }
+        let mut matrix = jacobian(steps, &row_offsets, &col_indices, &values);
+        // Waves of all lengths.
+        let gradient = (0..steps).map(|k| (k * k * 7919 % 101) as f64 / 101.0 - 0.5).collect();
+        let normal = crate::gauss_newton::host::Normal {
+            residuals: 2 * steps,
+            gradient,
+            jtj_blocks: vec![2.0 + weight * weight; steps],
+        };
+        let model = LeastSquares { cost: 1.0, influence: 1.0, normal: Some(normal), ..LeastSquares::nothing() };
+        let blocks = Blocks::of((0..steps).map(|k| (k, 1)).collect());
+        let mut systems = LinearSystems {
+            row_offsets: Vec::new(),
+            col_indices: Vec::new(),
+            blocks,
+            solver: LinearSolver::Pcg(Pcg::new()),
+            trial: Some(Trial::of(steps)),
+        };
+        let (damping, frozen) = (vec![0.0; steps], vec![false; steps]);
+        let system = DampedSystem { model: &model, damping: &damping, frozen: &frozen };
+        let options = PcgOptions { tolerance: 0.1, max_iterations: steps };
+        let mut step = vec![0.0; steps];
+        (0..=steps)
+            .find_map(|k| systems.advance(system, options, k == 0, &mut matrix, &mut step).unwrap())
+            .expect("conjugate gradients end within as many iterations as there are coordinates")
+    }
+
+    #[test]
+    fn a_trial_ends_at_the_first_system_whose_step_has_not_settled() {
+        // Heavy places settle at once; of light ones the long wave comes last.
+        assert!(matches!(first_system(400, 1.0), Ok(2..40)), "{:?}", first_system(400, 1.0));
+        assert!(matches!(first_system(400, 1e-3), Err(Trouble::TooSlow)), "{:?}", first_system(400, 1e-3));
     }
 }

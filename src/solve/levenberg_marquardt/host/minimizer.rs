@@ -27,6 +27,13 @@ use super::phase::{Answer, Attempts, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
 use super::strategy::{Linearised, Strategy};
 
+/// A system that tells whether a point is a minimum is solved to this tolerance: cut short, it shows the promise of what residuals are steep in, and where units
+/// differ by many powers of ten that is not all.
+const TOLERANCE_OF_PROMISE: f64 = 1e-3;
+/// Or until it has taken a part of the iterations of the run, or so many.
+const SHARE_OF_VERIFICATION: u32 = 8;
+const LEAST_VERIFICATION: u32 = 50;
+
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
     pub(super) options: LevenbergMarquardtOptions,
@@ -62,10 +69,10 @@ pub struct LevenbergMarquardt {
     scaled_gradient_norm: f64,
     /// Whether the point has no model of steps yet.
     pub(super) is_new_point: bool,
-    /// Whether the point is the start again.
-    pub(super) is_new_start: bool,
     /// Whether a step from the point was tried.
     pub(super) has_stepped: bool,
+    /// Whether the system of the point is solved to what a promise needs.
+    pub(super) verifies: bool,
     pub(super) phase: Phase,
     /// The tolerance that the last step met, or the start.
     pub(super) stop: Option<(Termination, String)>,
@@ -124,8 +131,8 @@ impl LevenbergMarquardt {
             cosine: 0.0,
             scaled_gradient_norm: 0.0,
             is_new_point: true,
-            is_new_start: false,
             has_stepped: false,
+            verifies: false,
             phase: Phase::Start,
             stop: None,
             ending: None,
@@ -237,10 +244,6 @@ impl LevenbergMarquardt {
             }
             (Phase::Refining, Some(Answer::Model(model))) => {
                 self.linearise(model);
-                if std::mem::take(&mut self.is_new_start) {
-                    self.strategy.begin(self.free_size, self.scaled_gradient_norm);
-                    return self.begin_step();
-                }
                 self.phase = Phase::Solving(false);
                 Pending::Solve
             }
@@ -295,7 +298,7 @@ impl LevenbergMarquardt {
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
         self.measure();
-        self.is_new_point = true;
+        (self.is_new_point, self.verifies) = (true, false);
         self.model.is_finite() && all_finite(&self.gradient) && all_finite(&self.diagonal)
     }
 
@@ -359,15 +362,18 @@ impl LevenbergMarquardt {
             }));
         }
         let system = DampedSystem { model: &self.model, damping: self.strategy.damping(), frozen: &self.frozen };
-        let max_iterations = self.options.max_linear_iterations as usize;
-        let options = PcgOptions { tolerance: self.strategy.forcing(), max_iterations };
+        let (mut tolerance, mut max_iterations) = (self.strategy.forcing(), self.options.max_linear_iterations);
+        if self.verifies {
+            let spent = self.summary.history.iter().filter_map(|step| step.linear_iterations).sum::<u32>();
+            tolerance = tolerance.min(TOLERANCE_OF_PROMISE);
+            max_iterations = max_iterations.min(LEAST_VERIFICATION.max(spent / SHARE_OF_VERIFICATION));
+        }
+        let options = PcgOptions { tolerance, max_iterations: max_iterations as usize };
         let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
         Ok(solved.map(|solved| match solved {
-            Err(Trouble::IllConditioned) => Answer::RowsNeeded,
-            Err(Trouble::TooSlow) => {
-                self.leave_cut_steps();
-                Answer::RowsNeeded
-            }
+            // What a promise needs may take longer than a step; what was found of it counts.
+            Err(Trouble::TooSlow) if self.verifies => Answer::Solved(Some(max_iterations)),
+            Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
             solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
         }))
     }
@@ -386,7 +392,7 @@ impl LevenbergMarquardt {
 
     /// Moves to the trial point, unless its derivatives are not finite.
     fn accept(&mut self, trial: Trial, gain: Gain, model: LeastSquares) -> Pending {
-        let (before, step) = (self.linearised(), self.trial_step(trial));
+        let (before, step, is_proven) = (self.linearised(), self.trial_step(trial), self.is_promise_proven());
         std::mem::swap(&mut self.point, &mut self.trial);
         if !self.linearise(model) {
             std::mem::swap(&mut self.point, &mut self.trial);
@@ -400,10 +406,17 @@ impl LevenbergMarquardt {
         let is_whole = !self.is_exact() && self.dogleg.is_whole();
         let pending = self.record(trial, Some(gain.ratio), true, stop);
         // A whole Gauss-Newton step from a point where it promised next to nothing leads to one where it promises less.
-        if is_whole && step.is_complete && !self.may_be_exact() && self.promise <= self.strategy.least_promise(before) {
+        let is_shown = is_whole && step.is_complete && is_proven && !self.may_be_exact();
+        if is_shown && self.promise <= self.strategy.least_promise(before) {
             self.ending = self.stop.take().or(self.ending.take());
         }
+        self.verifies = self.stop.is_some();
         pending
+    }
+
+    /// Whether the system of the point is solved to what the promise of a minimum needs.
+    pub(super) fn is_promise_proven(&self) -> bool {
+        self.verifies || !self.systems.solver.is_iterative()
     }
 
     /// Stays at the point, with a smaller radius.
@@ -426,6 +439,10 @@ impl LevenbergMarquardt {
             end => end,
         });
         let pending = self.record(trial, Some(gain.ratio), false, end);
+        if end == Some(Termination::CostTolerance) && !self.is_promise_proven() {
+            (self.verifies, self.is_new_point) = (true, true);
+            return pending;
+        }
         // What was known of the point does not change.
         self.ending = self.stop.take().or(self.ending.take());
         pending

@@ -125,6 +125,11 @@ impl LevenbergMarquardt {
         if let Some(stop) = self.stop.take() {
             let least = self.strategy.tolerable_promise(linearised, self.is_exact());
             let is_small = self.is_minimum(least);
+            if is_small && !self.is_promise_proven() {
+                // The same point, with a system that is solved further.
+                (self.verifies, self.is_new_point, self.stop) = (true, true, Some(stop));
+                return false;
+            }
             if is_small && self.exact.bends_down() {
                 self.exact.take_second_order();
             } else if is_small {
