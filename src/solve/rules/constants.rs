@@ -20,6 +20,8 @@ pub const EXACT_GAIN: f64 = 0.99;
 pub const MOST_LOSSES: u32 = 8;
 /// A dogleg step whose gain ratio is above this shows that the trust region may be larger.
 pub(super) const GOOD_GAIN: f64 = 0.75;
+/// The radius shrinks after a step whose gain ratio is below this.
+pub const POOR_GAIN: f64 = 0.25;
 /// The radius after a step that was as good as predicted, in lengths of the step.
 pub const GROWTH: f64 = 3.0;
 /// The same where a step from the point before it was rejected: the radius was found, and a large factor would find it again and again.

@@ -2,7 +2,7 @@
 
 use super::constants::{
     ALL_DIGITS, GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_SHRINK, MAX_DAMPING, MIN_DAMPING, MOST_NOISE,
-    NOISES, ROUNDINGS, SETTLED, STEEP,
+    NOISES, POOR_GAIN, ROUNDINGS, SETTLED, STEEP,
 };
 use crate::solve::scalar;
 use crate::solve::summary::Termination;
@@ -354,7 +354,8 @@ pub(super) fn radius() -> Function {
         let one = g.literal(1.0);
         let hidden = g.lt(one, verdict);
         let good = or(g, good, hidden);
-        let poor = g.lt(ratio, quarter);
+        let poor = g.literal(POOR_GAIN);
+        let poor = g.lt(ratio, poor);
         let longer = g.mul(growth, length);
         let longer = g.apply(Op::Max, &[radius, longer]);
         let shorter = g.mul(half, length);

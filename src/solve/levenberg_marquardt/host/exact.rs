@@ -11,8 +11,10 @@ use residua_linalg::{DenseQr, TrustRegion};
 
 /// Coordinates of a problem whose model is factorised as a dense one: singular values, where columns nearly depend on each other, take some tenths of a second.
 pub(super) const MOST_COORDINATES: usize = 200;
-/// Coordinates of a problem whose second derivatives are computed.
+/// Coordinates of a problem whose second derivatives are computed at each point; with more they are where the model without them has missed.
 const MOST_OF_SECOND_ORDER: usize = 32;
+/// A model misses where it is off by more than this share of what it predicts.
+const MISS: f64 = 0.25;
 
 /// What steps of a small problem are made of.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub(super) struct Exact {
     curvature: Option<Vec<f64>>,
     /// Whether second derivatives cannot be had.
     has_no_curvature: bool,
+    /// Whether there are too many coordinates for second derivatives at each point.
+    is_large: bool,
     /// Whether S is in the model of the next step.
     is_second_order: bool,
     /// λ of the last step, and whether it ends inside the ball.
@@ -43,7 +47,7 @@ impl Exact {
 
     /// Whether S is to be computed before a step.
     pub(super) fn wants_curvature(&self) -> bool {
-        !self.has_no_curvature && self.curvature.is_none()
+        !self.has_no_curvature && self.curvature.is_none() && (!self.is_large || self.is_second_order)
     }
 
     /// Takes S at the point, if it can be had.
@@ -52,9 +56,9 @@ impl Exact {
         self.curvature = curvature;
     }
 
-    /// Goes without second derivatives where there are too many coordinates for them.
+    /// Goes without second derivatives where there are many coordinates, and the model predicts steps well.
     pub(super) fn limit(&mut self, coordinates: usize) {
-        self.has_no_curvature |= coordinates > MOST_OF_SECOND_ORDER;
+        self.is_large = coordinates > MOST_OF_SECOND_ORDER;
     }
 
     /// Whether the cost falls at the second order where it does not at the first.
@@ -87,7 +91,7 @@ impl Exact {
     /// Whether the step that was made is to be bent.
     pub(super) fn wants_bend(&self) -> bool {
         let is_in_model = self.is_second_order && self.curvature.is_some();
-        !self.has_no_curvature && !is_in_model
+        !self.has_no_curvature && !self.is_large && !is_in_model
     }
 
     /// Bends the step, given J̃ᵀr̃″ along it; gives by what its length changes, without its bend.
@@ -147,12 +151,14 @@ impl Exact {
 
     /// Chooses the model of the next step: `predicted` by J̃ alone and `change` are those of this step.
     pub(super) fn choose_model(&mut self, step: &[f64], predicted: f64, change: f64) {
-        if let Some(curvature) = &self.curvature
-            && change.is_finite()
-        {
-            let of_second_order = predicted - 0.5 * quadratic_form(curvature, step);
-            self.is_second_order = (of_second_order - change).abs() < (predicted - change).abs();
+        let miss = (predicted - change).abs();
+        if !change.is_finite() {
+            return;
         }
+        self.is_second_order = match &self.curvature {
+            Some(curvature) => (predicted - 0.5 * quadratic_form(curvature, step) - change).abs() < miss,
+            None => self.is_large && miss > MISS * predicted.abs(),
+        };
     }
 }
 

@@ -4,7 +4,7 @@ use super::linear_system::LinearSystems;
 use super::minimizer::LevenbergMarquardt;
 use super::phase::{Pending, Phase, Trial};
 use crate::solve::levenberg_marquardt::ending::{LOST, NO_PROGRESS};
-use crate::solve::rules::TrialStep;
+use crate::solve::rules::{POOR_GAIN, TrialStep};
 use crate::solve::summary::{IterationSummary, Termination};
 use crate::solve::vector::{dot, norm};
 use residua_base::error::Result;
@@ -135,7 +135,10 @@ impl LevenbergMarquardt {
             } else if is_small {
                 self.ending = Some(stop);
             }
-            self.strategy.go_on(self.length);
+            // A step that the model overstates is short for another reason than the ball.
+            if self.summary.history.last().and_then(|last| last.gain_ratio).is_none_or(|ratio| ratio >= POOR_GAIN) {
+                self.strategy.go_on(self.length);
+            }
         }
         self.ending.is_some()
     }
