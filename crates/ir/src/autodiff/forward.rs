@@ -2,7 +2,7 @@
 //! a reverse sweep. It has the rules of reverse sweeps, since what they give is linear in the adjoint: with the derivative of an operand in its place it is
 //! what that operand adds to the derivative of the result.
 
-use super::rules::{Passage, PullBack, Slope, passage, slope};
+use super::rules::{Application, Derivation, InGraph, Passage, Slope, passage, slope};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
 use residua_base::list::Listed;
 
@@ -91,7 +91,8 @@ pub(super) fn jacobian(graph: &mut Graph, active: &[bool], outputs: &[NodeId]) -
                     let mut shares = Vec::new();
                     for &(input, adjoint) in &derivatives[operands[place].index()] {
                         let (are_active, guarded, above) = ([true; 3], false, Slope::Finite);
-                        let mut rule = PullBack { graph, operands, are_active, result, adjoint, guarded, above };
+                        let application = Application { operands, result, adjoint };
+                        let mut rule = InGraph { graph, application, are_active, guarded, above };
                         shares.extend(rule.pull_back(op, place).map(|share| (input, share)));
                     }
                     let add = |graph: &mut Graph, a: Option<NodeId>, b: Option<NodeId>| match (a, b) {

@@ -21,7 +21,8 @@ mod rules;
 #[cfg(test)]
 mod rules_test;
 
-use rules::{Passage, PullBack, Slope, passage, slope};
+pub use rules::{Application, Derivation, Passage, Slope, passage};
+use rules::{InGraph, slope};
 
 /// For each input in `wrt` the node of Σ seed · ∂output/∂input over the `(output, seed)` pairs; `None` where no output depends
 /// on it.
@@ -194,7 +195,8 @@ impl Sweep {
                         }
                         let Adjoint { node, guarded, slope: above, .. } = adjoint;
                         let are_active = operands.map(is_active);
-                        let mut rule = PullBack { graph, operands, are_active, result, adjoint: node, guarded, above };
+                        let application = Application { operands, result, adjoint: node };
+                        let mut rule = InGraph { graph, application, are_active, guarded, above };
                         let Some(node) = rule.pull_back(op, place) else { continue };
                         let slope = slope(graph, op, place, &operands).unwrap_or(above);
                         let share = Adjoint { node, slope, ..adjoint };

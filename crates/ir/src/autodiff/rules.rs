@@ -1,10 +1,10 @@
-//! The derivative of every op, one rule each.
+//! The derivative of every op, one rule each, for whatever writes derivatives: graphs of numbers here, tensors elsewhere.
 
 use crate::graph::{Graph, Node, NodeId, Op};
 
 /// How derivatives pass from an op to one of its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passage {
+pub enum Passage {
     /// Not at all: the op is constant in that operand wherever it has a derivative, or is declared so.
     Closed,
     /// By multiplication with a partial.
@@ -19,7 +19,7 @@ pub(super) enum Passage {
 }
 
 /// How derivatives pass from an op to the operand at a place.
-pub(super) fn passage(op: Op, place: usize) -> Passage {
+pub fn passage(op: Op, place: usize) -> Passage {
     match op {
         Op::Neg
         | Op::Abs
@@ -68,7 +68,7 @@ pub(super) fn passage(op: Op, place: usize) -> Passage {
 
 /// How large an adjoint may be where what it belongs to is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Slope {
+pub enum Slope {
     /// A number.
     Finite,
     /// As the logarithm of it.
@@ -132,62 +132,87 @@ pub(super) fn slope(graph: &Graph, op: Op, place: usize, operands: &[NodeId; 3])
 const DEEPEST: u32 = 6;
 
 /// One application with the adjoint of its result.
-pub(super) struct PullBack<'graph> {
-    pub graph: &'graph mut Graph,
-    pub operands: [NodeId; 3],
-    /// Whether each operand depends on what is differentiated by.
-    pub are_active: [bool; 3],
-    pub result: NodeId,
-    pub adjoint: NodeId,
-    /// Whether the adjoint may be 0 by a selection.
-    pub guarded: bool,
-    /// How large the adjoint may be where the result is 0.
-    pub above: Slope,
+#[derive(Clone, Copy)]
+pub struct Application<V> {
+    /// Those beyond the arity repeat another.
+    pub operands: [V; 3],
+    /// What it gives.
+    pub result: V,
+    /// What has come down to the result.
+    pub adjoint: V,
 }
 
-impl PullBack<'_> {
+/// What writes the derivative of one application: values are nodes of a graph, or tensors.
+pub trait Derivation {
+    /// A value.
+    type Value: Copy + PartialEq;
+
+    /// The application.
+    fn application(&self) -> Application<Self::Value>;
+
+    /// A number.
+    fn number(&mut self, value: f64) -> Self::Value;
+
+    /// An op on values. Outcomes of comparisons are taken by selections alone.
+    fn apply(&mut self, op: Op, operands: &[Self::Value]) -> Self::Value;
+
+    /// Whether the adjoint may be 0 by a selection, so that a product with it must stay 0.
+    fn is_guarded(&self) -> bool;
+
+    /// How large the adjoint may be where the result is 0.
+    fn above(&self) -> Slope {
+        Slope::Finite
+    }
+
+    /// The adjoint by the result, a root.
+    fn adjoint_by_root(&mut self) -> Self::Value {
+        let Application { result, adjoint, .. } = self.application();
+        self.quotient(adjoint, result)
+    }
+
+    /// The adjoint by the divisor of a quotient.
+    fn adjoint_by_divisor(&mut self) -> Self::Value {
+        let Application { operands: [_, divisor, _], adjoint, .. } = self.application();
+        self.quotient(adjoint, divisor)
+    }
+
+    /// The adjoint's share of the factor at a place.
+    fn share_of_factor(&mut self, place: usize) -> Self::Value {
+        let Application { operands, adjoint, .. } = self.application();
+        self.product(adjoint, operands[1 - place])
+    }
+
     /// The share of the operand at a place: adjoint · ∂op/∂operand, where the [`passage`] selects it. `None` where that is closed.
-    pub fn pull_back(&mut self, op: Op, place: usize) -> Option<NodeId> {
-        let [a, b, _] = self.operands;
-        let (adjoint, result) = (self.adjoint, self.result);
+    fn pull_back(&mut self, op: Op, place: usize) -> Option<Self::Value> {
+        let Application { operands: [a, b, _], result, adjoint } = self.application();
         let to_first = place == 0;
         Some(match op {
-            Op::Neg => self.graph.neg(adjoint),
-            Op::Abs => {
-                let sign = self.graph.sign(a);
-                self.product(adjoint, sign)
-            }
+            Op::Neg => self.apply(Op::Neg, &[adjoint]),
+            Op::Abs => self.times_of(adjoint, Op::Sign, a),
             // √a′ = 1/(2√a), infinite at 0.
             Op::Sqrt => {
-                let quotient = match self.divided_by_root(adjoint, DEEPEST) {
-                    Some(quotient) => quotient,
-                    None => self.quotient(adjoint, result),
-                };
+                let quotient = self.adjoint_by_root();
                 self.scaled(0.5, quotient)
             }
             Op::Norm => {
-                let inverse = self.graph.inverse_norm(a);
-                let product = self.product(adjoint, inverse);
+                let product = self.times_of(adjoint, Op::InverseNorm, a);
                 self.scaled(0.5, product)
             }
             Op::InverseNorm => {
                 // One factor after the other: for a vector of length l the cube alone would overflow f32 at l = 1e-13,
                 // while the adjoint, which holds l, keeps the products within bounds.
-                let minus_half = self.scaled(-0.5, adjoint);
-                let once = self.product(minus_half, result);
-                let twice = self.product(once, result);
-                self.product(twice, result)
+                let mut product = self.scaled(-0.5, adjoint);
+                for _ in 0..3 {
+                    product = self.product(product, result);
+                }
+                product
             }
             Op::Exp => self.product(adjoint, result),
             Op::Log => self.quotient(adjoint, a),
-            Op::Sin => {
-                let cosine = self.graph.cos(a);
-                self.product(adjoint, cosine)
-            }
+            Op::Sin => self.times_of(adjoint, Op::Cos, a),
             Op::Cos => {
-                let sine = self.graph.sin(a);
-                let product = self.product(adjoint, sine);
-                self.graph.neg(product)
+                let product = self.times_of(adjoint, Op::Sin, a);
+                self.apply(Op::Neg, &[product])
             }
             // 1 + tan²
             Op::Tan => {
@@ -201,98 +226,79 @@ impl PullBack<'_> {
             Op::Acos => {
                 let root = self.unit_complement_root(a);
                 let quotient = self.quotient(adjoint, root);
-                self.graph.neg(quotient)
+                self.apply(Op::Neg, &[quotient])
             }
             Op::Atan => {
-                let denominator = self.one_plus_square(a);
-                self.quotient(adjoint, denominator)
+                let divisor = self.one_plus_square(a);
+                self.quotient(adjoint, divisor)
             }
-            Op::Sinh => {
-                let cosh = self.graph.cosh(a);
-                self.product(adjoint, cosh)
-            }
-            Op::Cosh => {
-                let sinh = self.graph.sinh(a);
-                self.product(adjoint, sinh)
-            }
+            Op::Sinh => self.times_of(adjoint, Op::Cosh, a),
+            Op::Cosh => self.times_of(adjoint, Op::Sinh, a),
             Op::Tanh => {
                 let partial = self.unit_complement(result);
                 self.product(adjoint, partial)
             }
             Op::Sigmoid => {
-                let one = self.graph.literal(1.0);
-                let complement = self.graph.sub(one, result);
-                let partial = self.graph.mul(result, complement);
+                let one = self.number(1.0);
+                let complement = self.apply(Op::Sub, &[one, result]);
+                let partial = self.apply(Op::Mul, &[result, complement]);
                 self.product(adjoint, partial)
             }
-            Op::Softplus => {
-                let sigmoid = self.graph.sigmoid(a);
-                self.product(adjoint, sigmoid)
-            }
+            Op::Softplus => self.times_of(adjoint, Op::Sigmoid, a),
             Op::Add => adjoint,
             Op::Sub if to_first => adjoint,
-            Op::Sub => self.graph.neg(adjoint),
+            Op::Sub => self.apply(Op::Neg, &[adjoint]),
             // Of a square, once, so that the factor meets those of the adjoint, which all squares of a sum share.
             Op::Mul if a == b && !to_first => return None,
             Op::Mul if a == b => {
                 let twice = self.scaled(2.0, adjoint);
                 self.product(twice, a)
             }
-            Op::Mul => self.product_below(place),
-            // (a/b)′ = −(a/b)/b. The inverse is one for all that is divided by b, and computed once where b is the same for all residuals.
+            Op::Mul => self.share_of_factor(place),
+            // (a/b)′ = −(a/b)/b
             Op::Div => {
-                let one = self.graph.literal(1.0);
-                let inverse = self.graph.div(one, b);
-                let by_divisor = self.product(adjoint, inverse);
+                let by_divisor = self.adjoint_by_divisor();
                 if to_first {
                     return Some(by_divisor);
                 }
                 // The result is 0 where the dividend is, and then whatever the slope above.
-                let product = match self.above {
+                let product = match self.above() {
                     Slope::Finite => self.product(by_divisor, result),
-                    Slope::Logarithmic | Slope::Power => self.graph.guarded_mul(result, by_divisor),
+                    Slope::Logarithmic | Slope::Power => self.apply(Op::GuardedMul, &[result, by_divisor]),
                 };
-                self.graph.neg(product)
+                self.apply(Op::Neg, &[product])
             }
             // The guard keeps 0·∞ out of a⁰ at a = 0; and with b − 1 in the exponent a may be 0, where aᵇ/a would be NaN.
             Op::Pow if to_first => {
-                let one = self.graph.literal(1.0);
-                let exponent = self.graph.sub(b, one);
-                let power = self.graph.pow(a, exponent);
-                let partial = self.graph.guarded_mul(b, power);
-                match self.above {
+                let one = self.number(1.0);
+                let exponent = self.apply(Op::Sub, &[b, one]);
+                let power = self.apply(Op::Pow, &[a, exponent]);
+                let partial = self.apply(Op::GuardedMul, &[b, power]);
+                match self.above() {
                     Slope::Finite | Slope::Power => self.product(adjoint, partial),
-                    Slope::Logarithmic => self.graph.guarded_mul(partial, adjoint),
+                    Slope::Logarithmic => self.apply(Op::GuardedMul, &[partial, adjoint]),
                 }
             }
             // 0ᵇ is 0 for all b > 0, whatever the logarithm of 0, and less than that and any slope make infinite.
             Op::Pow => {
-                let logarithm = self.graph.log(a);
-                let partial = self.graph.guarded_mul(result, logarithm);
-                match self.above {
+                let logarithm = self.apply(Op::Log, &[a]);
+                let partial = self.apply(Op::GuardedMul, &[result, logarithm]);
+                match self.above() {
                     Slope::Finite => self.product(adjoint, partial),
-                    Slope::Logarithmic | Slope::Power => self.graph.guarded_mul(partial, adjoint),
+                    Slope::Logarithmic | Slope::Power => self.apply(Op::GuardedMul, &[partial, adjoint]),
                 }
             }
-            Op::Mod if to_first => adjoint,
-            // a mod b = a − b·trunc(a/b); rounding takes off what the division left of the exact whole number.
-            Op::Mod => {
-                let whole_multiple = self.graph.sub(a, result);
-                let quotient = self.graph.div(whole_multiple, b);
-                let multiple = self.graph.round(quotient);
-                let product = self.product(adjoint, multiple);
-                self.graph.neg(product)
-            }
+            Op::Mod => return Some(self.share_of_remainder(place)),
             // The angle of (x, y), operands in the order y, x: ∂/∂y = x/(x² + y²), ∂/∂x = −y/(x² + y²).
             Op::Atan2 => {
-                let (squared_y, squared_x) = (self.graph.mul(a, a), self.graph.mul(b, b));
-                let squared_radius = self.graph.add(squared_x, squared_y);
-                let by_radius = self.quotient(adjoint, squared_radius);
+                let (y_square, x_square) = (self.apply(Op::Mul, &[a, a]), self.apply(Op::Mul, &[b, b]));
+                let square = self.apply(Op::Add, &[y_square, x_square]);
+                let by_square = self.quotient(adjoint, square);
                 if to_first {
-                    self.product(by_radius, b)
+                    self.product(by_square, b)
                 } else {
-                    let product = self.product(by_radius, a);
-                    self.graph.neg(product)
+                    let product = self.product(by_square, a);
+                    self.apply(Op::Neg, &[product])
                 }
             }
             Op::Min if to_first => self.where_less(a, b),
@@ -300,7 +306,7 @@ impl PullBack<'_> {
             Op::Max if to_first => self.where_less(b, a),
             Op::Max => self.where_less(a, b),
             Op::GuardedMul if to_first => self.product(adjoint, b),
-            Op::GuardedMul => self.graph.guarded_mul(a, adjoint),
+            Op::GuardedMul => self.apply(Op::GuardedMul, &[a, adjoint]),
             Op::Select if to_first => return None,
             // Under the selection that the passage names.
             Op::Select => adjoint,
@@ -318,17 +324,132 @@ impl PullBack<'_> {
         })
     }
 
-    /// What comes of the adjoint, times a factor.
-    fn product(&mut self, adjoint: NodeId, factor: NodeId) -> NodeId {
-        if self.guarded { self.graph.guarded_mul(adjoint, factor) } else { self.graph.mul(adjoint, factor) }
+    /// The share of an operand of a remainder a − b·n with a whole n; rounding takes off what the division left of it.
+    fn share_of_remainder(&mut self, place: usize) -> Self::Value {
+        let Application { operands: [a, b, _], result, adjoint } = self.application();
+        if place == 0 {
+            return adjoint;
+        }
+        let multiple = self.apply(Op::Sub, &[a, result]);
+        let quotient = self.apply(Op::Div, &[multiple, b]);
+        let product = self.times_of(adjoint, Op::Round, quotient);
+        self.apply(Op::Neg, &[product])
     }
 
-    /// The adjoint's share of a factor: the adjoint times the other one. Below a slope that may be infinite it is 0 where the other factor is 0: where that
+    /// What comes of the adjoint, times a factor.
+    fn product(&mut self, adjoint: Self::Value, factor: Self::Value) -> Self::Value {
+        let op = if self.is_guarded() { Op::GuardedMul } else { Op::Mul };
+        self.apply(op, &[adjoint, factor])
+    }
+
+    /// What comes of the adjoint, times a function of a value.
+    fn times_of(&mut self, adjoint: Self::Value, function: Op, a: Self::Value) -> Self::Value {
+        let factor = self.apply(function, &[a]);
+        self.product(adjoint, factor)
+    }
+
+    /// What comes of the adjoint, by a divisor.
+    fn quotient(&mut self, adjoint: Self::Value, divisor: Self::Value) -> Self::Value {
+        if !self.is_guarded() {
+            return self.apply(Op::Div, &[adjoint, divisor]);
+        }
+        let one = self.number(1.0);
+        let reciprocal = self.apply(Op::Div, &[one, divisor]);
+        self.product(adjoint, reciprocal)
+    }
+
+    /// A number times a value.
+    fn scaled(&mut self, factor: f64, a: Self::Value) -> Self::Value {
+        let factor = self.number(factor);
+        self.apply(Op::Mul, &[factor, a])
+    }
+
+    /// 1 + a²
+    fn one_plus_square(&mut self, a: Self::Value) -> Self::Value {
+        let one = self.number(1.0);
+        let square = self.apply(Op::Mul, &[a, a]);
+        self.apply(Op::Add, &[one, square])
+    }
+
+    /// 1 − a² as (1 − a)(1 + a), which loses nothing near a = ±1.
+    fn unit_complement(&mut self, a: Self::Value) -> Self::Value {
+        let one = self.number(1.0);
+        let below = self.apply(Op::Sub, &[one, a]);
+        let above = self.apply(Op::Add, &[one, a]);
+        self.apply(Op::Mul, &[below, above])
+    }
+
+    /// √(1 − a²)
+    fn unit_complement_root(&mut self, a: Self::Value) -> Self::Value {
+        let complement = self.unit_complement(a);
+        self.apply(Op::Sqrt, &[complement])
+    }
+
+    /// The adjoint where `one < other`, half of it where both are equal.
+    fn where_less(&mut self, one: Self::Value, other: Self::Value) -> Self::Value {
+        let adjoint = self.application().adjoint;
+        let half = self.scaled(0.5, adjoint);
+        let tie = self.apply(Op::Eq, &[one, other]);
+        let zero = self.number(0.0);
+        let shared = self.apply(Op::Select, &[tie, half, zero]);
+        let less = self.apply(Op::Lt, &[one, other]);
+        self.apply(Op::Select, &[less, adjoint, shared])
+    }
+}
+
+/// An application in a graph.
+pub(super) struct InGraph<'graph> {
+    pub graph: &'graph mut Graph,
+    pub application: Application<NodeId>,
+    /// Whether each operand depends on what is differentiated by.
+    pub are_active: [bool; 3],
+    pub guarded: bool,
+    pub above: Slope,
+}
+
+impl Derivation for InGraph<'_> {
+    type Value = NodeId;
+
+    fn application(&self) -> Application<NodeId> {
+        self.application
+    }
+
+    fn number(&mut self, value: f64) -> NodeId {
+        self.graph.literal(value)
+    }
+
+    fn apply(&mut self, op: Op, operands: &[NodeId]) -> NodeId {
+        self.graph.apply(op, operands)
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.guarded
+    }
+
+    fn above(&self) -> Slope {
+        self.above
+    }
+
+    fn adjoint_by_root(&mut self) -> NodeId {
+        let Application { result, adjoint, .. } = self.application;
+        self.divided_by_root(adjoint, DEEPEST).unwrap_or_else(|| self.quotient(adjoint, result))
+    }
+
+    /// By the inverse, which is one for all that is divided by b, and computed once where b is the same for all residuals.
+    fn adjoint_by_divisor(&mut self) -> NodeId {
+        let Application { operands: [_, divisor, _], adjoint, .. } = self.application;
+        let one = self.graph.literal(1.0);
+        let inverse = self.graph.div(one, divisor);
+        self.product(adjoint, inverse)
+    }
+
+    /// The adjoint times the other factor. Below a slope that may be infinite it is 0 where the other factor is 0: where that
     /// depends on nothing the product is constant, and where this factor is not 0 the product of slope and other factor goes to 0 with it. Where both
     /// are 0 there is no limit.
-    fn product_below(&mut self, place: usize) -> NodeId {
-        let (own, other) = (self.operands[place], self.operands[1 - place]);
-        let product = self.product(self.adjoint, other);
+    fn share_of_factor(&mut self, place: usize) -> NodeId {
+        let Application { operands, adjoint, .. } = self.application;
+        let (own, other) = (operands[place], operands[1 - place]);
+        let product = self.product(adjoint, other);
         let is_number = self.graph.literal_value(other).is_some_and(|value| value != 0.0);
         if self.above == Slope::Finite || is_number {
             return product;
@@ -337,11 +458,13 @@ impl PullBack<'_> {
         let at_zero = if self.are_active[1 - place] { self.graph.select(own, zero, product) } else { zero };
         self.graph.select(other, product, at_zero)
     }
+}
 
+impl InGraph<'_> {
     /// The adjoint divided by the result, a root, if it is a product with the root or what that is taken of as a factor, or a sum of such: then its limit at 0
     /// is a number.
     fn divided_by_root(&mut self, adjoint: NodeId, depth: u32) -> Option<NodeId> {
-        let (root, square) = (self.result, self.operands[0]);
+        let (root, square) = (self.application.result, self.application.operands[0]);
         match self.graph.node(adjoint) {
             _ if adjoint == square => Some(root),
             _ if adjoint == root => Some(self.graph.literal(1.0)),
@@ -362,50 +485,5 @@ impl PullBack<'_> {
             }
             Node::Literal(_) | Node::Input(_) | Node::Apply(..) => None,
         }
-    }
-
-    /// What comes of the adjoint, by a divisor.
-    fn quotient(&mut self, adjoint: NodeId, divisor: NodeId) -> NodeId {
-        if self.guarded {
-            let one = self.graph.literal(1.0);
-            let reciprocal = self.graph.div(one, divisor);
-            self.graph.guarded_mul(adjoint, reciprocal)
-        } else {
-            self.graph.div(adjoint, divisor)
-        }
-    }
-
-    fn scaled(&mut self, factor: f64, adjoint: NodeId) -> NodeId {
-        let factor = self.graph.literal(factor);
-        self.graph.mul(factor, adjoint)
-    }
-
-    fn one_plus_square(&mut self, a: NodeId) -> NodeId {
-        let one = self.graph.literal(1.0);
-        let square = self.graph.mul(a, a);
-        self.graph.add(one, square)
-    }
-
-    /// 1 − a² as (1 − a)(1 + a), which loses nothing near a = ±1.
-    fn unit_complement(&mut self, a: NodeId) -> NodeId {
-        let one = self.graph.literal(1.0);
-        let below = self.graph.sub(one, a);
-        let above = self.graph.add(one, a);
-        self.graph.mul(below, above)
-    }
-
-    fn unit_complement_root(&mut self, a: NodeId) -> NodeId {
-        let complement = self.unit_complement(a);
-        self.graph.sqrt(complement)
-    }
-
-    /// The adjoint where `one < other`, half of it where both are equal.
-    fn where_less(&mut self, one: NodeId, other: NodeId) -> NodeId {
-        let zero = self.graph.literal(0.0);
-        let half = self.scaled(0.5, self.adjoint);
-        let tie = self.graph.eq(one, other);
-        let shared = self.graph.select(tie, half, zero);
-        let less = self.graph.lt(one, other);
-        self.graph.select(less, self.adjoint, shared)
     }
 }

@@ -130,7 +130,8 @@ fn rules_pass_nothing_exactly_where_the_passage_is_closed() {
             operands[op.arity()..].fill(first);
             let result = graph.apply_raw(op, &operands[..op.arity()]);
             let (are_active, above) = ([true; 3], Slope::Power);
-            let mut rule = PullBack { graph: &mut graph, operands, are_active, result, adjoint, guarded, above };
+            let application = Application { operands, result, adjoint };
+            let mut rule = InGraph { graph: &mut graph, application, are_active, guarded, above };
             for place in 0..op.arity() {
                 let passes = rule.pull_back(op, place).is_some();
                 assert_eq!(passes, passage(op, place) != Passage::Closed, "{} to {place}", op.name());

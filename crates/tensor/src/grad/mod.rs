@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_ir::autodiff::Passage;
 
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
@@ -161,7 +162,7 @@ impl Sweep {
 fn passes(expr: &Expr, id: TensorId, place: usize) -> bool {
     let tensor = expr.tensor(id);
     let is_open = match tensor.op {
-        Op::Elementwise(op) => PullBack::has_rule(op),
+        Op::Elementwise(op) => elementwise::passage_of(op, place) != Passage::Closed,
         _ => true,
     };
     is_open && tensor.dtype.is_real() && expr.dtype(tensor.operands[place]).is_real()

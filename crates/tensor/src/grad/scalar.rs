@@ -27,51 +27,28 @@ pub(super) fn tensors_of(expr: &mut Expr, graph: &Graph, inputs: &[TensorId], ou
 
 /// A scalar operation, whose truth values are 1 and 0, on tensors.
 fn apply(expr: &mut Expr, op: Scalar, operands: &[TensorId]) -> TensorId {
-    let op = match op {
-        Scalar::Neg => Elementwise::Neg,
-        Scalar::Abs => Elementwise::Abs,
-        Scalar::Sign => Elementwise::Sign,
-        Scalar::Sqrt => Elementwise::Sqrt,
-        Scalar::Norm => Elementwise::VectorNorm,
-        Scalar::InverseNorm => Elementwise::InverseNorm,
-        Scalar::Exp => Elementwise::Exp,
-        Scalar::Log => Elementwise::Log,
-        Scalar::Sin => Elementwise::Sin,
-        Scalar::Cos => Elementwise::Cos,
-        Scalar::Tan => Elementwise::Tan,
-        Scalar::Asin => Elementwise::Asin,
-        Scalar::Acos => Elementwise::Acos,
-        Scalar::Atan => Elementwise::Atan,
-        Scalar::Sinh => Elementwise::Sinh,
-        Scalar::Cosh => Elementwise::Cosh,
-        Scalar::Tanh => Elementwise::Tanh,
-        Scalar::Sigmoid => Elementwise::Sigmoid,
-        Scalar::Softplus => Elementwise::Softplus,
-        Scalar::Floor => Elementwise::Floor,
-        Scalar::Ceil => Elementwise::Ceil,
-        Scalar::Round => Elementwise::Round,
-        Scalar::StopGradient => Elementwise::StopGradient,
-        Scalar::Add => Elementwise::Add,
-        Scalar::Sub => Elementwise::Sub,
-        Scalar::Mul => Elementwise::Mul,
-        Scalar::Div => Elementwise::Div,
-        Scalar::Pow => Elementwise::Pow,
-        Scalar::Mod => Elementwise::Mod,
-        Scalar::Atan2 => Elementwise::Atan2,
-        Scalar::Min => Elementwise::Minimum,
-        Scalar::Max => Elementwise::Maximum,
-        Scalar::Eq => Elementwise::Eq,
-        Scalar::Ne => Elementwise::Ne,
-        Scalar::Lt => Elementwise::Lt,
-        Scalar::Le => Elementwise::Le,
-        Scalar::Gt => Elementwise::Gt,
-        Scalar::Ge => Elementwise::Ge,
-        Scalar::GuardedMul => Elementwise::GuardedMul,
-        Scalar::Select => {
-            let condition = expr.cast(operands[0], DType::Bool);
-            return expr.elementwise(Elementwise::Select, &[condition, operands[1], operands[2]]);
-        }
-    };
-    let result = expr.elementwise(op, operands);
+    let mut operands = operands.to_vec();
+    if op == Scalar::Select {
+        operands[0] = expr.cast(operands[0], DType::Bool);
+    }
+    let result = expr.elementwise(elementwise_of(op), &operands);
     expr.cast(result, DType::F32)
+}
+
+/// The elementwise operation that does what a scalar operation does.
+pub(super) fn elementwise_of(op: Scalar) -> Elementwise {
+    let is_of_op = |elementwise: &&Elementwise| elementwise.real() == Some(op);
+    *Elementwise::ALL.iter().find(is_of_op).expect("every scalar operation is one of tensors")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scalar_operation_is_one_of_tensors() {
+        for op in Scalar::ALL {
+            assert_eq!(elementwise_of(*op).arity(), op.arity());
+        }
+    }
 }
