@@ -52,14 +52,20 @@ use std::rc::Rc;
 use residua_base::error::{Error, Result};
 use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 
+use codes::{BORDERS, COMBINES, REDUCTIONS};
+
 use crate::dtype::DType;
-use crate::expr::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
+use crate::expr::{Attention, Elementwise, Expr, Op, Rule, Tensor, TensorId};
 use crate::quantised::QuantBits;
 use crate::size::Size;
 
+mod codes;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
+mod typescript;
 #[cfg(not(target_arch = "wasm32"))]
 mod write;
 
@@ -68,23 +74,6 @@ pub use write::write;
 
 /// The version that this module reads.
 const VERSION: u32 = 1;
-
-/// The reductions by code.
-const REDUCTIONS: [Reduction; 7] = [
-    Reduction::Sum,
-    Reduction::Prod,
-    Reduction::Min,
-    Reduction::Max,
-    Reduction::ArgMin,
-    Reduction::ArgMax,
-    Reduction::Variance,
-];
-
-/// The combinations by code.
-const COMBINES: [Combine; 5] = [Combine::Set, Combine::Add, Combine::Mul, Combine::Min, Combine::Max];
-
-/// The borders by code.
-const BORDERS: [Border; 4] = [Border::Constant, Border::Clamp, Border::Wrap, Border::Mirror];
 
 /// Most axes of a tensor.
 const MAX_RANK: u32 = 32;
@@ -298,58 +287,62 @@ impl Reader<'_> {
 
     fn op(&mut self, code: u32, attributes: u32, rank: u32, sizes: &[Size], rules: &[Rc<Rule>]) -> Result<Op> {
         Ok(match code {
-            0 => Op::Input(self.index(u32::MAX)?),
-            1 => Op::Constant(self.number()?),
-            2 => Op::Extent(self.place(sizes)?),
-            28 => Op::Number(self.place(sizes)?),
-            3 => Op::Iota(self.axis()?),
-            4 => Op::RandomBits(self.index(u32::MAX)?),
-            5 => match Elementwise::from_code(self.index(256)?) {
+            codes::INPUT => Op::Input(self.index(u32::MAX)?),
+            codes::CONSTANT => Op::Constant(self.number()?),
+            codes::EXTENT => Op::Extent(self.place(sizes)?),
+            codes::NUMBER => Op::Number(self.place(sizes)?),
+            codes::IOTA => Op::Iota(self.axis()?),
+            codes::RANDOM_BITS => Op::RandomBits(self.index(u32::MAX)?),
+            codes::ELEMENTWISE => match Elementwise::from_code(self.index(256)?) {
                 Some(op) => Op::Elementwise(op),
                 None => return Err(self.error("follows no elementwise operation")),
             },
-            6 => Op::Reshape,
-            7 => Op::Expand,
-            8 => Op::Permute(self.axes(attributes)?),
-            9 => Op::Slice {
+            codes::RESHAPE => Op::Reshape,
+            codes::EXPAND => Op::Expand,
+            codes::PERMUTE => Op::Permute(self.axes(attributes)?),
+            codes::SLICE => Op::Slice {
                 starts: self.list(rank, |reader| reader.place(sizes))?,
                 steps: self.list(rank, Reader::integer)?,
             },
-            10 => Op::Pad { border: self.choice(&BORDERS)?, before: self.list(rank, |reader| reader.place(sizes))? },
-            11 => Op::Concat(self.axis()?),
-            12 => Op::Windows { axis: self.axis()?, step: self.index(u32::MAX)?, dilation: self.index(u32::MAX)? },
-            13 => Op::Gather(self.axis()?),
-            14 => Op::GatherElements(self.axis()?),
-            15 => Op::Reduce(self.choice(&REDUCTIONS)?, self.axes(attributes.saturating_sub(1))?),
-            16 => Op::Scan {
+            codes::PAD => {
+                Op::Pad { border: self.choice(&BORDERS)?, before: self.list(rank, |reader| reader.place(sizes))? }
+            }
+            codes::CONCAT => Op::Concat(self.axis()?),
+            codes::WINDOWS => {
+                Op::Windows { axis: self.axis()?, step: self.index(u32::MAX)?, dilation: self.index(u32::MAX)? }
+            }
+            codes::GATHER => Op::Gather(self.axis()?),
+            codes::GATHER_ELEMENTS => Op::GatherElements(self.axis()?),
+            codes::REDUCE => Op::Reduce(self.choice(&REDUCTIONS)?, self.axes(attributes.saturating_sub(1))?),
+            codes::SCAN => Op::Scan {
                 reduction: self.choice(&REDUCTIONS)?,
                 axis: self.axis()?,
                 exclusive: self.flag()?,
                 reverse: self.flag()?,
             },
-            17 => Op::Fold {
+            codes::FOLD => Op::Fold {
                 rule: self.rule_at(rules)?,
                 result: self.index(u32::MAX)?,
                 axes: self.axes(attributes.saturating_sub(2))?,
             },
-            18 => Op::ScanBy {
+            codes::SCAN_BY => Op::ScanBy {
                 rule: self.rule_at(rules)?,
                 result: self.index(u32::MAX)?,
                 axis: self.axis()?,
                 exclusive: self.flag()?,
                 reverse: self.flag()?,
             },
-            19 => Op::MatMul,
-            20 => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
-            21 => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
-            22 => Op::Gradient,
-            23 => match self.index(33)? {
+            codes::MATMUL => Op::MatMul,
+            codes::SCATTER => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
+            codes::INDEX_PUT => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
+            codes::GRADIENT => Op::Gradient,
+            codes::ARGSORT => match self.index(33)? {
                 0 => return Err(self.error("counts no bits")),
                 bits => Op::Argsort { bits },
             },
-            24 => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
-            25 => Op::Attention(self.attention(sizes)?),
-            27 => match self.index(9)? {
+            codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
+            codes::ATTENTION => Op::Attention(self.attention(sizes)?),
+            codes::DEQUANTIZE => match self.index(9)? {
                 4 => Op::Dequantize(QuantBits::Four),
                 8 => Op::Dequantize(QuantBits::Eight),
                 _ => return Err(self.error("follows no number of bits that is 4 or 8")),

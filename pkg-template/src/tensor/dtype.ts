@@ -29,9 +29,6 @@ export interface DataOf {
   c64: Float32Array;
 }
 
-/** Codes of the element types on the tape, as in crates/tensor/src/dtype.rs. */
-export const DTYPE_CODE: Readonly<Record<RealDType, number>> = { f32: 0, f16: 1, i32: 2, u32: 3, u8: 4, bool: 5 };
-
 /** Bytes of an element in memory. */
 export const DTYPE_BYTES: Readonly<Record<DType, number>> = { f32: 4, f16: 2, i32: 4, u32: 4, u8: 1, bool: 1, c64: 8 };
 

@@ -24,9 +24,6 @@ mod infer;
 #[cfg(not(target_arch = "wasm32"))]
 mod infer_test;
 mod memory;
-#[cfg(test)]
-#[cfg(not(target_arch = "wasm32"))]
-mod typescript;
 
 pub use attention::{Attention, Weights};
 pub use digit::Digit;

@@ -6,6 +6,7 @@ use proptest::sample::Index;
 use residua_base::error::ErrorCode;
 
 use super::*;
+use crate::expr::{Border, Combine, Reduction};
 
 fn size(extent: i64) -> Size {
     Size::constant(extent)

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use residua_base::list::Listed;
 use residua_ir::graph::{Node, leaf};
 
-use super::{BORDERS, COMBINES, REDUCTIONS, Recipe, VERSION};
+use super::codes::{self, BORDERS, COMBINES, REDUCTIONS};
+use super::{Recipe, VERSION};
 use crate::expr::{Op, Rule, Tensor};
 use crate::size::Size;
 
@@ -75,48 +76,53 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
     let flag = |flag: bool| f64::from(u8::from(flag));
     let shape: Vec<f64> = tensor.shape.iter().map(|size| place(sizes, size)).list();
     let (op, attributes) = match &tensor.op {
-        Op::Input(slot) => (0, vec![f64::from(*slot)]),
-        Op::Constant(number) => (1, vec![*number]),
-        Op::Extent(size) => (2, vec![place(sizes, size)]),
-        Op::Number(bits) => (28, vec![place(sizes, bits)]),
-        Op::Iota(axis) => (3, vec![f64::from(*axis)]),
-        Op::RandomBits(stream) => (4, vec![f64::from(*stream)]),
-        Op::Elementwise(op) => (5, vec![f64::from(*op as u8)]),
-        Op::Reshape => (6, Vec::new()),
-        Op::Expand => (7, Vec::new()),
-        Op::Permute(axes) => (8, numbers(axes)),
+        Op::Input(slot) => (codes::INPUT, vec![f64::from(*slot)]),
+        Op::Constant(number) => (codes::CONSTANT, vec![*number]),
+        Op::Extent(size) => (codes::EXTENT, vec![place(sizes, size)]),
+        Op::Number(bits) => (codes::NUMBER, vec![place(sizes, bits)]),
+        Op::Iota(axis) => (codes::IOTA, vec![f64::from(*axis)]),
+        Op::RandomBits(stream) => (codes::RANDOM_BITS, vec![f64::from(*stream)]),
+        Op::Elementwise(op) => (codes::ELEMENTWISE, vec![f64::from(*op as u8)]),
+        Op::Reshape => (codes::RESHAPE, Vec::new()),
+        Op::Expand => (codes::EXPAND, Vec::new()),
+        Op::Permute(axes) => (codes::PERMUTE, numbers(axes)),
         Op::Slice { starts, steps } => {
             let starts = starts.iter().map(|start| place(sizes, start));
-            (9, starts.chain(steps.iter().map(|step| *step as f64)).list())
+            (codes::SLICE, starts.chain(steps.iter().map(|step| *step as f64)).list())
         }
         Op::Pad { before, border } => {
             let before = before.iter().map(|before| place(sizes, before));
-            (10, [code(&BORDERS, border)].into_iter().chain(before).list())
+            (codes::PAD, [code(&BORDERS, border)].into_iter().chain(before).list())
         }
-        Op::Concat(axis) => (11, vec![f64::from(*axis)]),
-        Op::Windows { axis, step, dilation } => (12, numbers(&[*axis, *step, *dilation])),
-        Op::Gather(axis) => (13, vec![f64::from(*axis)]),
-        Op::GatherElements(axis) => (14, vec![f64::from(*axis)]),
-        Op::Reduce(reduction, axes) => (15, [vec![code(&REDUCTIONS, reduction)], numbers(axes)].concat()),
+        Op::Concat(axis) => (codes::CONCAT, vec![f64::from(*axis)]),
+        Op::Windows { axis, step, dilation } => (codes::WINDOWS, numbers(&[*axis, *step, *dilation])),
+        Op::Gather(axis) => (codes::GATHER, vec![f64::from(*axis)]),
+        Op::GatherElements(axis) => (codes::GATHER_ELEMENTS, vec![f64::from(*axis)]),
+        Op::Reduce(reduction, axes) => (codes::REDUCE, [vec![code(&REDUCTIONS, reduction)], numbers(axes)].concat()),
         Op::Scan { reduction, axis, exclusive, reverse } => {
-            (16, vec![code(&REDUCTIONS, reduction), f64::from(*axis), flag(*exclusive), flag(*reverse)])
+            (codes::SCAN, vec![code(&REDUCTIONS, reduction), f64::from(*axis), flag(*exclusive), flag(*reverse)])
         }
-        Op::Fold { rule, axes, result } => (17, [vec![place(rules, rule), f64::from(*result)], numbers(axes)].concat()),
+        Op::Fold { rule, axes, result } => {
+            (codes::FOLD, [vec![place(rules, rule), f64::from(*result)], numbers(axes)].concat())
+        }
         Op::ScanBy { rule, axis, exclusive, reverse, result } => {
             let result = f64::from(*result);
-            (18, vec![place(rules, rule), result, f64::from(*axis), flag(*exclusive), flag(*reverse)])
+            (codes::SCAN_BY, vec![place(rules, rule), result, f64::from(*axis), flag(*exclusive), flag(*reverse)])
         }
-        Op::MatMul => (19, Vec::new()),
+        Op::MatMul => (codes::MATMUL, Vec::new()),
         Op::Attention(of) => {
             let window = of.window.map_or(0.0, |window| f64::from(window) + 1.0);
-            (25, vec![flag(of.causal), place(sizes, &of.position), of.scale, window, of.softcap.unwrap_or(0.0)])
+            (
+                codes::ATTENTION,
+                vec![flag(of.causal), place(sizes, &of.position), of.scale, window, of.softcap.unwrap_or(0.0)],
+            )
         }
-        Op::Scatter(axis, combine) => (20, vec![f64::from(*axis), code(&COMBINES, combine)]),
-        Op::IndexPut(axis, combine) => (21, vec![f64::from(*axis), code(&COMBINES, combine)]),
-        Op::Gradient => (22, Vec::new()),
-        Op::Argsort { bits } => (23, vec![f64::from(*bits)]),
-        Op::Dequantize(bits) => (27, vec![f64::from(bits.bits())]),
-        Op::SetSlice { starts, .. } => (24, starts.iter().map(|start| place(sizes, start)).list()),
+        Op::Scatter(axis, combine) => (codes::SCATTER, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        Op::IndexPut(axis, combine) => (codes::INDEX_PUT, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        Op::Gradient => (codes::GRADIENT, Vec::new()),
+        Op::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
+        Op::Dequantize(bits) => (codes::DEQUANTIZE, vec![f64::from(bits.bits())]),
+        Op::SetSlice { starts, .. } => (codes::SET_SLICE, starts.iter().map(|start| place(sizes, start)).list()),
         Op::DigitCounts(_) | Op::DigitSort(_) => unreachable!("planning makes them after the tape was read"),
     };
     let mut written = vec![f64::from(op), f64::from(tensor.dtype as u8), shape.len() as f64];

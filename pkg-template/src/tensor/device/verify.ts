@@ -4,7 +4,7 @@
  */
 
 import { ResiduaError } from '../../arguments/errors.js';
-import { DTYPE_BYTES, DTYPE_CODE, type DType } from '../dtype.js';
+import { DTYPE_BYTES, type DType } from '../dtype.js';
 import { Accounts } from '../engine/accounts.js';
 import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
@@ -13,6 +13,7 @@ import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
+import { DTYPE_CODE } from '../tape-codes.js';
 import type { ProgramInput } from './cell.js';
 import type { DeviceCore } from './core.js';
 import type { ProgramCore } from './program-core.js';

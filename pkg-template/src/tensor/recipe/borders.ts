@@ -5,12 +5,10 @@ import { checkOptions } from '../../arguments/options.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkElement } from '../dtype.js';
 import { minus, plus, sizeText, type Shape, type Size } from '../size.js';
+import { BORDER } from '../tape-codes.js';
 import { apply, where } from './elementwise.js';
 import { byParts, ComplexNode, Node, numberNode } from './node.js';
 import { checkAxis, nodeText } from './operands.js';
-
-/** Codes of borders on the tape. */
-const BORDER = { constant: 0, clamp: 1, wrap: 2, mirror: 3 } as const;
 
 /** Options of pad. */
 export interface PadOptions {

@@ -2,7 +2,7 @@
  * Elementwise operations: their codes on the tape, how many operands they take, and of which types.
  *
  * Generated from crates/tensor/src/expr/elementwise.rs; never edit. The native test
- * expr::typescript::recorder_has_the_codes_of_the_table checks it, and rewrites it when run with RESIDUA_BLESS=1.
+ * tape::typescript::recorder_has_the_codes_of_the_table checks it, and rewrites it when run with RESIDUA_BLESS=1.
  */
 export const ELEMENTWISE = {
   neg: { code: 1, arity: 1, takes: 'numbers' },

@@ -6,6 +6,7 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions } from '../../arguments/options.js';
 import { isSize, minus, plus, product, sameShape, sameSize, shapeText, sizeText, smallest, type Size } from '../size.js';
+import { COMBINE } from '../tape-codes.js';
 import { expandTo } from './broadcast.js';
 import { apply, cast, where } from './elementwise.js';
 import { byParts, byPartsOfAll, Node } from './node.js';
@@ -15,9 +16,6 @@ import { reshaped } from './views.js';
 
 /** How several elements at one place combine: 'set' takes the last one, the others combine all with what is there. */
 export type Combine = 'set' | 'add' | 'mul' | 'min' | 'max';
-
-/** Codes of combinations on the tape. */
-const COMBINE: Readonly<Record<Combine, number>> = { set: 0, add: 1, mul: 2, min: 3, max: 4 };
 
 /** Options of scatter and indexAdd. */
 export interface ScatterOptions {

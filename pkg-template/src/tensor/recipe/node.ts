@@ -6,38 +6,7 @@
 import { invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
 import type { Shape, Size } from '../size.js';
-
-/** Codes of operations on the tape, as in crates/tensor/src/tape.rs. */
-export const OP = {
-  input: 0,
-  constant: 1,
-  extent: 2,
-  iota: 3,
-  randomBits: 4,
-  elementwise: 5,
-  reshape: 6,
-  expand: 7,
-  permute: 8,
-  slice: 9,
-  pad: 10,
-  concat: 11,
-  windows: 12,
-  gather: 13,
-  gatherElements: 14,
-  reduce: 15,
-  scan: 16,
-  fold: 17,
-  scanBy: 18,
-  matmul: 19,
-  scatter: 20,
-  indexPut: 21,
-  gradient: 22,
-  argsort: 23,
-  setSlice: 24,
-  attention: 25,
-  dequantize: 27,
-  number: 28,
-} as const;
+import type { OP } from '../tape-codes.js';
 
 /** The name of an operation of the tape. */
 export type TapeOp = keyof typeof OP;

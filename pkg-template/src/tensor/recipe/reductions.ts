@@ -3,14 +3,12 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
 import { product, type Size } from '../size.js';
+import { REDUCTION } from '../tape-codes.js';
 import { apply, cast, inSingle, test, where } from './elementwise.js';
 import { productOver } from './complex-products.js';
 import { byParts, ComplexNode, constantNode, Node, REAL_NUMBERS } from './node.js';
 import { checkAxes, checkAxis, checkKeep, checkType, nodeText, NOT_COMPLEX, NUMBERS, NUMBERS_OR_COMPLEX, REALS, type Keep } from './operands.js';
 import { reshaped } from './views.js';
-
-/** Codes of reductions on the tape. */
-export const REDUCTION = { sum: 0, prod: 1, min: 2, max: 3, argMin: 4, argMax: 5, variance: 6 } as const;
 
 /** Options of variance and std. */
 export interface VarianceOptions extends Keep {

@@ -1,10 +1,11 @@
 /** Operations along one axis that keep its size: softmax and accumulations. Half precision is computed in single. */
 
 import { checkFlag, checkOptions } from '../../arguments/options.js';
+import { REDUCTION } from '../tape-codes.js';
 import { apply, inSingle } from './elementwise.js';
 import { byParts, Node } from './node.js';
 import { checkAxis, checkType, NUMBERS, NUMBERS_OR_COMPLEX, REALS } from './operands.js';
-import { reduce, REDUCTION } from './reductions.js';
+import { reduce } from './reductions.js';
 
 /** Options of accumulations along an axis. */
 export interface ScanOptions {

@@ -4,9 +4,10 @@
  */
 
 import { ResiduaError } from '../../arguments/errors.js';
-import { DTYPE_CODE, type RealDType } from '../dtype.js';
+import type { RealDType } from '../dtype.js';
 import { Extent, termsOf, type Dim, type Size } from '../size.js';
-import { inMemory, NumberNode, OP, type Attribute, type Node, type Rule, type TapeOp } from './node.js';
+import { DTYPE_CODE, OP } from '../tape-codes.js';
+import { inMemory, NumberNode, type Attribute, type Node, type Rule, type TapeOp } from './node.js';
 
 const VERSION = 1;
 
