@@ -1,5 +1,6 @@
 //! How often the nodes of a graph are taken, counting only takers that are needed themselves.
 
+use residua_ir::elementary;
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
 
 use crate::{Call, Case, Kernel, Load};
@@ -83,8 +84,9 @@ fn work_of(node: Node) -> u32 {
             Op::Neg | Op::Abs | Op::Add | Op::Sub | Op::Mul | Op::Floor | Op::Ceil | Op::GuardedMul | Op::Select => 1,
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max | Op::Sign | Op::Round => 4,
             Op::Sqrt | Op::Norm | Op::InverseNorm | Op::Div => 8,
-            Op::Exp | Op::Log | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Atan2 => 32,
             Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Softplus | Op::Mod => 48,
+            Op::Atan2 => 32,
+            elementary!(Op) => 32,
             Op::Pow => 128,
         },
     }

@@ -9,6 +9,7 @@ use super::encoding::{Instruction, ValType};
 use super::functions::Functions;
 use super::locals::{Locals, Width};
 use crate::uses::Uses;
+use residua_ir::elementary;
 use residua_ir::graph::{Graph, Node, NodeId, Op};
 
 /// Where the value of a node stands.
@@ -374,18 +375,8 @@ impl<'a> Expression<'a> {
             Op::Exp => self.exponential(a, false),
             Op::Sigmoid => self.sigmoid(a),
             Op::Sin | Op::Cos => self.turned(op, a),
-            Op::Log
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Softplus
-            | Op::Pow
-            | Op::Mod
-            | Op::Atan2 => self.math(op, &operands[..op.arity()]),
+            Op::Pow | Op::Mod | Op::Atan2 => self.math(op, &operands[..op.arity()]),
+            elementary!(Op) => self.math(op, &operands[..1]),
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Each is the reference evaluation itself, so that compiled and interpreted kernels agree to the last bit.
 
+use residua_ir::elementary;
 use residua_ir::graph::{Op, evaluate};
 
 /// A function that a generated module imports from module `math` under the name of its op.
@@ -11,15 +12,6 @@ pub enum MathFunction {
     Unary(extern "C" fn(f64) -> f64),
     /// Of two.
     Binary(extern "C" fn(f64, f64) -> f64),
-}
-
-macro_rules! unary {
-    ($op:ident) => {{
-        extern "C" fn function(a: f64) -> f64 {
-            evaluate(Op::$op, &[a])
-        }
-        Some(MathFunction::Unary(function))
-    }};
 }
 
 macro_rules! binary {
@@ -34,17 +26,6 @@ macro_rules! binary {
 /// The function that computes an op, or `None` where instructions do.
 pub fn math_function(op: Op) -> Option<MathFunction> {
     match op {
-        Op::Log => unary!(Log),
-        Op::Sin => unary!(Sin),
-        Op::Cos => unary!(Cos),
-        Op::Tan => unary!(Tan),
-        Op::Asin => unary!(Asin),
-        Op::Acos => unary!(Acos),
-        Op::Atan => unary!(Atan),
-        Op::Sinh => unary!(Sinh),
-        Op::Cosh => unary!(Cosh),
-        Op::Tanh => unary!(Tanh),
-        Op::Softplus => unary!(Softplus),
         Op::Pow => binary!(Pow),
         Op::Mod => binary!(Mod),
         Op::Atan2 => binary!(Atan2),
@@ -74,5 +55,6 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         | Op::Ge
         | Op::GuardedMul
         | Op::Select => None,
+        elementary!(Op) => Some(MathFunction::Unary(op.function().value)),
     }
 }

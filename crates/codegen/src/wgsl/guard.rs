@@ -6,6 +6,7 @@
 
 use crate::uses::Uses;
 use crate::{CheckedKernel, Guard};
+use residua_ir::elementary;
 use residua_ir::graph::{Graph, Node, Op};
 
 /// The expression of the zero in a kernel.
@@ -38,18 +39,6 @@ fn is_guarded(graph: &Graph, uses: &Uses) -> bool {
 /// Whether the text of an op refers to the zero.
 fn is_guarded_op(op: Op) -> bool {
     match op {
-        Op::Exp
-        | Op::Log
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Sigmoid
-        | Op::Softplus
-        | Op::Pow
-        | Op::Mod => true,
         Op::Neg
         | Op::Abs
         | Op::Sign
@@ -78,6 +67,8 @@ fn is_guarded_op(op: Op) -> bool {
         | Op::Ge
         | Op::GuardedMul
         | Op::Select => false,
+        Op::Pow | Op::Mod => true,
+        elementary!(Op) => true,
     }
 }
 

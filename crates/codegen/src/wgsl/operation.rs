@@ -3,6 +3,7 @@
 
 use crate::wgsl::import::Imports;
 use residua_base::list::{Listed, PushAll};
+use residua_ir::elementary;
 use residua_ir::graph::Op;
 
 /// The value of an op, from the texts of its operands. A selection takes its condition as a `bool`.
@@ -16,19 +17,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Sqrt => imports.call("square_root", operands),
         Op::Norm => imports.call("vector_norm", operands),
         Op::InverseNorm => imports.call("inverse_norm", operands),
-        Op::Exp => imports.call("exponential", operands),
-        Op::Log => imports.call("logarithm", operands),
-        Op::Sin => imports.call("sine", operands),
-        Op::Cos => imports.call("cosine", operands),
-        Op::Tan => imports.call("tangent", operands),
-        Op::Asin => imports.call("arc_sine", operands),
-        Op::Acos => imports.call("arc_cosine", operands),
-        Op::Atan => imports.call("arc_tangent", operands),
-        Op::Sinh => imports.call("hyperbolic_sine", operands),
-        Op::Cosh => imports.call("hyperbolic_cosine", operands),
-        Op::Tanh => imports.call("hyperbolic_tangent", operands),
-        Op::Sigmoid => imports.call("sigmoid", operands),
-        Op::Softplus => imports.call("softplus", operands),
+        elementary!(Op) => imports.call(op.function().word, operands),
         Op::Floor => format!("floor({a})"),
         Op::Ceil => format!("ceil({a})"),
         Op::Round => imports.call("nearest_integer", operands),

@@ -4,6 +4,7 @@
 use super::import::Imports;
 use super::literal;
 use residua_base::decimal;
+use residua_ir::elementary;
 use residua_ir::graph::Op;
 
 /// The value of an op, from the texts of its operands, as a pair. A selection takes its condition as a `bool`.
@@ -17,19 +18,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Sqrt => imports.call("pair_square_root", operands),
         Op::Norm => imports.call("pair_norm", operands),
         Op::InverseNorm => imports.call("pair_inverse_norm", operands),
-        Op::Exp => imports.call("pair_exponential", operands),
-        Op::Log => imports.call("pair_logarithm", operands),
-        Op::Sin => imports.call("pair_sine", operands),
-        Op::Cos => imports.call("pair_cosine", operands),
-        Op::Tan => imports.call("pair_tangent", operands),
-        Op::Asin => imports.call("pair_arc_sine", operands),
-        Op::Acos => imports.call("pair_arc_cosine", operands),
-        Op::Atan => imports.call("pair_arc_tangent", operands),
-        Op::Sinh => imports.call("pair_hyperbolic_sine", operands),
-        Op::Cosh => imports.call("pair_hyperbolic_cosine", operands),
-        Op::Tanh => imports.call("pair_hyperbolic_tangent", operands),
-        Op::Sigmoid => imports.call("pair_sigmoid", operands),
-        Op::Softplus => imports.call("pair_softplus", operands),
+        elementary!(Op) => imports.call(&format!("pair_{}", op.function().word), operands),
         Op::Floor => imports.call("pair_floor", operands),
         Op::Ceil => imports.call("pair_ceiling", operands),
         Op::Round => imports.call("pair_nearest_integer", operands),

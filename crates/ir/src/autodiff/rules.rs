@@ -1,5 +1,6 @@
 //! The derivative of every op, one rule each, for whatever writes derivatives: graphs of numbers here, tensors elsewhere.
 
+use crate::elementary;
 use crate::graph::{Graph, Node, NodeId, Op};
 
 /// How derivatives pass from an op to one of its operands.
@@ -26,19 +27,6 @@ pub fn passage(op: Op, place: usize) -> Passage {
         | Op::Sqrt
         | Op::Norm
         | Op::InverseNorm
-        | Op::Exp
-        | Op::Log
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Sigmoid
-        | Op::Softplus
         | Op::Add
         | Op::Sub
         | Op::Mul
@@ -46,6 +34,7 @@ pub fn passage(op: Op, place: usize) -> Passage {
         | Op::Pow
         | Op::Mod
         | Op::Atan2 => Passage::Open,
+        elementary!(Op) => Passage::Open,
         Op::Sign
         | Op::Floor
         | Op::Ceil
@@ -91,23 +80,11 @@ pub(super) fn slope(graph: &Graph, op: Op, place: usize, operands: &[NodeId; 3])
         (Op::Mul, _) if operands[0] == operands[1] => Some(Slope::Finite),
         (Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::GuardedMul | Op::Min | Op::Max | Op::Select, _) => None,
         (Op::Div, 0) => None,
+        (elementary!(Op), _) => Some(Slope::Finite),
         (
             Op::Abs
             | Op::Norm
             | Op::InverseNorm
-            | Op::Exp
-            | Op::Log
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Sigmoid
-            | Op::Softplus
             | Op::Sign
             | Op::Floor
             | Op::Ceil

@@ -13,17 +13,17 @@ mod math {
     }
 
     functions! {
-        log = ln;
+        logarithm = ln;
         log1p = ln_1p;
         sin = sin;
         cos = cos;
-        tan = tan;
-        asin = asin;
-        acos = acos;
-        atan = atan;
-        sinh = sinh;
-        cosh = cosh;
-        tanh = tanh;
+        tangent = tan;
+        arc_sine = asin;
+        arc_cosine = acos;
+        arc_tangent = atan;
+        hyperbolic_sine = sinh;
+        hyperbolic_cosine = cosh;
+        hyperbolic_tangent = tanh;
     }
 
     pub fn atan2(y: f64, x: f64) -> f64 {
@@ -48,28 +48,28 @@ mod math {
 
     #[wasm_bindgen]
     extern "C" {
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn log(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = log)]
+        pub fn logarithm(a: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
         pub fn log1p(a: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
         pub fn sin(a: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
         pub fn cos(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn tan(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn asin(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn acos(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn atan(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn sinh(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn cosh(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn tanh(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = tan)]
+        pub fn tangent(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = asin)]
+        pub fn arc_sine(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = acos)]
+        pub fn arc_cosine(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = atan)]
+        pub fn arc_tangent(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = sinh)]
+        pub fn hyperbolic_sine(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = cosh)]
+        pub fn hyperbolic_cosine(a: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = tanh)]
+        pub fn hyperbolic_tangent(a: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
         pub fn atan2(y: f64, x: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
@@ -77,8 +77,19 @@ mod math {
     }
 }
 
-pub use super::exponential::exp;
+pub use super::exponential::exp as exponential;
+pub use super::sine::{cos as cosine, sin as sine};
 pub use math::*;
+
+/// 1/(1 + e⁻ᵃ)
+pub fn sigmoid(a: f64) -> f64 {
+    1.0 / (1.0 + exponential(-a))
+}
+
+/// log(1 + eᵃ) = max(a, 0) + log(1 + e^−|a|)
+pub fn softplus(a: f64) -> f64 {
+    a.max(0.0) + log1p(exponential(-a.abs()))
+}
 
 /// a − b·trunc(a/b), exactly: what JavaScript has as an operator alone. Takes a step for each bit of the quotient.
 #[cfg(any(test, target_arch = "wasm32"))]

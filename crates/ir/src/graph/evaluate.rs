@@ -1,6 +1,7 @@
 //! The reference evaluation in f64: the living definition of every op. What generated code computes is measured against it.
 
-use super::{CheckedGraph, Node, Op, elementary, sine};
+use super::{CheckedGraph, Node, Op, elementary};
+use crate::elementary;
 
 /// The value of an op at the given operands, as many as its arity. NaN operands give NaN but where the op's description says
 /// otherwise.
@@ -35,19 +36,7 @@ fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
                 1.0 / a.sqrt()
             }
         }
-        Op::Exp => elementary::exp(a),
-        Op::Log => elementary::log(a),
-        Op::Sin => sine::sin(a),
-        Op::Cos => sine::cos(a),
-        Op::Tan => elementary::tan(a),
-        Op::Asin => elementary::asin(a),
-        Op::Acos => elementary::acos(a),
-        Op::Atan => elementary::atan(a),
-        Op::Sinh => elementary::sinh(a),
-        Op::Cosh => elementary::cosh(a),
-        Op::Tanh => elementary::tanh(a),
-        Op::Sigmoid => 1.0 / (1.0 + elementary::exp(-a)),
-        Op::Softplus => a.max(0.0) + elementary::log1p(elementary::exp(-a.abs())),
+        elementary!(Op) => (op.function().value)(a),
         Op::Floor => a.floor(),
         Op::Ceil => a.ceil(),
         Op::Round => round(a),

@@ -23,7 +23,7 @@ pub mod sine;
 mod substitute;
 
 pub use evaluate::evaluate;
-pub use op::{Op, leaf};
+pub use op::{Function, Op, leaf};
 
 /// A node of the [`Graph`] that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,45 +1,122 @@
 //! The op table: every operation that an expression can hold, one line each.
 //!
 //! What an op *means* is its case in [`super::evaluate`]; its derivative, WGSL and CPU code follow in other modules by matches
-//! without a wildcard arm, so that a line added here makes the compiler name every room to visit.
+//! without a wildcard arm, so that a line added here makes the compiler name every room to visit. An elementary function is in all of these rooms but
+//! that of derivatives by its name in words.
+
+use super::elementary;
+
+/// The elementary functions of one real number, one line each: name, code on the tape, name on the tape and in plans, name in words, and the
+/// interval that tests draw its operand from. The name in words is that of its meaning in [`super::elementary`] and of the function of
+/// `shaders/common` that computes it in single numbers; `pair_` and the name is the one of pairs.
+///
+/// Hands the lines to a macro, after what is given: [`Op`] and the elementwise operations of tensors are made of them.
+#[macro_export]
+macro_rules! elementary_functions {
+    ($macro:path, $($given:tt)*) => { $macro! { $($given)*
+        /// eᵃ
+        Exp 22 "exp" exponential [-20.0 .. 20.0];
+        /// Natural logarithm; −∞ at 0, NaN below.
+        Log 23 "log" logarithm [0.001 .. 1000.0];
+        /// Sine of an angle in radians.
+        Sin 24 "sin" sine [-100.0 .. 100.0];
+        /// Cosine of an angle in radians.
+        Cos 25 "cos" cosine [-100.0 .. 100.0];
+        /// Tangent of an angle in radians.
+        Tan 26 "tan" tangent [-1.5 .. 1.5];
+        /// Arc sine in [−π/2, π/2]; NaN outside [−1, 1].
+        Asin 27 "asin" arc_sine [-0.99 .. 0.99];
+        /// Arc cosine in [0, π]; NaN outside [−1, 1].
+        Acos 28 "acos" arc_cosine [-0.99 .. 0.99];
+        /// Arc tangent in [−π/2, π/2].
+        Atan 29 "atan" arc_tangent [-100.0 .. 100.0];
+        /// Hyperbolic sine.
+        Sinh 30 "sinh" hyperbolic_sine [-10.0 .. 10.0];
+        /// Hyperbolic cosine.
+        Cosh 31 "cosh" hyperbolic_cosine [-10.0 .. 10.0];
+        /// Hyperbolic tangent.
+        Tanh 32 "tanh" hyperbolic_tangent [-10.0 .. 10.0];
+        /// 1/(1 + e⁻ᵃ)
+        Sigmoid 33 "sigmoid" sigmoid [-20.0 .. 20.0];
+        /// log(1 + eᵃ), without overflow.
+        Softplus 34 "softplus" softplus [-20.0 .. 20.0];
+    } };
+}
+
+/// The elementary functions of an enumeration that is made of them, as a pattern.
+#[macro_export]
+macro_rules! elementary {
+    ($enum:ident) => { $crate::elementary_functions!($crate::elementary, @ $enum) };
+    (@ $enum:ident $($(#[$doc:meta])* $name:ident $code:literal $text:literal $word:ident [$($domain:tt)+];)+) => {
+        $($enum::$name)|+
+    };
+}
+
+/// An elementary function.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    /// Its name in words.
+    pub word: &'static str,
+    /// Its value.
+    pub value: extern "C" fn(f64) -> f64,
+}
 
 /// Declares [`Op`] and its table from one line per op: name, number of operands, name on the wire and in generated code, and
-/// for each operand the interval that tests draw it from.
+/// for each operand the interval that tests draw it from. The elementary functions follow.
 macro_rules! ops {
-    ($($(#[$doc:meta])* $name:ident $code:literal $text:literal [$($low:literal .. $high:literal),+];)+) => {
+    (
+        { $($(#[$doc:meta])* $name:ident $code:literal $text:literal [$($low:literal .. $high:literal),+];)+ }
+        $($(#[$f_doc:meta])* $f_name:ident $f_code:literal $f_text:literal $word:ident [$f_low:literal .. $f_high:literal];)+
+    ) => {
         /// An operation on one, two or three numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
-        pub enum Op { $($(#[$doc])* $name = $code,)+ }
+        pub enum Op { $($(#[$doc])* $name = $code,)+ $($(#[$f_doc])* $f_name = $f_code,)+ }
 
         impl Op {
             /// All of them, in the order of the table.
-            pub const ALL: &'static [Op] = &[$(Op::$name),+];
+            pub const ALL: &'static [Op] = &[$(Op::$name,)+ $(Op::$f_name),+];
 
             /// The op of a code on the tape.
             pub fn from_code(code: u8) -> Option<Op> {
-                match code { $($code => Some(Op::$name),)+ _ => None }
+                match code { $($code => Some(Op::$name),)+ $($f_code => Some(Op::$f_name),)+ _ => None }
             }
 
             /// Its name, as tapes and generated code write it.
-            pub fn name(self) -> &'static str {
-                match self { $(Op::$name => $text,)+ }
+            pub const fn name(self) -> &'static str {
+                match self { $(Op::$name => $text,)+ $(Op::$f_name => $f_text),+ }
             }
 
             /// For each operand the interval from which tests draw it: where GPU and CPU must agree.
             pub fn domain(self) -> &'static [(f64, f64)] {
-                match self { $(Op::$name => &[$(($low, $high)),+],)+ }
+                match self { $(Op::$name => &[$(($low, $high)),+],)+ $(Op::$f_name => &[($f_low, $f_high)]),+ }
             }
 
             /// How many operands it takes: 1, 2 or 3.
             pub fn arity(self) -> usize {
                 self.domain().len()
             }
+
+            /// The elementary function that it is.
+            ///
+            /// # Panics
+            /// If it is none: [`elementary!`](crate::elementary) matches those that are.
+            pub fn function(self) -> Function {
+                match self {
+                    $(Op::$f_name => {
+                        extern "C" fn value(a: f64) -> f64 {
+                            elementary::$word(a)
+                        }
+                        Function { word: stringify!($word), value }
+                    })+
+                    $(Op::$name)|+ => unreachable!("{} is no elementary function", self.name()),
+                }
+            }
         }
     };
 }
 
-ops! {
+elementary_functions!(ops, {
     /// −a
     Neg 16 "neg" [-100.0 .. 100.0];
     /// |a|; its derivative at 0 is 0.
@@ -52,32 +129,6 @@ ops! {
     Norm 20 "norm" [0.001 .. 1000.0];
     /// 1/√a, and 0 at 0: the factor that normalises a vector whose squared length is a. Its derivative at 0 is 0.
     InverseNorm 21 "inverseNorm" [0.001 .. 1000.0];
-    /// eᵃ
-    Exp 22 "exp" [-20.0 .. 20.0];
-    /// Natural logarithm; −∞ at 0, NaN below.
-    Log 23 "log" [0.001 .. 1000.0];
-    /// Sine of an angle in radians.
-    Sin 24 "sin" [-100.0 .. 100.0];
-    /// Cosine of an angle in radians.
-    Cos 25 "cos" [-100.0 .. 100.0];
-    /// Tangent of an angle in radians.
-    Tan 26 "tan" [-1.5 .. 1.5];
-    /// Arc sine in [−π/2, π/2]; NaN outside [−1, 1].
-    Asin 27 "asin" [-0.99 .. 0.99];
-    /// Arc cosine in [0, π]; NaN outside [−1, 1].
-    Acos 28 "acos" [-0.99 .. 0.99];
-    /// Arc tangent in [−π/2, π/2].
-    Atan 29 "atan" [-100.0 .. 100.0];
-    /// Hyperbolic sine.
-    Sinh 30 "sinh" [-10.0 .. 10.0];
-    /// Hyperbolic cosine.
-    Cosh 31 "cosh" [-10.0 .. 10.0];
-    /// Hyperbolic tangent.
-    Tanh 32 "tanh" [-10.0 .. 10.0];
-    /// 1/(1 + e⁻ᵃ)
-    Sigmoid 33 "sigmoid" [-20.0 .. 20.0];
-    /// log(1 + eᵃ), without overflow.
-    Softplus 34 "softplus" [-20.0 .. 20.0];
     /// Largest integer not above a.
     Floor 35 "floor" [-100.0 .. 100.0];
     /// Smallest integer not below a.
@@ -122,7 +173,7 @@ ops! {
 
     /// b where a is not 0, else c; what is not selected never leaks, be it NaN.
     Select 112 "select" [-1.0 .. 1.0, -100.0 .. 100.0, -100.0 .. 100.0];
-}
+});
 
 /// Codes of a tape's leaves; those of operations are [`Op`]'s, from 16 on.
 pub mod leaf {

@@ -4,6 +4,7 @@
 //! Signs of zero are not kept, and (−∞)^½ becomes NaN. Rules look at an operand's own op at most, so that none walks a graph.
 
 use super::{Graph, Node, NodeId, Op, evaluate};
+use crate::elementary;
 
 impl Graph {
     /// The node for an op on operands, simplified: literals folded, neutral elements dropped, signs drawn outward, small
@@ -13,13 +14,8 @@ impl Graph {
         if let Some(value) = self.folded(op, operands) {
             return self.literal(value);
         }
-        let simpler = match *operands {
-            [a] => self.simplify_unary(op, a),
-            [a, b] => self.simplify_binary(op, a, b),
-            [condition, a, b] => self.simplify_select(condition, a, b),
-            _ => None,
-        };
-        simpler.unwrap_or_else(|| match *operands {
+        let operand = |place: usize| operands.get(place).copied().unwrap_or(operands[0]);
+        self.simplify(op, [0, 1, 2].map(operand)).unwrap_or_else(|| match *operands {
             [a, b] if commutes(op) && a > b => self.apply_raw(op, &[b, a]),
             _ => self.apply_raw(op, operands),
         })
@@ -61,7 +57,8 @@ impl Graph {
         }
     }
 
-    fn simplify_unary(&mut self, op: Op, a: NodeId) -> Option<NodeId> {
+    /// The simpler node for an op; operands beyond its arity repeat the first.
+    fn simplify(&mut self, op: Op, [a, b, c]: [NodeId; 3]) -> Option<NodeId> {
         let inner = self.application(a);
         match op {
             Op::Neg => {
@@ -80,50 +77,10 @@ impl Graph {
                 (Op::Mul, [x, y, _]) if x == y => Some(a),
                 (inner, _) => is_never_negative(inner).then_some(a),
             },
-            Op::Cos | Op::Cosh => match inner? {
-                (Op::Neg | Op::Abs, [x, ..]) => Some(self.apply(op, &[x])),
-                _ => None,
-            },
             Op::Floor | Op::Ceil | Op::Round => is_integral(inner?.0).then_some(a),
             // What has no derivative needs no stop.
             Op::StopGradient => (inner?.0 == Op::StopGradient || is_integral(inner?.0)).then_some(a),
-            Op::Sign
-            | Op::Sqrt
-            | Op::Norm
-            | Op::InverseNorm
-            | Op::Exp
-            | Op::Log
-            | Op::Sin
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Tanh
-            | Op::Sigmoid
-            | Op::Softplus => None,
-            Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Div
-            | Op::Pow
-            | Op::Mod
-            | Op::Atan2
-            | Op::Min
-            | Op::Max
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-            | Op::GuardedMul
-            | Op::Select => None,
-        }
-    }
-
-    fn simplify_binary(&mut self, op: Op, a: NodeId, b: NodeId) -> Option<NodeId> {
-        match op {
+            Op::Sign | Op::Sqrt | Op::Norm | Op::InverseNorm => None,
             Op::Add => self.simplify_sum(a, b),
             Op::Sub => self.simplify_difference(a, b),
             Op::Mul => self.simplify_product(a, b),
@@ -132,30 +89,11 @@ impl Graph {
             Op::GuardedMul => self.simplify_guarded_product(a, b),
             Op::Min | Op::Max => (a == b).then_some(a),
             Op::Mod | Op::Atan2 | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
-            Op::Neg
-            | Op::Abs
-            | Op::Sign
-            | Op::Sqrt
-            | Op::Norm
-            | Op::InverseNorm
-            | Op::Exp
-            | Op::Log
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Sigmoid
-            | Op::Softplus
-            | Op::Floor
-            | Op::Ceil
-            | Op::Round
-            | Op::StopGradient
-            | Op::Select => None,
+            Op::Select => self.simplify_select(a, b, c),
+            elementary!(Op) => match (op, inner?) {
+                (Op::Cos | Op::Cosh, (Op::Neg | Op::Abs, [x, ..])) => Some(self.apply(op, &[x])),
+                _ => None,
+            },
         }
     }
 

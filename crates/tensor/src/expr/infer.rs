@@ -2,6 +2,7 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_ir::elementary;
 
 use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
@@ -64,10 +65,10 @@ impl Elementwise {
         match self {
             IsNan | IsFinite | Eq | Ne | Lt | Le | Gt | Ge => Some(DType::Bool),
             Cast | Bitcast => None,
-            Neg | Abs | Sign | Sqrt | Exp | Expm1 | Log | Log1p | Erf | Sin | Cos | Tan | Asin | Acos | Atan | Sinh
-            | Cosh | Tanh | Sigmoid | Softplus | Floor | Ceil | Round | Trunc | Not | StopGradient | VectorNorm
-            | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | Atan2 | And | Or
-            | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
+            Neg | Abs | Sign | Sqrt | Expm1 | Log1p | Erf | Floor | Ceil | Round | Trunc | Not | StopGradient
+            | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | Atan2
+            | And | Or | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
+            elementary!(Elementwise) => Some(operand),
         }
     }
 }

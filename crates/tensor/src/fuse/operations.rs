@@ -1,5 +1,7 @@
 //! What computing an element costs.
 
+use residua_ir::elementary;
+
 use crate::expr::{Elementwise, Op};
 
 /// Operations of one element, in units of a sum.
@@ -39,24 +41,8 @@ pub(super) fn operations(op: &Op) -> f64 {
             | Elementwise::GuardedMul => 3.0,
             Elementwise::Sqrt | Elementwise::Div | Elementwise::VectorNorm | Elementwise::InverseNorm => 8.0,
             Elementwise::Mod | Elementwise::FloorMod => 12.0,
-            Elementwise::Exp
-            | Elementwise::Expm1
-            | Elementwise::Log
-            | Elementwise::Log1p
-            | Elementwise::Erf
-            | Elementwise::Sin
-            | Elementwise::Cos
-            | Elementwise::Tan
-            | Elementwise::Asin
-            | Elementwise::Acos
-            | Elementwise::Atan
-            | Elementwise::Atan2
-            | Elementwise::Sinh
-            | Elementwise::Cosh
-            | Elementwise::Tanh
-            | Elementwise::Sigmoid
-            | Elementwise::Softplus
-            | Elementwise::Pow => 25.0,
+            Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erf | Elementwise::Atan2 | Elementwise::Pow => 25.0,
+            elementary!(Elementwise) => 25.0,
         },
         Op::RandomBits(_) => 80.0,
         Op::Pad { .. }

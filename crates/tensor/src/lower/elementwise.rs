@@ -1,6 +1,7 @@
 //! Elementwise operations at a point: which scalar operations they are, by the type of their operands.
 
 use residua_base::error::Result;
+use residua_ir::elementary;
 use residua_ir::graph::Op as Real;
 
 use super::{Index, Lowering};
@@ -98,21 +99,28 @@ impl Lowering<'_> {
         let graph = &mut self.graph;
         let is_real = ty == Type::F32;
         let (a, b) = (values[0], *values.last().unwrap_or(&values[0]));
-        let real = |op| Op::Real(op);
-        let either = |of_reals: Real, of_integers: Op| if is_real { Op::Real(of_reals) } else { of_integers };
+        // Of reals the scalar graph has its own comparisons, selections and guarded products.
+        let has_own = |real: &Real| {
+            matches!(
+                real,
+                Real::Eq | Real::Ne | Real::Lt | Real::Le | Real::Gt | Real::Ge | Real::GuardedMul | Real::Select
+            )
+        };
+        match op.real().filter(|real| is_real && !has_own(real)) {
+            Some(Real::StopGradient) => return a,
+            Some(real) => return graph.real(real, values),
+            None => {}
+        }
         let op = match op {
-            Elementwise::Neg if is_real => real(Real::Neg),
             Elementwise::Neg => {
                 let zero = graph.literal(ty, 0);
                 return graph.apply(Op::IntSub, &[zero, a]);
             }
-            Elementwise::Abs if is_real => real(Real::Abs),
             Elementwise::Abs if ty == Type::I32 => {
                 let zero = graph.i32(0);
                 let negative = graph.apply(Op::IntSub, &[zero, a]);
                 return graph.apply(Op::IntMax, &[a, negative]);
             }
-            Elementwise::Sign if is_real => real(Real::Sign),
             Elementwise::Sign if ty == Type::I32 => {
                 let (one, minus_one) = (graph.i32(1), graph.i32(-1));
                 let below = graph.apply(Op::IntMin, &[a, one]);
@@ -123,43 +131,22 @@ impl Lowering<'_> {
                 return graph.apply(Op::IntMin, &[a, one]);
             }
             Elementwise::Abs | Elementwise::StopGradient => return a,
-            Elementwise::Sqrt => real(Real::Sqrt),
-            Elementwise::VectorNorm => real(Real::Norm),
-            Elementwise::InverseNorm => real(Real::InverseNorm),
-            Elementwise::Exp => real(Real::Exp),
             Elementwise::Expm1 => return graph.expm1(a),
-            Elementwise::Log => real(Real::Log),
             Elementwise::Log1p => return graph.log1p(a),
             Elementwise::Erf => return graph.erf(a),
-            Elementwise::Sin => real(Real::Sin),
-            Elementwise::Cos => real(Real::Cos),
-            Elementwise::Tan => real(Real::Tan),
-            Elementwise::Asin => real(Real::Asin),
-            Elementwise::Acos => real(Real::Acos),
-            Elementwise::Atan => real(Real::Atan),
-            Elementwise::Sinh => real(Real::Sinh),
-            Elementwise::Cosh => real(Real::Cosh),
-            Elementwise::Tanh => real(Real::Tanh),
-            Elementwise::Sigmoid => real(Real::Sigmoid),
-            Elementwise::Softplus => real(Real::Softplus),
-            Elementwise::Floor => real(Real::Floor),
-            Elementwise::Ceil => real(Real::Ceil),
-            Elementwise::Round => real(Real::Round),
             Elementwise::Trunc => Op::Trunc,
             Elementwise::IsNan => return graph.is_nan(a),
             Elementwise::IsFinite => return graph.is_finite(a),
             Elementwise::Not => Op::Not,
-            Elementwise::Add => either(Real::Add, Op::IntAdd),
-            Elementwise::Sub => either(Real::Sub, Op::IntSub),
-            Elementwise::Mul => either(Real::Mul, Op::IntMul),
-            Elementwise::Div => either(Real::Div, Op::IntDiv),
-            Elementwise::Mod => either(Real::Mod, Op::IntRem),
+            Elementwise::Add => Op::IntAdd,
+            Elementwise::Sub => Op::IntSub,
+            Elementwise::Mul => Op::IntMul,
+            Elementwise::Div => Op::IntDiv,
+            Elementwise::Mod => Op::IntRem,
             Elementwise::FloorMod => return self.floor_mod(ty, a, b),
-            Elementwise::Pow if is_real => real(Real::Pow),
             Elementwise::Pow => return graph.integer_power(a, b),
-            Elementwise::Minimum => either(Real::Min, Op::IntMin),
-            Elementwise::Maximum => either(Real::Max, Op::IntMax),
-            Elementwise::Atan2 => real(Real::Atan2),
+            Elementwise::Minimum => Op::IntMin,
+            Elementwise::Maximum => Op::IntMax,
             Elementwise::Eq => Op::Eq,
             Elementwise::Ne => {
                 let equal = graph.apply(Op::Eq, &[a, b]);
@@ -185,6 +172,14 @@ impl Lowering<'_> {
             Elementwise::Cast | Elementwise::Bitcast | Elementwise::Select => {
                 unreachable!("these depend on more than the type of their first operand")
             }
+            Elementwise::Sqrt
+            | Elementwise::VectorNorm
+            | Elementwise::InverseNorm
+            | Elementwise::Floor
+            | Elementwise::Ceil
+            | Elementwise::Round
+            | Elementwise::Atan2 => unreachable!("{} takes no integers", op.name()),
+            elementary!(Elementwise) => unreachable!("{} takes no integers", op.name()),
         };
         graph.apply(op, values)
     }

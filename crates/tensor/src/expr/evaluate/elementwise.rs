@@ -1,7 +1,7 @@
 //! Elementwise operations on numbers.
 
 use residua_base::list::Listed;
-use residua_ir::graph::{Op as Real, evaluate as real};
+use residua_ir::graph::evaluate as real;
 
 use super::{Array, Node, stored};
 use crate::dtype::DType;
@@ -65,68 +65,23 @@ fn truth(condition: bool) -> f64 {
 }
 
 fn apply_real(op: Elementwise, operands: &[f64]) -> f64 {
+    if let Some(op) = op.real() {
+        return real(op, operands);
+    }
     let (a, b) = (operands[0], operands[operands.len() - 1]);
-    let shared = match op {
-        Elementwise::Neg => Real::Neg,
-        Elementwise::Abs => Real::Abs,
-        Elementwise::Sign => Real::Sign,
-        Elementwise::Sqrt => Real::Sqrt,
-        Elementwise::Exp => Real::Exp,
-        Elementwise::Expm1 => return a.exp_m1(),
-        Elementwise::Log => Real::Log,
-        Elementwise::Log1p => return a.ln_1p(),
-        Elementwise::Erf => return erf(a),
-        Elementwise::Sin => Real::Sin,
-        Elementwise::Cos => Real::Cos,
-        Elementwise::Tan => Real::Tan,
-        Elementwise::Asin => Real::Asin,
-        Elementwise::Acos => Real::Acos,
-        Elementwise::Atan => Real::Atan,
-        Elementwise::Sinh => Real::Sinh,
-        Elementwise::Cosh => Real::Cosh,
-        Elementwise::Tanh => Real::Tanh,
-        Elementwise::Sigmoid => Real::Sigmoid,
-        Elementwise::Softplus => Real::Softplus,
-        Elementwise::Floor => Real::Floor,
-        Elementwise::Ceil => Real::Ceil,
-        Elementwise::Round => Real::Round,
-        Elementwise::Trunc => return a.trunc(),
-        Elementwise::IsNan => return truth(a.is_nan()),
-        Elementwise::IsFinite => return truth(a.is_finite()),
-        Elementwise::VectorNorm => Real::Norm,
-        Elementwise::InverseNorm => Real::InverseNorm,
-        Elementwise::Add => Real::Add,
-        Elementwise::Sub => Real::Sub,
-        Elementwise::Mul => Real::Mul,
-        Elementwise::Div => Real::Div,
-        Elementwise::Mod => Real::Mod,
+    match op {
+        Elementwise::Expm1 => a.exp_m1(),
+        Elementwise::Log1p => a.ln_1p(),
+        Elementwise::Erf => erf(a),
+        Elementwise::Trunc => a.trunc(),
+        Elementwise::IsNan => truth(a.is_nan()),
+        Elementwise::IsFinite => truth(a.is_finite()),
         Elementwise::FloorMod => {
             let remainder = a % b;
-            return if remainder != 0.0 && (remainder < 0.0) != (b < 0.0) { remainder + b } else { remainder };
+            if remainder != 0.0 && (remainder < 0.0) != (b < 0.0) { remainder + b } else { remainder }
         }
-        Elementwise::Pow => Real::Pow,
-        Elementwise::Minimum => Real::Min,
-        Elementwise::Maximum => Real::Max,
-        Elementwise::Atan2 => Real::Atan2,
-        Elementwise::Eq => Real::Eq,
-        Elementwise::Ne => Real::Ne,
-        Elementwise::Lt => Real::Lt,
-        Elementwise::Le => Real::Le,
-        Elementwise::Gt => Real::Gt,
-        Elementwise::Ge => Real::Ge,
-        Elementwise::GuardedMul => Real::GuardedMul,
-        Elementwise::Not
-        | Elementwise::StopGradient
-        | Elementwise::Cast
-        | Elementwise::Bitcast
-        | Elementwise::And
-        | Elementwise::Or
-        | Elementwise::Xor
-        | Elementwise::Shl
-        | Elementwise::Shr
-        | Elementwise::Select => unreachable!("{} takes no reals, or any type", op.name()),
-    };
-    real(shared, operands)
+        _ => unreachable!("{} takes no reals, or any type", op.name()),
+    }
 }
 
 /// On integers and truth values; the result's low bits count.
@@ -169,37 +124,7 @@ fn apply_integer(op: Elementwise, of: DType, a: i64, b: i64) -> i64 {
         Elementwise::Xor => a ^ b,
         Elementwise::Shl => a << (b & 31),
         Elementwise::Shr => a >> (b & 31),
-        Elementwise::Sqrt
-        | Elementwise::Exp
-        | Elementwise::Expm1
-        | Elementwise::Log
-        | Elementwise::Log1p
-        | Elementwise::Erf
-        | Elementwise::Sin
-        | Elementwise::Cos
-        | Elementwise::Tan
-        | Elementwise::Asin
-        | Elementwise::Acos
-        | Elementwise::Atan
-        | Elementwise::Sinh
-        | Elementwise::Cosh
-        | Elementwise::Tanh
-        | Elementwise::Sigmoid
-        | Elementwise::Softplus
-        | Elementwise::Floor
-        | Elementwise::Ceil
-        | Elementwise::Round
-        | Elementwise::Trunc
-        | Elementwise::IsNan
-        | Elementwise::IsFinite
-        | Elementwise::StopGradient
-        | Elementwise::Cast
-        | Elementwise::Bitcast
-        | Elementwise::VectorNorm
-        | Elementwise::InverseNorm
-        | Elementwise::Atan2
-        | Elementwise::GuardedMul
-        | Elementwise::Select => unreachable!("{} takes no integers, or any type", op.name()),
+        _ => unreachable!("{} takes no integers, or any type", op.name()),
     }
 }
 
