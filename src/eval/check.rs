@@ -38,7 +38,12 @@ impl Functions {
         };
         let mut differences = vec![0.0; derivatives.len()];
         for ((number, partials), places) in partials.iter().enumerate().zip(&pattern.places) {
-            add_differences(&self.model, number, partials, places, &x, &mut differences);
+            match &self.model.batches[number].plain {
+                Some(plain) => {
+                    add_columns(&self.model, number, partials, places, &plain.differences(&x)?, &mut differences)
+                }
+                None => add_differences(&self.model, number, partials, places, &x, &mut differences),
+            }
         }
 
         let mut worst = GradientCheck { max_relative_error: 0.0, residual: 0, parameter: 0 };
@@ -64,6 +69,25 @@ fn relative_error(derivative: f64, difference: f64, scale: f64) -> f64 {
         return if derivative == difference { 0.0 } else { f64::INFINITY };
     }
     if error == 0.0 { 0.0 } else { error / derivative.abs().max(difference.abs()).max(scale) }
+}
+
+/// Adds the differences of a plain function, a column for each local parameter and output, at the partials' places.
+fn add_columns(
+    model: &Model,
+    number: usize,
+    partials: &[(u32, u32)],
+    places: &[u32],
+    columns: &[f64],
+    differences: &mut [f64],
+) {
+    let batch = &model.batches[number];
+    let (outputs, count) = (batch.class.outputs.len(), batch.count as usize);
+    for (&(output, local), places) in partials.iter().zip(places.chunks_exact(count.max(1))) {
+        let column = (local as usize * outputs + output as usize) * count;
+        for (&place, difference) in places.iter().zip(&columns[column..column + count]) {
+            differences[place as usize] += difference;
+        }
+    }
 }
 
 /// ∛ε, for an argument of size 1: the step that balances truncation, O(h²), and rounding, O(ε/h).

@@ -8,6 +8,7 @@ use std::pin::Pin;
 
 use crate::model::access_plan::{AccessPlan, Derivatives, Entry, Role, Target};
 use crate::model::pattern::Pattern;
+use crate::model::plain::Wanted;
 use crate::model::scatter::Scatter;
 use crate::model::{Batch, Local, Model, Rows};
 use residua_base::deadline::Deadline;
@@ -367,6 +368,10 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let compiled = compiled.ok_or_else(|| Error::internal("a kernel was not compiled before it ran"))?;
     let batch = &model.batches[number];
     let batch_constants = batch_constants(model, batch);
+    let needs_data = compiled.roles[number].contains(&Role::Data);
+    let computed = batch.plain.as_ref().filter(|_| needs_data).map(|plain| plain.at(memory.x, wanted_by(entry)));
+    let computed = computed.transpose()?;
+    let data = computed.as_deref().unwrap_or(&batch.data);
     let Memory { x, vector, seeds, residuals, gradient, partials, local, places, jtj_blocks, instances } = memory;
     let (mut residuals, mut gradient, mut partials) = (Some(residuals), Some(gradient), Some(partials));
     let (mut local, mut jtj_blocks) = (Some(local), Some(jtj_blocks));
@@ -376,7 +381,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
         views.push(match role {
             Role::Parameters => View::Read(x),
             Role::Indices => View::Index(&batch.indices),
-            Role::Data => View::Read(&batch.data),
+            Role::Data => View::Read(data),
             Role::BatchConstants => View::Read(&batch_constants),
             Role::Seeds => View::Read(seeds),
             Role::Residuals => View::Write(residuals.take().ok_or_else(twice)?),
@@ -402,6 +407,14 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let instances = instances.unwrap_or(0..batch.count);
     let dispatch = InstanceRange { instances, stride: batch.count, first, origin };
     compiled.program.run(number, &mut views, &dispatch)
+}
+
+/// What an entry reads of a plain function.
+fn wanted_by(entry: Entry) -> Wanted {
+    match entry {
+        Entry::Values | Entry::Trial => Wanted::Residuals,
+        _ => Wanted::Derivatives,
+    }
 }
 
 /// The uniform table of a batch: the head, then the numbers on which all its instances agree.

@@ -80,6 +80,7 @@ pub(crate) struct OnHost<'a> {
     pub(crate) model: &'a Model,
     pub(crate) engine: &'a mut cpu::CpuEngine,
     pub(crate) constant: Option<&'a [bool]>,
+    pub(crate) bounds: Option<(&'a [f64], &'a [f64])>,
 }
 
 /// A model, compiled for an engine.
@@ -148,10 +149,11 @@ impl Functions {
         &self.model
     }
 
-    /// The model, the engine on the host, and which parameters are constant, if any is.
+    /// The model, the engine on the host, which parameters are constant, if any is, and their bounds.
     pub(crate) fn on_host(&mut self) -> OnHost<'_> {
         let constant = self.has_constants.then_some(self.constant.as_slice());
-        OnHost { model: &self.model, engine: self.engine.on_cpu(), constant }
+        let bounds = self.bounds.as_ref().map(|(lower, upper)| (lower.as_slice(), upper.as_slice()));
+        OnHost { model: &self.model, engine: self.engine.on_cpu(), constant, bounds }
     }
 
     /// Does each kind of call by the engine that this says, if there are two.
@@ -267,7 +269,8 @@ impl Functions {
         self.constraints_version
     }
 
-    /// Gives the instances of a batch new data: columns from `first_column` on, column after column.
+    /// Gives the instances of a batch new data: columns from `first_column` on, column after column. What a plain function has computed is forgotten, also with
+    /// no column.
     pub fn set_data(&mut self, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
         let batches = self.model.batches.len();
         let Some(of_batch) = self.model.batches.get_mut(batch) else {
@@ -282,6 +285,12 @@ impl Functions {
             )));
         };
         target.copy_from_slice(columns);
+        if let Some(plain) = &of_batch.plain {
+            plain.change(&of_batch.data);
+            if columns.is_empty() {
+                return Ok(());
+            }
+        }
         let changed = first_column..first_column + (columns.len() / (of_batch.count as usize).max(1)) as u32;
         self.count_again();
         self.engine.data_changed(&self.model, batch, changed)

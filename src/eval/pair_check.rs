@@ -104,6 +104,7 @@ impl Sample {
                     Rows::Addends(column) => Rows::Addends(column),
                 },
                 instances: None,
+                plain: None,
             });
         }
         let mut blocks = model.blocks.clone();

@@ -111,7 +111,9 @@ pub fn kernel_sources(model: &Model, width: Width, form: PairForm) -> Vec<Kernel
     let (numbers, count) = kernel_numbers(model);
     let classes = classes_of_kernels(model, &numbers, count, width);
     let mut sources: Vec<Option<KernelSource>> = (0..count).map(|_| None).list();
-    for (batch, number) in model.batches.iter().zip(numbers) {
+    // A plain function has no text.
+    let written = model.batches.iter().zip(numbers).filter(|(batch, _)| batch.plain.is_none());
+    for (batch, number) in written {
         match &mut sources[number] {
             Some(source) => source.instances += batch.count,
             none => {

@@ -7,11 +7,12 @@ use js_sys::{Array, Float64Array, Function, Uint8Array, Uint32Array};
 use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 
+use crate::model::plain::{PlainFunction, Wanted};
 use crate::model::{CompileInput, Expression, InstanceList, Room, TableSource, Tape, TapeSource};
 use residua_base::cooperative::Slices;
 use residua_base::error::{Error, Result};
 
-use super::error::to_js;
+use super::error::{from_js, to_js};
 
 /// What is to be compiled.
 #[wasm_bindgen]
@@ -98,6 +99,29 @@ impl TapeSource for Pieces {
 
     fn read_outputs(&self, first: usize, into: &mut [u32]) {
         self.outputs.subarray(first as u32, (first + into.len()) as u32).copy_to(into);
+    }
+}
+
+/// A function of the page, `evaluate(x, wanted)`, which gives columns for 0 (residuals), 1 (J, too) and 2 (J by differences).
+struct PageFunction(Function);
+
+impl PageFunction {
+    fn call(&self, x: &[f64], wanted: u32, columns: &mut [f64]) -> Result<()> {
+        let given = self.0.call2(&JsValue::NULL, &Float64Array::from(x), &wanted.into());
+        let given: Float64Array = given.map_err(|thrown| from_js(&thrown))?.unchecked_into();
+        check_length(given.length().min(columns.len() as u32), columns.len())?;
+        given.subarray(0, columns.len() as u32).copy_to(columns);
+        Ok(())
+    }
+}
+
+impl PlainFunction for PageFunction {
+    fn evaluate(&self, x: &[f64], wanted: Wanted, columns: &mut [f64]) -> Result<()> {
+        self.call(x, wanted as u32, columns)
+    }
+
+    fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()> {
+        self.call(x, 2, columns)
     }
 }
 
@@ -220,5 +244,13 @@ impl RawProblem {
     #[wasm_bindgen(js_name = setInstanceWeights)]
     pub fn set_instance_weights(&mut self, template: u32, column: u32) -> Result<(), JsValue> {
         self.0.set_instance_weights(template, column).map_err(to_js)
+    }
+
+    /// Says that `evaluate(x, wanted)` computes the residuals of a template, whose expression is affine, and whose first data column is the weight, if there is
+    /// one. It returns the others column after column: at least those of the residuals where `wanted` is 0, all where it is 1, and all with derivatives by
+    /// differences where it is 2. Other tables are not read.
+    #[wasm_bindgen(js_name = setPlain)]
+    pub fn set_plain(&mut self, template: u32, evaluate: Function) -> Result<(), JsValue> {
+        self.0.set_plain(template, Box::new(PageFunction(evaluate))).map_err(to_js)
     }
 }

@@ -2,10 +2,13 @@
 
 use std::rc::Rc;
 
+use residua_base::list::Listed;
+
 use crate::model::losses::LossParameters;
 pub use crate::model::manifolds::Manifold;
 
 use super::class::Class;
+use super::plain::Plain;
 
 /// A parameter array, for messages and for the places of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +66,7 @@ pub struct Batch {
     pub block: u32,
     /// Columns of absolute scalar addresses into the parameters, one a block slot; then, if [`Rows`] says so, one of rows.
     pub indices: Vec<u32>,
-    /// Columns of data.
+    /// Columns of data; of a plain function the weights alone.
     pub data: Vec<f64>,
     /// The numbers on which all instances agree.
     pub batch_constants: Vec<f64>,
@@ -71,6 +74,8 @@ pub struct Batch {
     pub rows: Rows,
     /// Their numbers within the residual block; none if they are 0, 1, 2, … .
     pub instances: Option<Vec<u32>>,
+    /// What fills the columns of data, if they are not the application's.
+    pub plain: Option<Plain>,
 }
 
 impl Batch {
@@ -150,14 +155,20 @@ impl Model {
             if block.name.is_empty() {
                 return format!("residual {row}");
             }
-            let instance = match &batch.instances {
-                Some(instances) => instances[position as usize],
-                None => position,
+            let (instance, siblings) = match &batch.instances {
+                Some(instances) => {
+                    let instance = instances[position as usize];
+                    // A plain function with many residuals has each in a place of its own.
+                    (instance, (0..batch.count).filter(|&other| instances[other as usize] == instance).list())
+                }
+                None => (position, vec![position]),
             };
+            let before = siblings.partition_point(|&other| other < position) as u32;
             return format!(
-                "residual {row} (block '{}', instance {instance}, residual {} of {outputs})",
+                "residual {row} (block '{}', instance {instance}, residual {} of {})",
                 block.name,
-                row - batch.row(position as usize)
+                before * outputs + row - batch.row(position as usize),
+                siblings.len() as u32 * outputs
             );
         }
         format!("residual {row}")

@@ -13,6 +13,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 use super::batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
 use super::elimination;
 use super::group::group_tape;
+use super::plain::{Plain, PlainFunction};
 use super::residual_template::{Expression, Tables};
 use super::tape::{Room, Tape};
 
@@ -39,6 +40,8 @@ struct PendingTemplate {
     count: u32,
     expression: Expression,
     tables: Box<dyn TableSource>,
+    /// What computes its residuals, if the expression is that of a plain function.
+    plain: Option<Box<dyn PlainFunction>>,
 }
 
 /// A tape in pieces.
@@ -173,7 +176,7 @@ impl CompileInput {
         }
         match &mut self.form {
             Form::Problem(templates) => {
-                templates.push(PendingTemplate { block, count, expression, tables });
+                templates.push(PendingTemplate { block, count, expression, tables, plain: None });
                 Ok(templates.len() as u32 - 1)
             }
             Form::Params(_) => Err(Error::internal("a residual template was added to a problem in the params form")),
@@ -185,15 +188,28 @@ impl CompileInput {
     /// # Errors
     /// `internal` for a template or a column that does not exist.
     pub fn set_instance_weights(&mut self, template: u32, column: u32) -> Result<()> {
-        let template = match &mut self.form {
-            Form::Problem(templates) => templates.get_mut(template as usize),
-            Form::Params(_) => None,
-        };
-        let expression = template.map(|template| &mut template.expression);
+        let expression = self.template(template).map(|template| &mut template.expression);
         let expression = expression.filter(|expression| column < expression.data_columns);
         let missing = || Error::internal("weights in a column that no residual template has");
         expression.ok_or_else(missing)?.weight = Some(column);
         Ok(())
+    }
+
+    /// Says what computes the residuals of a residual template, whose expression is that of [`super::plain`].
+    ///
+    /// # Errors
+    /// `internal` for a template that does not exist.
+    pub fn set_plain(&mut self, template: u32, function: Box<dyn PlainFunction>) -> Result<()> {
+        let missing = || Error::internal("a plain function of no residual template");
+        self.template(template).ok_or_else(missing)?.plain = Some(function);
+        Ok(())
+    }
+
+    fn template(&mut self, template: u32) -> Option<&mut PendingTemplate> {
+        match &mut self.form {
+            Form::Problem(templates) => templates.get_mut(template as usize),
+            Form::Params(_) => None,
+        }
     }
 
     /// Reads and groups what was recorded.
@@ -286,10 +302,18 @@ impl PendingTemplate {
             .await
     }
 
+    /// A plain function computes all columns but that of the weights, which is the first.
+    fn columns_to_read(&self) -> u32 {
+        match self.plain {
+            Some(_) => u32::from(self.expression.weight.is_some()),
+            None => self.expression.data_columns,
+        }
+    }
+
     /// Reads the data, column after column. The caller's numbers stand row after row: reading all columns of some rows, then those of the
     /// next, takes half the time of reading one column after another.
     async fn read_data(&self, slices: &Slices<'_>) -> Result<Vec<f64>> {
-        let (columns, count) = (self.expression.data_columns as usize, self.count as usize);
+        let (columns, count) = (self.columns_to_read() as usize, self.count as usize);
         let mut data = Vec::with_capacity(columns * count);
         let zeros = &mut |range: Range<usize>| {
             data.resize(range.end, 0.0);
@@ -346,7 +370,13 @@ impl PendingTemplate {
                 Some(list)
             }
         };
+        let plain = self.plain.map(|function| {
+            let all = self.expression.data_columns as usize * count;
+            let plain = Plain::new(function, [data.len(), outputs as usize * count, all]);
+            plain.change(&data);
+            plain
+        });
         let tables = Tables { block: self.block, count: self.count, indices, data, rows, instances };
-        self.expression.batch_of(tables, arrays)
+        Ok(Batch { plain, ..self.expression.batch_of(tables, arrays)? })
     }
 }

@@ -275,6 +275,7 @@ async fn finish(found: Found, slices: &Slices<'_>) -> Result<Batch> {
         batch_constants,
         rows,
         instances: None,
+        plain: None,
     })
 }
 

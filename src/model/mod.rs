@@ -27,6 +27,7 @@ mod memory_source;
 pub mod normal_equations;
 mod objective;
 pub mod pattern;
+pub mod plain;
 mod planner;
 pub mod recompute;
 mod reduction;

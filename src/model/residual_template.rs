@@ -99,6 +99,7 @@ impl Expression {
             batch_constants,
             rows,
             instances,
+            plain: None,
         })
     }
 }

@@ -123,9 +123,9 @@ impl Batch {
         self.class.weight.map_or(1.0, |column| self.datum(column, instance))
     }
 
-    /// A number of an instance.
+    /// A number of an instance. Those that a plain function computes are NaN.
     pub fn datum(&self, column: u32, instance: usize) -> f64 {
-        self.data[column as usize * self.count as usize + instance]
+        self.data.get(column as usize * self.count as usize + instance).copied().unwrap_or(f64::NAN)
     }
 
     /// The samples of each instance, as those of a block that takes part; none if each residual is one.

@@ -45,6 +45,10 @@ export function install({ gpu = true } = {}) {
     setInstanceWeights(...args) {
       this.weightColumns.push(args);
     }
+    plain = [];
+    setPlain(...args) {
+      this.plain.push(args);
+    }
     addBlock(...args) {
       return this.blocks.push(args) - 1;
     }

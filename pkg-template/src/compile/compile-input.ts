@@ -24,6 +24,8 @@ export interface CompileInput {
   readonly numResiduals: number;
   /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. The engine is chosen by it. */
   readonly workload: number;
+  /** The name of a residual block that is a plain function, for the CPU alone; null without. */
+  readonly plainBlock: string | null;
   /** The parameter arrays, in order; null for params. */
   readonly arrays: readonly ParameterBlocks[] | null;
   /**

@@ -90,6 +90,9 @@ export async function compileFunctions(host: Host, input: CompileInput, options:
 }
 
 async function compileNow(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
+  if (input.plainBlock !== null && options.backend === 'gpu') {
+    throw invalidArgument('compile: backend', `'gpu' for residual block '${input.plainBlock}', a plain function`, "'cpu' or 'auto': plain functions run on the CPU");
+  }
   const instance = await host.ready();
   const cancellation = new Cancellation(options.signal);
   const progress = new Progress(options.onProgress, cancellation);
@@ -97,7 +100,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
   let warnings: readonly string[] = [];
   let device: GPUDevice | null = null;
   try {
-    const engine = engineRequest(instance, input.workload, options, FEW_RESIDUALS, (context) => (device = context.deviceOnPage));
+    const engine = engineRequest(instance, input.workload, input.plainBlock === null ? options : { ...options, backend: 'cpu' }, FEW_RESIDUALS, (context) => (device = context.deviceOnPage));
     const problem = instance.call((module) => input.build(module));
     raw = await instance.wait((module) =>
       module.RawFunctions.compile(
@@ -123,7 +126,8 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
     throw progress.error.thrown;
   }
   const isAuto = (options.backend ?? 'auto') === 'auto';
-  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', device, isAuto, fallbackReason: raw.fallbackReason() ?? null, warnings }));
+  const reason = isAuto && input.plainBlock !== null ? `residual block '${input.plainBlock}' is a plain function, which runs on the CPU` : null;
+  return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', device, isAuto, fallbackReason: reason ?? raw.fallbackReason() ?? null, warnings }));
 }
 
 /** Limits the rate of progress reports. An exception of the listener cancels the compile. */

@@ -16,6 +16,7 @@ const OPERATIONS_OF_A_TERM = 32;
 /** A list of params and the tape recorded over them. */
 export class ParamsCompileInput implements CompileInput {
   readonly arrays = null;
+  readonly plainBlock = null;
   readonly numParams: number;
   readonly numResiduals: number;
   readonly workload: number;

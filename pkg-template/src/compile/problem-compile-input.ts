@@ -5,8 +5,10 @@ import { invalidArgument } from '../arguments/errors.js';
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
+import { PlainEvaluator } from '../problem/plain-evaluator.js';
 import type { Problem } from '../problem/problem.js';
 import type { BlockData, ResidualInstances } from '../problem/residual-block.js';
+import type { ResidualTemplate } from '../problem/residual-template.js';
 import type { CompileInput, Edits, WriteBack } from './compile-input.js';
 import { lostDigits } from './lost-digits.js';
 
@@ -17,10 +19,12 @@ export class ProblemCompileInput implements CompileInput {
   readonly workload: number;
   readonly startValues: Float64Array;
   readonly recordingTime = null;
+  readonly plainBlock: string | null;
   readonly arrays: readonly ParameterBlocks[];
   private readonly blocks: readonly ResidualInstances[];
   private readonly blockIds = new Map<ResidualInstances, number>();
   private readonly templateIds = new Map<ResidualInstances, number[]>();
+  private readonly evaluators = new Map<ResidualInstances, (PlainEvaluator | null)[]>();
   private readonly finders = new Map<ResidualInstances, (input: string) => GPUBuffer | null>();
   private seen: number;
   private firstEdits = true;
@@ -34,6 +38,7 @@ export class ProblemCompileInput implements CompileInput {
     this.workload = problem.numResiduals;
     this.arrays = [...problem.arrays];
     this.blocks = [...problem.blocks];
+    this.plainBlock = this.blocks.find(({ templates }) => templates.some(({ plain }) => plain !== null))?.name ?? null;
     this.startValues = new Float64Array(this.numParams);
     this.seen = latestChange();
     this.startData = this.blocks.map((block) => new Map([...block.data].map(([key, { values }]) => [key, values])));
@@ -81,10 +86,11 @@ export class ProblemCompileInput implements CompileInput {
     }
     this.blocks.forEach((block, position) => {
       const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
+      const evaluators: (PlainEvaluator | null)[] = [];
       const templateIds = block.templates.map((template) => {
         const { tape, instances, rows } = template;
-        const data = [...block.data].map(([key, { input }]) => {
-          return [input, this.startData[position]?.get(key) as Float64Array, template.firstColumns.get(key) as number] as const;
+        const data = [...template.firstColumns].map(([key, column]) => {
+          return [block.data.get(key)?.input as BlockData['input'], this.startData[position]?.get(key) as Float64Array, column] as const;
         });
         const number = raw.addTemplate(
           id,
@@ -103,11 +109,22 @@ export class ProblemCompileInput implements CompileInput {
           tape.outputs,
         );
         if (template.weightColumn !== null) raw.setInstanceWeights(number, template.weightColumn);
+        evaluators.push(this.addPlain(raw, block, template, number, this.startData[position] as ReadonlyMap<string, Float64Array>));
         return number;
       });
+      this.evaluators.set(block, evaluators);
       this.blockIds.set(block, id);
       this.templateIds.set(block, templateIds);
     });
+  }
+
+  private addPlain(raw: RawProblem, block: ResidualInstances, template: ResidualTemplate, number: number, data: ReadonlyMap<string, Float64Array>): PlainEvaluator | null {
+    if (template.plain === null) return null;
+    const weights = [...block.data].find(([, { isWeight }]) => isWeight)?.[0];
+    const given = new Map([...data].filter(([key]) => key !== weights));
+    const evaluator = new PlainEvaluator(block.name, block.inputs, given, template.plain, template.slotArrays, this.arrays, this.numParams, data.get(weights ?? '') ?? null);
+    raw.setPlain(number, evaluator.evaluate);
+    return evaluator;
   }
 
   additions(): string {
@@ -137,15 +154,20 @@ export class ProblemCompileInput implements CompileInput {
         lower.set(bounds.lower, offset);
         upper.set(bounds.upper, offset);
       }
-      commands.push((raw) => raw.setBounds(lower, upper));
+      commands.push((raw) => {
+        for (const evaluators of this.evaluators.values()) for (const evaluator of evaluators) if (evaluator !== null) evaluator.bounds = { lower, upper };
+        raw.setBounds(lower, upper);
+      });
     }
     for (const block of this.blocks) {
-      for (const [key, { input, values, change }] of block.data) {
+      for (const [key, { input, values, isWeight, change }] of block.data) {
         if (change <= since) continue;
         commands.push((raw) => {
           block.templates.forEach((template, number) => {
             const id = this.templateIds.get(block)?.[number] as number;
-            raw.setData(id, template.firstColumns.get(key) as number, dataColumns(input, values, template));
+            this.evaluators.get(block)?.[number]?.setData(key, values, isWeight);
+            const column = template.firstColumns.get(key);
+            if (column !== undefined) raw.setData(id, column, dataColumns(input, values, template));
           });
         });
       }
@@ -156,6 +178,12 @@ export class ProblemCompileInput implements CompileInput {
         raw.setWeight(id, weight);
         raw.setLoss(id, loss.kind, loss.a, loss.b, loss.factor);
         raw.setEnabled(id, enabled);
+      });
+    }
+    // A plain function may read what has changed since the last call: nothing that it returned then is taken for what it returns now.
+    for (const block of this.blocks) {
+      block.templates.forEach(({ plain }, number) => {
+        if (plain !== null) commands.push((raw) => raw.setData(this.templateIds.get(block)?.[number] as number, 0, new Float64Array(0)));
       });
     }
     return { values: this.arrays.flatMap((array) => array.editsSince(since, this)), commands };

@@ -65,6 +65,11 @@ export interface RawProblem {
   ): number;
   /** Says which data column of a template is the weight of its instances. */
   setInstanceWeights(template: number, column: number): void;
+  /**
+   * Says that `evaluate` computes the data of a template, but for a first column of weights, column after column: at least the residuals for 0, derivatives
+   * too for 1, and those by differences for 2. The result is copied at once.
+   */
+  setPlain(template: number, evaluate: (x: Float64Array, wanted: 0 | 1 | 2) => Float64Array): void;
   free(): void;
 }
 

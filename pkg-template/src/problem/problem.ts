@@ -13,11 +13,35 @@ import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from '.
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
+import { checkPlainFunction, plainTemplates, type Differences, type PlainFunction } from './plain-function.js';
 import { blockKind, type BlockKind } from './poses.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
-import { makeTemplates } from './residual-template.js';
+import { makeTemplates, type ResidualTemplate } from './residual-template.js';
 import { SQRT_INFORMATION, SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS, weightsInput } from './weights.js';
+
+/** The numbers of an instance of a plain function, by the names of its inputs. */
+export type PlainValues<I> = { readonly [K in keyof I]: Float64Array };
+
+/** What recorded and plain functions have in common. */
+interface BlockSettings {
+  readonly inputs: Record<string, Input<unknown>>;
+  readonly loss?: Loss;
+  readonly weight?: number;
+  readonly weights?: Numbers | Input<Value>;
+}
+
+interface RecordedSpec extends BlockSettings {
+  readonly residual: (inputs: never) => unknown;
+  readonly sqrtInformation?: Numbers;
+}
+
+interface PlainSpec extends BlockSettings {
+  readonly outputs: number;
+  readonly evaluate: (values: never, out: Float64Array) => unknown;
+  readonly jacobian?: (values: never, out: Float64Array) => unknown;
+  readonly differences?: Differences;
+}
 
 /** The tables hold 32-bit indices. */
 const MOST_ENTRIES = 2 ** 32 - 1;
@@ -120,9 +144,55 @@ export class Problem {
        */
       sqrtInformation?: Numbers;
     },
-  ): ResidualBlock {
-    checkName('residuals: name', name);
-    if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
+  ): ResidualBlock;
+  /**
+   * Adds residuals that an arbitrary JavaScript function computes: a plain function. It runs at every evaluation, on the CPU, together with recorded
+   * residual functions of the problem; weights, losses, bounds, constants and manifolds are the same for both. A compile with backend 'gpu', one in a worker
+   * and solveMany reject plain functions.
+   *
+   * Without `jacobian`, derivatives are numeric differences. Their steps follow the scale of each parameter, and stay within its bounds.
+   *
+   * Calls reject with 'non-finite' where a function throws. The message names the block and the instance, and so it does for residuals that are NaN
+   * at the start, as those that `evaluate` does not write. At later points NaN rejects a step. Throws 'invalid-argument' as for recorded functions, and
+   * 'limit-exceeded' for a robust loss of instances with more than 1,024 derivatives each.
+   */
+  residuals<I extends Record<string, Input<unknown>>>(
+    name: string,
+    spec: {
+      /** The inputs of each instance, by the names under which the functions get their numbers. */
+      inputs: I;
+      /** Number of residuals of an instance. */
+      outputs: number;
+      /**
+       * Writes the residuals of an instance to `out`, which holds NaN. `values` has the numbers of each input one after another: those of a block in the order
+       * of its array, blocks of `at` and `star` in turn. Both are used again for the next instance.
+       */
+      evaluate: (values: PlainValues<I>, out: Float64Array) => unknown;
+      /**
+       * Writes the derivatives of an instance's residuals to `out`, row after row: for each residual one for each number of the parameter inputs, in the order of
+       * `inputs`. On a manifold they are derivatives with respect to the numbers themselves.
+       */
+      jacobian?: (values: PlainValues<I>, out: Float64Array) => unknown;
+      /**
+       * How derivatives are approximated without `jacobian`: 'central' (default) differences, with two calls for each parameter and some 10 digits; 'forward', with
+       * one call and some 7 digits; 'ridders', extrapolated from up to 28 calls, with some 13 digits.
+       */
+      differences?: Differences;
+      /** The robust loss; squared by default. */
+      loss?: Loss;
+      /** Weight in sums and costs; 1 by default. */
+      weight?: number;
+      /** Weights of the instances, as for recorded functions. An instance of weight 0 is not evaluated. */
+      weights?: Numbers | Input<Value>;
+    },
+  ): ResidualBlock;
+  residuals(name: string, spec: RecordedSpec | PlainSpec): ResidualBlock {
+    if (typeof spec === 'object' && spec !== null && ('evaluate' in spec || 'outputs' in spec)) return this.addPlain(name, spec as PlainSpec);
+    return this.addRecorded(name, spec as RecordedSpec);
+  }
+
+  private addRecorded(name: string, spec: RecordedSpec): ResidualBlock {
+    this.checkBlockName(name);
     checkOptions(`residuals "${name}": spec`, spec, { inputs: true, residual: true, loss: true, weight: true, weights: true, sqrtInformation: true });
     const inputs = checkInputs(name, spec.inputs, this);
     if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
@@ -134,13 +204,55 @@ export class Problem {
     const allInputs = new Map(inputs);
     if (roots?.input != null) allInputs.set(SQRT_INFORMATION, roots.input);
     if (weights !== null) allInputs.set(WEIGHTS, weights);
+    return this.addBlock(name, spec, count, residuals, templates, allInputs, weights);
+  }
+
+  private addPlain(name: string, spec: PlainSpec): ResidualBlock {
+    this.checkBlockName(name);
+    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, outputs: true, evaluate: true, jacobian: true, differences: true, loss: true, weight: true, weights: true });
+    const inputs = checkInputs(name, spec.inputs, this);
+    const plain = checkPlainFunction(name, spec);
+    const count = agreedInstances(name, inputs);
+    checkStarData(name, inputs);
+    return this.addPlainInstances(name, spec, inputs, count, plain);
+  }
+
+  /** @internal Adds a plain function of one instance, of which each residual is an instance of the block. */
+  addPlainRows(name: string, spec: { inputs: Record<string, Input<unknown>>; loss?: Loss; weights?: Numbers }, plain: PlainFunction): ResidualBlock {
+    return this.addPlainInstances(name, spec, checkInputs(name, spec.inputs, this), plain.outputs, plain);
+  }
+
+  private addPlainInstances(name: string, spec: BlockSettings, inputs: NamedInputs, count: number, plain: PlainFunction): ResidualBlock {
+    const residuals = plain.perResidual ? count : count * plain.outputs;
+    checkSize('residuals', this.numResiduals + residuals);
+    const weights = this.weightsOf(name, inputs, count, spec.weights);
+    const templates = plainTemplates(name, inputs, count, plain, weights !== null);
+    const allInputs = new Map(inputs);
+    if (weights !== null) allInputs.set(WEIGHTS, weights);
+    return this.addBlock(name, spec, count, residuals, templates, allInputs, weights);
+  }
+
+  private addBlock(
+    name: string,
+    spec: BlockSettings,
+    count: number,
+    residuals: number,
+    templates: readonly ResidualTemplate[],
+    inputs: NamedInputs,
+    weights: DataInput | null,
+  ): ResidualBlock {
     const offset = this.numResiduals;
     checkSize('residuals', offset + residuals);
-    const block = new ResidualInstances(name, count, offset, residuals, templates, allInputs, weights);
+    const block = new ResidualInstances(name, count, offset, residuals, templates, inputs, weights);
     if (spec.loss !== undefined) block.setLoss(spec.loss);
     if (spec.weight !== undefined) block.setWeight(spec.weight);
     this.blocks.push(block);
     return block;
+  }
+
+  private checkBlockName(name: unknown): void {
+    checkName('residuals: name', name);
+    if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
   }
 
   private rootsOf(name: string, inputs: NamedInputs, count: number, values: Numbers | undefined): SqrtInformation | null {

@@ -6,6 +6,7 @@ import { checkFinite, copyNumbersOfLength, type Numbers } from '../arguments/num
 import type { NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput } from './inputs.js';
 import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
+import { checkPlainLoss } from './plain-function.js';
 import type { ResidualTemplate } from './residual-template.js';
 import { checkWeights, WEIGHTS } from './weights.js';
 
@@ -106,7 +107,9 @@ export class ResidualInstances implements ResidualBlock {
   }
 
   setLoss(value: Loss): void {
-    this.loss = checkLoss(`${this.name}.setLoss: loss`, value);
+    const checked = checkLoss(`${this.name}.setLoss: loss`, value);
+    checkPlainLoss(this.name, this.templates, checked.kind === 'squared');
+    this.loss = checked;
     this.settingsChange = nextChange();
   }
 

@@ -10,6 +10,7 @@ import { Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
+import type { PlainInstances } from './plain-function.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS } from './weights.js';
 
@@ -31,6 +32,8 @@ export interface ResidualTemplate {
   readonly weightColumn: number | null;
   /** The recorded residual function. */
   readonly tape: Tape;
+  /** The plain function that it stands for; null for a recorded one. */
+  readonly plain: PlainInstances | null;
 }
 
 /** Records the residual function for every combination of star lengths. Returns the templates and their total number of residuals. */
@@ -75,7 +78,7 @@ export function makeTemplates(
  * Returns the instances of each combination of star lengths, ascending. Groups are in the order of their first instance; null stands for
  * all instances.
  */
-function groupByLengths(inputs: NamedInputs, count: number): (Uint32Array | null)[] {
+export function groupByLengths(inputs: NamedInputs, count: number): (Uint32Array | null)[] {
   if (count === 0) return [];
   // Equal offsets give equal lengths, so each distinct table is read once.
   const stars = [...new Set([...inputs.values()].map(offsetsOf).filter((offsets) => offsets !== null))];
@@ -120,7 +123,7 @@ function recordResidual(
   residual: (inputs: never) => unknown,
   sqrtInformation: SqrtInformation | null,
   isWeighted: boolean,
-): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn'> {
+): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'plain'> {
   const recording = new Recording('residual');
   const slotArrays: object[] = [];
   const firstColumns = new Map<string, number>();
@@ -152,5 +155,5 @@ function recordResidual(
   });
   const weightColumn = isWeighted ? columns++ : null;
   if (weightColumn !== null) firstColumns.set(WEIGHTS, weightColumn);
-  return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns, weightColumn };
+  return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns, weightColumn, plain: null };
 }

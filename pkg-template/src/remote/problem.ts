@@ -4,6 +4,7 @@
  * tape of the params form, are transferred, not copied.
  */
 
+import { invalidArgument } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
 import type { RawEngineRequest, RawMany, RawManyOptions, RawManyResult, RawProblem, Tape, TapePieces } from '../module/raw.js';
 import { buffersOf } from './buffers.js';
@@ -83,6 +84,11 @@ export class RemoteProblem implements RawProblem {
 
   setInstanceWeights(template: number, column: number): void {
     this.steps.push(['weights', template, column]);
+  }
+
+  /** Throws 'invalid-argument': a function cannot be sent. */
+  setPlain(): never {
+    throw invalidArgument('compile: problem', 'a problem with a plain function, which a worker does not get', "recorded residual functions, or the functions of 'residua', which run on the page");
   }
 
   /**

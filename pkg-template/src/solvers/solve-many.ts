@@ -182,6 +182,10 @@ class Job {
     checkOptions('solveMany: batch', batch, BATCH);
     checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);
+    const plain = template.blocks.find(({ templates }) => templates.some((recorded) => recorded.plain !== null));
+    if (plain !== undefined) {
+      throw invalidArgument('solveMany: template', `residual block '${plain.name}', a plain function`, 'recorded residual functions; solve() and fit() take plain functions');
+    }
     this.count = batch.count;
     const { template: shape, own } = takeProblemData(template, batch.count, batch.data);
     this.input = new ProblemCompileInput(shape);

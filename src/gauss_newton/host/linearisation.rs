@@ -100,7 +100,7 @@ impl Rows {
     ) -> Result<LeastSquares> {
         functions.expect_parameters(x.len())?;
         self.prepare(functions, Deadline::NEVER).await?;
-        let OnHost { model, engine, constant } = functions.on_host();
+        let OnHost { model, engine, constant, .. } = functions.on_host();
         let pattern = &self.differentiate(model)?.pattern;
         let mut result = LeastSquares {
             cost: 0.0,

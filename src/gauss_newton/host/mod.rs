@@ -23,6 +23,7 @@ mod linearisation;
 mod local_tables;
 mod model;
 mod normal_equations;
+mod plain;
 mod products;
 mod second_order;
 
@@ -36,6 +37,8 @@ use products::MatrixFree;
 mod linearisation_tests;
 #[cfg(test)]
 pub(crate) mod normal_equations_tests;
+#[cfg(test)]
+mod plain_tests;
 #[cfg(test)]
 mod second_order_tests;
 

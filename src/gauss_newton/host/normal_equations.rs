@@ -68,7 +68,7 @@ impl Sums {
     /// The reduction, and the model.
     fn pass(&mut self, functions: &mut Functions, x: &[f64]) -> Result<(f64, LeastSquares)> {
         functions.expect_parameters(x.len())?;
-        let OnHost { model, engine, constant } = functions.on_host();
+        let OnHost { model, engine, constant, .. } = functions.on_host();
         let mut totals = Totals::new(model.num_params as usize);
         self.add_up(engine, model, x, &mut totals)?;
         // A robust loss may be finite where its residual is not.

@@ -80,7 +80,7 @@ impl MatrixFree {
         x: &[f64],
     ) -> Result<LeastSquares> {
         functions.expect_parameters(x.len())?;
-        let OnHost { model, engine, constant } = functions.on_host();
+        let OnHost { model, engine, constant, .. } = functions.on_host();
         let mut gradient = vec![0.0; model.num_params as usize];
         let mut jtj_blocks = vec![0.0; self.len];
         let mut cost = 0.0;

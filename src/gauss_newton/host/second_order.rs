@@ -10,6 +10,8 @@
 //! J̃ᵀJ̃ is the first sum, with max(ρ″, 0) for ρ″ ([`crate::model::least_squares`]). S has no ρ″. So where ρ″ is negative, J̃ᵀJ̃ + S lacks its share, which
 //! would make it smaller.
 //!
+//! Of plain functions S is not known, and their second derivatives along a direction are differences.
+//!
 //! r̃″ is r″ scaled by the matrix that scales J to J̃, w½(ρ′I + 2 max(ρ″, 0) rrᵀ)½, so that ‖J̃a + r̃″‖ measures as the model does. Rows of J̃ that the
 //! correction for ρ″ would fill too much are an exception: r̃″ has the correction then, too.
 
@@ -22,6 +24,8 @@ use crate::model::access_plan::Entry;
 use crate::model::losses::{self, LossKind};
 use crate::model::second_order::Pairs;
 use crate::model::{BlockInfo, Model};
+
+use super::plain;
 
 /// Parameters of a problem at most: the matrix is dense, and its kernel has an instruction for each entry at least.
 pub const MOST_PARAMETERS: u32 = 128;
@@ -36,7 +40,7 @@ pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline
 /// Compiles the kernels of S.
 pub(super) async fn prepare(functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
     let OnHost { model, engine, .. } = functions.on_host();
-    if model.num_params > MOST_PARAMETERS {
+    if model.num_params > MOST_PARAMETERS || model.batches.iter().any(|batch| batch.plain.is_some()) {
         return Ok(Some(false));
     }
     for entry in [Entry::Values, Entry::SecondOrder] {
@@ -57,7 +61,7 @@ pub(super) async fn directional(functions: &mut Functions, x: &[f64], direction:
 pub(super) async fn directional_gradient(functions: &mut Functions, x: &[f64], direction: &[f64]) -> Result<Vec<f64>> {
     prepare_directional(functions, Deadline::NEVER).await?;
     let seeds = second_derivatives(functions, x, direction, Scale::Whole)?;
-    let OnHost { model, engine, constant } = functions.on_host();
+    let OnHost { model, engine, constant, .. } = functions.on_host();
     engine.prepare_until(model, Entry::SeededTangent, Deadline::NEVER).await?;
     let mut gradient = vec![0.0; x.len()];
     for number in taking_part(model) {
@@ -73,7 +77,7 @@ pub(super) async fn directional_gradient(functions: &mut Functions, x: &[f64], d
 pub(super) async fn matrix(functions: &mut Functions, x: &[f64]) -> Result<Vec<f64>> {
     prepare(functions, Deadline::NEVER).await?;
     functions.expect_parameters(x.len())?;
-    let OnHost { model, engine, constant } = functions.on_host();
+    let OnHost { model, engine, constant, .. } = functions.on_host();
     let n = x.len();
     let residuals = rows(engine, model, Entry::Values, x, &[])?;
     let seeds = scaled(model, &residuals, &residuals, Scale::Slope);
@@ -96,14 +100,15 @@ pub(super) async fn matrix(functions: &mut Functions, x: &[f64]) -> Result<Vec<f
 /// r″ along a direction, scaled.
 fn second_derivatives(functions: &mut Functions, x: &[f64], direction: &[f64], scale: Scale) -> Result<Vec<f64>> {
     functions.expect_parameters(x.len())?;
-    let OnHost { model, engine, .. } = functions.on_host();
-    let seconds = rows(engine, model, Entry::SecondDirectional, x, direction)?;
+    let OnHost { model, engine, bounds, .. } = functions.on_host();
+    let mut seconds = rows(engine, model, Entry::SecondDirectional, x, direction)?;
+    plain::add_differences(model, x, bounds, direction, &mut seconds)?;
     let residuals = if needs_residuals(model) { rows(engine, model, Entry::Values, x, &[])? } else { Vec::new() };
     Ok(scaled(model, &residuals, &seconds, scale))
 }
 
 /// The batches that take part.
-fn taking_part(model: &Model) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn taking_part(model: &Model) -> impl Iterator<Item = usize> + '_ {
     let takes_part = |number: &usize| model.blocks[model.batches[*number].block as usize].takes_part();
     (0..model.batches.len()).filter(takes_part)
 }

@@ -1,0 +1,229 @@
+/** Evaluation of plain functions: residuals and derivatives of all instances of a template, in the columns of its data table. */
+
+import { describe, ResiduaError } from '../arguments/errors.js';
+import type { NamedInputs } from './block-inputs.js';
+import { DataInput, DataStarInput, offsetsOf, type AnyInput } from './inputs.js';
+import { indexReader } from './instance-tables.js';
+import { centralDifferences, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
+import type { PlainEvaluation, PlainInstances } from './plain-function.js';
+import { Steps, type ArrayPlace } from './plain-steps.js';
+
+/** What is computed: residuals, with derivatives, or with derivatives by differences, whatever the function has. */
+export type Wanted = 0 | 1 | 2;
+
+/** The numbers of one block of an instance: where they are among all, by instance, and where the function finds them. */
+interface Slot {
+  readonly positions: Uint32Array;
+  readonly dim: number;
+  readonly view: Float64Array;
+  readonly place: number;
+}
+
+/** The numbers of a data input, and where the function finds those of an instance. */
+interface Data {
+  readonly input: DataInput | DataStarInput;
+  readonly view: Float64Array;
+  numbers: Float64Array;
+}
+
+/** The plain function of a template, for one compile. */
+export class PlainEvaluator {
+  /** Bounds of all parameters, at which differences stop; null while there are none. */
+  bounds: { readonly lower: Float64Array; readonly upper: Float64Array } | null = null;
+  private readonly slots: Slot[] = [];
+  private readonly data = new Map<string, Data>();
+  private readonly values: Readonly<Record<string, Float64Array>>;
+  private readonly table: Float64Array;
+  private readonly residuals: Float64Array;
+  private readonly derivatives: Float64Array;
+  /** Of each parameter of an instance its slot and its number there. */
+  private readonly locals: (readonly [slot: Slot, component: number])[];
+  private steps: Steps | null = null;
+
+  /** `weights` are those of the block's instances; null without. */
+  constructor(
+    private readonly name: string,
+    inputs: NamedInputs,
+    data: ReadonlyMap<string, Float64Array>,
+    private readonly plain: PlainInstances,
+    slotArrays: readonly object[],
+    private readonly arrays: readonly ArrayPlace[],
+    private readonly numParams: number,
+    private weights: Float64Array | null,
+  ) {
+    const { count, instances } = plain;
+    const { outputs } = plain.function;
+    const read = indexReader(inputs, { count, instances });
+    const values: Record<string, Float64Array> = {};
+    let slot = 0;
+    for (const [key, input] of inputs) {
+      if (input instanceof DataInput || input instanceof DataStarInput) {
+        if (data.has(key)) this.data.set(key, { input, view: (values[key] = new Float64Array(this.lengthOf(input))), numbers: data.get(key) as Float64Array });
+        continue;
+      }
+      const { dim } = input.array;
+      const view = (values[key] = new Float64Array(dim * this.lengthOf(input)));
+      for (let place = 0; place < view.length; place += dim, slot++) {
+        const { offset } = slotArrays[slot] as ArrayPlace;
+        this.slots.push({ positions: read(slot, 0, count).map((block) => offset + block * dim), dim, view, place });
+      }
+    }
+    this.values = Object.freeze(values);
+    this.locals = this.slots.flatMap((of) => Array.from({ length: of.dim }, (_, component) => [of, component] as const));
+    this.table = new Float64Array(count * outputs * (1 + this.locals.length));
+    [this.residuals, this.derivatives] = [new Float64Array(outputs), new Float64Array(outputs * this.locals.length)];
+  }
+
+  /** Sets the numbers of a data input, or the weights. */
+  setData(key: string, numbers: Float64Array, isWeight: boolean): void {
+    const data = this.data.get(key);
+    if (data !== undefined) data.numbers = numbers;
+    if (isWeight) this.weights = numbers;
+  }
+
+  /** Returns the columns of the table, which the next call overwrites. Throws 'non-finite' where the function throws. */
+  readonly evaluate = (x: Float64Array, wanted: Wanted): Float64Array => {
+    const { count, function: plain } = this.plain;
+    for (let instance = 0; instance < count; instance++) {
+      if (this.isLeftOut(instance)) this.fill(instance, 0);
+      else {
+        this.call(plain.evaluate, 'evaluate', x, instance, this.residuals);
+        this.store(instance, this.residuals, 0, 1, 0);
+      }
+    }
+    if (wanted === 0) return this.table;
+    if (wanted === 1 && plain.jacobian !== null) this.differentiate(x, plain.jacobian);
+    else this.takeDifferences(x, wanted === 1 ? plain.differences : 'ridders');
+    return this.table;
+  };
+
+  private differentiate(x: Float64Array, jacobian: PlainEvaluation): void {
+    const { derivatives, locals } = this;
+    for (let instance = 0; instance < this.plain.count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      this.call(jacobian, 'jacobian', x, instance, derivatives);
+      for (let local = 0; local < locals.length; local++) this.store(instance, derivatives, local, locals.length, 1 + local);
+    }
+  }
+
+  private takeDifferences(x: Float64Array, kind: 'central' | 'forward' | 'ridders'): void {
+    const { count, function: plain } = this.plain;
+    const { outputs } = plain;
+    this.steps ??= new Steps(this.numParams, this.positions(), this.arrays);
+    const { steps } = this;
+    const at = new Float64Array(outputs);
+    const [first, second, result] = Array.from({ length: 3 }, () => new Float64Array(outputs)) as [Float64Array, Float64Array, Float64Array];
+    steps.begin(x);
+    // Ridders' method begins with the scale that central differences find.
+    const rounds = { central: 4, forward: 1, ridders: 5 }[kind];
+    for (let round = 0; round < rounds; round++) {
+      const isLast = kind === 'ridders' && round === rounds - 1;
+      if (isLast) steps.takeAll();
+      else if (round > 0 && !steps.correct()) continue;
+      for (let instance = 0; instance < count; instance++) {
+        if (this.isLeftOut(instance)) continue;
+        this.load(instance, at);
+        for (let local = 0; local < this.locals.length; local++) {
+          const [slot, component] = this.locals[local] as (typeof this.locals)[number];
+          const position = (slot.positions[instance] as number) + component;
+          if (steps.isDue[position] === 0) continue;
+          const x0 = x[position] as number;
+          const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
+          const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
+          if (kind === 'central' || (kind === 'ridders' && !isLast)) centralDifferences(parameter, along, at, [first, second], steps, result);
+          else if (kind === 'forward') forwardDifferences(parameter, along, at, first, steps, result);
+          else riddersDifferences(parameter, along, at, [first, second], steps, result);
+          this.store(instance, result, 0, 1, 1 + local);
+        }
+      }
+    }
+  }
+
+  /** The bounds of a parameter for differences at x, which ignore those that x is beyond, or that leave no room. */
+  private boundsAt(position: number, x: number): Bounds {
+    const [lower, upper] = [this.bounds?.lower[position] ?? -Infinity, this.bounds?.upper[position] ?? Infinity];
+    return x >= lower && x <= upper && lower < upper ? { lower, upper } : { lower: -Infinity, upper: Infinity };
+  }
+
+  /** Calls a function for an instance, with another value for one of its numbers if a slot is given. */
+  private call(work: PlainEvaluation, what: string, x: Float64Array, instance: number, out: Float64Array, changed?: Slot, component = 0, value = 0): void {
+    // All are written for each call: what the function writes to its values does not stay.
+    for (const { positions, dim, view, place } of this.slots) {
+      const first = positions[instance] as number;
+      for (let i = 0; i < dim; i++) view[place + i] = x[first + i] as number;
+    }
+    if (changed !== undefined) changed.view[changed.place + component] = value;
+    const { instances } = this.plain;
+    const ofBlock = instances === null ? instance : (instances[instance] as number);
+    for (const { input, view, numbers } of this.data.values()) {
+      const offsets = offsetsOf(input);
+      const first = (offsets === null ? ofBlock : (offsets[ofBlock] as number)) * input.dim;
+      for (let i = 0; i < view.length; i++) view[i] = numbers[first + i] as number;
+    }
+    const { length } = out;
+    out.fill(NaN);
+    let returned: unknown;
+    try {
+      returned = work(this.values, out);
+    } catch (thrown) {
+      throw this.failure(ofBlock, `${what} threw ${thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : describe(thrown)}`);
+    }
+    if (out.length !== length) throw this.failure(ofBlock, `${what} took the memory of out`);
+    if (typeof returned !== 'object' || returned === null || returned === out || !Number.isNaN(out[0])) return;
+    throw this.failure(ofBlock, `${what} returned ${describe(returned)} and left out as it was; it is to write its ${length} numbers to out`);
+  }
+
+  private failure(instance: number, what: string): ResiduaError {
+    const where = this.plain.function.perResidual ? '' : `, instance ${instance}`;
+    return new ResiduaError('non-finite', `residual block '${this.name}'${where}: ${what}`);
+  }
+
+  /** Writes numbers of `from`, beginning at `first` and `stride` apart, to a column of each residual of an instance: 0 for residuals, then derivatives. */
+  private store(instance: number, from: Float64Array, first: number, stride: number, column: number): void {
+    const { table } = this;
+    const { outputs } = this.plain.function;
+    const [start, step] = this.placeOf(instance, column);
+    for (let output = 0, at = start, source = first; output < outputs; output++, at += step, source += stride) table[at] = from[source] as number;
+  }
+
+  private load(instance: number, into: Float64Array): void {
+    const [start, step] = this.placeOf(instance, 0);
+    for (let output = 0, at = start; output < into.length; output++, at += step) into[output] = this.table[at] as number;
+  }
+
+  private fill(instance: number, value: number): void {
+    const { outputs } = this.plain.function;
+    for (let column = 0; column <= this.locals.length; column++) {
+      const [start, step] = this.placeOf(instance, column);
+      for (let output = 0, at = start; output < outputs; output++, at += step) this.table[at] = value;
+    }
+  }
+
+  /** Where the numbers of an instance's residuals begin, and how far apart they are. */
+  private placeOf(instance: number, column: number): readonly [start: number, step: number] {
+    const { count, isSplit } = this.plain;
+    const { outputs } = this.plain.function;
+    const start = column * outputs * count;
+    return isSplit ? [start + instance * outputs, 1] : [start + instance, count];
+  }
+
+  private isLeftOut(instance: number): boolean {
+    if (this.weights === null || this.plain.function.perResidual) return false;
+    return this.weights[this.plain.instances?.[instance] ?? instance] === 0;
+  }
+
+  private lengthOf(input: AnyInput): number {
+    const instance = this.plain.instances?.[0] ?? 0;
+    const offsets = offsetsOf(input);
+    const entries = offsets === null ? 1 : (offsets[instance + 1] as number) - (offsets[instance] as number);
+    if (input instanceof DataInput || input instanceof DataStarInput) return input.dim * entries;
+    return 'width' in input ? input.width : entries;
+  }
+
+  /** The positions of all parameters that instances take, each once. */
+  private positions(): Uint32Array {
+    const seen = new Uint8Array(this.numParams);
+    for (const { positions, dim } of this.slots) for (const first of positions) seen.fill(1, first, first + dim);
+    return Uint32Array.from(seen.keys()).filter((position) => seen[position] === 1);
+  }
+}

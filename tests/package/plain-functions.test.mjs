@@ -1,0 +1,264 @@
+// Plain functions in the built package on the CPU: the same answers as the same residuals as expressions, mixed with them, and what hostile functions end with.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { onCpu } from '../www/residua.mjs';
+
+const { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, rank, solve, V } = await import('residua');
+
+const TIMES = Array.from({ length: 12 }, (_, i) => i / 4);
+// An outlier at the sixth.
+const MEASURED = TIMES.map((t, i) => 2 * Math.exp(-0.6 * t) + 0.02 * Math.sin(9 * i) + (i === 5 ? 2 : 0));
+
+/** A decay with offsets that four groups of samples share, twice two residuals an instance, beside a prior that is recorded. */
+function decay(plain, settings = {}) {
+  const problem = new Problem();
+  const c = problem.parameters('c', { dim: 2, values: [1.4, 0.8] });
+  const d = problem.parameters('d', { dim: 1, values: [0.1, -0.2, 0.3, 0.05] });
+  const inputs = { c: c.shared(), d: d.at(TIMES.map((_, i) => i % 4)), t: problem.data(TIMES), y: problem.data(MEASURED) };
+  const { jacobian, differences, ...common } = settings;
+  if (plain) {
+    const evaluate = ({ c, d, t, y }, out) => {
+      out[0] = c[0] * Math.exp(-c[1] * t[0]) + 0.1 * d[0] - y[0];
+      out[1] = 0.3 * d[0] * c[0] - 0.1;
+    };
+    problem.residuals('f', { inputs, outputs: 2, evaluate, ...(jacobian ? { jacobian } : {}), ...(differences ? { differences } : {}), ...common });
+  } else {
+    problem.residuals('f', { inputs, residual: ({ c, d, t, y }) => [c.x.mul(V.exp(c.y.mul(t).neg())).add(d.mul(0.1)).sub(y), d.mul(0.3).mul(c.x).sub(0.1)], ...common });
+  }
+  problem.residuals('prior', { inputs: { c: c.shared() }, residual: ({ c }) => c.x.sub(1.5).mul(0.2) });
+  return { problem, c, d };
+}
+
+const jacobian = ({ c, d, t }, out) => {
+  const e = Math.exp(-c[1] * t[0]);
+  out.set([e, -c[0] * t[0] * e, 0.1, 0.3 * d[0], 0, 0.3 * c[0]]);
+};
+
+const TIGHT = { costTolerance: 1e-15, gradientTolerance: 1e-13, parameterTolerance: 1e-13, maxIterations: 500 };
+
+/** Everything that compiled functions say. */
+const all = (problem) =>
+  onCpu(problem, async (functions) => {
+    const residuals = await functions.evaluate();
+    const { jacobian } = await functions.evaluateJacobian();
+    const { value, gradient } = await functions.evaluateSumWithGradient();
+    const { maxRelativeError } = await functions.checkGradients();
+    const { x, finalCost } = await levenbergMarquardt(functions, TIGHT);
+    const { values } = await covariance(functions);
+    return { residuals, jacobian: jacobian.toDense(), sum: [value], gradient, x, cost: [finalCost], covariance: values, rank: [(await rank(functions)).rank], maxRelativeError };
+  });
+
+function assertClose(found, expected, tolerance, what) {
+  assert.equal(found.length, expected.length, what);
+  found.forEach((number, i) => assert.ok(Math.abs(number - expected[i]) <= tolerance * Math.max(1, Math.abs(expected[i])), `${what}[${i}]: ${number}, not ${expected[i]}`));
+}
+
+const weights = TIMES.map((_, i) => (i === 3 ? 0 : 1 + i / 5));
+const CASES = {
+  'plain least squares': {},
+  'a weight': { weight: 3 },
+  'weights of instances': { weights },
+  'a Huber loss': { loss: loss.huber(0.3) },
+  'a Cauchy loss': { loss: loss.cauchy(0.3) },
+  'a Tukey loss': { loss: loss.tukey(2.5) },
+  'a tolerant loss': { loss: loss.tolerant(0.3, 0.2) },
+};
+const CHANGES = {
+  bounds: ({ c }) => c.setBounds({ lower: [0, 0.7], upper: [1.9, 5] }),
+  'a start at a bound': ({ c }) => c.setBounds({ lower: [1.4, -5], upper: [9, 0.8] }),
+  constants: ({ c, d }) => (d.setConstant([1]), c.setConstant([0], true, [1])),
+};
+
+// Central differences have some 10 digits, and what follows from them as many, times a condition that is below 100 here.
+for (const [derivatives, settings, ofDerivatives, ofAnswers] of [
+  ['a Jacobian', { jacobian }, 1e-14, 1e-8],
+  ['central differences', {}, 1e-8, 1e-8],
+  ["Ridders' method", { differences: 'ridders' }, 1e-10, 1e-8],
+]) {
+  test(`with ${derivatives} a plain function is what the same expression is`, async () => {
+    const runs = [...Object.entries(CASES).map(([name, more]) => [name, more, () => {}]), ...Object.entries(CHANGES).map(([name, change]) => [name, {}, change])];
+    for (const [name, more, change] of runs) {
+      const [plain, expression] = [decay(true, { ...settings, ...more }), decay(false, more)];
+      [plain, expression].forEach(change);
+      const [found, expected] = [await all(plain.problem), await all(expression.problem)];
+      assertClose(found.residuals, expected.residuals, 1e-15, `${name}: residuals`);
+      for (const key of ['jacobian', 'gradient', 'sum']) assertClose(found[key], expected[key], ofDerivatives, `${name}: ${key}`);
+      for (const key of ['x', 'cost', 'covariance']) assertClose(found[key], expected[key], ofAnswers, `${name}: ${key}`);
+      assert.deepEqual(found.rank, expected.rank);
+      // The check compares with Ridders' method.
+      assert.ok(found.maxRelativeError < 1e-7, `${name}: ${found.maxRelativeError}`);
+    }
+  });
+}
+
+test('a wrong Jacobian is found', async () => {
+  const wrong = (values, out) => (jacobian(values, out), (out[1] *= 1.01));
+  const check = await onCpu(decay(true, { jacobian: wrong }).problem, (functions) => functions.checkGradients());
+  assert.ok(Math.abs(check.maxRelativeError - 0.01 / 1.01) < 1e-3, String(check.maxRelativeError));
+});
+
+test('L-BFGS has the same minimum', async () => {
+  const ends = [];
+  for (const plain of [true, false]) {
+    const { problem } = decay(plain, { jacobian });
+    ends.push((await solve(problem, { method: 'lbfgs', backend: 'cpu', gradientTolerance: 1e-9 })).x);
+  }
+  assertClose(ends[0], ends[1], 1e-7, 'x');
+});
+
+/** Rotates by a quaternion of any length. */
+const rotate = ([w, a, b, c], [x, y, z]) => [
+  (w * w + a * a - b * b - c * c) * x + 2 * (a * b - w * c) * y + 2 * (a * c + w * b) * z,
+  2 * (a * b + w * c) * x + (w * w - a * a + b * b - c * c) * y + 2 * (b * c - w * a) * z,
+  2 * (a * c - w * b) * x + 2 * (b * c + w * a) * y + (w * w - a * a - b * b + c * c) * z,
+];
+
+test('blocks on manifolds have the same rotation, direction and uncertainty', async () => {
+  const points = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1], [-1, 2, 0.5]];
+  const truth = [0.5, 0.5, -0.5, 0.5];
+  const targets = points.map((p, i) => rotate(truth, p).map((v, k) => v + 0.05 * Math.sin(7 * i + k)));
+  const axis = [0.48, 0.6, 0.64];
+  const ends = [];
+  for (const plain of [true, false]) {
+    const problem = new Problem();
+    const q = problem.rotations('q', { dim: 3, values: [0.8, 0.4, -0.1, 0.2] });
+    const v = problem.parameters('v', { dim: 3, values: [0.6, 0, 0.8] });
+    v.setManifold('unit-vector');
+    const inputs = { q: q.shared(), v: v.shared(), x: problem.data(points.flat(), 3), y: problem.data(targets.flat(), 3) };
+    const along = points.map((p, i) => p.reduce((sum, x, k) => sum + x * axis[k], 0) + 0.03 * Math.cos(5 * i));
+    const numbers = { ...inputs, s: problem.data(along) };
+    if (plain) {
+      const evaluate = ({ q, v, x, y, s }, out) => {
+        rotate(q, x).forEach((r, k) => (out[k] = r - y[k]));
+        out[3] = v[0] * x[0] + v[1] * x[1] + v[2] * x[2] - s[0];
+      };
+      problem.residuals('points', { inputs: numbers, outputs: 4, evaluate });
+    } else {
+      problem.residuals('points', { inputs: numbers, residual: ({ q, v, x, y, s }) => [...q.act(x).sub(y), v.dot(x).sub(s)] });
+    }
+    ends.push(await onCpu(problem, async (functions) => {
+      const { x, success, finalCost } = await levenbergMarquardt(functions, TIGHT);
+      return { x, success, cost: finalCost, covariance: (await covariance(functions)).values };
+    }));
+  }
+  const [found, expected] = ends;
+  assert.ok(found.success && expected.success);
+  assertClose(found.x, expected.x, 1e-8, 'x');
+  assertClose([found.cost], [expected.cost], 1e-12, 'cost');
+  assertClose(found.covariance, expected.covariance, 1e-8, 'covariance');
+});
+
+test('one function with all residuals of a problem fits them, with any number of derivatives', async () => {
+  const problem = new Problem();
+  const x = Float64Array.from({ length: 400 }, (_, i) => i / 40);
+  const y = x.map((t, i) => 2 * Math.exp(-0.7 * t) + 0.5 + 0.01 * Math.sin(i * i));
+  const p = problem.parameters('p', { dim: 3, values: [1, 1, 0] });
+  const evaluate = ({ p }, out) => x.forEach((t, i) => (out[i] = p[0] * Math.exp(-p[1] * t) + p[2] - y[i]));
+  problem.residuals('curve', { inputs: { p: p.shared() }, outputs: 400, evaluate });
+  const recorded = new Problem();
+  const r = recorded.parameters('p', { dim: 3, values: [1, 1, 0] });
+  recorded.residuals('curve', { inputs: { p: r.shared(), t: recorded.data(x), y: recorded.data(y) }, residual: ({ p, t, y }) => p.x.mul(V.exp(p.y.mul(t).neg())).add(p.z).sub(y) });
+  const [found, expected] = [await all(problem), await all(recorded)];
+  for (const key of ['residuals', 'jacobian', 'x', 'covariance', 'cost']) assertClose(found[key], expected[key], 1e-8, key);
+});
+
+test('a parameter of an instance that occurs twice has the sum of both derivatives', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [3, 2] });
+  problem.residuals('f', { inputs: { p: p.at([0, 0, 0, 1], 2) }, outputs: 1, evaluate: ({ p }, out) => (out[0] = p[0] * p[1] - 4) });
+  const { jacobian } = await onCpu(problem, (functions) => functions.evaluateJacobian());
+  assertClose(jacobian.toDense(), [6, 0, 2, 3], 1e-9, 'jacobian');
+});
+
+test('NaN at the start names block, instance and residual, and so does a derivative', async () => {
+  const start = (evaluate, more = {}) => {
+    const { problem } = decay(true);
+    const q = problem.parameters('q', { dim: 1, values: [1, 2, 3] });
+    problem.residuals('mine', { inputs: { q: q.at([0, 1, 2]) }, outputs: 2, evaluate, ...more });
+    return solve(problem);
+  };
+  const named = (words) => (error) => error.code === 'non-finite' && (error.message.includes(words) || assert.fail(error.message));
+  const short = ({ q }, out) => void ([out[0]] = [q[0]], q[0] === 2 || (out[1] = 1));
+  await assert.rejects(start(short), named("(block 'mine', instance 1, residual 1 of 2) is NaN at the start"));
+  await assert.rejects(start(({ q }, out) => out.fill(q[0] === 3 ? Infinity : 1)), named("(block 'mine', instance 2, residual 0 of 2) is Infinity at the start"));
+  const bad = (_, out) => out.set([1, NaN]);
+  await assert.rejects(start((_, out) => out.fill(1), { jacobian: bad }), named("(block 'mine', instance 0, residual 1 of 2) with respect to q[0] is NaN at the start"));
+  await assert.rejects(start(() => { throw new RangeError('no'); }), named("residual block 'mine', instance 0: evaluate threw RangeError: no"));
+});
+
+test('of one function with many residuals a NaN is named by its place', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1, 2] });
+  problem.residuals('all', { inputs: { p: p.shared() }, outputs: 900, evaluate: (_, out) => (out.fill(0), (out[321] = NaN)) });
+  await assert.rejects(solve(problem), (error) => error.code === 'non-finite' && error.message.startsWith("residual 321 (block 'all', instance 0, residual 321 of 900) is NaN"));
+});
+
+test('a point where the function is NaN is no step, and one where it throws ends the solve', async () => {
+  // The first step without a limit goes below 0.
+  const root = (below) => {
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 1, values: [4] });
+    problem.residuals('root', { inputs: { p: p.shared() }, outputs: 1, evaluate: ({ p }, out) => (out[0] = p[0] < 0 ? below() : Math.sqrt(p[0]) - 0.1) });
+    return solve(problem, { initialDamping: 0 });
+  };
+  const { success, x } = await root(() => NaN);
+  assert.ok(success && Math.abs(x[0] - 0.01) < 1e-7, String(x[0]));
+  await assert.rejects(root(() => { throw new Error('below 0'); }), (error) => error.code === 'non-finite' && error.message.includes('below 0'));
+});
+
+test('functions are usable after an error of a call', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [4] });
+  let fails = true;
+  const evaluate = ({ p }, out) => {
+    if (fails) throw new Error('not yet');
+    out[0] = p[0] - 1;
+  };
+  problem.residuals('f', { inputs: { p: p.shared() }, outputs: 1, evaluate });
+  await onCpu(problem, async (functions) => {
+    await assert.rejects(levenbergMarquardt(functions), /not yet/);
+    fails = false;
+    assert.ok((await levenbergMarquardt(functions)).success);
+    assert.ok(Math.abs(p.values()[0] - 1) < 1e-9);
+  });
+});
+
+test('what a function reads may change between calls at the same point', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [4] });
+  let target = 1;
+  const block = problem.residuals('f', { inputs: { p: p.shared(), w: problem.data([2]) }, outputs: 1, evaluate: ({ p, w }, out) => (out[0] = w[0] * (p[0] - target)) });
+  await onCpu(problem, async (functions) => {
+    assert.deepEqual([...(await functions.evaluate())], [6]);
+    target = 3;
+    assert.deepEqual([...(await functions.evaluate())], [2]);
+    block.setData('w', [5]);
+    assert.deepEqual([...(await functions.evaluate())], [5]);
+    await levenbergMarquardt(functions);
+    assert.ok(Math.abs(p.values()[0] - 3) < 1e-12);
+  });
+});
+
+test('an evaluation at a point calls the function once for each instance', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1, 2, 3] });
+  let calls = 0;
+  problem.residuals('f', { inputs: { p: p.at([0, 1, 2]) }, outputs: 1, evaluate: ({ p }, out) => (calls++, (out[0] = p[0])), jacobian: (_, out) => (out[0] = 1) });
+  await onCpu(problem, async (functions) => {
+    await functions.evaluate();
+    assert.equal(calls, 3);
+    calls = 0;
+    await functions.evaluateJacobian();
+    assert.equal(calls, 3);
+  });
+});
+
+test('compiled functions of plain functions have no kernels, and no GPU', async () => {
+  const functions = await GpuCompiledFunctions.compile(decay(true).problem);
+  assert.deepEqual([functions.backend, functions.fallbackReason], ['cpu', "residual block 'f' is a plain function, which runs on the CPU"]);
+  // The recorded prior has some.
+  const names = functions.kernels().map(({ name }) => name);
+  assert.ok(names.length > 0 && names.every((name) => name.includes('prior') && !name.includes("'f'")), names.join(', '));
+  functions.dispose();
+  await assert.rejects(solve(decay(true).problem, { backend: 'gpu' }), { code: 'invalid-argument' });
+});
