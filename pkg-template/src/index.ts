@@ -47,6 +47,7 @@ export { lbfgs, type LbfgsOptions } from './solvers/lbfgs.js';
 export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './solvers/covariance.js';
 export { rank, type DirectionEntry, type RankOptions, type RankResult } from './solvers/rank.js';
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
+export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

@@ -22,6 +22,7 @@ import { GpuCompiledFunctions as PageFunctions } from './compile/functions.js';
 import { here, Host, notLoaded, type WasmSource } from './module/loading.js';
 import type { RawModule } from './module/raw.js';
 import { RemoteModule } from './remote/module.js';
+import { fitOn, type fit as fitHere } from './solvers/fit.js';
 import { solveOn, type solve as solveHere } from './solvers/solve.js';
 import { solveManyOn, type solveMany as solveManyHere } from './solvers/solve-many.js';
 
@@ -39,6 +40,9 @@ export type GpuCompiledFunctions = PageFunctions;
 
 /** Compiles a problem in the worker, minimises its least-squares cost there and frees all memory; see `solve` of `residua`. */
 export const solve: typeof solveHere = (problem, options = {}) => solveOn(worker, problem, options);
+
+/** Fits an expression in the worker; see `fit` of `residua`. A plain model rejects with 'invalid-argument': a function cannot be sent. */
+export const fit: typeof fitHere = (model, data, options) => fitOn(worker, model, data, options);
 
 /** Solves many problems of one shape in the worker; see `solveMany` of `residua`. */
 export const solveMany: typeof solveManyHere = (template, batch, options = {}) => solveManyOn(worker, template, batch, options);

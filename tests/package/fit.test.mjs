@@ -1,0 +1,213 @@
+// fit() in the built package on the CPU: NIST's certified fits, other forms of models, and what is refused.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasData, listData, readData } from '../shared-data.mjs';
+import { onCpu } from '../www/residua.mjs';
+
+const { covariance, fit, levenbergMarquardt, loss, Problem, V } = await import('residua');
+const { matchingDigits, models, parseNist } = await import('../../www/problems/nist.js');
+
+const rise = ([b1, b2]) => (x) => b1 * (1 - Math.exp(-b2 * x));
+const overLine = ([b1, b2, b3]) => (x) => Math.exp(-b1 * x) / (b2 + b3 * x);
+const peaks = (b) => (x) => b[0] * Math.exp(-b[1] * x) + b[2] * Math.exp(-((x - b[3]) ** 2) / b[4] ** 2) + b[5] * Math.exp(-((x - b[6]) ** 2) / b[7] ** 2);
+
+/** The models of NIST's files as people write them. */
+const PLAIN = {
+  BoxBOD: rise,
+  Chwirut1: overLine,
+  Chwirut2: overLine,
+  DanWood: ([b1, b2]) => (x) => b1 * x ** b2,
+  Gauss1: peaks,
+  Gauss2: peaks,
+  Hahn1: (b) => (x) => (b[0] + x * (b[1] + x * (b[2] + x * b[3]))) / (1 + x * (b[4] + x * (b[5] + x * b[6]))),
+  Kirby2: (b) => (x) => (b[0] + x * (b[1] + x * b[2])) / (1 + x * (b[3] + x * b[4])),
+  Lanczos3: (b) => (x) => b[0] * Math.exp(-b[1] * x) + b[2] * Math.exp(-b[3] * x) + b[4] * Math.exp(-b[5] * x),
+  MGH09: (b) => (x) => (b[0] * (x * x + x * b[1])) / (x * x + x * b[2] + b[3]),
+  Misra1a: rise,
+  Misra1b: ([b1, b2]) => (x) => b1 * (1 - (1 + (b2 * x) / 2) ** -2),
+  Misra1c: ([b1, b2]) => (x) => b1 * (1 - (1 + 2 * b2 * x) ** -0.5),
+  Misra1d: ([b1, b2]) => (x) => (b1 * b2 * x) / (1 + b2 * x),
+  Nelson: (b) => ([x1, x2]) => b[0] - b[1] * x1 * Math.exp(-b[2] * x2),
+  Rat42: ([b1, b2, b3]) => (x) => b1 / (1 + Math.exp(b2 - b3 * x)),
+  Roszman1: (b) => (x) => b[0] - b[1] * x - Math.atan(b[2] / (x - b[3])) / Math.PI,
+};
+
+/** Every file with its samples. */
+const datasets = () =>
+  listData('nist', '.dat').map((file) => {
+    const dataset = parseNist(readData(`nist/${file}`));
+    const { predictors, y } = dataset;
+    return { ...dataset, x: predictors.length === 1 ? predictors[0] : Array.from(y, (_, i) => predictors.map((column) => column[i])) };
+  });
+
+test("NIST's certified values and standard errors to 4 digits from both starts, with numeric differences", async (t) => {
+  if (!hasData(t, 'nist')) return;
+  let runs = 0;
+  for (const { name, x, y, starts, certified, deviations, sumOfSquares } of datasets()) {
+    for (const start of starts) {
+      const found = await fit(PLAIN[name], { x, y }, { initialValues: start });
+      const what = `${name} from ${start}`;
+      assert.ok(found.success, `${what}: ${found.message}`);
+      assert.ok(matchingDigits(found.parameterValues, certified) >= 4, `${what}: ${found.parameterValues}`);
+      assert.ok(matchingDigits(found.standardErrors, deviations) >= 4, `${what}: ${found.standardErrors}`);
+      // Lanczos3's sum, 1.6e-8, is of residuals that are 1e-5 of the responses.
+      assert.ok(Math.abs(found.parameterError / sumOfSquares - 1) < 1e-4, `${what}: ${found.parameterError}`);
+      assert.ok(found.promise <= 1e-4, what);
+      runs += 1;
+    }
+  }
+  assert.equal(runs, 34);
+});
+
+test('the same models as expressions end at the same parameters', async (t) => {
+  if (!hasData(t, 'nist')) return;
+  for (const { name, x, y, starts, certified, deviations } of datasets()) {
+    const model = (b, of) => models[name](b, Array.isArray(of) ? of : [of]);
+    const found = await fit(model, { x, y }, { initialValues: starts[1], backend: 'cpu' });
+    assert.ok(found.success && matchingDigits(found.parameterValues, certified) >= 4, `${name}: ${found.parameterValues}`);
+    assert.ok(matchingDigits(found.standardErrors, deviations) >= 4, name);
+  }
+});
+
+const x = Array.from({ length: 30 }, (_, i) => i / 10);
+const y = x.map((t, i) => 2 * Math.sin(3 * t) + 0.01 * Math.cos(17 * i));
+
+test('a model is what it returns, whichever form it has', async () => {
+  const forms = {
+    'numbers, curried': [([a, b]) => (t) => a * Math.sin(b * t), [1.5, 2.8]],
+    'numbers, in one call': [([a, b], t) => a * Math.sin(b * t), [1.5, 2.8]],
+    'numbers, with a default': [([a, b], offset = 0) => (t) => a * Math.sin(b * t) + offset, [1.5, 2.8]],
+    'numbers by name': [({ a, b }) => (t) => a * Math.sin(b * t), { a: 1.5, b: 2.8 }],
+    'numbers from typed arrays': [(p) => (t) => p[0] * Math.sin(p[1] * t), Float64Array.of(1.5, 2.8)],
+    Values: [([a, b], t) => a.mul(b.mul(t).sin()), [1.5, 2.8]],
+    'Values, curried': [([a, b]) => (t) => a.mul(b.mul(t).sin()), [1.5, 2.8]],
+    'Values by name': [({ a, b }, t) => a.mul(b.mul(t).sin()), { a: 1.5, b: 2.8 }],
+    'functions of V, which take numbers too': [([a, b]) => (t) => V.mul(a, V.sin(V.mul(b, t))), [1.5, 2.8]],
+  };
+  const expected = (await fit(forms.Values[0], { x, y }, { initialValues: [1.5, 2.8] })).parameterValues;
+  for (const [form, [model, initialValues]] of Object.entries(forms)) {
+    const found = await fit(model, { x, y }, { initialValues });
+    assert.ok(found.success, form);
+    found.parameterValues.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) < 1e-7, `${form}: ${found.parameterValues}`));
+    const isPlain = form.startsWith('numbers');
+    assert.equal(found.report().includes('Kernels                        0'), isPlain, form);
+    if (!Array.isArray(initialValues) && !ArrayBuffer.isView(initialValues)) {
+      assert.deepEqual(found.parameters, { a: found.parameterValues[0], b: found.parameterValues[1] });
+      assert.deepEqual(Object.keys(found.standardErrors), ['a', 'b']);
+    } else assert.deepEqual(found.parameters, found.parameterValues);
+  }
+});
+
+test('a line has the closed form, its errors, covariance and R²', async () => {
+  const [u, v, w] = [[0, 1, 2, 3, 5], [1.1, 2.9, 5.2, 6.8, 11.3], [1, 2, 0.5, 1, 0]];
+  const found = await fit(([a, b]) => (t) => a + b * t, { x: u, y: v }, { initialValues: [0, 0], weights: w });
+  const sum = (of) => u.reduce((total, _, i) => total + w[i] * of(i), 0);
+  const [s, sx, sxx, sy, sxy] = [sum(() => 1), sum((i) => u[i]), sum((i) => u[i] ** 2), sum((i) => v[i]), sum((i) => u[i] * v[i])];
+  const determinant = s * sxx - sx * sx;
+  const exact = [(sxx * sy - sx * sxy) / determinant, (s * sxy - sx * sy) / determinant];
+  const squares = sum((i) => (exact[0] + exact[1] * u[i] - v[i]) ** 2);
+  // Four samples count.
+  const variance = squares / (4 - 2);
+  const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-9 * Math.max(1, Math.abs(b)), `${a}, not ${b}`);
+  found.parameterValues.forEach((value, k) => close(value, exact[k]));
+  [[sxx, -sx], [-sx, s]].flat().forEach((entry, k) => close(found.covariance[k], (variance * entry) / determinant));
+  close(found.standardErrors[0], Math.sqrt((variance * sxx) / determinant));
+  close(found.parameterError, squares);
+  close(found.rSquared, 1 - squares / sum((i) => (v[i] - sy / s) ** 2));
+  close(found.residuals[3], exact[0] + 3 * exact[1] - 6.8);
+  assert.equal(found.residuals[4], 0, 'a sample of weight 0 is left out');
+  const known = await fit(([a, b]) => (t) => a + b * t, { x: u, y: v }, { initialValues: [0, 0], weights: w, absoluteSigma: true });
+  close(known.covariance[3], s / determinant);
+});
+
+test('a Jacobian, weights for all, bounds and losses reach the solver', async () => {
+  const model = ([a, b]) => (t) => a * Math.sin(b * t);
+  const jacobianFunction = ([a, b]) => (t) => [Math.sin(b * t), a * t * Math.cos(b * t)];
+  const expected = await fit(([a, b], t) => a.mul(b.mul(t).sin()), { x, y }, { initialValues: [1.5, 2.8] });
+  const exact = await fit(model, { x, y }, { initialValues: [1.5, 2.8], jacobianFunction, weights: 4 });
+  exact.parameterValues.forEach((value, k) => assert.ok(Math.abs(value - expected.parameterValues[k]) < 1e-7));
+  assert.ok(Math.abs(exact.parameterError / expected.parameterError - 4) < 1e-6);
+  for (const limits of [{ maxValues: [1.9, Infinity] }, { maxValues: { a: 1.9 } }]) {
+    const named = 'a' in limits.maxValues;
+    const bounded = await fit(named ? ({ a, b }) => model([a, b]) : model, { x, y }, { initialValues: named ? { a: 1.5, b: 2.8 } : [1.5, 2.8], ...limits });
+    assert.ok(bounded.success && bounded.parameterValues[0] === 1.9, String(bounded.parameterValues));
+  }
+  const outlier = y.map((value, i) => (i === 7 ? value + 10 : value));
+  const robust = await fit(model, { x, y: outlier }, { initialValues: [1.5, 2.8], loss: loss.tukey(0.5) });
+  assert.ok(robust.parameterValues.every((value, k) => Math.abs(value - [2, 3][k]) < 0.01), String(robust.parameterValues));
+});
+
+test('a fit is what a problem of the same model and samples is', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1.5, 2.8] });
+  problem.residuals('samples', { inputs: { p: p.shared(), t: problem.data(x), y: problem.data(y) }, residual: ({ p, t, y }) => p.x.mul(p.y.mul(t).sin()).sub(y), loss: loss.cauchy(0.01) });
+  const found = await fit(([a, b]) => (t) => a * Math.sin(b * t), { x, y }, { initialValues: [1.5, 2.8], loss: loss.cauchy(0.01) });
+  const expected = await onCpu(problem, async (functions) => {
+    const { x } = await levenbergMarquardt(functions);
+    return [...x, ...(await covariance(functions)).values];
+  });
+  [...found.parameterValues, ...found.covariance].forEach((value, k) => assert.ok(Math.abs(value - expected[k]) < 1e-8, `${k}: ${value}, not ${expected[k]}`));
+});
+
+test('where a covariance does not exist the parameters are there, and the message says why', async () => {
+  const twice = await fit(([a, b]) => (t) => (a + b) * t, { x: [1, 2, 3], y: [2, 4, 7] }, { initialValues: [1, 0] });
+  assert.ok(Math.abs(twice.parameterValues[0] + twice.parameterValues[1] - 31 / 14) < 1e-6);
+  assert.ok(twice.standardErrors.every(Number.isNaN) && twice.covariance.length === 4 && twice.covariance.every(Number.isNaN));
+  assert.match(twice.message, /There are no standard errors: /);
+  assert.match(twice.report(), /No standard errors: /);
+  const through = await fit(([a, b]) => (t) => a + b * t, { x: [1, 2], y: [1, 3] }, { initialValues: [0, 0] });
+  assert.ok(through.standardErrors.every(Number.isNaN) && Math.abs(through.parameterValues[1] - 2) < 1e-9);
+});
+
+test('a report has the parameters by name above that of the solver', async () => {
+  const found = await fit(({ amplitude, rate }) => (t) => amplitude * Math.sin(rate * t), { x, y }, { initialValues: { amplitude: 1.5, rate: 2.8 } });
+  const lines = found.report().split('\n');
+  assert.equal(lines[0], 'residua fit');
+  assert.ok(lines[3].startsWith('  amplitude') && lines[4].startsWith('  rate'));
+  assert.ok(lines.includes('residua solver report'));
+});
+
+test('an aborted fit, and one without iterations left, are no success', async () => {
+  const model = ([a, b]) => (t) => a * Math.sin(b * t);
+  const stopped = await fit(model, { x, y }, { initialValues: [1.5, 2.8], maxIterations: 1 });
+  assert.deepEqual([stopped.success, stopped.termination], [false, 'max-iterations']);
+  const aborted = await fit(model, { x, y }, { initialValues: [1.5, 2.8], onIteration: () => true });
+  assert.deepEqual([aborted.success, aborted.termination], [false, 'aborted']);
+});
+
+test('wrong arguments are refused by name', async () => {
+  const model = ([a, b]) => (t) => a * Math.sin(b * t);
+  const good = { initialValues: [1.5, 2.8] };
+  const cases = [
+    [[3, { x, y }, good], 'fit: model: got 3; takes a function of the parameters'],
+    [[() => 'word', { x, y }, good], 'fit: model: got one that returns "word" for the first sample; takes (parameters) => (x) => a number, or (parameters, x) => a Value'],
+    [[() => () => undefined, { x, y }, good], 'fit: model: got one that returns undefined for the first sample; takes (parameters) => (x) => a number, or (parameters, x) => a Value'],
+    [[() => { throw new Error('mine'); }, { x, y }, good], 'fit: model: it threw for the first sample: Error: mine'],
+    [[model, { x, y: y.slice(1) }, good], 'fit: data.x: got 30 samples; takes one for each of the 29 numbers of y'],
+    [[model, { x: [], y: [] }, good], 'fit: data.y: got no sample; takes at least one'],
+    [[model, { x: 3, y: [1] }, good], 'fit: data.x: got 3; takes an array with a number or a list of numbers for each sample'],
+    [[model, { x: [[1, 2], [3]], y: [1, 2] }, good], 'fit: data.x[1]: got 1 numbers; takes 2: as many as that of the first sample'],
+    [[model, { x: [[]], y: [1] }, good], 'fit: data.x[0]: got an empty list; takes at least one number'],
+    [[model, { x, y }, { initialValues: [] }], 'fit: initialValues: got an empty array; takes at least one number'],
+    [[model, { x, y }, {}], 'fit: initialValues: got undefined; takes an array of numbers, or an object of them'],
+    [[model, { x, y }, { ...good, jacobianFunction: 1 }], 'fit: jacobianFunction: got 1; takes a function'],
+    [[([a, b], t) => a.mul(b.mul(t).sin()), { x, y }, { ...good, jacobianFunction: () => () => [1, 1] }], 'fit: jacobianFunction: got one for an expression; takes none: derivatives of expressions are exact'],
+    [[model, { x, y }, { ...good, differences: 'none' }], `fit: differences: got "none"; takes 'central', 'forward' or 'ridders'`],
+    [[model, { x, y }, { ...good, backend: 'gpu' }], "compile: backend: got 'gpu' for residual block 'samples', a plain function; takes 'cpu' or 'auto': plain functions run on the CPU"],
+    [[model, { x, y }, { ...good, readBack: false }], null],
+    [[model, { x, y }, { ...good, weights: [1] }], null],
+    [[model, { x, y }, { ...good, minValues: [1] }], null],
+    [[({ a }) => (t) => a * t, { x, y }, { initialValues: { a: 1 }, minValues: { b: 1 } }], null],
+    [[model, { x, y: y.map(() => NaN) }, good], null],
+  ];
+  for (const [args, message] of cases) {
+    await assert.rejects(fit(...args), (error) => error.code === 'invalid-argument' && (message === null || error.message === message || assert.fail(`${error.message}\nnot\n${message}`)));
+  }
+});
+
+test('a model that is not finite, or throws, is told with its sample', async () => {
+  const nan = fit(([a]) => (t) => (t === 0.4 ? NaN : a * t), { x, y }, { initialValues: [1] });
+  await assert.rejects(nan, (error) => error.code === 'non-finite' && error.message.startsWith("residual 4 (block 'samples', instance 4, residual 0 of 1) is NaN at the start"));
+  const throws = fit(([a]) => (t) => { if (t > 1) throw new Error('beyond'); return a * t; }, { x, y }, { initialValues: [1] });
+  await assert.rejects(throws, (error) => error.code === 'non-finite' && error.message === "residual block 'samples': evaluate threw Error: beyond");
+});
