@@ -175,7 +175,7 @@ export class Problem {
       jacobian?: (values: PlainValues<I>, out: Float64Array) => unknown;
       /**
        * How derivatives are approximated without `jacobian`: 'central' (default) differences, with two calls for each parameter and some 10 digits; 'forward', with
-       * one call and some 7 digits; 'ridders', extrapolated from up to 28 calls, with some 13 digits.
+       * one call and some 7 digits; 'ridders', extrapolated from up to 36 calls, with some 13 digits.
        */
       differences?: Differences;
       /** The robust loss; squared by default. */
