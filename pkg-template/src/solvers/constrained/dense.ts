@@ -1,0 +1,87 @@
+/** Dense linear algebra of small systems: matrices row after row. */
+
+/** Replaces a symmetric matrix by its lower triangular Cholesky factor. Returns false where it is not positive definite beyond rounding. */
+export function cholesky(matrix: Float64Array, size: number): boolean {
+  for (let j = 0; j < size; j++) {
+    const diagonal = matrix[j * size + j] as number;
+    let pivot = diagonal;
+    for (let k = 0; k < j; k++) pivot -= (matrix[j * size + k] as number) ** 2;
+    // A pivot within rounding of its sum is not known to be positive.
+    if (!(pivot > 1e-13 * Math.abs(diagonal))) return false;
+    const root = Math.sqrt(pivot);
+    matrix[j * size + j] = root;
+    for (let i = j + 1; i < size; i++) {
+      let sum = matrix[i * size + j] as number;
+      for (let k = 0; k < j; k++) sum -= (matrix[i * size + k] as number) * (matrix[j * size + k] as number);
+      matrix[i * size + j] = sum / root;
+    }
+  }
+  return true;
+}
+
+/** Returns a direction d with dᵀMd < 0 and 1 as its largest entry; null where a symmetric matrix is positive definite beyond rounding. */
+export function negativeCurvature(matrix: Float64Array, size: number): Float64Array | null {
+  const factor = matrix.slice();
+  for (let j = 0; j < size; j++) {
+    let pivot = matrix[j * size + j] as number;
+    const diagonal = Math.abs(pivot);
+    for (let k = 0; k < j; k++) pivot -= (factor[j * size + k] as number) ** 2;
+    if (!(pivot > 1e-13 * diagonal)) {
+      // Lᵀd = eⱼ of the rows before makes dᵀMd the pivot.
+      const direction = new Float64Array(size);
+      direction[j] = 1;
+      for (let i = j - 1; i >= 0; i--) {
+        let sum = -(factor[j * size + i] as number);
+        for (let k = i + 1; k < j; k++) sum -= (factor[k * size + i] as number) * (direction[k] as number);
+        direction[i] = sum / (factor[i * size + i] as number);
+      }
+      const most = largest(direction);
+      return pivot < 0 ? direction.map((entry) => entry / most) : null;
+    }
+    const root = Math.sqrt(pivot);
+    factor[j * size + j] = root;
+    for (let i = j + 1; i < size; i++) {
+      let sum = matrix[i * size + j] as number;
+      for (let k = 0; k < j; k++) sum -= (factor[i * size + k] as number) * (factor[j * size + k] as number);
+      factor[i * size + j] = sum / root;
+    }
+  }
+  return null;
+}
+
+/** Σ aᵢbᵢ */
+export function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let j = 0; j < a.length; j++) sum += (a[j] as number) * (b[j] as number);
+  return sum;
+}
+
+/** The largest magnitude; 0 of no numbers, NaN where there is one. */
+export function largest(numbers: Float64Array): number {
+  let most = 0;
+  for (const number of numbers) most = Math.abs(number) <= most ? most : Math.abs(number);
+  return most;
+}
+
+/**
+ * Finds rows that are combinations of others, by Gram-Schmidt orthogonalisation, twice for each row, in the order of the rows. A row counts as dependent
+ * if no more than `tolerance` of its norm is left.
+ */
+export function dependentRows(matrix: Float64Array, size: number, tolerance: number): number[] {
+  const basis: Float64Array[] = [];
+  const dependent: number[] = [];
+  for (let row = 0; row * size < matrix.length; row++) {
+    const rest = matrix.slice(row * size, (row + 1) * size);
+    const norm = Math.sqrt(dot(rest, rest));
+    for (let pass = 0; pass < 2; pass++) {
+      for (const unit of basis) {
+        const share = dot(unit, rest);
+        for (let j = 0; j < size; j++) rest[j] = (rest[j] as number) - share * (unit[j] as number);
+      }
+    }
+    const left = Math.sqrt(dot(rest, rest));
+    if (!(left > tolerance * norm)) dependent.push(row);
+    else basis.push(rest.map((entry) => entry / left));
+  }
+  return dependent;
+}

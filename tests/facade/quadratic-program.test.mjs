@@ -1,0 +1,63 @@
+/** The dual method for quadratic programs: conditions of Karush, Kuhn and Tucker of random programs, dependent and contradictory rows. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { solveQuadraticProgram } from '../../pkg-template/dist/solvers/constrained/quadratic-program.js';
+import { dependentRows, negativeCurvature } from '../../pkg-template/dist/solvers/constrained/dense.js';
+import { randomNumbers } from './reference.mjs';
+
+const product = (rows, x) => Array.from({ length: rows.length / x.length }, (_, i) => x.reduce((sum, entry, j) => sum + rows[i * x.length + j] * entry, 0));
+
+test('solutions of random programs meet the conditions of optimality', () => {
+  const random = randomNumbers(5);
+  const number = () => 2 * random() - 1;
+  let active = 0;
+  for (let round = 0; round < 300; round++) {
+    const size = 1 + (round % 9);
+    const equalities = round % 3 === 0 ? 0 : Math.min(1 + (round % 4), Math.floor(size / 2));
+    const count = equalities + (round % 13);
+    const root = Array.from({ length: size * size }, number);
+    const hessian = new Float64Array(size * size);
+    for (let a = 0; a < size; a++) for (let b = 0; b < size; b++) for (let k = 0; k < size; k++) hessian[a * size + b] += root[k * size + a] * root[k * size + b] + (a === b ? 0.01 : 0);
+    const inside = Array.from({ length: size }, number);
+    const rows = Float64Array.from({ length: count * size }, number);
+    // Constraints that a known point meets, so that there is a solution.
+    const values = Float64Array.from(product(rows, inside), (value, i) => -value - (i < equalities ? 0 : random()));
+    const gradient = Float64Array.from({ length: size }, () => 3 * number());
+    const solution = solveQuadraticProgram({ size, hessian, gradient, rows, values, equalities });
+    assert.equal(typeof solution, 'object', `round ${round}: ${solution}`);
+    const { step, multipliers } = solution;
+    const slope = product(hessian, step).map((value, j) => value + gradient[j] + multipliers.reduce((sum, multiplier, i) => sum + multiplier * rows[i * size + j], 0));
+    const scale = 1 + Math.max(...multipliers.map(Math.abs), 0) + Math.max(...step.map(Math.abs));
+    slope.forEach((entry) => assert.ok(Math.abs(entry) <= 1e-9 * scale, `round ${round}: slope ${entry}`));
+    product(rows, step).forEach((value, i) => {
+      const c = value + values[i];
+      if (i < equalities) assert.ok(Math.abs(c) <= 1e-10 * scale, `round ${round}: equality ${c}`);
+      else {
+        assert.ok(c <= 1e-10 * scale && multipliers[i] >= 0 && Math.abs(c * multipliers[i]) <= 1e-9 * scale ** 2, `round ${round}: inequality ${c}, ${multipliers[i]}`);
+        if (multipliers[i] > 0) active++;
+      }
+    });
+  }
+  assert.ok(active > 200, `${active} active inequalities`);
+});
+
+test('rows that depend on others do no harm, and those that contradict others have no solution', () => {
+  const of = (rows, values, equalities) => solveQuadraticProgram({ size: 2, hessian: Float64Array.of(1, 0, 0, 1), gradient: Float64Array.of(-3, -4), rows: Float64Array.from(rows), values: Float64Array.from(values), equalities });
+  const { step } = of([1, 1, 2, 2], [-2, -4], 2);
+  assert.deepEqual([...step], [0.5, 1.5]);
+  assert.deepEqual([...of([1, 1, 1, 1], [-2, -2], 1).step], [0.5, 1.5]);
+  assert.equal(of([1, 1, 1, 1], [-2, -3], 2), 'infeasible');
+  assert.equal(of([1, 0, -1, 0], [1, 1], 0), 'infeasible');
+  assert.equal(of([0, 0], [1], 0), 'infeasible');
+  assert.equal(typeof of([0, 0], [-1], 0), 'object');
+  assert.equal(solveQuadraticProgram({ size: 2, hessian: Float64Array.of(1, 2, 2, 1), gradient: new Float64Array(2), rows: new Float64Array(0), values: new Float64Array(0), equalities: 0 }), 'indefinite');
+});
+
+test('a direction of negative curvature is one, and definite matrices have none', () => {
+  assert.equal(negativeCurvature(Float64Array.of(2, 1, 1, 2), 2), null);
+  const direction = negativeCurvature(Float64Array.of(2, 3, 0, 3, 2, 0, 0, 0, 1), 3);
+  const [a, b, c] = direction;
+  assert.ok(2 * a * a + 6 * a * b + 2 * b * b + c * c < 0);
+  assert.deepEqual(dependentRows(Float64Array.of(1, 2, 2, 4, 0, 1, 0, 0), 2, 1e-9), [1, 3]);
+});
