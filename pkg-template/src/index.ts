@@ -33,6 +33,8 @@ export type { Indices, Numbers } from './arguments/numeric-arguments.js';
 export type { ParameterArray } from './problem/parameter-array.js';
 export { manifold, type Manifold, type ManifoldPart, type ProductManifold } from './problem/manifold.js';
 export type { ResidualBlock } from './problem/residual-block.js';
+export type { ConstraintBlock, ConstraintSpec } from './problem/constraint-block.js';
+export type { ConstraintKind } from './problem/constraint-function.js';
 export { sqrtInformation } from './problem/sqrt-information.js';
 export { loss, type Loss } from './problem/loss.js';
 
@@ -47,6 +49,7 @@ export { lbfgs, type LbfgsOptions } from './solvers/lbfgs.js';
 export { covariance, type Covariance, type CovarianceOptions, type ParameterBlock } from './solvers/covariance.js';
 export { rank, type DirectionEntry, type RankOptions, type RankResult } from './solvers/rank.js';
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
+export type { ConstraintResult } from './solvers/constrained/findings.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solvers/solve-many.js';

@@ -3,6 +3,7 @@ import { numbered } from './define.js';
 import { group as badInput } from './groups/bad-input.js';
 import { group as bundleAdjustment } from './groups/bundle-adjustment.js';
 import { group as calls } from './groups/calls.js';
+import { group as constraints } from './groups/constraints.js';
 import { group as covariance } from './groups/covariance.js';
 import { group as device } from './groups/device.js';
 import { group as energies } from './groups/energies.js';
@@ -52,7 +53,7 @@ import { group as traps } from './groups/traps.js';
 import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, solveMany, weights, range, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

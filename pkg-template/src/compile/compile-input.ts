@@ -6,11 +6,25 @@
 
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import type { ParameterBlocks, ValueEdit } from '../problem/parameter-array.js';
+import type { ConstraintLayout } from './constraint-layout.js';
 
 /** Changes since the previous call: numbers, and all other changes as commands in their order. */
 export interface Edits {
   readonly values: readonly ValueEdit[];
   readonly commands: readonly ((raw: RawFunctions) => void)[];
+}
+
+/** Where parameters may lie, and which blocks take part, at the time of a call. */
+export interface Domain {
+  /** Bounds of each number, infinite without. */
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  /** 1 for a number that is constant. */
+  readonly constant: Uint8Array;
+  /** Of each constraint block. */
+  readonly enabled: readonly boolean[];
+  /** Of each residual block. */
+  readonly residuals: readonly boolean[];
 }
 
 /** Writes a solve's result to the arrays or params, except to numbers that were set after the call. */
@@ -20,8 +34,10 @@ export type WriteBack = (x: Float64Array) => void;
 export interface CompileInput {
   /** Number of parameters. */
   readonly numParams: number;
-  /** Number of residuals. */
+  /** Number of residuals, without constraints. */
   readonly numResiduals: number;
+  /** Where the constraints are; null without any. */
+  readonly constraints: ConstraintLayout | null;
   /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. The engine is chosen by it. */
   readonly workload: number;
   /** The name of a residual block that is a plain function, for the CPU alone; null without. */
@@ -47,6 +63,8 @@ export interface CompileInput {
   takeEdits(): Edits;
   /** Returns a sentence that names what was added after the compile and so takes no part; empty if nothing was. */
   additions(): string;
+  /** Returns the parameters' bounds and constants and the blocks that are enabled, as of the call. */
+  domain(): Domain;
   /** Returns the write-back of a call. To be called at the time of the call, after `takeEdits`. */
   writeBack(): WriteBack;
   /** Enables `dataBuffer()` of the residual blocks; `read` calls into the module. */

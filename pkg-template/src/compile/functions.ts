@@ -11,12 +11,32 @@ import { readSolve, type RawSolveResult, type SolveRecord } from '../module/solv
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
-import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
+import type { ConstraintLayout } from './constraint-layout.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import { recordParams } from './params-compile-input.js';
 import { ProblemCompileInput } from './problem-compile-input.js';
 import { CallQueue } from './queue.js';
+
+/** What a solver with constraints has of compiled functions while no other call runs. */
+export interface ConstrainedSession {
+  readonly layout: ConstraintLayout;
+  /** Bounds, constants and enabled blocks, as of the call. */
+  readonly domain: Domain;
+  readonly arrays: readonly ParameterBlocks[];
+  readonly numParams: number;
+  readonly numResiduals: number;
+  readonly backend: 'gpu' | 'cpu';
+  readonly precision: 'f32' | 'f32x2' | 'f64';
+  readonly gradientsOnCpu: boolean;
+  /** The multipliers of the last solve, of each constraint; the next solve begins with them. */
+  readonly multipliers: Float64Array;
+  /** Calls the module. Rejects when it fails, and with 'disposed'. */
+  call<R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R>;
+}
+
+type RawJacobian = Awaited<ReturnType<RawFunctions['evaluateJacobian']>>;
 
 /** The value of an objective, with its gradient on the device. */
 export interface GradientOnDevice {
@@ -35,7 +55,7 @@ export interface GradientOnDevice {
  * weight·f; the cost is ½ Σ weight·ρ(‖r‖²) over instances, with r an instance's outputs, as in Ceres; a weight is that of the block times that of the
  * instance. Residuals of an instance of weight 0, and their derivatives, are 0. Gradients and columns of the Jacobian
  * are with respect to the numbers themselves, not to the tangent of a manifold. Those of constant blocks are explicit zeros. Bounds have no
- * effect. NaN and infinities are returned unchanged.
+ * effect, nor have constraints. NaN and infinities are returned unchanged.
  *
  * Calls on one object queue in order. A change before a call applies to it, a later change to the next call. Returned arrays are fresh. All
  * calls reject with 'disposed' after `dispose()`, with 'device-lost' when the device is lost, and with 'invalid-argument' when `x` has
@@ -57,7 +77,7 @@ export class GpuCompiledFunctions {
   readonly warnings: readonly string[];
   /** Number of parameters, constant ones included. */
   readonly numParams: number;
-  /** Number of residuals. */
+  /** Number of residuals, without constraints. */
   readonly numResiduals: number;
   /** Number of compiled kernels: one for each topology. */
   readonly kernelCount: number;
@@ -81,6 +101,8 @@ export class GpuCompiledFunctions {
   private pattern: Pattern | null = null;
   /** Memory for the point of the next call. To fill existing memory is faster than to allocate it. */
   private spare: Float32Array | Float64Array | null = null;
+  /** See ConstrainedSession. */
+  private readonly multipliers: Float64Array;
   /** Whether a running call uses the module's own memory for a point. */
   private isPointPlaceUsed = false;
 
@@ -103,6 +125,7 @@ export class GpuCompiledFunctions {
     const times = instance.call(() => raw.compileTimes());
     this.compileTimes = Object.freeze(input.recordingTime === null ? { ...times } : { record: input.recordingTime, ...times });
     this.device = compiled.device;
+    this.multipliers = new Float64Array(input.constraints?.count ?? 0);
     input.attach((work) => noteOwner(this.read(work), this.device));
   }
 
@@ -176,7 +199,18 @@ export class GpuCompiledFunctions {
   /** Returns the residuals (numResiduals). */
   async evaluate(x?: Numbers): Promise<Float64Array> {
     const point = this.point('evaluate', x);
-    return this.call((handle) => handle.evaluate(point));
+    const values = await this.call((handle) => handle.evaluate(point));
+    return this.input.constraints === null ? values : values.slice(0, this.numResiduals);
+  }
+
+  /**
+   * Returns the constraints c at a point, block after block in order of creation, each by instance, then by output; those of disabled blocks, too. Empty
+   * for functions without any.
+   */
+  async evaluateConstraints(x?: Numbers): Promise<Float64Array> {
+    const point = this.point('evaluateConstraints', x);
+    const values = await this.call((handle) => handle.evaluate(point));
+    return values.slice(this.numResiduals);
   }
 
   /**
@@ -228,11 +262,18 @@ export class GpuCompiledFunctions {
     if (into !== undefined) this.checkResult(into);
     const arrays = into === undefined ? ([] as const) : ([into.values, into.jacobian.values] as const);
     const results = new ResultArrays('evaluateJacobian: into', arrays);
-    const { values, entries, rowOffsets, colIndices } = await this.callAt('evaluateJacobian', x, true, (handle, point) => {
+    // The module fills arrays that have the rows of constraints, too.
+    const filled = this.input.constraints === null ? arrays : [];
+    const result = await this.callAt('evaluateJacobian', x, true, (handle, point) => {
       results.check();
-      return handle.evaluateJacobian(point, this.pattern === null, ...arrays);
+      return handle.evaluateJacobian(point, this.pattern === null, ...filled);
     });
+    const { values, entries, rowOffsets, colIndices } = this.input.constraints === null ? result : this.withoutConstraints(result);
     results.check();
+    if (into !== undefined && filled.length === 0) {
+      into.values.set(values);
+      into.jacobian.values.set(entries);
+    }
     if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
     return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
   }
@@ -295,9 +336,48 @@ export class GpuCompiledFunctions {
     return { result, additions };
   }
 
+  /** @internal Where the constraints are; null without any. */
+  get constraints(): ConstraintLayout | null {
+    return this.input.constraints;
+  }
+
+  /**
+   * @internal Runs a solver with constraints, which makes several calls. Its result is written to the arrays; no other call runs before it has ended.
+   */
+  async solveConstrained<T extends { readonly x: Float64Array }>(solver: (session: ConstrainedSession) => Promise<T>, readBack: boolean): Promise<{ result: T; additions: string }> {
+    const layout = this.input.constraints as ConstraintLayout;
+    const domain = this.input.domain();
+    const { edits, writeBack } = this.beginCall();
+    const additions = this.input.additions();
+    const call = async <R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R> => {
+      this.queue.check();
+      return this.instance.wait(async () => work(this.handle));
+    };
+    const result = await this.queue.run(async () => {
+      this.apply(edits);
+      const { gradientsOnCpu, numParams, numResiduals, backend, precision, multipliers } = this;
+      const arrays = this.input.arrays ?? [];
+      try {
+        const result = await solver({ call, layout, domain, arrays, numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers });
+        if (readBack && !this.queue.isDisposed) writeBack(result.x);
+        return result;
+      } finally {
+        if (this.instance.failure === null && !this.queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
+      }
+    });
+    return { result, additions };
+  }
+
   /** @internal Runs a call that changes no parameters. */
   callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
     return this.call(work);
+  }
+
+  private withoutConstraints({ values, entries, rowOffsets, colIndices }: RawJacobian): RawJacobian {
+    const { numResiduals: rows } = this;
+    const end = rowOffsets?.[rows] ?? (this.pattern as Pattern).colIndices.length;
+    const pattern = rowOffsets === undefined || colIndices === undefined ? {} : { rowOffsets: rowOffsets.slice(0, rows + 1), colIndices: colIndices.slice(0, end) };
+    return { values: values.slice(0, rows), entries: entries.slice(0, end), ...pattern };
   }
 
   private beginCall(): { edits: Edits; writeBack: WriteBack } {

@@ -8,7 +8,7 @@ import { record, Recording, type ExpressionNode } from '../expressions/tape.js';
 import { Value, writeNumber, type Scalar } from '../expressions/value.js';
 import type { RawModule, RawProblem, TapePieces } from '../module/raw.js';
 import type { ValueEdit } from '../problem/parameter-array.js';
-import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
 
 /** The number of operations that one term of a long sum is assumed to have. */
 const OPERATIONS_OF_A_TERM = 32;
@@ -17,6 +17,7 @@ const OPERATIONS_OF_A_TERM = 32;
 export class ParamsCompileInput implements CompileInput {
   readonly arrays = null;
   readonly plainBlock = null;
+  readonly constraints = null;
   readonly numParams: number;
   readonly numResiduals: number;
   readonly workload: number;
@@ -72,6 +73,11 @@ export class ParamsCompileInput implements CompileInput {
       if (change > since && change !== this.written[i]) values.push({ offset: i, numbers: Float64Array.of(number) });
     }
     return { values, commands: [] };
+  }
+
+  domain(): Domain {
+    const lower = new Float64Array(this.numParams).fill(-Infinity);
+    return { lower, upper: lower.map(() => Infinity), constant: new Uint8Array(this.numParams), enabled: [], residuals: [] };
   }
 
   writeBack(): WriteBack {

@@ -3,13 +3,15 @@
 import { latestChange } from '../arguments/change-counter.js';
 import { invalidArgument } from '../arguments/errors.js';
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
+import { ConstraintInstances, stateReader } from '../problem/constraint-block.js';
 import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { PlainEvaluator } from '../problem/plain-evaluator.js';
 import type { Problem } from '../problem/problem.js';
 import type { BlockData, ResidualInstances } from '../problem/residual-block.js';
 import type { ResidualTemplate } from '../problem/residual-template.js';
-import type { CompileInput, Edits, WriteBack } from './compile-input.js';
+import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
+import { ConstraintLayout } from './constraint-layout.js';
 import { lostDigits } from './lost-digits.js';
 
 /** A problem as the input of a compile. */
@@ -21,7 +23,9 @@ export class ProblemCompileInput implements CompileInput {
   readonly recordingTime = null;
   readonly plainBlock: string | null;
   readonly arrays: readonly ParameterBlocks[];
+  readonly constraints: ConstraintLayout | null;
   private readonly blocks: readonly ResidualInstances[];
+  private readonly residualBlocks: number;
   private readonly blockIds = new Map<ResidualInstances, number>();
   private readonly templateIds = new Map<ResidualInstances, number[]>();
   private readonly evaluators = new Map<ResidualInstances, (PlainEvaluator | null)[]>();
@@ -32,12 +36,17 @@ export class ProblemCompileInput implements CompileInput {
 
   constructor(private readonly problem: Problem) {
     if (problem.numParameters === 0) throw invalidArgument('compile: problem', 'a problem without parameters', 'at least one array of parameters');
-    if (problem.numResiduals === 0) throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual');
+    if (problem.numResiduals + problem.numConstraints === 0) {
+      throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual or constraint');
+    }
     this.numParams = problem.numParameters;
     this.numResiduals = problem.numResiduals;
-    this.workload = problem.numResiduals;
+    this.workload = problem.numResiduals + problem.numConstraints;
     this.arrays = [...problem.arrays];
-    this.blocks = [...problem.blocks];
+    // The rows of constraints come after those of residuals.
+    this.blocks = [...problem.blocks, ...problem.constraints];
+    this.residualBlocks = problem.blocks.length;
+    this.constraints = problem.constraints.length === 0 ? null : new ConstraintLayout(problem.constraints, problem.numResiduals);
     this.plainBlock = this.blocks.find(({ templates }) => templates.some(({ plain }) => plain !== null))?.name ?? null;
     this.startValues = new Float64Array(this.numParams);
     this.seen = latestChange();
@@ -67,7 +76,7 @@ export class ProblemCompileInput implements CompileInput {
     const ofData = this.blocks.flatMap((block, position) => {
       const start = this.startData[position];
       return [...block.data].flatMap(([key, { input, values }]) => {
-        return lostDigits(`data input "${key}" of residual block "${block.name}"`, start?.get(key) ?? values, input.dim);
+        return lostDigits(`data input "${key}" of ${block instanceof ConstraintInstances ? 'constraint' : 'residual'} block "${block.name}"`, start?.get(key) ?? values, input.dim);
       });
     });
     return [...ofData, ...ofArrays];
@@ -85,7 +94,8 @@ export class ProblemCompileInput implements CompileInput {
       if (array.elimination !== null) raw.setElimination(id, array.elimination);
     }
     this.blocks.forEach((block, position) => {
-      const id = raw.addBlock(block.name, block.count, block.offset, block.numResiduals);
+      const part = this.constraints?.parts[position - this.residualBlocks];
+      const id = raw.addBlock(block.name, block.count, part?.firstRow ?? block.offset, block.numResiduals);
       const evaluators: (PlainEvaluator | null)[] = [];
       const templateIds = block.templates.map((template) => {
         const { tape, instances, rows } = template;
@@ -100,7 +110,7 @@ export class ProblemCompileInput implements CompileInput {
           Uint32Array.from(template.slotArrays, (array) => arrayIds.get(array) as number),
           indexReader(block.inputs, template),
           template.dataColumns,
-          dataReader(data, template),
+          stateReader(dataReader(data, template), template),
           tape.ops,
           tape.a,
           tape.b,
@@ -115,6 +125,7 @@ export class ProblemCompileInput implements CompileInput {
       this.evaluators.set(block, evaluators);
       this.blockIds.set(block, id);
       this.templateIds.set(block, templateIds);
+      if (part !== undefined) [part.blockId, part.templateIds] = [id, templateIds];
     });
   }
 
@@ -128,32 +139,25 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   additions(): string {
-    const later = this.problem.blocks.slice(this.blocks.length).map(({ name }) => `'${name}'`);
-    if (later.length === 0) return '';
-    const [residuals, were, them] = later.length === 1 ? ['Residual block', 'was', 'it'] : ['Residual blocks', 'were', 'them'];
-    return `${residuals} ${later.join(', ')} ${were} added after the compile and took no part; compile again to include ${them}.`;
+    const residuals = this.problem.blocks.slice(this.residualBlocks);
+    const constraints = this.problem.constraints.slice(this.blocks.length - this.residualBlocks);
+    return [notCompiled('Residual block', residuals), notCompiled('Constraint block', constraints)].filter((sentence) => sentence !== '').join(' ');
   }
 
   takeEdits(): Edits {
     const since = this.seen;
     this.seen = latestChange();
     // The build contains the numbers and data of its start, but no mask, bounds, weight, loss or enabled flag.
-    const settingsSince = this.firstEdits ? 0 : since;
+    const isFirst = this.firstEdits;
+    const settingsSince = isFirst ? 0 : since;
     this.firstEdits = false;
     const commands: ((raw: RawFunctions) => void)[] = [];
     if (this.arrays.some((array) => array.constantChange > settingsSince)) {
-      const mask = new Uint8Array(this.numParams);
-      for (const { constant, offset } of this.arrays) if (constant !== null) mask.set(constant, offset);
+      const mask = this.constantMask();
       commands.push((raw) => raw.setConstant(mask));
     }
     if (this.arrays.some((array) => array.boundsChange > settingsSince)) {
-      const lower = new Float64Array(this.numParams).fill(-Infinity);
-      const upper = new Float64Array(this.numParams).fill(Infinity);
-      for (const { bounds, offset } of this.arrays) {
-        if (bounds === null) continue;
-        lower.set(bounds.lower, offset);
-        upper.set(bounds.upper, offset);
-      }
+      const { lower, upper } = this.allBounds();
       commands.push((raw) => {
         for (const evaluators of this.evaluators.values()) for (const evaluator of evaluators) if (evaluator !== null) evaluator.bounds = { lower, upper };
         raw.setBounds(lower, upper);
@@ -171,6 +175,11 @@ export class ProblemCompileInput implements CompileInput {
           });
         });
       }
+      if (block instanceof ConstraintInstances) {
+        // Solvers alone enable constraints.
+        if (isFirst) commands.push((raw) => raw.setEnabled(this.blockIds.get(block) as number, false));
+        continue;
+      }
       if (block.settingsChange <= settingsSince) continue;
       const { weight, enabled, loss } = block;
       commands.push((raw) => {
@@ -187,6 +196,29 @@ export class ProblemCompileInput implements CompileInput {
       });
     }
     return { values: this.arrays.flatMap((array) => array.editsSince(since, this)), commands };
+  }
+
+  domain(): Domain {
+    const enabled = this.blocks.map((block) => block.enabled);
+    const [residuals, constraints] = [enabled.slice(0, this.residualBlocks), enabled.slice(this.residualBlocks)];
+    return { ...this.allBounds(), constant: this.constantMask(), enabled: constraints, residuals };
+  }
+
+  private constantMask(): Uint8Array {
+    const mask = new Uint8Array(this.numParams);
+    for (const { constant, offset } of this.arrays) if (constant !== null) mask.set(constant, offset);
+    return mask;
+  }
+
+  private allBounds(): { lower: Float64Array; upper: Float64Array } {
+    const lower = new Float64Array(this.numParams).fill(-Infinity);
+    const upper = new Float64Array(this.numParams).fill(Infinity);
+    for (const { bounds, offset } of this.arrays) {
+      if (bounds === null) continue;
+      lower.set(bounds.lower, offset);
+      upper.set(bounds.upper, offset);
+    }
+    return { lower, upper };
   }
 
   writeBack(): WriteBack {
@@ -233,4 +265,11 @@ export class ProblemCompileInput implements CompileInput {
       sources,
     );
   }
+}
+
+/** A sentence that names blocks that were added after the compile; empty without any. */
+function notCompiled(what: string, later: readonly ResidualInstances[]): string {
+  if (later.length === 0) return '';
+  const [blocks, were, them] = later.length === 1 ? [what, 'was', 'it'] : [`${what}s`, 'were', 'them'];
+  return `${blocks} ${later.map(({ name }) => `'${name}'`).join(', ')} ${were} added after the compile and took no part; compile again to include ${them}.`;
 }

@@ -105,6 +105,7 @@ function plainTemplate(inputs: NamedInputs, plain: PlainInstances, isWeighted: b
     firstColumns: new Map(isWeighted ? [[WEIGHTS, 0]] : []),
     dataColumns: weights + ofInstance * (1 + parameters),
     weightColumn: isWeighted ? 0 : null,
+    stateColumn: null,
     tape: affineTape(ofInstance, parameters, weights),
     plain,
   };

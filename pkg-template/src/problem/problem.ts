@@ -10,6 +10,8 @@ import type { Rotation2 } from '../expressions/rotation2.js';
 import type { Rotation3 } from '../expressions/rotation3.js';
 import type { Value } from '../expressions/value.js';
 import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from './block-inputs.js';
+import { ConstraintInstances, type ConstraintBlock, type ConstraintSpec } from './constraint-block.js';
+import { checkHasParameters, type ConstraintKind } from './constraint-function.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
@@ -55,6 +57,8 @@ export class Problem {
   readonly arrays: ParameterBlocks[] = [];
   /** @internal In order of creation. */
   readonly blocks: ResidualInstances[] = [];
+  /** @internal In order of creation. */
+  readonly constraints: ConstraintInstances[] = [];
 
   /**
    * Adds an array of parameter blocks of `dim` numbers each. `values` are their start, block after block; its length is a positive multiple
@@ -192,15 +196,17 @@ export class Problem {
   }
 
   private addRecorded(name: string, spec: RecordedSpec): ResidualBlock {
-    this.checkBlockName(name);
-    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, residual: true, loss: true, weight: true, weights: true, sqrtInformation: true });
-    const inputs = checkInputs(name, spec.inputs, this);
-    if (typeof spec.residual !== 'function') throw invalidArgument(`residuals "${name}": residual`, describe(spec.residual), 'a function');
-    const count = agreedInstances(name, inputs);
-    checkStarData(name, inputs);
+    this.checkBlockName('residuals', name);
+    const call = `residuals "${name}"`;
+    checkOptions(`${call}: spec`, spec, { inputs: true, residual: true, loss: true, weight: true, weights: true, sqrtInformation: true });
+    const inputs = checkInputs(call, spec.inputs, this);
+    if (typeof spec.residual !== 'function') throw invalidArgument(`${call}: residual`, describe(spec.residual), 'a function');
+    const count = agreedInstances(call, inputs);
+    checkStarData(call, inputs);
     const roots = this.rootsOf(name, inputs, count, spec.sqrtInformation);
     const weights = this.weightsOf(name, inputs, count, spec.weights);
-    const { templates, residuals } = makeTemplates(name, inputs, count, spec.residual as (inputs: never) => unknown, roots, weights !== null);
+    const recorded = { call, name: 'residual', function: spec.residual as (inputs: never) => unknown, constraint: null } as const;
+    const { templates, residuals } = makeTemplates(inputs, count, { ...recorded, sqrtInformation: roots, isWeighted: weights !== null });
     const allInputs = new Map(inputs);
     if (roots?.input != null) allInputs.set(SQRT_INFORMATION, roots.input);
     if (weights !== null) allInputs.set(WEIGHTS, weights);
@@ -208,18 +214,19 @@ export class Problem {
   }
 
   private addPlain(name: string, spec: PlainSpec): ResidualBlock {
-    this.checkBlockName(name);
-    checkOptions(`residuals "${name}": spec`, spec, { inputs: true, outputs: true, evaluate: true, jacobian: true, differences: true, loss: true, weight: true, weights: true });
-    const inputs = checkInputs(name, spec.inputs, this);
+    this.checkBlockName('residuals', name);
+    const call = `residuals "${name}"`;
+    checkOptions(`${call}: spec`, spec, { inputs: true, outputs: true, evaluate: true, jacobian: true, differences: true, loss: true, weight: true, weights: true });
+    const inputs = checkInputs(call, spec.inputs, this);
     const plain = checkPlainFunction(name, spec);
-    const count = agreedInstances(name, inputs);
-    checkStarData(name, inputs);
+    const count = agreedInstances(call, inputs);
+    checkStarData(call, inputs);
     return this.addPlainInstances(name, spec, inputs, count, plain);
   }
 
   /** @internal Adds a plain function of one instance, of which each residual is an instance of the block. */
   addPlainRows(name: string, spec: { inputs: Record<string, Input<unknown>>; loss?: Loss; weights?: Numbers }, plain: PlainFunction): ResidualBlock {
-    return this.addPlainInstances(name, spec, checkInputs(name, spec.inputs, this), plain.outputs, plain);
+    return this.addPlainInstances(name, spec, checkInputs(`residuals "${name}"`, spec.inputs, this), plain.outputs, plain);
   }
 
   private addPlainInstances(name: string, spec: BlockSettings, inputs: NamedInputs, count: number, plain: PlainFunction): ResidualBlock {
@@ -250,9 +257,43 @@ export class Problem {
     return block;
   }
 
-  private checkBlockName(name: unknown): void {
-    checkName('residuals: name', name);
-    if (this.blocks.some((block) => block.name === name)) throw invalidArgument('residuals: name', `"${name}" a second time`, 'a different name for each block');
+  /**
+   * Adds constraints c = 0, one per instance and output of `constraint`, which solvers satisfy exactly, not in the balance with residuals. The call runs
+   * `constraint` to record its expression, as `residuals` does, and throws as `residuals` does; also 'invalid-argument' for a constraint without parameters.
+   *
+   * Constraints take no part in the residuals, sums and costs of compiled functions. `levenbergMarquardt`, `lbfgs` and `solve` meet them, and their
+   * results have `constraints`.
+   */
+  equalities<I extends Record<string, Input<unknown>>>(name: string, spec: ConstraintSpec<I>): ConstraintBlock {
+    return this.addConstraints('equalities', 'equality', name, spec as unknown as ConstraintSpec<Record<string, Input<unknown>>>);
+  }
+
+  /** Adds constraints c ≤ 0, one per instance and output of `constraint`; otherwise as `equalities`. */
+  inequalities<I extends Record<string, Input<unknown>>>(name: string, spec: ConstraintSpec<I>): ConstraintBlock {
+    return this.addConstraints('inequalities', 'inequality', name, spec as unknown as ConstraintSpec<Record<string, Input<unknown>>>);
+  }
+
+  private addConstraints(method: string, kind: ConstraintKind, name: string, spec: ConstraintSpec<Record<string, Input<unknown>>>): ConstraintBlock {
+    this.checkBlockName(method, name);
+    const call = `${method} "${name}"`;
+    checkOptions(`${call}: spec`, spec, { inputs: true, constraint: true });
+    const inputs = checkInputs(call, spec.inputs, this);
+    if (typeof spec.constraint !== 'function') throw invalidArgument(`${call}: constraint`, describe(spec.constraint), 'a function');
+    const count = agreedInstances(call, inputs);
+    checkStarData(call, inputs);
+    checkHasParameters(call, inputs);
+    const recorded = { call, name: 'constraint', function: spec.constraint as (inputs: never) => unknown, constraint: kind } as const;
+    const { templates, residuals } = makeTemplates(inputs, count, { ...recorded, sqrtInformation: null, isWeighted: false });
+    checkSize('constraints', this.numConstraints + residuals);
+    const block = new ConstraintInstances(kind, name, count, residuals, templates, inputs);
+    this.constraints.push(block);
+    return block;
+  }
+
+  private checkBlockName(method: string, name: unknown): void {
+    checkName(`${method}: name`, name);
+    if ([...this.blocks, ...this.constraints].every((block) => block.name !== name)) return;
+    throw invalidArgument(`${method}: name`, `"${name}" a second time`, 'a different name for each block');
   }
 
   private rootsOf(name: string, inputs: NamedInputs, count: number, values: Numbers | undefined): SqrtInformation | null {
@@ -302,6 +343,11 @@ export class Problem {
   get numResiduals(): number {
     const last = this.blocks.at(-1);
     return last === undefined ? 0 : last.offset + last.numResiduals;
+  }
+
+  /** Number of constraints of all blocks. */
+  get numConstraints(): number {
+    return this.constraints.reduce((sum, { numConstraints }) => sum + numConstraints, 0);
   }
 }
 

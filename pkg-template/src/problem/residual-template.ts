@@ -9,6 +9,7 @@ import { record, Recording } from '../expressions/tape.js';
 import { Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
+import { checkDependsOnParameters, withStates, type ConstraintKind } from './constraint-function.js';
 import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
 import type { PlainInstances } from './plain-function.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
@@ -30,23 +31,35 @@ export interface ResidualTemplate {
   readonly dataColumns: number;
   /** The data column that is an instance's weight; null without. The recorded function does not have it. */
   readonly weightColumn: number | null;
+  /** The first data column of the states of a constraint block; null in residual blocks. */
+  readonly stateColumn: number | null;
   /** The recorded residual function. */
   readonly tape: Tape;
   /** The plain function that it stands for; null for a recorded one. */
   readonly plain: PlainInstances | null;
 }
 
-/** Records the residual function for every combination of star lengths. Returns the templates and their total number of residuals. */
+/** A function that is recorded, and what is made of its outputs. */
+export interface RecordedFunction {
+  /** Its block in messages, as `residuals "name"`. */
+  readonly call: string;
+  /** Its name in messages. */
+  readonly name: 'residual' | 'constraint';
+  readonly function: (inputs: never) => unknown;
+  readonly sqrtInformation: SqrtInformation | null;
+  readonly isWeighted: boolean;
+  /** The kind of its constraints; null for residuals. */
+  readonly constraint: ConstraintKind | null;
+}
+
+/** Records a function for every combination of star lengths. Returns the templates and their total number of outputs. */
 export function makeTemplates(
-  name: string,
   inputs: NamedInputs,
   count: number,
-  residual: (inputs: never) => unknown,
-  sqrtInformation: SqrtInformation | null,
-  isWeighted: boolean,
+  recordable: RecordedFunction,
 ): { templates: ResidualTemplate[]; residuals: number } {
   const groups = groupByLengths(inputs, count);
-  const recorded = groups.map((instances) => ({ instances, ...recordResidual(name, inputs, instances?.[0] ?? 0, residual, sqrtInformation, isWeighted) }));
+  const recorded = groups.map((instances) => ({ instances, ...recordFunction(inputs, instances?.[0] ?? 0, recordable) }));
   const outputsOfFirst = recorded[0]?.tape.outputs.length ?? 0;
   const uniform = recorded.every(({ tape }) => tape.outputs.length === outputsOfFirst);
   let residuals = count * outputsOfFirst;
@@ -115,15 +128,12 @@ export function groupByLengths(inputs: NamedInputs, count: number): (Uint32Array
   return members;
 }
 
-/** Runs the residual function once, for instances whose stars have the lengths of those of `instance`. */
-function recordResidual(
-  name: string,
+/** Runs the function once, for instances whose stars have the lengths of those of `instance`. */
+function recordFunction(
   inputs: NamedInputs,
   instance: number,
-  residual: (inputs: never) => unknown,
-  sqrtInformation: SqrtInformation | null,
-  isWeighted: boolean,
-): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'plain'> {
+  { call, name, function: run, sqrtInformation, isWeighted, constraint }: RecordedFunction,
+): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'stateColumn' | 'plain'> {
   const recording = new Recording('residual');
   const slotArrays: object[] = [];
   const firstColumns = new Map<string, number>();
@@ -145,9 +155,16 @@ function recordResidual(
     if (input instanceof DataInput) return makeBlock(input.dim, nextDatum);
     return Array.from({ length: starLength(input.offsets, instance) }, () => makeBlock(input.dim, nextDatum));
   };
+  let stateColumn: number | null = null;
+  let constraints: Uint32Array = new Uint32Array();
   const outputs = record(recording, () => {
     const args = Object.fromEntries([...inputs].map(([key, input]) => [key, argumentOf(key, input)]));
-    const scalars = scalarsOf(`residuals "${name}": what residual returned`, residual(args as never));
+    const scalars = scalarsOf(`${call}: what ${name} returned`, run(args as never));
+    if (constraint !== null) {
+      stateColumn = columns;
+      constraints = recording.positions(scalars);
+      return recording.positions(withStates(constraint, scalars, nextDatum));
+    }
     if (sqrtInformation === null) return recording.positions(scalars);
     sqrtInformation.prepare(scalars.length);
     if (sqrtInformation.input !== null) firstColumns.set(SQRT_INFORMATION, columns);
@@ -155,5 +172,7 @@ function recordResidual(
   });
   const weightColumn = isWeighted ? columns++ : null;
   if (weightColumn !== null) firstColumns.set(WEIGHTS, weightColumn);
-  return { tape: recording.finish(outputs), slotArrays, firstColumns, dataColumns: columns, weightColumn, plain: null };
+  const tape = recording.finish(outputs);
+  if (constraint !== null) checkDependsOnParameters(call, tape, constraints);
+  return { tape, slotArrays, firstColumns, dataColumns: columns, weightColumn, stateColumn, plain: null };
 }

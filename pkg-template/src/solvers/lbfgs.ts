@@ -4,7 +4,9 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import type { InnerSolver } from './constrained/augmented.js';
+import { restoration } from './levenberg-marquardt.js';
+import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of L-BFGS. `gradientTolerance`: each entry of the gradient relative to its own largest value in the run. `costTolerance` and
@@ -61,6 +63,8 @@ export function lbfgsSolver(call: string, options: LbfgsOptions): Solver {
   const settings = { ...tests, historySize, maxLineSearchSteps, c1, c2, leastSquares, readBack: Number(options.readBack ?? true) };
   return (functions) => {
     const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
-    return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
+    if (functions.constraints === null) return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
+    const inner: InnerSolver = (handle, within, onIteration, aborted) => handle.lbfgs({ ...raw, ...within, readBack: 1 }, onIteration, aborted);
+    return runConstrained(functions, options, { objective, tests, inner, restore: restoration(functions) });
   };
 }

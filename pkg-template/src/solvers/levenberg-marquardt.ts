@@ -4,7 +4,8 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import type { InnerSolver } from './constrained/augmented.js';
+import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
@@ -84,8 +85,17 @@ export function levenbergMarquardtSolver(call: string, options: LevenbergMarquar
   return async (functions) => {
     if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
     const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
-    return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+    if (functions.constraints === null) return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
+    const inner: InnerSolver = (handle, within, onIteration, aborted) => handle.levenbergMarquardt({ ...raw, ...within, readBack: 1 }, onIteration, aborted);
+    return runConstrained(functions, options, { objective: 'least-squares', tests, inner, restore: inner });
   };
+}
+
+/** Levenberg-Marquardt with default settings, for the least squares of constraints alone. */
+export function restoration(functions: GpuCompiledFunctions): InnerSolver {
+  const settings = { linearSolver: 'auto', trustRegion: 'levenberg-marquardt', maxLinearIterations: 500, linearTolerance: 0.1, readBack: 1 };
+  const takeOver = Number(functions.canMoveToCpu);
+  return (handle, tests, onIteration, aborted) => handle.levenbergMarquardt({ ...settings, ...tests, takeOver }, onIteration, aborted);
 }
 
 /** Whether the options name a linear solver that the CPU alone has. */

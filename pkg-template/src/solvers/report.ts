@@ -1,6 +1,7 @@
 /** The report of a solve, in the layout of Ceres Solver: solver and problem, one line per iteration, times, and the termination. */
 
 import type { ProblemSizes, SolveRecord } from '../module/solve-record.js';
+import type { ConstraintResult } from './constrained/findings.js';
 import { scientific } from './scientific.js';
 
 const line = (title: string, words: string): string => `  ${title.padEnd(16)} ${words}\n`;
@@ -15,11 +16,22 @@ const ROWS: readonly (readonly [title: string, key: keyof ProblemSizes])[] = [
   ['Residuals', 'residuals'],
 ];
 
+/** Active constraints that a line names at most. */
+const NAMED = 6;
+
+function constraintLine({ name, kind, enabled, active, violation, multipliers }: ConstraintResult): string {
+  if (!enabled) return line('Constraints', `${kind} "${name}", disabled`);
+  const places = [...active.keys()].filter((k) => active[k] === 1);
+  const named = kind === 'equality' || places.length === 0 ? '' : ` (${places.slice(0, NAMED).join(', ')}${places.length > NAMED ? ', …' : ''})`;
+  const most = multipliers.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+  return line('Constraints', `${kind} "${name}", ${places.length} of ${active.length} active${named}, violation ${scientific(violation, 2)}, multipliers up to ${scientific(most, 2)}`);
+}
+
 /**
  * The text. `kernels`: how many the residuals share; `compileTimes`: milliseconds by stage; `iterations`: the lines of the iterations; `additions`:
  * sentences for the end.
  */
-export function reportText(record: SolveRecord, kernels: number, compileTimes: Readonly<Record<string, number>>, iterations: string, additions: string): string {
+export function reportText(record: SolveRecord & { constraints?: readonly ConstraintResult[] }, kernels: number, compileTimes: Readonly<Record<string, number>>, iterations: string, additions: string): string {
   const { whole, reduced, initialCost, finalCost, functionEvaluations, computationTime } = record;
   const onManifolds = whole.effectiveParameters !== whole.parameters;
   const [cost, gradient, parameter] = record.tolerances.map((tolerance) => (tolerance === 0 ? 'off' : scientific(tolerance)));
@@ -42,6 +54,7 @@ export function reportText(record: SolveRecord, kernels: number, compileTimes: R
     line('Final cost', scientific(finalCost, 6)),
     line('Change', scientific(initialCost - finalCost, 6)),
     Number.isNaN(record.promise) ? '' : line('Promise', `${scientific(record.promise, 2)} of the residuals' variance`),
+    ...(record.constraints ?? []).map(constraintLine),
     line('Iterations', String(record.iterations)),
     line('Evaluations', String(functionEvaluations)),
     '\nTime in milliseconds\n',

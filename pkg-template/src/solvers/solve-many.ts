@@ -179,6 +179,10 @@ class Job {
     private readonly options: ManyOptions,
   ) {
     if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
+    if (template.constraints.length > 0) {
+      const got = `the constraint block "${template.constraints[0]?.name}"`;
+      throw invalidArgument('solveMany: template', got, 'a problem without constraints; solve() and levenbergMarquardt() have them');
+    }
     checkOptions('solveMany: batch', batch, BATCH);
     checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);

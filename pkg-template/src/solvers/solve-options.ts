@@ -7,7 +7,9 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
-import type { RawSolveResult } from '../module/solve-record.js';
+import type { RawSolveResult, SolveRecord } from '../module/solve-record.js';
+import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
+import type { ConstraintResult } from './constrained/findings.js';
 import { iterationLines } from './iteration-lines.js';
 import { reportText } from './report.js';
 
@@ -21,6 +23,8 @@ export type Termination =
   | 'max-iterations'
   | 'max-time'
   | 'aborted'
+  /** Constraints contradict each other: no point nearby meets them all. `message` names them. */
+  | 'infeasible'
   /** No further progress in this precision; the best point so far is kept. */
   | 'precision-limit'
   /** Failed to continue; the best point so far is kept. */
@@ -91,7 +95,9 @@ export interface SolveResult {
   computationTime: number;
   /** All parameters, array after array in order of creation; also written back to the arrays or params. Empty with readBack: false. */
   x: Float64Array;
-  /** All iterations. */
+  /** What became of the constraints, block after block in order of creation. There alone where the problem has constraints. */
+  constraints?: ConstraintResult[];
+  /** All iterations. With constraints the cost of some is that of the augmented Lagrangian. */
   history: IterationSummary[];
   /** Returns a table of the run in the format of Ceres. */
   report(): string;
@@ -129,6 +135,11 @@ export interface SolveOptions {
    */
   parameterTolerance?: number;
   /**
+   * The largest violation of a constraint, relative to its terms: the sum of |∂c/∂x · x| over its parameters. By default 1e-10 on the CPU and for problems of up to
+   * 200 parameters, else 1e-5 in f32 and 1e-9 in f32x2. Without effect where the problem has no constraints.
+   */
+  constraintTolerance?: number;
+  /**
    * Ends the solve with 'aborted' and the best point so far: at the start, where it has fired before. `solve(problem)` rejects with 'aborted' where it
    * fires before the compile has ended.
    */
@@ -151,6 +162,7 @@ export const SOLVE_OPTIONS: OptionNames<SolveOptions> = {
   costTolerance: true,
   gradientTolerance: true,
   parameterTolerance: true,
+  constraintTolerance: true,
   signal: true,
   onIteration: true,
   readBack: true,
@@ -188,6 +200,7 @@ export function stoppingTests(
   checkFinite(`${solver}: costTolerance`, costTolerance, 0);
   checkFinite(`${solver}: gradientTolerance`, gradientTolerance, 0);
   checkFinite(`${solver}: parameterTolerance`, parameterTolerance, 0);
+  if (options.constraintTolerance !== undefined) checkFinite(`${solver}: constraintTolerance`, options.constraintTolerance, 0);
   checkSignal(`${solver}: signal`, options.signal);
   if (onIteration !== undefined && typeof onIteration !== 'function') throw invalidArgument(`${solver}: onIteration`, describe(onIteration), 'a function');
   for (const [name, flag] of [['readBack', readBack], ['verbose', verbose]] as const) {
@@ -198,14 +211,26 @@ export function stoppingTests(
 }
 
 /** Runs a solver of the module with the options of all solvers, and converts its result. */
-export async function runSolver(
+export function runSolver(
   functions: GpuCompiledFunctions,
   options: SolveOptions,
-  solver: (
-    handle: RawFunctions,
-    onIteration: RawListener,
-    aborted: CancellationToken,
-  ) => Promise<RawSolveResult>,
+  solver: (handle: RawFunctions, onIteration: RawListener, aborted: CancellationToken) => Promise<RawSolveResult>,
+): Promise<SolveResult> {
+  const readBack = options.readBack ?? true;
+  return runWith(functions, options, (listen, token) => functions.solveWith((handle) => solver(handle, listen, token), readBack));
+}
+
+/** Runs a solver with constraints around one without. `restore` minimises the least squares of constraints alone. */
+export function runConstrained(functions: GpuCompiledFunctions, options: SolveOptions, settings: Omit<ConstrainedSettings, 'constraintTolerance'>): Promise<SolveResult> {
+  const { constraintTolerance, readBack = true } = options;
+  const all = { ...settings, constraintTolerance };
+  return runWith(functions, options, (listen, token) => functions.solveConstrained((session) => solveConstrained(session, all, listen, token), readBack));
+}
+
+async function runWith(
+  functions: GpuCompiledFunctions,
+  options: SolveOptions,
+  run: (onIteration: RawListener, aborted: CancellationToken) => Promise<{ result: SolveRecord | ConstrainedRecord; additions: string }>,
 ): Promise<SolveResult> {
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
@@ -226,12 +251,10 @@ export async function runSolver(
   const cancellation = new Cancellation(signal);
   // A solve of functions that are disposed is cancelled.
   const forget = functions.whenDisposed(cancellation.cancel);
-  const { result, additions } = await functions
-    .solveWith((handle) => solver(handle, listen, cancellation.token), readBack)
-    .finally(() => {
-      cancellation.end();
-      forget();
-    });
+  const { result, additions } = await run(listen, cancellation.token).finally(() => {
+    cancellation.end();
+    forget();
+  });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
   const { success, termination, arithmetic, precisionLoss, promise, iterations, functionEvaluations, initialCost, finalCost, computationTime } = result;
@@ -242,6 +265,7 @@ export async function runSolver(
     termination: termination as Termination,
     message, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), iterations, functionEvaluations, initialCost, finalCost, computationTime,
     x: readBack ? result.x : new Float64Array(0),
+    ...('constraints' in result ? { constraints: result.constraints } : {}),
     history: iterationsOf(result.rows),
     // The text takes longer than a small solve. The caller may change the history.
     report: () => reportText(result, functions.kernelCount, functions.compileTimes, iterationLines(iterationsOf(result.rows)), additions),

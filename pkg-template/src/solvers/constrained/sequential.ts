@@ -1,0 +1,342 @@
+/**
+ * Sequential quadratic programming for small problems: steps of Newton's method for the Lagrangian, with its Hessian by differences of its gradients
+ * (J. Nocedal, S. J. Wright, "Numerical Optimization", chapter 18), and a line search of the exact penalty function with a second-order correction
+ * (R. Fletcher 1982). It converges quadratically, so that constraints hold to rounding at the end.
+ */
+
+import { dot, largest, negativeCurvature } from './dense.js';
+import type { Lagrangian, Point } from './lagrangian.js';
+import { constraintScales, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
+import { solveQuadraticProgram } from './quadratic-program.js';
+
+/** Numbers that may move, at most, for matrices of their square and gradients at twice as many points. */
+export const MOST_DENSE = 200;
+
+/** How a run of sequential quadratic programming ended. */
+export interface SequentialResult {
+  readonly point: Point;
+  readonly multipliers: Float64Array;
+  readonly optimality: Optimality;
+  readonly hasConverged: boolean;
+  /** Whether the last program had no solution. */
+  readonly isInfeasible: boolean;
+}
+
+/** Relative tolerances of a point that counts as optimal. */
+export interface Tolerances {
+  readonly violation: number;
+  readonly stationarity: number;
+}
+
+/** Called after each step; true ends the run. */
+export type StepListener = (point: Point, before: Point, stationarity: number, stepNorm: number, stepSize: number) => boolean;
+
+const MOST_STEPS = 100;
+const EPSILON = 2 ** -52;
+
+/** A stationarity that is asked for where rounding lets it be reached, in units of the tolerance. */
+const STRICT = 1e-3;
+/** Saddles that a run leaves, at most. */
+const MOST_ESCAPES = 4;
+
+/** Runs from a point. A stationary point from which the objective falls along a direction of negative curvature is left. */
+export async function runSequential(
+  problem: Lagrangian,
+  start: Point,
+  startMultipliers: Float64Array,
+  tolerances: Tolerances,
+  least: number,
+  listener: StepListener,
+): Promise<SequentialResult> {
+  const scales = parameterScales(problem, start.x);
+  const strict = { ...tolerances, stationarity: STRICT * tolerances.stationarity };
+  let point = start;
+  let multipliers = startMultipliers;
+  let weights = new Float64Array(problem.count);
+  const measure = (at: Point, of: Float64Array) => optimality(problem, at, of, scales, constraintScales(problem, at, scales), least);
+  let measured = measure(point, multipliers);
+  /** The lowest stationary point so far. */
+  let found: SequentialResult | null = null;
+  let escapes = 0;
+  const end = (isInfeasible = false): SequentialResult => {
+    const hasConverged = isOptimal(measured, tolerances);
+    const result = { point, multipliers, optimality: measured, hasConverged, isInfeasible };
+    return found !== null && !(hasConverged && point.f < found.point.f) ? found : result;
+  };
+  const merit = ({ f, c }: Point): number => {
+    let sum = f;
+    for (let i = 0; i < problem.count; i++) sum += (weights[i] as number) * violationOf(problem, c, i);
+    return sum;
+  };
+  /** Returns a point beside a stationary one that is no minimum, which it keeps; null at a minimum. */
+  const escape = async (model: LinearModel, hessian: Float64Array): Promise<Point | null> => {
+    const direction = escapes < MOST_ESCAPES ? descentOfCurvature(problem, model, hessian, point, multipliers, scales) : null;
+    if (direction === null) return null;
+    found = end();
+    escapes++;
+    const ahead = await problem.at(moved(problem, point, direction, scales, 0.1));
+    const back = await problem.at(moved(problem, point, direction, scales, -0.1));
+    return merit(ahead) <= merit(back) ? ahead : back;
+  };
+  for (let round = 0; round < MOST_STEPS; round++) {
+    const hessian = await hessianOf(problem, point, multipliers, scales);
+    const model = programAt(problem, point, scales, multipliers);
+    const solution = solveModel(problem, model, hessian, least);
+    if (solution === null && !isOptimal(measured, tolerances)) return end(true);
+    const next = solution?.multipliers ?? multipliers;
+    const atNext = measure(point, next);
+    if (solution === null || isOptimal(atNext, largest(solution.step) <= 1e-11 ? tolerances : strict)) {
+      [multipliers, measured] = [next, atNext];
+      if (solution !== null) {
+        // One more step costs little, and brings what holds to a tolerance to rounding.
+        const polished = await problem.at(moved(problem, point, solution.step, scales, 1));
+        const ofPolished = measure(polished, next);
+        if (ofPolished.violation <= measured.violation && ofPolished.stationarity <= Math.max(measured.stationarity, strict.stationarity)) {
+          [point, measured] = [polished, ofPolished];
+        }
+      }
+      const beyond = await escape(model, hessian);
+      if (beyond === null) return end();
+      point = beyond;
+      continue;
+    }
+    weights = weights.map((weight, i) => Math.max(1.1 * Math.abs(next[i] as number), 0.5 * (weight + Math.abs(next[i] as number))));
+    const before = merit(point);
+    let slope = dot(model.gradient, solution.step);
+    for (let i = 0; i < problem.count; i++) slope -= (weights[i] as number) * violationOf(problem, point.c, i);
+    slope = Math.min(slope, 0);
+    const rounding = 100 * EPSILON * (Math.abs(point.f) + Math.abs(before));
+    const accepts = (at: Point, size: number) => merit(at) <= before + 1e-4 * size * slope + rounding;
+    const from = point;
+    let size = 1;
+    let trial = await problem.at(moved(problem, from, solution.step, scales, 1));
+    if (!accepts(trial, 1)) {
+      const corrected = correctedStep(model, solution.hessian, solution.step, trial);
+      const second = corrected === null ? trial : await problem.at(moved(problem, from, corrected, scales, 1));
+      if (corrected !== null && accepts(second, 1)) trial = second;
+      else {
+        while (!accepts(trial, size) && size > 1e-10) {
+          size *= size < 1e-3 ? 0.1 : 0.5;
+          trial = await problem.at(moved(problem, from, solution.step, scales, size));
+        }
+        if (!accepts(trial, size)) {
+          const beyond = isOptimal(measured, tolerances) ? await escape(model, hessian) : null;
+          if (beyond === null) return end();
+          point = beyond;
+          continue;
+        }
+      }
+    }
+    point = trial;
+    multipliers = multipliers.map((multiplier, i) => multiplier + size * ((next[i] as number) - multiplier));
+    measured = measure(point, multipliers);
+    if (listener(point, from, measured.stationarity, size * largest(solution.step), size)) return end();
+  }
+  return end();
+}
+
+/** Whether a point counts as optimal. */
+export function isOptimal({ violation, stationarity, complementarity }: Optimality, tolerances: Tolerances): boolean {
+  return violation <= tolerances.violation && stationarity <= tolerances.stationarity && complementarity <= tolerances.stationarity;
+}
+
+/** The linear model at a point, in units of the parameters' scales: constraints, then lower and upper bounds. */
+interface LinearModel {
+  readonly gradient: Float64Array;
+  readonly rows: Float64Array;
+  readonly values: Float64Array;
+  readonly equalities: number;
+  /** The constraint of each row; -1 of bounds. */
+  readonly constraints: readonly number[];
+  /** Whether each row is expected to be met exactly. */
+  readonly isTight: readonly boolean[];
+}
+
+function programAt({ free, count, isEquality, isEnabled, session }: Lagrangian, point: Point, scales: Float64Array, multipliers: Float64Array): LinearModel {
+  const size = free.length;
+  const places = new Map<number, number>();
+  free.forEach((j, place) => places.set(j, place));
+  const constraints: number[] = [];
+  for (const kind of [1, 0]) for (let i = 0; i < count; i++) if (isEnabled[i] === 1 && isEquality[i] === kind) constraints.push(i);
+  const equalities = constraints.reduce((sum, i) => sum + (isEquality[i] as number), 0);
+  const bounds: (readonly [place: number, sign: number, value: number])[] = [];
+  free.forEach((j, place) => {
+    const [x, scale, lower, upper] = [point.x[j], scales[j], session.domain.lower[j], session.domain.upper[j]] as [number, number, number, number];
+    if (lower > -Infinity) bounds.push([place, -1, (lower - x) / scale]);
+    if (upper < Infinity) bounds.push([place, 1, (x - upper) / scale]);
+  });
+  const rows = new Float64Array((constraints.length + bounds.length) * size);
+  const values = new Float64Array(constraints.length + bounds.length);
+  constraints.forEach((i, row) => {
+    values[row] = point.c[i] as number;
+    for (let k = point.offsets[i] as number; k < (point.offsets[i + 1] as number); k++) {
+      const j = point.columns[k] as number;
+      const place = places.get(j);
+      if (place !== undefined) rows[row * size + place] = (point.entries[k] as number) * (scales[j] as number);
+    }
+  });
+  bounds.forEach(([place, sign, value], k) => {
+    rows[(constraints.length + k) * size + place] = sign;
+    values[constraints.length + k] = value;
+  });
+  const gradient = Float64Array.from(free, (j) => (point.gradient[j] as number) * (scales[j] as number));
+  const isTight = constraints.map((i) => isEquality[i] === 1 || (multipliers[i] as number) > 0);
+  for (const [, , value] of bounds) isTight.push(value >= -1e-12);
+  return { gradient, rows, values, equalities, constraints: [...constraints, ...bounds.map(() => -1)], isTight };
+}
+
+/** A step in units of scales, its multipliers, and the Hessian that it was made with. */
+interface ModelSolution {
+  readonly step: Float64Array;
+  readonly multipliers: Float64Array;
+  readonly hessian: Float64Array;
+}
+
+/**
+ * Solves the program at a point. Where the Hessian is not positive definite, it is made so in directions that tight constraints exclude, which
+ * changes multipliers alone, and where that does not do in all of them. Returns null where constraints contradict each other.
+ */
+function solveModel({ count }: Lagrangian, model: LinearModel, hessian: Float64Array, least: number): ModelSolution | null {
+  const size = model.gradient.length;
+  const norm = Math.max(largest(hessian), Number.MIN_VALUE);
+  const floor = Math.max(norm, largest(model.gradient), least, Number.MIN_VALUE);
+  const damped = Array.from({ length: 10 }, (_, k) => [10, 1e-7 * 10 ** k] as const);
+  for (const [augmentation, damping] of [[0, 0] as const, [10, 0] as const, [1e3, 0] as const, ...damped]) {
+    const matrix = hessian.slice();
+    const shares = new Float64Array(model.values.length);
+    if (augmentation > 0) {
+      model.isTight.forEach((isTight, row) => {
+        if (!isTight) return;
+        const entries = model.rows.subarray(row * size, (row + 1) * size);
+        const square = dot(entries, entries);
+        if (square === 0) return;
+        const share = (augmentation * norm) / square;
+        shares[row] = share;
+        for (let a = 0; a < size; a++) {
+          const factor = share * (entries[a] as number);
+          if (factor !== 0) for (let b = 0; b < size; b++) matrix[a * size + b] = (matrix[a * size + b] as number) + factor * (entries[b] as number);
+        }
+      });
+    }
+    for (let a = 0; a < size; a++) matrix[a * size + a] = (matrix[a * size + a] as number) + damping * floor;
+    const solution = solveQuadraticProgram({ size, hessian: matrix, gradient: model.gradient, rows: model.rows, values: model.values, equalities: model.equalities });
+    if (solution === 'indefinite') continue;
+    if (solution === 'infeasible') return null;
+    const multipliers = new Float64Array(count);
+    model.constraints.forEach((i, row) => {
+      if (i < 0) return;
+      let change = 0;
+      for (let j = 0; j < size; j++) change += (model.rows[row * size + j] as number) * (solution.step[j] as number);
+      const own = solution.multipliers[row] as number;
+      multipliers[i] = row < model.equalities ? own + (shares[row] as number) * change : Math.max(0, own === 0 ? 0 : own + (shares[row] as number) * change);
+    });
+    return { step: solution.step, multipliers, hessian: matrix };
+  }
+  return null;
+}
+
+/**
+ * Returns a direction in units of scales along which the Lagrangian curves down and which no constraint excludes to first order; null at a minimum.
+ * Constraints and bounds with multipliers count as exclusions, others leave one side open.
+ */
+function descentOfCurvature(problem: Lagrangian, model: LinearModel, hessian: Float64Array, point: Point, multipliers: Float64Array, scales: Float64Array): Float64Array | null {
+  const { free, session } = problem;
+  const size = free.length;
+  const gradient = problem.gradient(point, multipliers);
+  const norm = largest(hessian);
+  const slopes = Float64Array.from(free, (j) => (gradient[j] as number) * (scales[j] as number));
+  const slope = 1e-7 * Math.max(largest(model.gradient), largest(slopes), norm);
+  const matrix = hessian.slice();
+  const exclude = (row: Float64Array): void => {
+    const square = dot(row, row);
+    if (square === 0) return;
+    for (let a = 0; a < size; a++) {
+      const factor = (1e4 * norm * (row[a] as number)) / square;
+      if (factor !== 0) for (let b = 0; b < size; b++) matrix[a * size + b] = (matrix[a * size + b] as number) + factor * (row[b] as number);
+    }
+  };
+  model.constraints.forEach((i, row) => {
+    if (i < 0) return;
+    const entries = model.rows.subarray(row * size, (row + 1) * size);
+    if (row < model.equalities || (multipliers[i] as number) * Math.sqrt(dot(entries, entries)) > slope) exclude(entries);
+  });
+  for (let a = 0; a < size; a++) {
+    if (Math.abs(slopes[a] as number) > slope) exclude(Float64Array.from({ length: size }, (_, b) => Number(a === b)));
+    // Differences of gradients leave some 1e-9 of the largest entry.
+    matrix[a * size + a] = (matrix[a * size + a] as number) + 1e-6 * norm;
+  }
+  const direction = negativeCurvature(matrix, size);
+  if (direction === null) return null;
+  // A step that a constraint or a bound stops at once on both sides leads nowhere.
+  const isOpen = [1, -1].some((sign) => {
+    const isInside = model.constraints.every((i, row) => {
+      if ((model.values[row] as number) < -1e-9 || row < model.equalities) return true;
+      return sign * dot(model.rows.subarray(row * size, (row + 1) * size), direction) <= 1e-6 || (i >= 0 && (multipliers[i] as number) > 0);
+    });
+    const to = moved(problem, point, direction, scales, 0.1 * sign);
+    return isInside && session.domain.lower.length === to.length && to.some((number, j) => Math.abs(number - (point.x[j] as number)) > 0.01 * (scales[j] as number));
+  });
+  return isOpen ? direction : null;
+}
+
+/** The step for constraints as they are at the end of another step, which leaves out what linear models of them leave out. */
+function correctedStep(model: LinearModel, hessian: Float64Array, step: Float64Array, trial: Point): Float64Array | null {
+  const size = step.length;
+  const values = model.values.slice();
+  model.constraints.forEach((i, row) => {
+    if (i < 0) return;
+    let change = 0;
+    for (let j = 0; j < size; j++) change += (model.rows[row * size + j] as number) * (step[j] as number);
+    values[row] = (trial.c[i] as number) - change;
+  });
+  if (!values.every(Number.isFinite)) return null;
+  const solution = solveQuadraticProgram({ size, hessian, gradient: model.gradient, rows: model.rows, values, equalities: model.equalities });
+  return typeof solution === 'string' ? null : solution.step;
+}
+
+/** x + size · step, within the bounds. */
+function moved({ free, session }: Lagrangian, { x }: Point, step: Float64Array, scales: Float64Array, size: number): Float64Array {
+  const to = x.slice();
+  free.forEach((j, place) => {
+    const target = (x[j] as number) + size * (step[place] as number) * (scales[j] as number);
+    to[j] = Math.min(Math.max(target, session.domain.lower[j] as number), session.domain.upper[j] as number);
+  });
+  return to;
+}
+
+/** The Hessian of the Lagrangian, in units of scales, by differences of its gradients: central ones but next to a bound or a point that is not finite. */
+async function hessianOf(problem: Lagrangian, point: Point, multipliers: Float64Array, scales: Float64Array): Promise<Float64Array> {
+  const { free, session } = problem;
+  const size = free.length;
+  const matrix = new Float64Array(size * size);
+  const here = problem.gradient(point, multipliers);
+  const gradientAt = async (j: number, to: number): Promise<Float64Array | null> => {
+    if (to < (session.domain.lower[j] as number) || to > (session.domain.upper[j] as number)) return null;
+    const x = point.x.slice();
+    x[j] = to;
+    const gradient = problem.gradient(await problem.at(x), multipliers);
+    return free.every((k) => Number.isFinite(gradient[k] as number)) ? gradient : null;
+  };
+  for (let a = 0; a < size; a++) {
+    const j = free[a] as number;
+    const x = point.x[j] as number;
+    const width = 6e-6 * (scales[j] as number);
+    const [high, low] = [x + width, x - width];
+    const [above, below] = [await gradientAt(j, high), await gradientAt(j, low)];
+    if (above === null && below === null) continue;
+    const distance = (above === null ? x : high) - (below === null ? x : low);
+    const [upper, lower] = [above ?? here, below ?? here];
+    const factor = (scales[j] as number) / distance;
+    for (let b = 0; b < size; b++) {
+      const k = free[b] as number;
+      matrix[a * size + b] = ((upper[k] as number) - (lower[k] as number)) * factor * (scales[k] as number);
+    }
+  }
+  for (let a = 0; a < size; a++) {
+    for (let b = 0; b < a; b++) {
+      const mean = 0.5 * ((matrix[a * size + b] as number) + (matrix[b * size + a] as number));
+      matrix[a * size + b] = matrix[b * size + a] = mean;
+    }
+  }
+  return matrix;
+}
