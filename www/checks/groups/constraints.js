@@ -7,7 +7,7 @@ function onCircle(count) {
   const problem = new Problem();
   const angles = Array.from({ length: count }, (_, k) => (2 * Math.PI * (k + 0.25)) / count);
   const places = angles.flatMap((angle) => [2 * Math.cos(angle), 2 * Math.sin(angle)]);
-  const points = problem.parameters('points', { dim: 2, values: places.map((place) => 0.9 * place) });
+  const points = problem.parameters('points', { dim: 2, values: angles.flatMap((angle) => [1.3 * Math.cos(angle), Math.min(1.3 * Math.sin(angle), 0.7)]) });
   const all = points.at(angles.map((_, k) => k));
   problem.residuals('near', { inputs: { p: all, at: problem.data(places, 2) }, residual: ({ p, at }) => p.sub(at) });
   problem.equalities('circle', { inputs: { p: all }, constraint: ({ p }) => p.x.square().add(p.y.square()).sub(1) });
