@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
 import { onCpu } from '../www/residua.mjs';
 
-const { levenbergMarquardt, loss, Problem, Rotation3, solve, V, Vec2 } = await import('residua');
+const { levenbergMarquardt, loss, Problem, rank, Rotation3, solve, V, Vec2 } = await import('residua');
 
 const near = (actual, expected, tolerance, what = '') =>
   assert.ok(actual.length === expected.length && actual.every((value, k) => Math.abs(value - expected[k]) <= tolerance), `${what} ${[...actual]} is not ${[...expected]} to ${tolerance}`);
@@ -241,6 +241,20 @@ test('compiled functions have residuals without constraints, and the constraints
       near((await functions.evaluateCostWithGradient([2, 1])).gradient, [-1, -3], 0);
       await levenbergMarquardt(functions, { maxIterations: 0 });
     }
+  });
+});
+
+test('rank counts what equalities determine', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 3, values: [1, 2, 3] });
+  problem.residuals('x', { inputs: { p: p.shared() }, residual: ({ p }) => p.x });
+  const block = problem.equalities('level', { inputs: { p: p.shared() }, constraint: ({ p }) => p.y.sub(p.x) });
+  problem.inequalities('low', { inputs: { p: p.shared() }, constraint: ({ p }) => p.z });
+  await onCpu(problem, async (functions) => {
+    assert.deepEqual((({ rank, free }) => [rank, free.flat().map(({ coordinate }) => coordinate)])(await rank(functions)), [2, [2]]);
+    block.setEnabled(false);
+    assert.equal((await rank(functions)).rank, 1);
+    near(await functions.evaluate(), [1], 0);
   });
 });
 

@@ -25,6 +25,8 @@ export interface Domain {
   readonly enabled: readonly boolean[];
   /** Of each residual block. */
   readonly residuals: readonly boolean[];
+  /** Whether the loss of a residual block that takes part is robust. */
+  readonly isRobust: boolean;
 }
 
 /** Writes a solve's result to the arrays or params, except to numbers that were set after the call. */

@@ -12,7 +12,7 @@ import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
 import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
-import type { ConstraintLayout } from './constraint-layout.js';
+import { ConstraintLayout } from './constraint-layout.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
 import { recordParams } from './params-compile-input.js';
@@ -35,6 +35,8 @@ export interface ConstrainedSession {
   /** Calls the module. Rejects when it fails, and with 'disposed'. */
   call<R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R>;
 }
+
+const NO_CONSTRAINTS = /* @__PURE__ */ new ConstraintLayout([], 0);
 
 type RawJacobian = Awaited<ReturnType<RawFunctions['evaluateJacobian']>>;
 
@@ -345,27 +347,38 @@ export class GpuCompiledFunctions {
    * @internal Runs a solver with constraints, which makes several calls. Its result is written to the arrays; no other call runs before it has ended.
    */
   async solveConstrained<T extends { readonly x: Float64Array }>(solver: (session: ConstrainedSession) => Promise<T>, readBack: boolean): Promise<{ result: T; additions: string }> {
-    const layout = this.input.constraints as ConstraintLayout;
+    const additions = this.input.additions();
+    const result = await this.exclusively(async (session, writeBack) => {
+      const result = await solver(session);
+      if (readBack && !this.queue.isDisposed) writeBack(result.x);
+      return result;
+    });
+    return { result, additions };
+  }
+
+  /** @internal Runs several calls between which no other one runs. What they change of constraints is undone. */
+  exclusively<T>(work: (session: ConstrainedSession, writeBack: WriteBack) => Promise<T>): Promise<T> {
     const domain = this.input.domain();
     const { edits, writeBack } = this.beginCall();
-    const additions = this.input.additions();
     const call = async <R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R> => {
       this.queue.check();
       return this.instance.wait(async () => work(this.handle));
     };
-    const result = await this.queue.run(async () => {
+    return this.queue.run(async () => {
       this.apply(edits);
       const { gradientsOnCpu, numParams, numResiduals, backend, precision, multipliers } = this;
-      const arrays = this.input.arrays ?? [];
+      const layout = this.input.constraints ?? NO_CONSTRAINTS;
       try {
-        const result = await solver({ call, layout, domain, arrays, numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers });
-        if (readBack && !this.queue.isDisposed) writeBack(result.x);
-        return result;
+        return await work({ call, layout, domain, arrays: this.input.arrays ?? [], numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers }, writeBack);
       } finally {
         if (this.instance.failure === null && !this.queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
       }
     });
-    return { result, additions };
+  }
+
+  /** @internal Whether a call may have bounds to heed: those of the parameters are not all infinite. */
+  get hasBounds(): boolean {
+    return this.input.arrays?.some(({ bounds }) => bounds !== null) === true;
   }
 
   /** @internal Runs a call that changes no parameters. */

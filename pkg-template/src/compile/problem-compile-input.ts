@@ -201,7 +201,8 @@ export class ProblemCompileInput implements CompileInput {
   domain(): Domain {
     const enabled = this.blocks.map((block) => block.enabled);
     const [residuals, constraints] = [enabled.slice(0, this.residualBlocks), enabled.slice(this.residualBlocks)];
-    return { ...this.allBounds(), constant: this.constantMask(), enabled: constraints, residuals };
+    const isRobust = this.blocks.some(({ enabled, weight, loss }, block) => block < this.residualBlocks && enabled && weight > 0 && loss.kind !== 'squared');
+    return { ...this.allBounds(), constant: this.constantMask(), enabled: constraints, residuals, isRobust };
   }
 
   private constantMask(): Uint8Array {

@@ -4,7 +4,9 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
+import type { RawFunctions } from '../module/raw.js';
 import type { ParameterArray } from '../problem/parameter-array.js';
+import { isAnyActive, tangentCovariance } from './constrained/tangent-covariance.js';
 import { checkFunctions } from './solve-options.js';
 
 /** One block of a parameter array. */
@@ -65,7 +67,9 @@ export interface Covariance {
  * Samples are the residuals of enabled blocks, but for those whose block or instance has the weight 0, whose row of `sqrtInformation` is 0, or which are
  * a product with a datum of 0, as of a mask.
  *
- * A block on a manifold has the covariance of its tangent space in its own numbers. Constant numbers have zeros. Bounds have no effect.
+ * A block on a manifold has the covariance of its tangent space in its own numbers. Constant numbers have zeros, and so have those at bounds that hold
+ * them there. Under equalities and active inequalities it is that of the directions that keep them, Z(ZᵀHZ)⁻¹Zᵀ for H = JᵀJ with a basis Z of them, to some
+ * nine digits, for more than 400 numbers seven, and n counts these directions; residuals then need to determine only them. Constraints count as exact, as after a solve.
  *
  * Rejects with 'invalid-argument' where a direction is undetermined, so that the covariance does not exist (the message names one; rank()
  * returns all), where a variance is to be estimated and m is not larger than n, where A is not positive definite, and for a block that is
@@ -81,7 +85,12 @@ export async function covariance(functions: GpuCompiledFunctions, options: Covar
   if (blocks !== undefined && !Array.isArray(blocks)) throw invalidArgument('covariance: blocks', describe(blocks), 'an array of blocks');
   const places = blocks === undefined ? allBlocks(functions) : Array.from(blocks, (block, position) => placeOf(functions, block, position));
   const firsts = Uint32Array.from(places, ({ first }) => first);
-  const values = await functions.callWith((handle) => handle.covariance(blocks === undefined ? undefined : firsts, absoluteSigma, robust));
+  const request = { firsts: blocks === undefined ? undefined : firsts, absoluteSigma, robust };
+  const direct = (handle: RawFunctions) => handle.covariance(request.firsts, absoluteSigma, robust);
+  const isConstrained = functions.constraints !== null || functions.hasBounds;
+  const values = isConstrained
+    ? await functions.exclusively(async (session) => ((await isAnyActive(session)) ? tangentCovariance(session, request) : session.call(direct)))
+    : await functions.callWith(direct);
   return new SquareMatrix(values, places.map(({ dim }) => dim));
 }
 

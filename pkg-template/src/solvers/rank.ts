@@ -2,8 +2,17 @@
 
 import { checkFinite } from '../arguments/numeric-arguments.js';
 import { checkOptions } from '../arguments/options.js';
-import type { GpuCompiledFunctions } from '../compile/functions.js';
+import type { ConstrainedSession, GpuCompiledFunctions } from '../compile/functions.js';
+import type { RawFunctions } from '../module/raw.js';
 import { checkFunctions } from './solve-options.js';
+
+/** Calls with equalities as residuals. */
+function rankWithEqualities<T>({ call, layout, domain }: ConstrainedSession, work: (handle: RawFunctions) => Promise<T>): Promise<T> {
+  return call((handle) => {
+    layout.setEnabled(handle, (part) => layout.parts[part]?.block.kind === 'equality' && domain.enabled[part] === true);
+    return work(handle);
+  });
+}
 
 /** Options of rank(). */
 export interface RankOptions {
@@ -44,7 +53,7 @@ export interface RankResult {
 /**
  * Computes the numerical rank of the Jacobian at the parameters' current numbers, in double precision on the CPU for functions of either
  * engine. Blocks on manifolds count as normalised. The Jacobian includes losses and weights, as in the solvers: a disabled block determines
- * nothing. Columns are scaled to unit norm first, so units have no effect. For up to 400 parameters the rank is that of a QR factorisation with column pivoting; for more, that of a
+ * nothing. Equalities of the problem count as residuals, inequalities and bounds do not. Columns are scaled to unit norm first, so units have no effect. For up to 400 parameters the rank is that of a QR factorisation with column pivoting; for more, that of a
  * sparse Cholesky factorisation, whose dependent columns are checked against the Jacobian itself.
  *
  * Rejects with 'limit-exceeded' where the factor or the basis would be too large, with 'non-finite' where a residual or derivative is
@@ -55,7 +64,8 @@ export async function rank(functions: GpuCompiledFunctions, options: RankOptions
   checkOptions('rank: options', options, { tolerance: true });
   const { tolerance = 1e-10 } = options;
   checkFinite('rank: tolerance', tolerance, 1e-14);
-  const found = await functions.callWith((handle) => handle.rank(tolerance));
+  const direct = (handle: RawFunctions) => handle.rank(tolerance);
+  const found = await (functions.constraints === null ? functions.callWith(direct) : functions.exclusively((session) => rankWithEqualities(session, direct)));
   const entry = (k: number): DirectionEntry => {
     const parameter = found.parameters[k] as number;
     const value = found.values[k] as number;

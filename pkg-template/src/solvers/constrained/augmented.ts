@@ -13,7 +13,7 @@ import type { StoppingTests, Termination } from '../solve-options.js';
 import { dot, largest } from './dense.js';
 import { constraintResults, describeConstraint, findDependent, type ConstraintResult } from './findings.js';
 import { Lagrangian, type Objective, type Point } from './lagrangian.js';
-import { constraintScales, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
+import { constraintScales, curvature, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
 import { isOptimal, MOST_DENSE, runSequential, type Tolerances } from './sequential.js';
 import { scientific } from '../scientific.js';
 
@@ -134,7 +134,8 @@ class Run {
     let point = start;
     let sizes = constraintScales(problem, point, this.scales);
     const norms = penaltyNorms(sizes, problem.ofBlocks);
-    let penalty = 10 * ((await this.sizeOf(point)) || Math.abs(point.f) || 1);
+    const size = Math.max(this.slopeOf(point), await curvature(problem, point, this.scales));
+    let penalty = 10 * (size || Math.abs(point.f) || 1);
     const most = penalty * MOST_GROWTH;
     let [last, stalled] = [Infinity, 0];
     let measured = this.measure(point);
@@ -263,23 +264,6 @@ class Run {
   /** The largest change of the objective that its gradient tells of a change of a parameter by its size. */
   private slopeOf({ gradient }: Point): number {
     return this.problem.free.reduce((most, j) => Math.max(most, Math.abs((gradient[j] as number) * (this.scales[j] as number))), 0);
-  }
-
-  /** A change of the objective with changes of parameters by their sizes, by its gradient and its curvature along one direction. */
-  private async sizeOf(point: Point): Promise<number> {
-    const { free } = this.problem;
-    const x = point.x.slice();
-    const directions = this.shaken(point.x, 1).map((to, j) => 1e-3 * (to - (point.x[j] as number)));
-    for (const j of free) x[j] = (x[j] as number) + (directions[j] as number);
-    const { gradient } = await this.problem.at(x);
-    let [curvature, squares] = [0, 0];
-    for (const j of free) {
-      const direction = directions[j] as number;
-      curvature += direction * ((gradient[j] as number) - (point.gradient[j] as number));
-      squares += (direction / (this.scales[j] as number)) ** 2;
-    }
-    const size = Math.abs(curvature) / squares;
-    return Math.max(this.slopeOf(point), Number.isFinite(size) ? size : 0);
   }
 
   private checkStart(point: Point): void {

@@ -81,3 +81,19 @@ export function optimality(problem: Lagrangian, point: Point, multipliers: Float
   const ratio = (amount: number) => (amount === 0 ? 0 : amount / (terms + Number.MIN_VALUE));
   return { violation, stationarity: ratio(stationarity), complementarity: ratio(complementarity) };
 }
+
+/** The mean curvature of the objective in units of scales, by a difference of gradients along one direction, the same at every call. */
+export async function curvature(problem: Lagrangian, point: Point, scales: Float64Array): Promise<number> {
+  const x = point.x.slice();
+  const directions = scales.map((scale, j) => 5e-5 * scale * Math.sin(1 + 12.9898 * j));
+  for (const j of problem.free) x[j] = (x[j] as number) + (directions[j] as number);
+  const { gradient } = await problem.at(x);
+  let [product, squares] = [0, 0];
+  for (const j of problem.free) {
+    const direction = directions[j] as number;
+    product += direction * ((gradient[j] as number) - (point.gradient[j] as number));
+    squares += (direction / (scales[j] as number)) ** 2;
+  }
+  const size = Math.abs(product) / squares;
+  return Number.isFinite(size) ? size : 0;
+}
