@@ -39,6 +39,8 @@ export { sqrtInformation } from './problem/sqrt-information.js';
 export { loss, type Loss } from './problem/loss.js';
 
 export { parseG2o, type Measurements, type PoseGraph } from './formats/g2o.js';
+export type { PoseGraphLike } from './formats/check-graph.js';
+export { initialisePoses, type InitialisePosesOptions } from './graphs/initialise-poses.js';
 export { parseBal, type BundleAdjustment } from './formats/bal.js';
 
 export { GpuCompiledFunctions, type GradientOnDevice } from './compile/functions.js';

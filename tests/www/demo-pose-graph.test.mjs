@@ -10,7 +10,7 @@ const { seededNoise } = await import('../../www/problems/seeded-noise.js');
 const { classOf, LIMITS, sortByClass } = await import('../../www/demos/pose-graph/residual-classes.js');
 const { Unfolding } = await import('../../www/demos/pose-graph/model.js');
 const { statusText } = await import('../../www/demos/pose-graph/status-text.js');
-const { parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
+const { initialised, parseG2o, poseGraphProblem } = await import('../../www/problems/pose-graph.js');
 
 const { levenbergMarquardt } = residua;
 
@@ -45,6 +45,19 @@ async function unfolded(graph, options) {
   unfolding.dispose();
   return { unfolding, course, positions };
 }
+
+test('the chordal start of a graph is near its optimum, and keeps the pose that is held', async () => {
+  for (const [name, graph] of Object.entries(SMALL)) {
+    const start = initialised(graph);
+    const held = (values, size) => [...values.subarray(0, size)];
+    const turn = graph.dimension === 3 ? 4 : 1;
+    assert.deepEqual([held(start.positions, graph.dimension), held(start.rotations, turn)], [held(graph.positions, graph.dimension), held(graph.rotations, turn)]);
+    const { unfolding, course } = await unfolded(start);
+    const [given, begun] = [await costAt(graph, graph), await costAt(graph, start)];
+    assert.ok(begun < 0.05 * given && begun < 2 * unfolding.cost, `${name}: ${begun}, as given ${given}, at the optimum ${unfolding.cost}`);
+    assert.ok(course.length < 8, `${course.length} steps`);
+  }
+});
 
 test('the noise has mean 0 and standard deviation 1, repeats with its seed, and refuses a seed that makes the generator constant', () => {
   const draw = (seed) => {

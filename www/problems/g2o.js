@@ -2,7 +2,7 @@
  * Pose graphs as files: the package reads the .g2o format; this module separates positions and rotations, which the demonstration keeps
  * in arrays of their own, and writes files.
  */
-import { parseG2o as parse, ResiduaError } from 'residua';
+import { initialisePoses, parseG2o as parse, ResiduaError } from 'residua';
 
 /**
  * A pose graph. In space a position is 3 numbers, a rotation 4 (w, x, y, z), a square root 21; in the plane 2, 1 (the heading in radians) and 6.
@@ -34,6 +34,31 @@ export function parseG2o(text) {
     measuredPositions: parts(measurements, size, position), measuredRotations: parts(measurements, size, rotation),
     squareRoots: sqrtInformation,
   };
+}
+
+/** Poses or measurements as the package has them: rotation, then position, one after the other. */
+function joined(rotations, positions, dimension) {
+  const turn = dimension === 3 ? 4 : 1, size = turn + dimension;
+  return Float64Array.from({ length: size * (positions.length / dimension) }, (_, i) => {
+    const [k, entry] = [Math.floor(i / size), i % size];
+    return entry < turn ? rotations[turn * k + entry] : positions[dimension * k + entry - turn];
+  });
+}
+
+/**
+ * The graph with the start of the package's initialisePoses, which does not depend on the graph's own. Those that poseGraphProblem holds stay.
+ * @param {PoseGraph} graph
+ * @returns {PoseGraph}
+ */
+export function initialised(graph) {
+  const { dimension, positions, rotations, fixed, edges, measuredPositions, measuredRotations, squareRoots } = graph;
+  const ends = (which) => edges.filter((_, k) => k % 2 === which);
+  const { poses } = initialisePoses({
+    dim: dimension, poses: joined(rotations, positions, dimension), fixed: fixed.length > 0 ? fixed : [0], from: ends(0), to: ends(1),
+    measurements: joined(measuredRotations, measuredPositions, dimension), sqrtInformation: squareRoots,
+  });
+  const [size, rotation, position] = dimension === 3 ? [7, [0, 1, 2, 3], [4, 5, 6]] : [3, [0], [1, 2]];
+  return { ...graph, positions: parts(poses, size, position), rotations: parts(poses, size, rotation) };
 }
 
 /** The number of entries of a square root and the order of its matrix, by dimension. */

@@ -11,7 +11,7 @@
  */
 import { Problem, V, Vec2 } from 'residua';
 
-export { parseG2o, writeG2o } from './g2o.js';
+export { initialised, parseG2o, writeG2o } from './g2o.js';
 
 /** The numbers of Lᵀe, from the upper triangle of Lᵀ. */
 function whiten(root, error) {

@@ -26,8 +26,8 @@ const PAGES = [
     ],
   },
   {
-    name: 'api-formats', title: 'File formats', words: 'Readers of pose graphs and bundle adjustments.',
-    exports: ['parseG2o', 'PoseGraph', 'Measurements', 'parseBal', 'BundleAdjustment'],
+    name: 'api-formats', title: 'File formats', words: 'Pose graphs and bundle adjustments: their files, and a start for graphs.',
+    exports: ['parseG2o', 'PoseGraph', 'PoseGraphLike', 'Measurements', 'initialisePoses', 'InitialisePosesOptions', 'parseBal', 'BundleAdjustment'],
   },
   {
     name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',

@@ -128,7 +128,7 @@ function smallestEigenvalue(matrix: Float64Array, dim: number): number {
  * Replaces a symmetric matrix by a diagonal one of its eigenvalues, by cyclic Jacobi rotations (G. H. Golub, C. F. Van Loan, "Matrix
  * Computations", section 8.5). Returns the eigenvectors in rows. Entries are about 1 at most.
  */
-function diagonalize(matrix: Float64Array, size: number): Float64Array {
+export function diagonalize(matrix: Float64Array, size: number): Float64Array {
   const vectors = new Float64Array(size * size);
   for (let i = 0; i < size; i++) vectors[i * size + i] = 1;
   // Sweeps converge quadratically: about ten do for any size.

@@ -2,7 +2,7 @@
  * The pose graph demonstration: a generated graph or a dropped .g2o file is optimised one step of Levenberg-Marquardt at a time, slowly
  * enough to be watched; the picture is animated between steps.
  */
-import { parseG2o, writeG2o } from '../../problems/pose-graph.js';
+import { initialised, parseG2o, writeG2o } from '../../problems/pose-graph.js';
 import { Arithmetic } from '../arithmetic.js';
 import { cityGraph, sphereGraph, torusGraph, withOutliers } from './graphs.js';
 import { Legend } from './legend.js';
@@ -12,6 +12,8 @@ import { statusText } from './status-text.js';
 
 const MADE = { 'a sphere': sphereGraph, 'a torus': torusGraph, 'a city, in the plane': cityGraph };
 const FILE = 'the file';
+/** Starts: where the graph has its poses, which is dead reckoning where it is generated, or those of the relaxation. */
+const AS_GIVEN = 'as given', RELAXED = 'chordal';
 const LOSS_NAMES = { 'squared (none)': 'squared', Huber: 'huber', Cauchy: 'cauchy', Tukey: 'tukey' };
 
 /** The start is shown for a moment first. */
@@ -33,7 +35,7 @@ function extent({ dimension }, positions) {
 
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
-  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.45, 'the truth': false };
+  const choices = { graph: 'a sphere', poses: 2500, 'wrong closures': 0, start: AS_GIVEN, loss: 'squared', 'scale, σ': 3, 'steps a second': 2, 'no waiting': false, vehicles: 0.45, 'the truth': false };
   /** The dropped graph, with its name. */
   let file = null;
   let graph = null, unfolding = null, picture = null;
@@ -56,7 +58,8 @@ export async function open(stage) {
   /** The selected graph, not yet compiled. */
   function chosen() {
     const made = choices.graph === FILE ? file.graph : MADE[choices.graph]({ poses: choices.poses });
-    return new Unfolding(withOutliers(made, choices['wrong closures']), { loss: choices.loss, scale: choices['scale, σ'] });
+    const whole = withOutliers(made, choices['wrong closures']);
+    return new Unfolding(choices.start === RELAXED ? initialised(whole) : whole, { loss: choices.loss, scale: choices['scale, σ'] });
   }
 
   /** From here on this graph is drawn and solved. */
@@ -64,8 +67,8 @@ export async function open(stage) {
     discard();
     [unfolding, picture] = [next, drawn];
     graph = next.graph;
-    const { graph: name, poses, 'wrong closures': wrong } = choices;
-    shown = { choices: { graph: name, poses, 'wrong closures': wrong }, file };
+    const { graph: name, poses, 'wrong closures': wrong, start } = choices;
+    shown = { choices: { graph: name, poses, 'wrong closures': wrong, start }, file };
     show();
     begun = false;
   }
@@ -263,6 +266,7 @@ export async function open(stage) {
   let graphChoice = panel.add(choices, 'graph', Object.keys(MADE)).onChange(change);
   panel.add(choices, 'poses', { '500': 500, '1,000': 1000, '2,500': 2500, '5,000': 5000, '10,000': 10000 }).onChange(change);
   panel.add(choices, 'wrong closures', 0, 200, 10).onFinishChange(change);
+  panel.add(choices, 'start', [AS_GIVEN, RELAXED]).onChange(change);
   panel.add(choices, 'loss', LOSS_NAMES).onChange(restate);
   panel.add(choices, 'scale, σ', 0.5, 20, 0.5).onFinishChange(restate);
   const arithmetic = new Arithmetic(stage, async () => {
