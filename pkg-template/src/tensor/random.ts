@@ -46,6 +46,11 @@ export class Random {
     this.epoch++;
   }
 
+  /** @internal Gives it another seed; recipes and programs that draw go on. */
+  reseed(seed: bigint): void {
+    this.bitsOfSeed = seed;
+  }
+
   /** 32 random bits an element. */
   bits(shape: Shape): Tensor<'u32'> {
     return Tensor.make(this.draw('bits', shape));

@@ -37,6 +37,8 @@ export interface CompiledProgram {
   /** What the body returned. */
   readonly results: unknown;
   readonly resultNodes: readonly Node[];
+  /** The stored tensors that the body assigns to. */
+  readonly assigned: readonly Cell[];
 }
 
 /** Compiles a program. Rejects with 'invalid-argument', 'invalid-graph', 'aborted', 'out-of-memory' and 'limit-exceeded'. */
@@ -74,7 +76,8 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   } finally {
     abortion.end();
   }
-  return { core: made, inputs, results: result, resultNodes };
+  const assigned = recorded.assignments.flatMap(({ input: { source } }) => (source instanceof Cell ? [source] : []));
+  return { core: made, inputs, results: result, resultNodes, assigned };
 }
 
 function programInputs(specs: unknown): ProgramInput[] {

@@ -389,8 +389,7 @@ export class Device {
     body: (inputs: { readonly [K in keyof I]: Tensor<I[K]['dtype']> }) => R,
     options?: ProgramOptions,
   ): Promise<Program<I, R>> {
-    const { core, inputs: named, results, resultNodes } = await compileProgram(this.core, inputs, body, options);
-    return new Program<I, R>(this, core, named, results, resultNodes);
+    return new Program<I, R>(this, await compileProgram(this.core, inputs, body, options));
   }
 
   /** Waits until all work that was asked for is done. */

@@ -13,6 +13,7 @@ import { Cell, type ProgramInput } from './cell.js';
 import type { Compiled } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramInputs, type FeedValue } from './program-inputs.js';
+import type { Drawn } from './random-key.js';
 
 /** A result of a program: its memory, and that of an earlier result which it is a copy of. */
 interface Output {
@@ -116,6 +117,14 @@ export class ProgramCore {
   /** All memory that it owns. */
   get memories(): readonly Memory[] {
     return this.owned;
+  }
+
+  /** What its runs have drawn from each generator; setting it, with as many entries, goes on from there. */
+  get drawn(): readonly Drawn[] {
+    return this.inputs.drawn;
+  }
+  set drawn(drawn: readonly Drawn[]) {
+    this.inputs.drawn = drawn;
   }
 
   /** How many kernels a run dispatches for the largest dims. A kernel for other sizes has no workgroups then. */

@@ -12,7 +12,7 @@ import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';
 import { Cell, ProgramInput } from './cell.js';
 import type { DeviceCore } from './core.js';
-import { isRandomSource, KEY_WORDS, writeKey, type RandomSource } from './random-key.js';
+import { isRandomSource, KEY_WORDS, writeKey, type Drawn, type RandomSource } from './random-key.js';
 
 /** What a run gives for an input: memory of a stored tensor, numbers, or a picture. */
 export type FeedValue = Cell | Numeric | number | ImageSource;
@@ -149,6 +149,20 @@ export class ProgramInputs {
   /** Gives back what `take` drew, so that the next run draws it. */
   undraw(): void {
     for (const draw of this.draws) draw.runs -= 1;
+  }
+
+  /** What was drawn so far from each generator, in the order of the inputs. */
+  get drawn(): readonly Drawn[] {
+    return this.draws.map(({ source, epoch, runs }) => ({ seed: source.seed, runs: epoch === source.epoch ? runs : 0 }));
+  }
+
+  /** Goes on where so much was drawn. */
+  set drawn(drawn: readonly Drawn[]) {
+    this.draws.forEach((draw, k) => {
+      const { seed, runs } = drawn[k] as Drawn;
+      if (seed !== draw.source.seed) draw.source.reseed(seed);
+      [draw.epoch, draw.runs] = [draw.source.epoch, runs];
+    });
   }
 
   /** Returns the uploads and copies of what was taken, to be made when it is the run's turn; null if there are none. */

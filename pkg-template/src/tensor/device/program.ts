@@ -12,6 +12,7 @@ import { checkShape, type Shape } from '../size.js';
 import type { Tensor } from '../tensor.js';
 import { Cell, type ProgramInput } from './cell.js';
 import type { DeviceCore } from './core.js';
+import type { CompiledProgram } from './compile-program.js';
 import type { Device } from './device.js';
 import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
@@ -75,19 +76,29 @@ export class Program<I extends Specs, R extends Results> {
   /** The dims for which the outputs were made. */
   private storedAt: Uint32Array;
 
+  private readonly core: ProgramCore;
+  private readonly inputs: readonly ProgramInput[];
+  private readonly results: unknown;
+  private readonly resultNodes: readonly Node[];
+  private readonly assigned: readonly Cell[];
+
   /** @internal Made by `Device.compile`. */
   constructor(
     private readonly device: Device,
-    private readonly core: ProgramCore,
-    private readonly inputs: readonly ProgramInput[],
-    private readonly results: unknown,
-    private readonly resultNodes: readonly Node[],
+    { core, inputs, results, resultNodes, assigned }: CompiledProgram,
   ) {
+    [this.core, this.inputs, this.results, this.resultNodes, this.assigned] = [core, inputs, results, resultNodes, assigned];
     const { core: on } = core;
     on.accounts.programs += 1;
     forgotten.register(this, { on, core }, this);
     this.storedAt = core.dimValues;
     this.stored = this.outputTensors();
+  }
+
+  /** @internal The inside of a program, and the stored tensors that its body assigns to. */
+  static insideOf(program: Program<any, any>): { core: ProgramCore; assigned: readonly Cell[] } {
+    const { core, assigned } = program;
+    return { core, assigned };
   }
 
   /** The outputs, of the latest run's sizes; before the first run of the largest. They hold what the latest run computed. */

@@ -6,6 +6,14 @@ export interface RandomSource {
   readonly seed: bigint;
   /** How often it was started over. */
   readonly epoch: number;
+  /** Gives it another seed, with which it goes on. */
+  reseed(seed: bigint): void;
+}
+
+/** What a program has drawn from a generator: its seed, and how many runs there were since it was set. */
+export interface Drawn {
+  readonly seed: bigint;
+  readonly runs: number;
 }
 
 /** Whether the source of an input is a generator. */
