@@ -39,6 +39,7 @@ test('a server can import the tensors too: recipes and constants of a file are m
     const before = process.memoryUsage().external;
     globalThis.fetch = () => { throw new Error('fetched on import'); };
     const { arange, eye, init } = await import('residua/tensor');
+    await import('residua/tensor/train');
     const recipe = arange(6).reshape([2, 3]).matmul(eye(3)).softmax();
     console.log(JSON.stringify({ init: typeof init, grown: process.memoryUsage().external - before, shape: recipe.sizes, dtype: recipe.dtype }));
   `);
@@ -116,7 +117,7 @@ test('with the webgpu package as navigator.gpu it runs on the GPU', async () => 
     const { use } = await import('./use.js');
     const { useTensors } = await import('./use-tensors.js');
     const used = await use(residua);
-    const tensors = await useTensors(await import('residua/tensor'));
+    const tensors = await useTensors({ ...(await import('residua/tensor')), ...(await import('residua/tensor/train')) });
     console.log(JSON.stringify({ available: await residua.GpuContext.isAvailable(), tensors, ...used }));
     // Dawn's threads would keep the process alive.
     process.exit(0);

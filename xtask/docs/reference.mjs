@@ -64,32 +64,52 @@ const TENSOR_PAGES = [
     exports: ['loadSafetensors', 'saveSafetensors', 'loadGguf', 'loadNpy', 'loadNpz', 'saveNpy', 'FileSource', 'LoadOptions'],
   },
 ];
+/** The same of `residua/tensor/train`. */
+const TRAIN_PAGES = [
+  {
+    name: 'api-tensor-train', title: 'Training', words: 'Optimisers, schedules, losses, batch norm, loaders of data, the loop of a training, and checkpoints.',
+    exports: [
+      'compileStep', 'TrainingStep', 'StepOptions', 'StepResults', 'MetricName', 'fit', 'FitOptions', 'EpochReport', 'BatchReport', 'Optimizer', 'RatedOptimizer', 'RateOptions', 'Sgd', 'SgdOptions', 'Adam', 'AdamW', 'AdamOptions', 'Lion', 'LionOptions', 'Muon', 'MuonOptions',
+      'OptimizerGroup', 'StepInputs', 'StoredTree', 'StoredBranch', 'schedule', 'Schedule', 'OneCycleOptions', 'clipByNorm', 'Clipped', 'WeightAverage', 'WeightAverageOptions', 'BatchNorm', 'BatchNormOptions',
+      'crossEntropyLoss', 'CrossEntropyOptions', 'binaryCrossEntropyLoss', 'BinaryCrossEntropyOptions', 'smoothL1Loss', 'SmoothL1Options', 'LossOptions', 'Reduction',
+      'DataLoader', 'DataLoaderOptions', 'Columns', 'Batch', 'LoaderState', 'samples', 'Samples', 'SampleFileOptions', 'PictureOptions', 'saveCheckpoint', 'loadCheckpoint', 'SaveCheckpointOptions', 'CheckpointOptions',
+    ],
+  },
+];
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
 
 const WORKER = { name: 'api-worker', title: 'residua/worker' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker` and `tensors` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors` and `training` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
  * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }) {
-  const tensors = { declarations: new Map([...all].filter(([name]) => !SHARED.includes(name))) };
+export function referencePages(declarations, worker, { declarations: all }, { declarations: training }) {
+  const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
-  check(tensors.declarations, TENSOR_PAGES);
+  check(tensors, TENSOR_PAGES);
+  check(training, TRAIN_PAGES);
   const own = addressesOf(PAGES);
-  const ofTensors = addressesOf(TENSOR_PAGES);
+  const [ofTensors, ofTraining] = [addressesOf(TENSOR_PAGES), addressesOf(TRAIN_PAGES)];
   const linkOf = (name) => own.get(name);
   // Both entry points have an `Indices`: each links to its own names first.
   const linkOfTensors = (name) => ofTensors.get(name) ?? own.get(name);
+  const linkOfTraining = (name) => ofTraining.get(name) ?? linkOfTensors(name);
   const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
   const prose = proseRenderer(declarations, linkOf, codes);
-  const proseOfTensors = proseRenderer(new Map([...declarations, ...tensors.declarations]), linkOfTensors, codes);
+  const proseOfTensors = proseRenderer(new Map([...declarations, ...tensors]), linkOfTensors, codes);
+  const proseOfTraining = proseRenderer(new Map([...declarations, ...tensors, ...training]), linkOfTraining, codes);
   return [
-    namesPage([{ entry: 'residua', declarations, prose, linkOf }, { entry: 'residua/tensor', declarations: tensors.declarations, prose: proseOfTensors, linkOf: linkOfTensors }]),
+    namesPage([
+      { entry: 'residua', declarations, prose, linkOf },
+      { entry: 'residua/tensor', declarations: tensors, prose: proseOfTensors, linkOf: linkOfTensors },
+      { entry: 'residua/tensor/train', declarations: training, prose: proseOfTraining, linkOf: linkOfTraining },
+    ]),
     ...PAGES.map((page) => entriesPage(page, declarations, prose, linkOf)),
     workerPage(worker, prose, linkOf),
-    ...TENSOR_PAGES.map((page) => entriesPage(page, tensors.declarations, proseOfTensors, linkOfTensors)),
+    ...TENSOR_PAGES.map((page) => entriesPage(page, tensors, proseOfTensors, linkOfTensors)),
+    ...TRAIN_PAGES.map((page) => entriesPage(page, training, proseOfTraining, linkOfTraining)),
   ];
 }
 

@@ -3,6 +3,7 @@ import {
   Device, Random, StoredTensor, Tensor, concat, crossEntropy, dim, dispose, grad, layerNorm, map, scalar, spec, where, zeros,
   type DType, type Shape,
 } from 'residua/tensor';
+import { AdamW, compileStep, DataLoader, fit, samples, schedule, type EpochReport } from 'residua/tensor/train';
 
 declare global {
   interface Window { result: Promise<{ backends: string[]; products: number[][]; refused: string }> }
@@ -51,6 +52,20 @@ async function product(backend: 'gpu' | 'cpu'): Promise<{ backend: string; value
   return { backend: device.backend, values: [...values] };
 }
 
+/** Trains a weight; the names of what a step gives are known to the compiler. */
+async function training(device: Device): Promise<EpochReport<'loss' | 'size'>[]> {
+  const weights = { w: device.zeros([2, 1]) };
+  const loader = new DataLoader({ x: samples.array(new Float32Array(8), [2]), y: new Int32Array(4), z: new Uint8Array(4) }, { batch: 2 });
+  const step = await compileStep(new AdamW(weights, { rate: schedule.cosine(1e-3, 10) }), loader.inputs, ({ x, y, z }) => {
+    const exact: [Same<typeof x, Tensor<'f32'>>, Same<typeof y, Tensor<'i32'>>, Same<typeof z, Tensor<'u8'>>] = [true, true, true];
+    const difference = x.matmul(weights.w).flatten().sub(y.cast('f32')).add(z.cast('f32').mul(exact.length));
+    return { loss: difference.square().mean(), size: difference.abs().mean() };
+  });
+  // @ts-expect-error A step has no input of this name.
+  if (weights.w.rank === 0) step.run({ a: [1] });
+  return fit(step, loader, { epochs: 1, onEpoch: ({ means }) => means.size > 1e9 });
+}
+
 async function refusal(): Promise<string> {
   try {
     zeros([2, 3]).add(zeros([4]));
@@ -62,6 +77,9 @@ async function refusal(): Promise<string> {
 
 async function main(): Promise<{ backends: string[]; products: number[][]; refused: string }> {
   if (!types().every(Boolean)) throw new Error('a type is wrong');
+  const device = await Device.create({ backend: 'cpu' });
+  if ((await training(device))[0]?.means.loss !== 0) throw new Error('the training of zeros has a loss');
+  device.dispose();
   const found = [await product('gpu'), await product('cpu')];
   return { backends: found.map(({ backend }) => backend), products: found.map(({ values }) => values), refused: await refusal() };
 }
