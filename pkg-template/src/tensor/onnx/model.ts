@@ -200,8 +200,11 @@ function readType(message: Message): Pick<ValueInfo, 'type' | 'shape'> {
     if (message.field !== 1) continue;
     const tensor = message.message();
     while (tensor.next()) {
-      if (tensor.field === 1) type = typeOfCode(tensor.place, tensor.int());
-      else if (tensor.field === 2) {
+      if (tensor.field === 1) {
+        const code = tensor.int();
+        type = code === 0 ? null : typeOfCode(tensor.place, code);
+      }
+      if (tensor.field === 2) {
         const axes: (number | string)[] = [];
         const dims = tensor.message();
         while (dims.next()) if (dims.field === 1) axes.push(readDim(dims.message()));
