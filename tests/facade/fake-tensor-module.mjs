@@ -4,6 +4,7 @@
  * matrices has tiles, and computes nothing.
  */
 
+import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
 import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
 import { kernels } from './fake-gpu.mjs';
 
@@ -40,8 +41,8 @@ const OPERATIONS = {
   product: (_, [a, b], to) => productTexts.watch?.(a, b, to),
   random: (count, [key], to) => to.forEach((_, i) => i < count && (to[i] = 1000 * key[0] + 10 * key[2] + i)),
 };
-const ELEMENTWISE = { 1: 'neg', 64: 'add', 66: 'mul' };
-const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 19 ? 'product' : op === 7 ? 'expand' : op === 5 ? ELEMENTWISE[attributes[0]] : null);
+const NAMES = new Map(['neg', 'add', 'mul'].map((name) => [ELEMENTWISE[name].code, name]));
+const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 19 ? 'product' : op === 7 ? 'expand' : op === 5 ? NAMES.get(attributes[0]) : null);
 
 /** The tile of a product by its number of rows: large from 60 rows on, else medium. */
 const TILES = ['large', 'large-of-64', 'medium', 'small'];
