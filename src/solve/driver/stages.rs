@@ -102,23 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn want_of_digits_and_stagnation_hand_over_and_nothing_else_does() {
-        let ended = |termination| Some(HandOver::Ended(termination));
-        for (termination, has_stagnated, expected) in [
-            (Termination::PrecisionLimit, false, ended(Termination::PrecisionLimit)),
-            (Termination::TrustRegionCollapsed, false, ended(Termination::TrustRegionCollapsed)),
-            (Termination::NonFinite, false, ended(Termination::NonFinite)),
-            (Termination::Aborted, true, Some(HandOver::Stagnated)),
-            (Termination::Aborted, false, None),
-            (Termination::MaxIterations, true, None),
-            (Termination::MaxTime, false, None),
-            (Termination::CostTolerance, true, None),
-            (Termination::GradientTolerance, false, None),
-            (Termination::ParameterTolerance, false, None),
-            (Termination::LineSearchFailed, false, None),
-        ] {
-            assert_eq!(hand_over(termination, has_stagnated, None), expected, "{termination:?} {has_stagnated}");
-        }
+    fn what_the_range_lacks_is_said_before_what_digits_lack() {
         for of_range in [HandOver::Underflow, HandOver::Lost] {
             assert_eq!(hand_over(Termination::PrecisionLimit, false, Some(of_range)), Some(of_range));
             assert_eq!(hand_over(Termination::MaxIterations, false, Some(of_range)), None);
