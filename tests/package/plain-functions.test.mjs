@@ -206,6 +206,19 @@ test('a point where the function is NaN is no step, and one where it throws ends
   await assert.rejects(root(() => { throw new Error('below 0'); }), (error) => error.code === 'non-finite' && error.message.includes('below 0'));
 });
 
+test('a recursion without end is an error of the function, and the module goes on', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [4] });
+  let runs = true;
+  const deeper = (n) => (runs ? deeper(n + 1) + 1 : 0);
+  problem.residuals('f', { inputs: { p: p.shared() }, outputs: 1, evaluate: ({ p }, out) => (out[0] = p[0] + deeper(0)) });
+  await onCpu(problem, async (functions) => {
+    await assert.rejects(functions.evaluate(), (error) => error.code === 'non-finite' && error.message.startsWith("residual block 'f', instance 0: evaluate threw RangeError"));
+    runs = false;
+    assert.deepEqual([...(await functions.evaluate())], [4]);
+  });
+});
+
 test('functions are usable after an error of a call', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [4] });

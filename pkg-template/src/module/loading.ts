@@ -124,10 +124,10 @@ export class Instance<M extends RestartableModule = RawModule> {
   }
 }
 
-/** Whether an error is a trap or a stack overflow inside the module. */
+/** Whether an error is a trap or a stack overflow inside the module. An error with a code is one that the module returned, with words of a function of the application perhaps. */
 function isTrap(error: unknown): boolean {
   if (error instanceof WebAssembly.RuntimeError) return true;
-  return error instanceof Error && /call stack|too much recursion/i.test(error.message);
+  return error instanceof Error && !('code' in error) && /call stack|too much recursion/i.test(error.message);
 }
 
 const ERROR_CODES: Record<ErrorCode, true> = {

@@ -45,7 +45,7 @@ export interface PlainInstances {
  * A kernel has an operation for each derivative of an instance. An instance with more of them has one template instance for each residual, which a
  * robust loss cannot take as a whole.
  */
-const MOST_DERIVATIVES = 1024;
+const MOST_DERIVATIVES = 256;
 
 /** Checks the function of the block called `name`. Throws 'invalid-argument'. */
 export function checkPlainFunction(name: string, spec: { outputs: unknown; evaluate: unknown; jacobian?: unknown; differences?: unknown }): PlainFunction {

@@ -158,7 +158,7 @@ export class Problem {
    *
    * Calls reject with 'non-finite' where a function throws. The message names the block and the instance, and so it does for residuals that are NaN
    * at the start, as those that `evaluate` does not write. At later points NaN rejects a step. Throws 'invalid-argument' as for recorded functions, and
-   * 'limit-exceeded' for a robust loss of instances with more than 1,024 derivatives each.
+   * 'limit-exceeded' for a robust loss of instances with more than 256 derivatives each.
    */
   residuals<I extends Record<string, Input<unknown>>>(
     name: string,
