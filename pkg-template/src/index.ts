@@ -26,7 +26,7 @@ export { Pose3 } from './expressions/pose3.js';
 export { geometry } from './expressions/geometry.js';
 
 export { Problem, type PlainValues } from './problem/problem.js';
-export type { Differences } from './problem/plain-function.js';
+export type { Differences } from './problem/plain-instances.js';
 export type { Block, Output, Tuple } from './expressions/block.js';
 export type { Input } from './problem/inputs.js';
 export type { Indices, Numbers } from './arguments/numeric-arguments.js';

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GpuCompiledFunctions, loss, Problem, solveMany } from '../../pkg-template/dist/index.js';
+import { fitOn } from '../../pkg-template/dist/solvers/fit.js';
 import { Op } from '../../pkg-template/dist/expressions/op-codes.js';
 import { install } from './fake-module.mjs';
 import { joined } from './through-a-worker.mjs';
@@ -266,7 +267,8 @@ test('plain functions are for the CPU: the engine, and the reason', async () => 
 
 test('a worker refuses plain functions', async () => {
   install();
-  const { GpuCompiledFunctions: there, close } = joined();
+  const { GpuCompiledFunctions: there, host, close } = joined();
   await assert.rejects(there.compile(pairs().problem), (error) => error.code === 'invalid-argument' && error.message.includes('a plain function, which a worker does not get'));
+  await assert.rejects(fitOn(host, ([a]) => (t) => a * t, { x: [1, 2], y: [1, 2] }, { initialValues: [1] }), (error) => error.code === 'invalid-argument' && error.message.includes('a plain function, which a worker does not get'));
   close();
 });

@@ -5,7 +5,7 @@ import type { NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput, offsetsOf, type AnyInput } from './inputs.js';
 import { indexReader } from './instance-tables.js';
 import { centralDifferences, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
-import type { PlainEvaluation, PlainInstances } from './plain-function.js';
+import type { PlainEvaluation, PlainInstances } from './plain-instances.js';
 import { Steps, type ArrayPlace } from './plain-steps.js';
 
 /** What is computed: residuals, with derivatives, or with derivatives by differences, whatever the function has. */

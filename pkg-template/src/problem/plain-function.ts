@@ -10,36 +10,9 @@ import { Recording } from '../expressions/tape.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { AtInput, DataInput, DataStarInput, SharedInput, starLength } from './inputs.js';
+import type { PlainEvaluation, PlainFunction, PlainInstances } from './plain-instances.js';
 import { groupByLengths, type ResidualTemplate } from './residual-template.js';
 import { WEIGHTS } from './weights.js';
-
-/** How derivatives of plain functions are approximated. */
-export type Differences = 'central' | 'forward' | 'ridders';
-
-/** The numbers of an instance, and where its residuals or derivatives are to be written. */
-export type PlainEvaluation = (values: Readonly<Record<string, Float64Array>>, out: Float64Array) => unknown;
-
-/** A plain function. */
-export interface PlainFunction {
-  /** Residuals of an instance. */
-  readonly outputs: number;
-  readonly evaluate: PlainEvaluation;
-  readonly jacobian: PlainEvaluation | null;
-  readonly differences: Differences;
-  /** Whether the residuals of the function's one instance are instances of the block. */
-  readonly perResidual: boolean;
-}
-
-/** The instances of a plain function that belong to a template. */
-export interface PlainInstances {
-  readonly function: PlainFunction;
-  /** Number of instances. */
-  readonly count: number;
-  /** Those of the block, ascending; null for all of them. */
-  readonly instances: Uint32Array | null;
-  /** Whether each residual of an instance is an instance of the template. */
-  readonly isSplit: boolean;
-}
 
 /**
  * A kernel has an operation for each derivative of an instance. An instance with more of them has one template instance for each residual, which a

@@ -15,7 +15,8 @@ import { checkHasParameters, type ConstraintKind } from './constraint-function.j
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import type { Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
-import { checkPlainFunction, plainTemplates, type Differences, type PlainFunction } from './plain-function.js';
+import { checkPlainFunction, plainTemplates } from './plain-function.js';
+import type { Differences, PlainFunction } from './plain-instances.js';
 import { blockKind, type BlockKind } from './poses.js';
 import { ResidualInstances, type ResidualBlock } from './residual-block.js';
 import { makeTemplates, type ResidualTemplate } from './residual-template.js';

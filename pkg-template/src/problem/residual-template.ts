@@ -11,7 +11,7 @@ import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { checkDependsOnParameters, withStates, type ConstraintKind } from './constraint-function.js';
 import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
-import type { PlainInstances } from './plain-function.js';
+import type { PlainInstances } from './plain-instances.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS } from './weights.js';
 

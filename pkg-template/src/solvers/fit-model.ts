@@ -5,7 +5,7 @@ import { scalarsOf } from '../expressions/block.js';
 import { record, Recording } from '../expressions/tape.js';
 import { Op } from '../expressions/op-codes.js';
 import { Value, type Scalar } from '../expressions/value.js';
-import type { PlainFunction } from '../problem/plain-function.js';
+import type { PlainFunction } from '../problem/plain-instances.js';
 
 /** Start values, with names if they are a record. */
 export interface Names {

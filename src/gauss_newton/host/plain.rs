@@ -7,8 +7,6 @@ use residua_ir::graph::Graph;
 use crate::model::Model;
 use crate::model::manifolds::path;
 
-use super::second_order::taking_part;
-
 /// Share of the direction by which differences are taken. The direction is a step, along which residuals change by as much as they are large, so that rounding
 /// leaves 1e-10 of their second derivative, and the fourth one, which is left out, 1e-7.
 const SHARE: f64 = 1.0 / 1024.0;
@@ -26,10 +24,8 @@ pub(super) fn add_differences(
         let is_between = |(number, (lower, upper)): (&f64, (&f64, &f64))| lower <= number && number <= upper;
         bounds.is_none_or(|(lower, upper)| point.iter().zip(lower.iter().zip(upper)).all(is_between))
     };
-    let plain = taking_part(model).filter_map(|number| {
-        let batch = &model.batches[number];
-        batch.plain.as_ref().map(|plain| (batch, plain))
-    });
+    let taking_part = model.batches.iter().filter(|batch| model.blocks[batch.block as usize].takes_part());
+    let plain = taking_part.filter_map(|batch| Some((batch, batch.plain.as_ref()?)));
     let mut points = None;
     for (batch, plain) in plain {
         let [above, below] = points.get_or_insert_with(|| {

@@ -108,7 +108,7 @@ fn second_derivatives(functions: &mut Functions, x: &[f64], direction: &[f64], s
 }
 
 /// The batches that take part.
-pub(super) fn taking_part(model: &Model) -> impl Iterator<Item = usize> + '_ {
+fn taking_part(model: &Model) -> impl Iterator<Item = usize> + '_ {
     let takes_part = |number: &usize| model.blocks[model.batches[*number].block as usize].takes_part();
     (0..model.batches.len()).filter(takes_part)
 }
