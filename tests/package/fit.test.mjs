@@ -132,6 +132,11 @@ test('a Jacobian, weights for all, bounds and losses reach the solver', async ()
     const bounded = await fit(named ? ({ a, b }) => model([a, b]) : model, { x, y }, { initialValues: named ? { a: 1.5, b: 2.8 } : [1.5, 2.8], ...limits });
     assert.ok(bounded.success && bounded.parameterValues[0] === 1.9, String(bounded.parameterValues));
   }
+  for (const form of [model, ([a, b], t) => a.mul(b.mul(t).sin())]) {
+    const fixed = await fit(form, { x, y }, { initialValues: [1.5, 2.8], minValues: [1.9, -Infinity], maxValues: [1.9, Infinity] });
+    assert.deepEqual([fixed.success, fixed.parameterValues[0], fixed.standardErrors[0]], [true, 1.9, 0]);
+    assert.ok(fixed.standardErrors[1] > 0 && Math.abs(fixed.parameterValues[1] - 3) < 0.01);
+  }
   const outlier = y.map((value, i) => (i === 7 ? value + 10 : value));
   const robust = await fit(model, { x, y: outlier }, { initialValues: [1.5, 2.8], loss: loss.tukey(0.5) });
   assert.ok(robust.parameterValues.every((value, k) => Math.abs(value - [2, 3][k]) < 0.01), String(robust.parameterValues));

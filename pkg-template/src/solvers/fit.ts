@@ -9,7 +9,7 @@ import { V } from '../expressions/v.js';
 import type { Scalar, Value } from '../expressions/value.js';
 import { here, type Host } from '../module/loading.js';
 import type { Loss } from '../problem/loss.js';
-import type { Differences, PlainFunction } from '../problem/plain-function.js';
+import type { Differences, PlainFunction } from '../problem/plain-instances.js';
 import { Problem } from '../problem/problem.js';
 import { covariance } from './covariance.js';
 import { fitReport } from './fit-report.js';
@@ -49,7 +49,7 @@ export interface FitOptions<S extends FitStart, X = number> extends Omit<Compile
   initialValues: S;
   /** Lower bounds: one for each parameter, in their order or by name. −Infinity, or a name left out, is no bound. */
   minValues?: Numbers | Partial<Readonly<Record<keyof S & string, number>>>;
-  /** Upper bounds, likewise. */
+  /** Upper bounds, likewise. A parameter whose bounds are equal is constant, and has the standard error 0. */
   maxValues?: Numbers | Partial<Readonly<Record<keyof S & string, number>>>;
   /** Weights of the squared residuals: one for each sample, or one for all; 1 by default. Of a measurement with the standard error σ it is 1/σ². A sample of weight 0 is left out. */
   weights?: Numbers | number;
@@ -142,9 +142,12 @@ export async function fitOn<S extends FitStart, X extends number | ArrayLike<num
   if (compileOptions.backend === 'gpu') checkGpuOptions('fit', solverOptions, true);
 
   const problem = new Problem();
-  const array = problem.parameters('parameters', { dim: names.start.length, values: names.start });
   const lower = boundsOf('minValues', options.minValues, names, -Infinity);
   const upper = boundsOf('maxValues', options.maxValues, names, Infinity);
+  const fixed = Array.from(names.start.keys()).filter((k) => lower !== null && lower[k] === upper?.[k]);
+  for (const k of fixed) names.start[k] = lower?.[k] as number;
+  const array = problem.parameters('parameters', { dim: names.start.length, values: names.start });
+  if (fixed.length > 0) array.setConstant([0], true, fixed);
   if (lower !== null || upper !== null) array.setBounds({ ...(lower === null ? {} : { lower }), ...(upper === null ? {} : { upper }) });
   const settings = { ...(loss === undefined ? {} : { loss }), ...(weights === null ? {} : { weights }) };
   const found = modelOf(model, names, x, width);
