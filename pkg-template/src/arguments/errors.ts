@@ -21,7 +21,7 @@ export type ErrorCode =
   | 'invalid-argument'
   /** A Value of another recording, or an output that is not a Value. */
   | 'invalid-graph'
-  /** A residual or derivative is NaN or infinite at the start; the message names batch, instance and residual. */
+  /** A residual or derivative is NaN or infinite at the start, or a plain function threw; the message names block, instance and residual. */
   | 'non-finite'
   /** The object was used after `dispose()`. */
   | 'disposed'
