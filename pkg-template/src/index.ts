@@ -54,5 +54,5 @@ export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptio
 export type { ConstraintResult } from './solvers/constrained/findings.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
 export { solve } from './solvers/solve.js';
-export { solveMany, type ManyBatch, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
+export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

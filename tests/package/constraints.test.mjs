@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
 import { onCpu } from '../www/residua.mjs';
 
-const { levenbergMarquardt, loss, Problem, rank, Rotation3, solve, V, Vec2 } = await import('residua');
+const { levenbergMarquardt, loss, Problem, rank, Rotation3, solve, solveMany, V, Vec2 } = await import('residua');
 
 const near = (actual, expected, tolerance, what = '') =>
   assert.ok(actual.length === expected.length && actual.every((value, k) => Math.abs(value - expected[k]) <= tolerance), `${what} ${[...actual]} is not ${[...expected]} to ${tolerance}`);
@@ -320,4 +320,40 @@ test('what is no constraint is refused', async () => {
   assert.throws(() => block.setEnabled(1), /c.setEnabled: enabled: got 1; takes true or false/);
   await assert.rejects(solve(problem, { backend: 'cpu' }), (error) => error.code === 'non-finite' && error.message.startsWith('equality "c"[0] is not finite at the start'));
   await assert.rejects(solve(problem, { backend: 'cpu', constraintTolerance: -1 }), /solve: constraintTolerance: got -1/);
+});
+
+test('many problems with constraints have the solutions of single ones, and those whose constraints contradict each other end so', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1, 0.2] });
+  const r = problem.parameters('r', { dim: 1, values: [1] });
+  r.setConstant([0]);
+  problem.residuals('near', { inputs: { p: p.shared(), at: problem.data([3, 4], 2) }, residual: ({ p, at }) => p.sub(at) });
+  problem.equalities('circle', { inputs: { p: p.shared(), r: r.shared() }, constraint: ({ p, r }) => p.x.square().add(p.y.square()).sub(r.square()) });
+  problem.inequalities('low', { inputs: { p: p.at([0, 0]), most: problem.data([0.5, 90]) }, constraint: ({ p, most }) => [p.y.sub(most), p.x.sub(100)] });
+  const count = 20;
+  const radius = Float64Array.from({ length: count }, (_, k) => 0.3 + 0.1 * k);
+  const most = Float64Array.from({ length: 2 * count }, (_, k) => (k % 2 === 1 ? 90 : k === 14 ? -5 : 0.5));
+  const many = await solveMany(problem, { count, parameters: { r: radius }, data: { low: { most } } }, { backend: 'cpu' });
+  const low = many.constraints[1];
+  assert.deepEqual([many.constraints.length, low.name, low.values.length], [2, 'low', 4 * count]);
+  for (let k = 0; k < count; k++) {
+    if (k === 7) {
+      assert.equal(many.termination[k], 'infeasible');
+      assert.ok(Math.max(low.violation[k], many.constraints[0].violation[k]) > 0.1);
+      continue;
+    }
+    const y = Math.min(0.8 * radius[k], 0.5);
+    // 1e-10 of the terms of constraints.
+    near(many.x.slice(3 * k, 3 * k + 3), [Math.sqrt(radius[k] ** 2 - y * y), y, radius[k]], 2e-9, `problem ${k}`);
+    assert.notEqual(many.termination[k], 'infeasible');
+    assert.ok(Math.abs(many.cost[k] - 0.5 * ((many.x[3 * k] - 3) ** 2 + (y - 4) ** 2)) <= 1e-7);
+    assert.ok(many.constraints[0].violation[k] <= 1e-8 && low.violation[k] <= 1e-8);
+  }
+  assert.equal(many.converged, count - 1);
+  assert.match(many.message, /Constraints hold to 1\.?0?e-10 of their terms in 19 of 20 problems\. They do not hold in 7\./);
+  near(p.values(), [1, 0.2], 0);
+  await assert.rejects(solveMany(problem, { count: 1 }, { standardErrors: true }), /solveMany: standardErrors: got true for a template with constraints/);
+  await assert.rejects(solveMany(problem, { count: 1, data: { low: { most: [[1]] } } }), /solveMany: batch.data.low.most: got a list of arrays/);
+  problem.equalities('star', { inputs: { s: p.star([0, 1], [0]) }, constraint: ({ s }) => s[0].x });
+  await assert.rejects(solveMany(problem, { count: 1 }), /solveMany: template: got a star in the constraint block "star"/);
 });

@@ -2,8 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.js';
-import { checkFinite, checkObject, checkWholeNumber, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
-import type { GpuContext } from '../compile/context.js';
+import { checkFinite, checkObject, checkWholeNumber, copyAnyNumbers } from '../arguments/numeric-arguments.js';
 import { checkEngineOptions, engineRequest } from '../compile/engine-choice.js';
 import { ProblemCompileInput } from '../compile/problem-compile-input.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
@@ -12,65 +11,13 @@ import type { RawMany, RawManyResult, RawModule } from '../module/raw.js';
 import { dataSources } from '../problem/instance-tables.js';
 import { Problem } from '../problem/problem.js';
 import type { ResidualInstances } from '../problem/residual-block.js';
+import { solveConstrainedMany, withConstraints, type ManySolver, type ManyStates } from './constrained/many.js';
+import type { ManyBatch, ManyOptions, ManyResult } from './many-options.js';
 import { findNonFinite, sentencesOnNonFinite, type NonFiniteInput, type OwnStarts } from './not-finite.js';
 import { find, takeProblemData, type OwnData } from './problem-data.js';
-import type { Termination } from './solve-options.js';
+import type { Termination } from './stopping.js';
 
-/** The differences between the problems. Everything that is not named here is the template's. */
-export interface ManyBatch {
-  /** Number of problems. */
-  count: number;
-  /** Start values by the name of a parameter array: problem after problem, each like the array's values (count × their number). */
-  parameters?: Readonly<Record<string, Numbers>>;
-  /**
-   * Data by the names of a residual block and of its input. One array: problem after problem, each with the numbers of the input in their original
-   * order (count × their number). Or a list with an array for each problem, whose lengths may differ: a problem has as many instances of the block as its
-   * arrays have, the same in all lists of the block. Each problem is solved as if it were alone. With a list a block may have any number of
-   * instances, if all its inputs but those shared are lists, else at most those of the template.
-   *
-   * 'weights' of a block are such an input, where it has them. Numbers may be NaN or infinite where an instance has the weight 0.
-   */
-  data?: Readonly<Record<string, Readonly<Record<string, Numbers | readonly Numbers[]>>>>;
-}
-
-/** Options of solveMany(). The stopping tests are those of `levenbergMarquardt`, for each problem separately; 0 disables a test. */
-export interface ManyOptions {
-  /** 'auto' (default) takes the GPU when there is one, the work is large enough and a problem is small enough, else the CPU. */
-  backend?: 'auto' | 'gpu' | 'cpu';
-  /** The device; by default the shared one. */
-  context?: GpuContext;
-  /**
-   * The arithmetic on the GPU: 'f32' (default), or 'f32x2' with some 14 digits; 100,000 fits of five parameters take 1.3 to 1.4 times as long on an NVIDIA
-   * H200. With backend 'auto' and 'f32' the GPU goes on in 'f32x2' where 'f32' does not suffice. On the CPU everything is f64.
-   */
-  precision?: 'f32' | 'f32x2';
-  /**
-   * Maximum number of iterations of a problem, rejected steps included, and on the CPU those of a single solve too that begins anew. By default on the CPU as many as
-   * `levenbergMarquardt` makes, and on the GPU 100.
-   */
-  maxIterations?: number;
-  /** Share of the cost by which a step lowers it, and was predicted to lower it; 1e-8 by default. */
-  costTolerance?: number;
-  /** Largest cosine between the residuals and a column of the Jacobian; 1e-8 by default. */
-  gradientTolerance?: number;
-  /** Relative length of a step, in units of the Jacobian's columns; 1e-8 by default. */
-  parameterTolerance?: number;
-  /** The initial λ of λ·diag(JᵀJ), by default 1e-4 on the GPU; on the CPU it is as in `levenbergMarquardt`. */
-  initialDamping?: number;
-  /**
-   * Whether the result has standard errors; false by default. They are computed in f64 on the CPU whichever engine solved the problems, and take
-   * as long as some iterations of each there.
-   */
-  standardErrors?: boolean;
-  /** What is known of the residuals for standard errors, as in `covariance`: whether they have variance 1. false by default. */
-  absoluteSigma?: boolean;
-  /** Whether standard errors are those of the sandwich estimate, as in `covariance`. By default where a loss is robust. */
-  robust?: boolean;
-  /** Called from time to time with the number of finished problems. */
-  onProgress?: (done: number, total: number) => void;
-  /** Ends the solve. Unfinished problems end with 'aborted', at their best point so far. */
-  signal?: AbortSignal;
-}
+export type { ManyBatch, ManyConstraintResult, ManyOptions, ManyResult } from './many-options.js';
 
 const BATCH: OptionNames<ManyBatch> = { count: true, parameters: true, data: true };
 
@@ -90,42 +37,6 @@ const MANY_OPTIONS: OptionNames<ManyOptions> = {
   signal: true,
 };
 
-/** The results, in the order of the problems. */
-export interface ManyResult {
-  /** All parameters: problem after problem, each array after array (count × numParameters). The template's numbers do not change. */
-  x: Float64Array;
-  /** ½ Σ weight·ρ(‖r‖²) of each problem; NaN or infinite where the start is not finite, NaN where the problem was not started. */
-  cost: Float64Array;
-  /**
-   * With the option `standardErrors` the standard error of each parameter, in the order of `x`: the `standardDeviations` that `covariance`
-   * has for each problem where it ended. 0 for constant numbers; NaN for the others of a problem whose residuals do not determine all of them, or
-   * are too few to estimate a variance. Otherwise null.
-   */
-  standardErrors: Float64Array | null;
-  /** Number of iterations of each problem. One that the CPU solves again after the GPU has those of both, which may be more than `maxIterations`. */
-  iterations: Uint32Array;
-  /** Why each problem ended. Data or a start that are not finite, or give residuals that are not, end that problem alone, with 'non-finite'. */
-  termination: Termination[];
-  /** Number of problems that converged. */
-  converged: number;
-  /**
-   * How many problems converged, and what rounding does to them. How many ended with 'non-finite' and which, with the first number of their data or starts
-   * that is not finite. Also how many converged where the residuals do not determine all parameters, and the positions of the first of them, as with a weight of 0,
-   * or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
-   */
-  message: string;
-  /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */
-  arithmetic: 'f32' | 'f32x2' | 'f64';
-  /** The largest share of a problem's cost that rounding explains, by a sample of the problems; 0 in f64. */
-  precisionLoss: number;
-  /** The engine of the solutions. */
-  backend: 'gpu' | 'cpu';
-  /** Why 'auto' took the CPU, or solved the problems again on it; else null. */
-  fallbackReason: string | null;
-  /** Milliseconds. */
-  computationTime: number;
-}
-
 /** With fewer residuals in total the CPU is faster: it takes about 0.4 µs per residual, and a round trip to the GPU takes milliseconds. */
 const FEWEST_RESIDUALS = 20_000;
 
@@ -142,6 +53,11 @@ const FEWEST_RESIDUALS = 20_000;
  * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU. With
  * 'auto' problems that end with 'precision-limit' in f32 go on in f32x2.
  *
+ * Constraints of the template are met by the method of multipliers: all problems are solved together, some ten times. `batch.data` may have data of constraint blocks, one
+ * array for all problems. In f64 constraints hold to 1e-10 of their terms, in f32x2, which is the default on the GPU then, to 1e-9, in f32 to 1e-4. A problem whose
+ * constraints do not hold ends with 'infeasible', or 'max-iterations' where they nearly do. Rejects with 'invalid-argument' for constraints with stars or lists of data,
+ * and for `standardErrors` with constraints.
+ *
  * Problems in which a parameter has lost its effect on the way on the GPU are solved a second time on the CPU, from their starts; a solution with a lower cost is
  * taken. With backend 'gpu' such a problem ends with 'precision-limit'.
  *
@@ -156,6 +72,12 @@ export function solveMany(template: Problem, batch: ManyBatch, options: ManyOpti
 
 /** solveMany() on a host. */
 export async function solveManyOn(host: Host, template: Problem, batch: ManyBatch, options: ManyOptions): Promise<ManyResult> {
+  if (template instanceof Problem && template.constraints.length > 0) {
+    // The arguments are checked before a module is needed.
+    void new Job(host, withConstraints(template), batch, options);
+    const solve: ManySolver = async (shape, of, settings, states) => new Job(host, shape, of, settings, states).run(await host.ready());
+    return solveConstrainedMany(host, template, batch, options, solve);
+  }
   const job = new Job(host, template, batch, options);
   return job.run(await host.ready());
 }
@@ -177,12 +99,9 @@ class Job {
     template: Problem,
     batch: ManyBatch,
     private readonly options: ManyOptions,
+    states: readonly ManyStates[] = [],
   ) {
     if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
-    if (template.constraints.length > 0) {
-      const got = `the constraint block "${template.constraints[0]?.name}"`;
-      throw invalidArgument('solveMany: template', got, 'a problem without constraints; solve() and levenbergMarquardt() have them');
-    }
     checkOptions('solveMany: batch', batch, BATCH);
     checkManyOptions(host, options);
     checkWholeNumber('solveMany: batch.count', batch.count, 0);
@@ -197,6 +116,7 @@ class Job {
     this.takeSettings(shape);
     this.takeParameters(shape, batch.parameters);
     for (const data of own) this.takeData(shape, data);
+    for (const { block, template: number, values } of states) this.takeStates(shape, block, number, values);
     const find = () => findNonFinite(shape.blocks, own, this.starts);
     // The numbers that another host gets are transferred to it.
     const found = host === here ? null : find();
@@ -281,6 +201,14 @@ class Job {
       this.starts.push({ name: `batch.parameters.${name}`, length, values: copy });
       this.settings.push((many) => many.addParameters(offset, length, copy));
     }
+  }
+
+  private takeStates({ blocks }: Problem, position: number, number: number, values: Float64Array): void {
+    const id = blocks.slice(0, position).reduce((sum, { templates }) => sum + templates.length, number);
+    const column = blocks[position]?.templates[number]?.stateColumn as number;
+    const length = values.length / Math.max(this.count, 1);
+    const sources = Uint32Array.from({ length }, (_, place) => place);
+    this.settings.push((many) => many.addData(id, column, sources, length, values));
   }
 
   private takeData({ blocks }: Problem, { block: position, key, length, values }: OwnData): void {

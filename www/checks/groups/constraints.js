@@ -1,5 +1,5 @@
 /** Equalities and inequalities on both engines: small problems in double precision, larger ones in the arithmetic of the device. */
-import { levenbergMarquardt, lbfgs, Problem } from 'residua';
+import { lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
 import { onEach, onGpu } from '../define.js';
 
 /** Points that lie on the unit circle and not above y = 0.5, next to places outside. */
@@ -41,6 +41,20 @@ export const group = {
       const result = await levenbergMarquardt(functions);
       check.equal(result.success, true, result.message);
       check.below(difference(result.x, solution), 1e-3, 'violations are 1e-5 of their terms; points next to the line move along the circle by the root of that', 'the points');
+    }),
+    ...onEach('many problems of one point each have their points on the circle', async (check) => {
+      const count = 64;
+      const problem = new Problem();
+      const point = problem.parameters('point', { dim: 2, values: [0.7, 0.7] });
+      problem.residuals('near', { inputs: { p: point.shared(), at: problem.data([2, 2], 2) }, residual: ({ p, at }) => p.sub(at) });
+      problem.equalities('circle', { inputs: { p: point.shared() }, constraint: ({ p }) => p.x.square().add(p.y.square()).sub(1) });
+      const angles = Array.from({ length: count }, (_, k) => 0.2 + (1.2 * k) / count);
+      const at = angles.flatMap((angle) => [2 * Math.cos(angle), 2 * Math.sin(angle)]);
+      const many = await solveMany(problem, { count, data: { near: { at } } }, { backend: check.backend });
+      check.equal(many.backend, check.backend);
+      check.equal(many.converged, count, many.message);
+      const solution = angles.flatMap((angle) => [Math.cos(angle), Math.sin(angle)]);
+      check.below(difference(many.x, solution), many.arithmetic === 'f64' ? 1e-9 : 1e-5, 'constraints hold to 1e-10 of their terms in f64, and to 1e-9 in pairs, whose steps end at some 1e-6', 'the points');
     }),
     ...onEach('contradictory constraints are no success', async (check) => {
       const problem = new Problem();

@@ -9,7 +9,7 @@ import type { ConstrainedSession } from '../../compile/functions.js';
 import type { CancellationToken } from '../../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../../module/raw.js';
 import { readSolve, type RawSolveResult, type SolveRecord } from '../../module/solve-record.js';
-import type { StoppingTests, Termination } from '../solve-options.js';
+import type { StoppingTests, Termination } from '../stopping.js';
 import { dot, largest } from './dense.js';
 import { constraintResults, describeConstraint, findDependent, type ConstraintResult } from './findings.js';
 import { Lagrangian, type Objective, type Point } from './lagrangian.js';
