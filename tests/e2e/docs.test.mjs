@@ -61,7 +61,7 @@ async function run(code, parts) {
   const text = (value) => (Array.isArray(value) || ArrayBuffer.isView(value) ? [...value].map(text).join(', ') : String(value));
   globalThis.claim = (line, ...values) => void printed.push({ line, text: values.map(text).join(' ') });
   const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  const entries = { "from 'residua'": '/residua/dist/index.js', "from 'residua/tensor'": '/residua/dist/tensor.js' };
+  const entries = { "from 'residua'": '/residua/dist/index.js', "from 'residua/tensor'": '/residua/dist/tensor.js', "from 'residua/tensor/train'": '/residua/dist/tensor-train.js' };
   for (const part of parts) {
     const address = addressOf(Object.entries(entries).reduce((text, [from, path]) => text.replace(from, `from '${new URL(path, location.href)}'`), part.code));
     code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`).replaceAll(`from './${part.module}.js'`, `from '${address}'`);
