@@ -18,6 +18,7 @@ export { V } from './expressions/v.js';
 export { Vec2 } from './expressions/vec2.js';
 export { Vec3 } from './expressions/vec3.js';
 export { Vec4 } from './expressions/vec4.js';
+export { Mat2 } from './expressions/mat2.js';
 export { Mat3 } from './expressions/mat3.js';
 export { Rotation2 } from './expressions/rotation2.js';
 export { Rotation3 } from './expressions/rotation3.js';

@@ -1,18 +1,19 @@
 /**
- * Wrong operands of expressions: the message of every function of V, and of every method of Value, the vectors, Mat3 and geometry, names
+ * Wrong operands of expressions: the message of every function of V, and of every method of Value, the vectors, Mat2, Mat3 and geometry, names
  * the function and the argument, outside of a recording and inside one.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordParams } from '../../pkg-template/dist/compile/params-compile-input.js';
-import { geometry, Mat3, Problem, V, Value, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
+import { geometry, Mat2, Mat3, Problem, V, Value, Vec2, Vec3, Vec4 } from '../../pkg-template/dist/index.js';
 import { residuaError } from './fake-module.mjs';
 
 const scalar = () => V.W(0.5);
 const vec2 = () => Vec2.W(1, 2);
 const vec3 = () => Vec3.W(1, 2, 3);
 const vec4 = () => Vec4.W(1, 2, 3, 4);
+const mat2 = () => Mat2.fromRows(vec2(), vec2());
 const mat3 = () => Mat3.fromRows(vec3(), vec3(), vec3());
 
 /** For each kind of argument: its description in messages, a valid value, and invalid ones with their descriptions. */
@@ -23,6 +24,7 @@ const KINDS = {
   Vec2: { takes: 'a Vec2', right: vec2, wrong: [...ANY, [1, '1'], [[1, 2], 'an array of 2'], [vec3(), 'a Vec3'], [vec4(), 'a Vec4']] },
   Vec3: { takes: 'a Vec3', right: vec3, wrong: [...ANY, [1, '1'], [[1, 2, 3], 'an array of 3'], [vec2(), 'a Vec2'], [vec4(), 'a Vec4']] },
   Vec4: { takes: 'a Vec4', right: vec4, wrong: [...ANY, [1, '1'], [scalar(), 'a Value'], [vec2(), 'a Vec2'], [vec3(), 'a Vec3']] },
+  Mat2: { takes: 'a Mat2', right: mat2, wrong: [...ANY, [mat3(), 'a Mat3'], [[], 'an array of 0']] },
   Mat3: { takes: 'a Mat3', right: mat3, wrong: [...ANY, [vec3(), 'a Vec3'], [[], 'an array of 0']] },
 };
 
@@ -41,8 +43,10 @@ methods('Vec3', vec3, [
   ['add sub dot cross distance angleBetween', 'b Vec3'], ['mul div', 's scalar'], ['lerp', 'b Vec3, t scalar'], ['project', 'onto Vec3'], ['reject', 'from Vec3'],
 ]);
 methods('Vec4', vec4, [['add sub dot quaternionMul', 'b Vec4'], ['mul div', 's scalar'], ['rotate', 'v Vec3']]);
-methods('Mat3', mat3, [['add matmul', 'b Mat3'], ['mul', 's scalar'], ['mulVec', 'v Vec3']]);
-methods('Mat3', () => Mat3, [['fromRows', 'a Vec3, b Vec3, c Vec3'], ['outer', 'a Vec3, b Vec3']]);
+methods('Mat2', mat2, [['add sub matmul', 'b Mat2'], ['mul', 's scalar'], ['mulVec', 'v Vec2']]);
+methods('Mat2', () => Mat2, [['fromRows fromColumns outer', 'a Vec2, b Vec2']]);
+methods('Mat3', mat3, [['add sub matmul', 'b Mat3'], ['mul', 's scalar'], ['mulVec', 'v Vec3']]);
+methods('Mat3', () => Mat3, [['fromRows fromColumns', 'a Vec3, b Vec3, c Vec3'], ['outer', 'a Vec3, b Vec3']]);
 methods('geometry', () => geometry, [
   ['triangleNormal triangleArea', 'a Vec3, b Vec3, c Vec3'], ['interiorAngle', 'at Vec3, b Vec3, c Vec3'],
   ['dihedralAngle', 'edgeA Vec3, edgeB Vec3, oppositeC Vec3, oppositeD Vec3'], ['distanceToPlane', 'p Vec3, origin Vec3, normal Vec3'],
@@ -64,6 +68,7 @@ for (const name of BINARY) {
 add('pow', 'a scalar, exponent scalar', V.pow);
 add('pow', 'a scalar, exponent scalar', V.powValue);
 add('pow', 'exponent scalar', (exponent) => scalar().pow(exponent));
+add('V.barrier', 'distance scalar, range scalar', V.barrier);
 add('clamp', 'a scalar, low scalar, high scalar', V.clamp);
 add('clamp', 'low scalar, high scalar', (low, high) => scalar().clamp(low, high));
 add('V.atan2', 'y scalar, x scalar', V.atan2);
@@ -128,7 +133,7 @@ test('the tables have every function of V and geometry and every method with arg
   const known = new Set(['C', 'W', 'Param', 'powValue']);
   for (const name of Object.keys(V)) assert.ok(covered.has(name) || known.has(name), `V.${name}`);
   for (const name of Object.keys(geometry)) assert.ok(covered.has(`geometry.${name}`), `geometry.${name}`);
-  for (const [type, prefix] of [[Value, ''], [Vec2, 'Vec2.'], [Vec3, 'Vec3.'], [Vec4, 'Vec4.'], [Mat3, 'Mat3.']]) {
+  for (const [type, prefix] of [[Value, ''], [Vec2, 'Vec2.'], [Vec3, 'Vec3.'], [Vec4, 'Vec4.'], [Mat2, 'Mat2.'], [Mat3, 'Mat3.']]) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(type.prototype))) {
       // Positions are tested in positions.test.mjs.
       if (name === 'constructor' || name === 'at' || typeof value !== 'function' || value.length === 0) continue;
@@ -143,6 +148,7 @@ for (const [text, make] of [
   ['a Vec2', () => Vec2.W(1, 2)],
   ['a Vec3', () => Vec3.W(1, 2, 3)],
   ['a Vec4', () => Vec4.W(1, 2, 3, 4)],
+  ['a Mat2', () => Mat2.outer(Vec2.W(1, 2), Vec2.W(1, 2))],
   ['a Mat3', () => Mat3.outer(Vec3.W(1, 2, 3), Vec3.W(1, 2, 3))],
 ]) {
   test(`${text} refuses JavaScript's operators, comparisons and numeric functions, and is text in a template`, () => {

@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { textOnly } from './primitive.js';
+import { squaredNorm } from './sums.js';
 import { smallestEigenvalue } from './symmetric-eigenvalue.js';
 import { toValue, type Scalar, type Value } from './value.js';
 import { checkVec3, Vec3 } from './vec3.js';
@@ -22,6 +23,13 @@ export class Mat3 {
     checkVec3('Mat3.fromRows: c', c);
     return new Mat3(a, b, c);
   }
+  /** The matrix with these columns, such as three edges of a tetrahedron. */
+  static fromColumns(a: Vec3, b: Vec3, c: Vec3): Mat3 {
+    checkVec3('Mat3.fromColumns: a', a);
+    checkVec3('Mat3.fromColumns: b', b);
+    checkVec3('Mat3.fromColumns: c', c);
+    return new Mat3(a, b, c).transpose();
+  }
   /** a bᵀ */
   static outer(a: Vec3, b: Vec3): Mat3 {
     checkVec3('Mat3.outer: a', a);
@@ -34,6 +42,12 @@ export class Mat3 {
     checkMat3('Mat3.add: b', b);
     const [x, y, z] = this.rows;
     return new Mat3(x.add(b.rows[0]), y.add(b.rows[1]), z.add(b.rows[2]));
+  }
+  /** this − b */
+  sub(b: Mat3): Mat3 {
+    checkMat3('Mat3.sub: b', b);
+    const [x, y, z] = this.rows;
+    return new Mat3(x.sub(b.rows[0]), y.sub(b.rows[1]), z.sub(b.rows[2]));
   }
   /** Scaled by s. */
   mul(s: Scalar): Mat3 {
@@ -64,6 +78,17 @@ export class Mat3 {
   get determinant(): Value {
     const [a, b, c] = this.rows;
     return a.dot(b.cross(c));
+  }
+  /** The inverse; not finite where the determinant is 0. */
+  get inverse(): Mat3 {
+    const [a, b, c] = this.rows;
+    const [x, y, z] = [b.cross(c), c.cross(a), a.cross(b)];
+    const factor = a.dot(x).reciprocal();
+    return new Mat3(x.mul(factor), y.mul(factor), z.mul(factor)).transpose();
+  }
+  /** The sum of the squares of all entries: the squared Frobenius norm. */
+  get squaredNorm(): Value {
+    return squaredNorm(this.rows.flatMap((row) => [...row]));
   }
   /** The sum of the diagonal. */
   get trace(): Value {

@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { binaryCrossEntropy, categoricalCrossEntropy, huber, mae, mse, tukey } from './loss-expressions.js';
 import { Op } from './op-codes.js';
 import { mean, norm, sum } from './sums.js';
-import { binary, checkNumber, checkScalars, constant, parameter, select, toValue, unary, type Scalar, type Value } from './value.js';
+import { binary, checkNumber, checkScalars, constant, literal, parameter, select, toValue, unary, type Scalar, type Value } from './value.js';
 
 /** The operators as functions. mod is JavaScript's %, round is Math.round; comparisons give 1 or 0. */
 export const V = {
@@ -115,6 +115,16 @@ export const V = {
   gte: (a: Scalar, b: Scalar): Value => binary(Op.gte, a, b),
   /** `a` where `condition` is not 0, else `b`. The gradient passes to the selected operand alone; a NaN in the other has no effect. */
   ifThenElse: (condition: Scalar, a: Scalar, b: Scalar): Value => select(condition, a, b),
+
+  /**
+   * The barrier of incremental potential contact, −(d − r)² log(d/r) for a distance d below the range r, 0 from there on and infinite where d is not above 0; twice
+   * continuously differentiable (M. Li et al., "Incremental Potential Contact", 2020). Multiply it by a stiffness.
+   */
+  barrier(distance: Scalar, range: Scalar): Value {
+    const [d, r] = [toValue('V.barrier: distance', distance), toValue('V.barrier: range', range)];
+    const value = d.sub(r).square().mul(d.div(r).log()).neg();
+    return select(binary(Op.lte, d, literal(0)), literal(Infinity), select(binary(Op.lt, d, r), value, literal(0)));
+  },
 
   /** The sum, added in pairs; the empty sum is 0. */
   sum(a: readonly Scalar[]): Value {
