@@ -54,6 +54,7 @@ export { rank, type DirectionEntry, type RankOptions, type RankResult } from './
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
 export type { ConstraintResult } from './solvers/constrained/findings.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
+export { multistart, type Minimum, type MultistartOptions, type MultistartResult, type StartRange } from './solvers/multistart.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

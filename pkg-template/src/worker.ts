@@ -23,6 +23,7 @@ import { here, Host, notLoaded, type WasmSource } from './module/loading.js';
 import type { RawModule } from './module/raw.js';
 import { RemoteModule } from './remote/module.js';
 import { fitOn, type fit as fitHere } from './solvers/fit.js';
+import { multistartOn, type multistart as multistartHere } from './solvers/multistart.js';
 import { solveOn, type solve as solveHere } from './solvers/solve.js';
 import { solveManyOn, type solveMany as solveManyHere } from './solvers/solve-many.js';
 
@@ -46,6 +47,9 @@ export const fit: typeof fitHere = (model, data, options) => fitOn(worker, model
 
 /** Solves many problems of one shape in the worker; see `solveMany` of `residua`. */
 export const solveMany: typeof solveManyHere = (template, batch, options = {}) => solveManyOn(worker, template, batch, options);
+
+/** Solves a problem from many starts in the worker; see `multistart` of `residua`. */
+export const multistart: typeof multistartHere = (template, bounds, options = {}) => multistartOn(worker, template, bounds, options);
 
 let whole: { readonly parts: readonly Promise<void>[]; readonly promise: Promise<void> } | null = null;
 

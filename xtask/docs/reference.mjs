@@ -18,10 +18,10 @@ const PAGES = [
     exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'CsrMatrix'],
   },
   {
-    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, many small problems at once, and what a fit is worth.',
+    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, many small problems and many starts at once, and what a fit is worth.',
     exports: [
       'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
-      'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
+      'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],
   },

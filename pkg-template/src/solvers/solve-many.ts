@@ -21,7 +21,8 @@ export type { ManyBatch, ManyConstraintResult, ManyOptions, ManyResult } from '.
 
 const BATCH: OptionNames<ManyBatch> = { count: true, parameters: true, data: true };
 
-const MANY_OPTIONS: OptionNames<ManyOptions> = {
+/** Their names. */
+export const MANY_OPTIONS: OptionNames<ManyOptions> = {
   backend: true,
   precision: true,
   context: true,
