@@ -119,8 +119,8 @@ export interface SolveOptions {
    */
   parameterTolerance?: number;
   /**
-   * The largest violation of a constraint, relative to its terms: the sum of |∂c/∂x · x| over its parameters. By default 1e-10 on the CPU and for problems of up to
-   * 200 parameters, else 1e-5 in f32 and 1e-9 in f32x2. Without effect where the problem has no constraints.
+   * The largest violation of a constraint, relative to its terms: the sum of |∂c/∂x · x| over its parameters. By default 1e-10 on the CPU, and on
+   * the GPU 1e-5 in f32 and 1e-9 in f32x2. Without effect where the problem has no constraints.
    */
   constraintTolerance?: number;
   /**

@@ -34,6 +34,9 @@ interface Rows {
   readonly offsets: Uint32Array;
   readonly columns: Uint32Array;
   readonly firstEntry: number;
+  /** The rows of residuals and constraints in the module's. */
+  readonly allOffsets: Uint32Array;
+  readonly allColumns: Uint32Array;
 }
 
 /** The problem of a solve. */
@@ -101,6 +104,27 @@ export class Lagrangian {
     return { x, f, gradient, c, offsets, columns, entries: jacobian };
   }
 
+  /**
+   * The pattern of the Hessian of the Lagrangian, among the parameters that may move: 1 where a residual, a constraint or a unit length has both. After the first
+   * evaluation.
+   */
+  couplings(): Uint8Array {
+    const { allOffsets, allColumns, offsets, columns } = this.pattern as Rows;
+    const size = this.free.length;
+    const places = new Int32Array(this.session.numParams).fill(-1);
+    this.free.forEach((j, place) => (places[j] = place));
+    const pattern = new Uint8Array(size * size);
+    const couple = (rowOffsets: Uint32Array, rowColumns: Uint32Array, first: number): void => {
+      for (let row = first; row < rowOffsets.length - 1; row++) {
+        const own = Array.from(rowColumns.subarray(rowOffsets[row], rowOffsets[row + 1]), (column) => places[column] as number).filter((place) => place >= 0);
+        for (const a of own) for (const b of own) pattern[a * size + b] = 1;
+      }
+    };
+    couple(allOffsets, allColumns, 0);
+    couple(offsets, columns, this.ofBlocks);
+    return pattern;
+  }
+
   /** ∇f + Aᵀλ, of all parameters. */
   gradient({ gradient, offsets, columns, entries }: Point, multipliers: Float64Array): Float64Array {
     const sum = gradient.slice();
@@ -164,7 +188,7 @@ export class Lagrangian {
     units.forEach(({ first, dim }, unit) => {
       for (let k = 0; k < dim; k++) columns[(offsets[ofBlocks + unit] as number) + k] = first + k;
     });
-    return { offsets, columns, firstEntry };
+    return { offsets, columns, firstEntry, allOffsets: rowOffsets, allColumns: colIndices };
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { dot, largest, negativeCurvature } from './dense.js';
+import { groupColumns, hessianOf } from './hessian.js';
 import type { Lagrangian, Point } from './lagrangian.js';
 import { constraintScales, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
 import { solveQuadraticProgram } from './quadratic-program.js';
@@ -49,6 +50,7 @@ export async function runSequential(
   listener: StepListener,
 ): Promise<SequentialResult> {
   const scales = parameterScales(problem, start.x);
+  const columns = groupColumns(problem.couplings(), problem.free.length);
   const strict = { ...tolerances, stationarity: STRICT * tolerances.stationarity };
   let point = start;
   let multipliers = startMultipliers;
@@ -79,7 +81,7 @@ export async function runSequential(
     return merit(ahead) <= merit(back) ? ahead : back;
   };
   for (let round = 0; round < MOST_STEPS; round++) {
-    const hessian = await hessianOf(problem, point, multipliers, scales);
+    const hessian = await hessianOf(problem, point, multipliers, scales, columns);
     const model = programAt(problem, point, scales, multipliers);
     const solution = solveModel(problem, model, hessian, least);
     if (solution === null && !isOptimal(measured, tolerances)) return end(true);
@@ -302,41 +304,4 @@ function moved({ free, session }: Lagrangian, { x }: Point, step: Float64Array, 
     to[j] = Math.min(Math.max(target, session.domain.lower[j] as number), session.domain.upper[j] as number);
   });
   return to;
-}
-
-/** The Hessian of the Lagrangian, in units of scales, by differences of its gradients: central ones but next to a bound or a point that is not finite. */
-async function hessianOf(problem: Lagrangian, point: Point, multipliers: Float64Array, scales: Float64Array): Promise<Float64Array> {
-  const { free, session } = problem;
-  const size = free.length;
-  const matrix = new Float64Array(size * size);
-  const here = problem.gradient(point, multipliers);
-  const gradientAt = async (j: number, to: number): Promise<Float64Array | null> => {
-    if (to < (session.domain.lower[j] as number) || to > (session.domain.upper[j] as number)) return null;
-    const x = point.x.slice();
-    x[j] = to;
-    const gradient = problem.gradient(await problem.at(x), multipliers);
-    return free.every((k) => Number.isFinite(gradient[k] as number)) ? gradient : null;
-  };
-  for (let a = 0; a < size; a++) {
-    const j = free[a] as number;
-    const x = point.x[j] as number;
-    const width = 6e-6 * (scales[j] as number);
-    const [high, low] = [x + width, x - width];
-    const [above, below] = [await gradientAt(j, high), await gradientAt(j, low)];
-    if (above === null && below === null) continue;
-    const distance = (above === null ? x : high) - (below === null ? x : low);
-    const [upper, lower] = [above ?? here, below ?? here];
-    const factor = (scales[j] as number) / distance;
-    for (let b = 0; b < size; b++) {
-      const k = free[b] as number;
-      matrix[a * size + b] = ((upper[k] as number) - (lower[k] as number)) * factor * (scales[k] as number);
-    }
-  }
-  for (let a = 0; a < size; a++) {
-    for (let b = 0; b < a; b++) {
-      const mean = 0.5 * ((matrix[a * size + b] as number) + (matrix[b * size + a] as number));
-      matrix[a * size + b] = matrix[b * size + a] = mean;
-    }
-  }
-  return matrix;
 }
