@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { solveQuadraticProgram } from '../../pkg-template/dist/solvers/constrained/quadratic-program.js';
 import { dependentRows, negativeCurvature } from '../../pkg-template/dist/solvers/constrained/dense.js';
+import { groupColumns } from '../../pkg-template/dist/solvers/constrained/hessian.js';
 import { randomNumbers } from './reference.mjs';
 
 const product = (rows, x) => Array.from({ length: rows.length / x.length }, (_, i) => x.reduce((sum, entry, j) => sum + rows[i * x.length + j] * entry, 0));
@@ -60,4 +61,17 @@ test('a direction of negative curvature is one, and definite matrices have none'
   const [a, b, c] = direction;
   assert.ok(2 * a * a + 6 * a * b + 2 * b * b + c * c < 0);
   assert.deepEqual(dependentRows(Float64Array.of(1, 2, 2, 4, 0, 1, 0, 0), 2, 1e-9), [1, 3]);
+});
+
+test('columns that are found together have no row in common', () => {
+  const size = 40;
+  const band = Uint8Array.from({ length: size * size }, (_, at) => Number(Math.abs(Math.floor(at / size) - (at % size)) <= 1));
+  assert.equal(groupColumns(band, size).groups.length, 3);
+  assert.equal(groupColumns(new Uint8Array(size * size).fill(1), size).groups.length, size);
+  const random = randomNumbers(9);
+  const pattern = new Uint8Array(size * size);
+  for (let a = 0; a < size; a++) for (let b = 0; b <= a; b++) pattern[a * size + b] = pattern[b * size + a] = Number(a === b || random() < 0.06);
+  const { groups } = groupColumns(pattern, size);
+  assert.deepEqual(groups.flat().toSorted((a, b) => a - b), Array.from({ length: size }, (_, k) => k));
+  for (const columns of groups) for (let row = 0; row < size; row++) assert.ok(columns.reduce((sum, column) => sum + pattern[column * size + row], 0) <= 1);
 });

@@ -37,7 +37,7 @@ export const LBFGS_OPTIONS: OptionNames<LbfgsOptions> = {
 
 /**
  * Minimises Σ weight·f, or the least-squares cost, from the current parameters, and writes the best point back to them. Parameters should be
- * of similar size. A sum that falls without a bound ends with 'non-finite', and `message` says so. Blocks on manifolds
+ * of similar size. Constraints of the problem are met as by `levenbergMarquardt`. A sum that falls without a bound ends with 'non-finite', and `message` says so. Blocks on manifolds
  * stay on them; the history is in tangent coordinates. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with
  * 'disposed', with 'invalid-argument' for options out of range and for blocks without a nearest point on their manifold, and with any
  * exception of `onIteration`, which ends the solve.

@@ -56,7 +56,8 @@ const LINEAR_SOLVERS: readonly LinearSolver[] = ['auto', 'pcg', 'sparse-cholesky
 const ON_GPU: readonly LinearSolver[] = ['auto', 'pcg', 'iterative-schur'];
 
 /**
- * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. `maxIterations` includes rejected
+ * Minimises ½ Σ weight·ρ(‖r(x)‖²) from the current parameters, and writes the best point back to them. Constraints of the problem are met, and `constraints` of the result
+ * says how; `linearSolver` and the like are then of the solves within, and `maxIterations` counts all of their steps. `maxIterations` includes rejected
  * steps. Rejects with 'non-finite' where the start is not finite, with 'device-lost', with 'disposed', with 'invalid-argument' for options
  * out of range, and with any exception of `onIteration`, which ends the solve.
  */
