@@ -73,6 +73,8 @@ pub struct LevenbergMarquardt {
     pub(super) has_stepped: bool,
     /// Whether the system of the point is solved to what a promise needs.
     pub(super) verifies: bool,
+    /// Whether coordinates are held at bounds that their gradient leads away from.
+    pub(super) holds: bool,
     pub(super) phase: Phase,
     /// The tolerance that the last step met, or the start.
     pub(super) stop: Option<(Termination, String)>,
@@ -133,6 +135,7 @@ impl LevenbergMarquardt {
             is_new_point: true,
             has_stepped: false,
             verifies: false,
+            holds: false,
             phase: Phase::Start,
             stop: None,
             ending: None,
@@ -298,12 +301,12 @@ impl LevenbergMarquardt {
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
         self.measure();
-        (self.is_new_point, self.verifies) = (true, false);
+        (self.is_new_point, self.verifies, self.holds) = (true, false, false);
         self.model.is_finite() && all_finite(&self.gradient) && all_finite(&self.diagonal)
     }
 
     /// The sizes of point and gradient in units of the columns of J̃.
-    fn measure(&mut self) {
+    pub(super) fn measure(&mut self) {
         (self.scaled_size, self.free_size, self.scaled_gradient_norm, self.coordinates) = (0.0, 0.0, 0.0, 0);
         let mut largest = 0.0_f64;
         for (k, &diagonal) in self.diagonal.iter().enumerate().filter(|(_, diagonal)| **diagonal > 0.0) {

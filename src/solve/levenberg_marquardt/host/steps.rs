@@ -33,7 +33,8 @@ impl LevenbergMarquardt {
             return Ok(self.reject(Trial::without_step(f64::NAN)));
         };
         if self.is_exact() {
-            self.promise = self.exact.region.as_mut().map_or(f64::NAN, |region| region.promise());
+            let promise = self.exact.region.as_mut().map_or(f64::NAN, |region| region.promise());
+            self.take_promise(promise);
             self.exact.limit(self.coordinates);
             let deficiency = self.exact.deficiency();
             self.first_deficiency.get_or_insert(deficiency);
@@ -47,7 +48,7 @@ impl LevenbergMarquardt {
             return self.make_step();
         }
         self.has_stepped = false;
-        self.promise = -0.5 * dot(&self.step, &self.free_gradient);
+        self.take_promise(-0.5 * dot(&self.step, &self.free_gradient));
         let descent = self.dogleg.begin_path(&self.step, linear_iterations, &self.free_gradient, &self.strategy.scale);
         match self.systems.squared_jvp(&self.model, descent) {
             Some(square) => {
@@ -194,6 +195,9 @@ impl LevenbergMarquardt {
         };
         let predicted = self.descent() - 0.5 * square;
         if self.leaves_bounds() && predicted < LEAST_LEFT_BY_BOUNDS * self.predicted_without_bounds() {
+            if self.hold_at_bounds() {
+                return self.begin_step();
+            }
             self.stop_at_bounds();
             self.retraction.make(&self.point, &self.step, &mut self.trial, &mut self.projected_step)?;
         }
@@ -311,6 +315,30 @@ impl LevenbergMarquardt {
     fn leaves_bounds(&self) -> bool {
         let ends = self.point.iter().zip(&self.step).map(|(x, step)| x + step);
         ends.enumerate().any(|(k, end)| self.step[k] != 0.0 && self.feasible.project(k, end) != end)
+    }
+
+    /// Takes the promise of the point. Where coordinates are held without a reason in the gradient it is that of the model in which they are free.
+    fn take_promise(&mut self, promise: f64) {
+        if !self.holds {
+            self.promise = promise;
+        }
+    }
+
+    /// Holds coordinates that are at a bound which the step would leave; whether there are any. Their own gradient may lead inside, while others take them out.
+    fn hold_at_bounds(&mut self) -> bool {
+        let leaves = |&k: &usize| {
+            let (x, step) = (self.point[k], self.step[k]);
+            step != 0.0 && !self.frozen[k] && self.feasible.project(k, x + step) == x
+        };
+        let held: Vec<usize> = (0..self.frozen.len()).filter(leaves).collect();
+        for &k in &held {
+            (self.frozen[k], self.free_gradient[k]) = (true, 0.0);
+        }
+        if !held.is_empty() {
+            self.measure();
+            (self.holds, self.is_new_point) = (true, true);
+        }
+        !held.is_empty()
     }
 
     /// Shortens the step to where it meets the first bound. Where columns nearly depend on each other, what is left of a step without one coordinate raises the
