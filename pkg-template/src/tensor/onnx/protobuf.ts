@@ -65,10 +65,10 @@ export class Message {
     this.view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   }
 
-  /** A field of bytes that arrived by itself, as the present one. */
-  static ofField(place: string, field: number, value: Uint8Array): Message {
+  /** A field that arrived by itself, as the present one: the bytes of its value, of another kind than 0. */
+  static ofField(place: string, { field, wire }: Pick<ArrivingField, 'field' | 'wire'>, value: Uint8Array): Message {
     const message = new Message(place, value);
-    [message.field, message.wire, message.isField] = [field, WIRE.bytes, true];
+    [message.field, message.wire, message.isField] = [field, wire, wire === WIRE.bytes];
     return message;
   }
 
@@ -167,7 +167,8 @@ export class Message {
 /** A field of a message that arrives: a number, or so many bytes that are to be read or passed over. */
 export interface ArrivingField {
   readonly field: number;
-  /** Bytes of the value, of kind 2; else null. */
+  readonly wire: number;
+  /** Bytes of the value; null of kind 0. */
   readonly length: number | null;
   /** Of kind 0. */
   readonly value: number;
@@ -186,9 +187,9 @@ export async function* arrivingFields(reader: ByteReader, place: string, end: nu
       const room = end === null ? Number.MAX_SAFE_INTEGER : end - reader.position;
       if (!(length >= 0 && length <= room)) throw invalidArgument(full, `${length} bytes for field ${field}`, `at most the ${end === null ? 'bytes of the file' : `${room} bytes that are left there`}`);
       reader.checkLeft(length, place);
-    } else await reader.skip(wire === WIRE.fixed32 ? 4 : 8, place);
+    } else length = wire === WIRE.fixed32 ? 4 : 8;
     const after = length === null ? null : reader.position + length;
-    yield { field, length, value };
+    yield { field, wire, length, value };
     if (after !== null) await reader.skipTo(after, place);
   }
   if (end !== null && reader.position !== end) throw invalidArgument(full, 'a field beyond its end', 'a file of ONNX that is whole');

@@ -10,7 +10,7 @@ import { openSource, type FileSource } from '../files/source.js';
 import { elementCount } from '../memory/numbers.js';
 import { fileBytes, unpacked, type ElementType } from './element-types.js';
 import { emptyGraph, readFunction, readGraphField, readOpset, TensorFields, type ExternalTensor, type FileTensor, type FunctionProto, type GraphParts, type GraphProto } from './model.js';
-import { arrivingFields, Message } from './protobuf.js';
+import { arrivingFields, Message, WIRE } from './protobuf.js';
 
 /** Tensors of more elements than these are on the device alone. */
 export const MOST_ELEMENTS_IN_MEMORY = 4096;
@@ -34,8 +34,8 @@ export async function readModel(load: Load, external: External | undefined, sign
   let graph: GraphParts | null = null;
   // Bytes that arrive are valid until the next ones, and texts of attributes are kept.
   const message = async (place: string, length: number) => new Message(`${call}: ${place}`, (await reader.read(length, place)).slice());
-  for await (const { field, length } of arrivingFields(reader, 'the model', reader.size)) {
-    if (length === null) continue;
+  for await (const { field, wire, length } of arrivingFields(reader, 'the model', reader.size)) {
+    if (wire !== WIRE.bytes || length === null) continue;
     if (field === 7) graph = await readGraph(load, reader.position + length, graph ?? emptyGraph());
     else if (field === 8) opsets.set(...readOpset(await message('opset_import', length)));
     else if (field === 25) functions.push(readFunction(await message('a function', length)));
@@ -48,11 +48,11 @@ export async function readModel(load: Load, external: External | undefined, sign
 async function readGraph(load: Load, end: number, graph: GraphParts): Promise<GraphParts> {
   const { reader, call } = load;
   const place = 'the graph';
-  for await (const { field, length } of arrivingFields(reader, place, end)) {
-    if (length === null) continue;
+  for await (const { field, wire, length } of arrivingFields(reader, place, end)) {
+    if (wire !== WIRE.bytes || length === null) continue;
     if (field === 5) graph.initializers.push(await readInitializer(load, reader.position + length));
     else if (field === 1 || field === 11 || field === 12 || field === 15) {
-      readGraphField(Message.ofField(`${call}: ${place}`, field, (await reader.read(length, place)).slice()), graph);
+      readGraphField(Message.ofField(`${call}: ${place}`, { field, wire }, (await reader.read(length, place)).slice()), graph);
     }
   }
   return graph;
@@ -64,17 +64,17 @@ async function readInitializer(load: Load, end: number): Promise<FileTensor> {
   const place = 'an initializer';
   const fields = new TensorFields(`${call}: initializer`);
   let stored: StoredTensor | null = null;
-  for await (const { field, length, value } of arrivingFields(reader, place, end)) {
+  for await (const { field, wire, length, value } of arrivingFields(reader, place, end)) {
     if (length === null) {
       fields.number(field, value);
       continue;
     }
-    const form = field === 9 ? fields.form : null;
+    const form = field === 9 && wire === WIRE.bytes ? fields.form : null;
     if (form !== null && form.bytes === length && isLarge(form)) {
       if (stored !== null) throw invalidArgument(fields.where, 'raw_data twice', 'it once');
       stored = await storeTensor(load, reader, fields.where, { name: fields.name, ...form });
     } else {
-      fields.take(Message.ofField(fields.place, field, (await reader.read(length, place)).slice()));
+      fields.take(Message.ofField(fields.place, { field, wire }, (await reader.read(length, place)).slice()));
     }
   }
   if (stored === null) return fields.tensor();

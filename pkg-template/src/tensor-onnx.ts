@@ -1,0 +1,9 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * residua/tensor/onnx: models of ONNX as recipes and programs of residua/tensor.
+ *
+ * @packageDocumentation
+ */
+
+export { loadOnnx, OnnxModel, type OnnxOptions } from './tensor/onnx/load.js';
+export type { OnnxFeed, OnnxNumbers, OnnxValue } from './tensor/onnx/feeds.js';
