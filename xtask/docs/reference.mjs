@@ -64,6 +64,14 @@ const TENSOR_PAGES = [
     exports: ['loadSafetensors', 'saveSafetensors', 'loadGguf', 'loadNpy', 'loadNpz', 'saveNpy', 'FileSource', 'LoadOptions'],
   },
 ];
+/** The same of `residua/tensor/onnx`. */
+const ONNX_PAGES = [
+  {
+    name: 'api-tensor-onnx', title: 'residua/tensor/onnx', words: 'Models of ONNX as recipes and programs of tensors.',
+    exports: ['loadOnnx', 'OnnxOptions', 'OnnxModel', 'OnnxValue', 'OnnxFeed', 'OnnxNumbers'],
+  },
+];
+
 /** The same of `residua/tensor/train`. */
 const TRAIN_PAGES = [
   {
@@ -82,34 +90,38 @@ const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
 const WORKER = { name: 'api-worker', title: 'residua/worker' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors` and `training` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `onnx` and `training` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
  * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: training }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: onnx }, { declarations: training }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
-  check(training, TRAIN_PAGES);
   const own = addressesOf(PAGES);
-  const [ofTensors, ofTraining] = [addressesOf(TENSOR_PAGES), addressesOf(TRAIN_PAGES)];
+  const ofTensors = addressesOf(TENSOR_PAGES);
   const linkOf = (name) => own.get(name);
   // Both entry points have an `Indices`: each links to its own names first.
   const linkOfTensors = (name) => ofTensors.get(name) ?? own.get(name);
-  const linkOfTraining = (name) => ofTraining.get(name) ?? linkOfTensors(name);
   const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
   const prose = proseRenderer(declarations, linkOf, codes);
   const proseOfTensors = proseRenderer(new Map([...declarations, ...tensors]), linkOfTensors, codes);
-  const proseOfTraining = proseRenderer(new Map([...declarations, ...tensors, ...training]), linkOfTraining, codes);
+  // Entry points that build on tensors.
+  const above = [['residua/tensor/onnx', onnx, ONNX_PAGES], ['residua/tensor/train', training, TRAIN_PAGES]].map(([entry, names, pages]) => {
+    check(names, pages);
+    const addresses = addressesOf(pages);
+    const linkOf = (name) => addresses.get(name) ?? linkOfTensors(name);
+    return { entry, declarations: names, pages, linkOf, prose: proseRenderer(new Map([...declarations, ...tensors, ...names]), linkOf, codes) };
+  });
   return [
     namesPage([
       { entry: 'residua', declarations, prose, linkOf },
       { entry: 'residua/tensor', declarations: tensors, prose: proseOfTensors, linkOf: linkOfTensors },
-      { entry: 'residua/tensor/train', declarations: training, prose: proseOfTraining, linkOf: linkOfTraining },
+      ...above,
     ]),
     ...PAGES.map((page) => entriesPage(page, declarations, prose, linkOf)),
     workerPage(worker, prose, linkOf),
     ...TENSOR_PAGES.map((page) => entriesPage(page, tensors, proseOfTensors, linkOfTensors)),
-    ...TRAIN_PAGES.map((page) => entriesPage(page, training, proseOfTraining, linkOfTraining)),
+    ...above.flatMap(({ pages, declarations, prose, linkOf }) => pages.map((page) => entriesPage(page, declarations, prose, linkOf))),
   ];
 }
 
