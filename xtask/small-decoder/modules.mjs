@@ -6,6 +6,7 @@ const root = new URL('../../', import.meta.url);
 const entry = new URL('target/npm/residua/dist/tensor.js', root).href;
 
 export const tensor = await import(entry);
+export const train = await import(new URL('target/npm/residua/dist/tensor-train.js', root).href);
 await tensor.init(await readFile(new URL('target/npm/residua/wasm-tensor/residua_tensor_bg.wasm', root)));
 
 /** The module www/models/FILE, in TypeScript or JavaScript. */

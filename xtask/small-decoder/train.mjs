@@ -4,12 +4,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { encoderOf, learnPairs } from './byte-pairs.mjs';
 import { writeGguf } from './gguf.mjs';
-import { modelCode, tensor } from './modules.mjs';
+import { modelCode, tensor, train } from './modules.mjs';
 import { paragraphs } from './text.mjs';
 
-const { arange, attention, crossEntropy, Device, embedding, grad, ones, Random, rope } = tensor;
+const { arange, attention, crossEntropy, Device, embedding, ones, Random, rope } = tensor;
+const { Adam, compileStep } = train;
 const { transform } = await modelCode('decoder.ts');
-const { Adam } = await modelCode('adam.js');
 
 const [VOCABULARY, CONTEXT, WIDTH, FORWARD, LAYERS, HEADS, KV_HEADS] = [768, 64, 64, 192, 2, 2, 1];
 const SIZE = WIDTH / HEADS;
@@ -36,7 +36,8 @@ for (let layer = 0; layer < LAYERS; layer++) {
 }
 const weights = await device.store(made);
 const list = Object.values(weights);
-const adam = new Adam(device, list, [0.9, 0.99]);
+/** Rises in a straight line, falls by half a cosine from the first step on, and ends with a fiftieth. Steps count from 0. */
+const rate = (step) => RATE * Math.min((step + 1) / WARM_UP, 0.02 + 0.98 * (0.5 + 0.5 * Math.cos((Math.PI * (step + 1)) / STEPS)));
 const corpus = device.tensor(numbers, [numbers.length], 'i32');
 
 /** Each position of the text sees those before it. */
@@ -45,21 +46,17 @@ function attend(_, q, k, v) {
   return attention(turned(q), turned(k), v, { causal: true });
 }
 
-const step = await device.compile(Adam.inputs, (inputs) => {
+const step = await compileStep(new Adam(weights, { rate, betas: [0.9, 0.99] }), {}, () => {
   const places = random.integers([BATCH, 1], 0, numbers.length - CONTEXT - 1).add(arange(CONTEXT + 1, 'i32'));
   const ids = corpus.indexSelect(places);
   const logits = transform(embedding(ids.slice(null, [0, CONTEXT]), weights.token_embd), { settings, weights }, attend);
-  const loss = crossEntropy(logits, ids.slice(null, [1])).mean();
-  adam.update(grad(loss, list), inputs);
-  return loss;
+  return crossEntropy(logits, ids.slice(null, [1])).mean();
 });
 
 const began = performance.now();
 let mean = 0;
 for (let i = 1; i <= STEPS; i++) {
-  const rate = RATE * Math.min(i / WARM_UP, 0.02 + 0.98 * (0.5 + 0.5 * Math.cos((Math.PI * i) / STEPS)));
-  step.run(adam.numbers(i, rate));
-  const loss = await step.outputs.item();
+  const loss = await step.run({}).loss.item();
   mean += (loss - mean) / Math.min(i, 20);
   if (i % 50 === 0 || i === STEPS) console.log(`step ${i} of ${STEPS}: ${mean.toFixed(3)} nats a token, ${((performance.now() - began) / 1000).toFixed(1)} s`);
 }
