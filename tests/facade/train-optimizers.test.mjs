@@ -314,6 +314,7 @@ test('wrong arguments are refused by name', async () => {
     [() => new OptimizerGroup([{}]), /^OptimizerGroup: parts\[0\]: got an object; takes an optimiser$/],
     [() => new OptimizerGroup([new Sgd([w]), new Sgd([w])]), /twice; takes each once$/],
     [() => new WeightAverage([w], { decay: 1 }), /^WeightAverage: decay: got 1/],
+    [() => new WeightAverage([w]).update(null), /^update: inputs\.share: got undefined; takes the input of the program$/],
     [() => new Sgd([w]).update([], {}), /^update: gradients: got an array of 0; takes an array of 1, one a weight$/],
     [() => new Sgd([w]).update([matrix], {}), /^update: gradients\[0\]: got a tensor of f32 of shape \[2, 2\]; takes f32 \[2\]$/],
     [() => new Sgd([w]).update([w], {}), /^update: inputs\.rate: got undefined; takes the input of the program$/],

@@ -170,6 +170,6 @@ export class DataLoader<C extends Columns = Columns> {
 function samplesOf(argument: string, column: unknown): Samples {
   if (Array.isArray(column) || ArrayBuffer.isView(column)) return samples.array(column as unknown as Numbers);
   const { count, dtype, shape, read } = (column ?? {}) as Partial<Samples>;
-  if (typeof count === 'number' && typeof dtype === 'string' && Array.isArray(shape) && typeof read === 'function') return column as Samples;
+  if (Number.isSafeInteger(count) && typeof dtype === 'string' && Array.isArray(shape) && typeof read === 'function') return column as Samples;
   throw invalidArgument(argument, describe(column), 'samples, or numbers, one a sample');
 }

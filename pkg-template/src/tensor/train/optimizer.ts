@@ -77,9 +77,7 @@ export abstract class Optimizer {
       if (!(gradient instanceof Tensor)) throw invalidArgument(`update: gradients[${k}]`, describe(gradient), 'a Tensor');
       if (gradient.dtype !== 'f32' || !sameShape(gradient.shape, shape)) throw invalidArgument(`update: gradients[${k}]`, nodeText(gradient.node), `f32 ${shapeText(shape)}`);
     });
-    for (const name of Object.keys(this.inputs)) {
-      if (!((inputs as Partial<StepInputs> | null)?.[name] instanceof Tensor)) throw invalidArgument(`update: inputs.${name}`, describe((inputs as Partial<StepInputs> | null)?.[name]), 'the input of the program');
-    }
+    checkInputs(this.inputs, inputs);
     this.record(gradients, inputs);
   }
 
@@ -135,6 +133,14 @@ export abstract class RatedOptimizer extends Optimizer {
     const rate: unknown = scheduleOf(`${this.call}: rate`, this.given)(step);
     checkFinite(`${this.call}: rate of step ${step}`, rate, 0);
     return rate;
+  }
+}
+
+/** Throws 'invalid-argument' unless there is a tensor for each input. */
+export function checkInputs(specs: { readonly [name: string]: Spec<'f32'> }, inputs: unknown): void {
+  for (const name of Object.keys(specs)) {
+    const input = (inputs as Partial<Record<string, unknown>> | null | undefined)?.[name];
+    if (!(input instanceof Tensor)) throw invalidArgument(`update: inputs.${name}`, describe(input), 'the input of the program');
   }
 }
 

@@ -5,7 +5,7 @@ import { makeDisposable } from '../../compile/dispose.js';
 import { scalar, type Spec } from '../device/program.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import type { Tensor } from '../tensor.js';
-import { checkShare, type StepInputs } from './optimizer.js';
+import { checkInputs, checkShare, type StepInputs } from './optimizer.js';
 import { inFormOfTree, namedWeights, type StoredTree } from './stored-tree.js';
 
 /** Options of averages of weights. */
@@ -56,8 +56,9 @@ export class WeightAverage<W extends StoredTree<'f32'> = StoredTree<'f32'>> {
     return { share: step === 0 ? 1 : 1 - this.decay };
   }
 
-  /** In the body of a compile, after the weights were updated: records the step of the averages. */
+  /** In the body of a compile, after the weights were updated: records the step of the averages. Throws 'invalid-argument' without the tensors of `inputs`. */
   update(inputs: StepInputs): void {
+    checkInputs(this.inputs, inputs);
     const share = inputs.share as Tensor<'f32'>;
     Object.values(this.state).forEach((average, k) => average.assign(average.add((this.weights[k] as StoredTensor<'f32'>).sub(average).mul(share))));
   }
