@@ -59,7 +59,7 @@ for (const [type, names] of [[Vec2, 'x y'], [Vec3, 'x y z'], [Vec4, 'w x y z']])
   add(type.name, of('number'), (...args) => type.C(...args));
 }
 const BINARY = 'add sub mul div mod min max eq neq lt lte gt gte'.split(' ');
-const UNARY = ('neg abs sign square cube sqrt reciprocal exp log sin cos tan asin acos atan sinh cosh tanh sigmoid softplus relu floor ceil round').split(' ');
+const UNARY = ('neg abs sign square cube sqrt reciprocal exp log sin cos tan asin acos atan sinh cosh tanh sigmoid softplus erf relu floor ceil round').split(' ');
 for (const name of UNARY) add(name, 'a scalar', V[name]);
 for (const name of BINARY) {
   add(name, 'a scalar, b scalar', V[name]);

@@ -98,7 +98,8 @@ pub fn bound(op: Op) -> (Measure, f64) {
         | Op::Cosh
         | Op::Tanh
         | Op::Sigmoid
-        | Op::Softplus => (Measure::Relative, 1e-13),
+        | Op::Softplus
+        | Op::Erf => (Measure::Relative, 1e-13),
         // The exponent y log x has an error of some 2^-47 of itself, which is up to 14 here.
         Op::Pow => (Measure::Relative, 3e-13),
     }

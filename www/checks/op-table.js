@@ -8,6 +8,15 @@
 
 const whole = (low, high) => [low, high, 1];
 const half = (a, b) => (a < b ? [1, 0] : a > b ? [0, 1] : [0.5, 0.5]);
+/** The error function: its series of terms of one sign (Abramowitz and Stegun 7.1.6), to some units of the last place of double precision. */
+function erf(a) {
+  let [term, sum] = [a, 0];
+  for (let n = 1; n < 200; n++) {
+    sum += term;
+    term *= (2 * a * a) / (2 * n + 1);
+  }
+  return (2 / Math.sqrt(Math.PI)) * Math.exp(-a * a) * sum;
+}
 const sigmoid = (a) => 1 / (1 + Math.exp(-a));
 const flags = (name, test) => [name, (V, a, b) => V[name](a, b), [whole(-3, 3), whole(-3, 3)], (a, b) => Number(test(a, b)), () => [0, 0]];
 
@@ -32,6 +41,7 @@ export const OPERATIONS = [
   ['tanh', (V, a) => V.tanh(a), [[-10, 10]], Math.tanh, (a) => [1 / Math.cosh(a) ** 2]],
   ['sigmoid', (V, a) => V.sigmoid(a), [[-20, 20]], sigmoid, (a) => [sigmoid(a) * sigmoid(-a)]],
   ['softplus', (V, a) => V.softplus(a), [[-20, 20]], (a) => Math.max(a, 0) + Math.log1p(Math.exp(-Math.abs(a))), (a) => [sigmoid(a)]],
+  ['erf', (V, a) => V.erf(a), [[-4, 4]], erf, (a) => [(2 / Math.sqrt(Math.PI)) * Math.exp(-a * a)]],
   ['relu', (V, a) => V.relu(a), [[-100, 100]], (a) => Math.max(a, 0), (a) => [Number(a > 0)]],
   ['floor', (V, a) => V.floor(a), [[-100, 100]], Math.floor, () => [0]],
   ['ceil', (V, a) => V.ceil(a), [[-100, 100]], Math.ceil, () => [0]],

@@ -49,6 +49,7 @@ export const Op = {
   tanh: 32,
   sigmoid: 33,
   softplus: 34,
+  erf: 39,
 } as const;
 
 /** A code of the table. */

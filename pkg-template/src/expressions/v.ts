@@ -87,6 +87,8 @@ export const V = {
   sigmoid: (a: Scalar): Value => unary(Op.sigmoid, a),
   /** log(1 + e^a), without overflow. */
   softplus: (a: Scalar): Value => unary(Op.softplus, a),
+  /** Error function, 2/√π ∫₀^a e^−t² dt; between −1 and 1. */
+  erf: (a: Scalar): Value => unary(Op.erf, a),
   /** a above 0, else 0; NaN for NaN. */
   relu: (a: Scalar): Value => toValue('relu: a', a).relu(),
   /** The largest whole number not above a. */

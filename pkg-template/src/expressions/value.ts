@@ -182,6 +182,10 @@ export class Value {
   softplus(): Value {
     return unary(Op.softplus, this);
   }
+  /** Error function, 2/√π ∫₀^this e^−t² dt; between −1 and 1. */
+  erf(): Value {
+    return unary(Op.erf, this);
+  }
   /** this above 0, else 0; NaN for NaN. */
   relu(): Value {
     const zero = literal(0);

@@ -36,7 +36,7 @@ function expression(): Value {
   const a = V.C(2), b = V.Param(3, 'b');
   const operators: Value[] = [
     a.add(b), a.sub(1), a.mul(b), a.div(b), a.neg(), a.abs(), a.sign(), a.square(), a.cube(), a.sqrt(), a.reciprocal(), a.pow(3), a.mod(b),
-    a.exp(), a.log(), a.sin(), a.cos(), a.tan(), V.asin(0.5), V.acos(0.5), a.atan(), a.sinh(), a.cosh(), a.tanh(), a.sigmoid(), a.softplus(), a.relu(),
+    a.exp(), a.log(), a.sin(), a.cos(), a.tan(), V.asin(0.5), V.acos(0.5), a.atan(), a.sinh(), a.cosh(), a.tanh(), a.sigmoid(), a.softplus(), a.erf(), a.relu(),
     a.floor(), a.ceil(), a.round(), a.min(b), a.max(b), a.clamp(0, b), a.eq(b), a.neq(b), a.lt(b), a.lte(b), a.gt(b), a.gte(b),
     V.powValue(a, b), V.atan2(a, b), V.hypot(a, b, 1), V.ifThenElse(a.lt(b), a, b), V.mean([a, b, 1]), V.stopGradient(a), V.huber(a, 1), V.tukey(a),
     V.mse([a], [b]), V.mae([a], [b]), V.binaryCrossEntropy([0.5], [1]), V.categoricalCrossEntropy([a, b], [0, 1]),

@@ -222,6 +222,13 @@ pub trait Derivation {
                 self.product(adjoint, partial)
             }
             Op::Softplus => self.times_of(adjoint, Op::Sigmoid, a),
+            // 2/√π · e^(−a²)
+            Op::Erf => {
+                let square = self.apply(Op::Mul, &[a, a]);
+                let negative = self.apply(Op::Neg, &[square]);
+                let product = self.times_of(adjoint, Op::Exp, negative);
+                self.scaled(std::f64::consts::FRAC_2_SQRT_PI, product)
+            }
             Op::Add => adjoint,
             Op::Sub if to_first => adjoint,
             Op::Sub => self.apply(Op::Neg, &[adjoint]),
@@ -265,7 +272,7 @@ pub trait Derivation {
                     Slope::Logarithmic | Slope::Power => self.apply(Op::GuardedMul, &[partial, adjoint]),
                 }
             }
-            Op::Mod => return Some(self.share_of_remainder(place)),
+            Op::Mod => self.share_of_remainder(place),
             // The angle of (x, y), operands in the order y, x: ∂/∂y = x/(x² + y²), ∂/∂x = −y/(x² + y²).
             Op::Atan2 => {
                 let (y_square, x_square) = (self.apply(Op::Mul, &[a, a]), self.apply(Op::Mul, &[b, b]));

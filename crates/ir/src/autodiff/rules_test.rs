@@ -1,6 +1,7 @@
 //! Rules against central differences of the reference evaluation, and how they behave in composition and at singular points.
 
 use super::*;
+use crate::elementary;
 use crate::graph::Op;
 
 /// Uniform in an interval; xorshift64*.
@@ -31,25 +32,13 @@ fn distance_to_kink(op: Op, operands: &[f64]) -> f64 {
         | Op::Sqrt
         | Op::Norm
         | Op::InverseNorm
-        | Op::Exp
-        | Op::Log
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Sigmoid
-        | Op::Softplus
         | Op::StopGradient
         | Op::Add
         | Op::Sub
         | Op::Mul
         | Op::Div
         | Op::Pow => f64::INFINITY,
+        elementary!(Op) => f64::INFINITY,
     }
 }
 

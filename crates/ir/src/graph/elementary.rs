@@ -79,6 +79,7 @@ mod math {
 
 pub use super::exponential::exp as exponential;
 pub use super::sine::{cos as cosine, sin as sine};
+pub use libm::erf as error_function;
 pub use math::*;
 
 /// 1/(1 + e⁻ᵃ)

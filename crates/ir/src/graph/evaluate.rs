@@ -153,6 +153,9 @@ mod tests {
             (Op::Softplus, &[1000.0], 1000.0),
             (Op::Softplus, &[-1000.0], 0.0),
             (Op::Softplus, &[NAN], NAN),
+            (Op::Erf, &[-0.0], -0.0),
+            (Op::Erf, &[INF], 1.0),
+            (Op::Erf, &[-INF], -1.0),
             (Op::Round, &[0.5], 1.0),
             (Op::Round, &[-0.5], -0.0),
             (Op::Round, &[2.5], 3.0),
@@ -190,6 +193,28 @@ mod tests {
         for (op, operands, expected) in table {
             let found = evaluate(*op, operands);
             assert!(same(found, *expected), "{}{operands:?} is {found}, not {expected}", op.name());
+        }
+    }
+
+    #[test]
+    fn the_error_function_has_its_published_values() {
+        // Abramowitz and Stegun, table 7.1, with the digits of DLMF 7.2.1 by mpmath.
+        let table = [
+            (1e-300, 1.128_379_167_095_512_6e-300),
+            (1e-8, 1.128_379_167_095_512_6e-8),
+            (0.1, 0.112_462_916_018_284_9),
+            (0.5, 0.520_499_877_813_046_5),
+            (0.84375, 0.767_225_661_232_341_6),
+            (1.0, 0.842_700_792_949_714_9),
+            (2.0, 0.995_322_265_018_952_7),
+            (3.0, 0.999_977_909_503_001_4),
+            (6.5, 1.0),
+        ];
+        for (x, expected) in table {
+            // One unit of the last place, and a half of the table's own rounding.
+            for (found, expected) in [(evaluate(Op::Erf, &[x]), expected), (evaluate(Op::Erf, &[-x]), -expected)] {
+                assert!((found - expected).abs() <= 1.5 * f64::EPSILON * expected.abs(), "erf({x}) is {found}");
+            }
         }
     }
 

@@ -40,6 +40,8 @@ macro_rules! elementary_functions {
         Sigmoid 33 "sigmoid" sigmoid [-20.0 .. 20.0];
         /// log(1 + eᵃ), without overflow.
         Softplus 34 "softplus" softplus [-20.0 .. 20.0];
+        /// Error function 2/√π ∫₀ᵃ e^(−t²) dt, between −1 and 1.
+        Erf 39 "erf" error_function [-4.0 .. 4.0];
     } };
 }
 

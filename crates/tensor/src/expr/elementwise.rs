@@ -144,31 +144,29 @@ residua_ir::elementary_functions!(elementwise, {
         Expm1 128 "expm1" 1 Reals;
         /// log(1 + a), accurate near 0.
         Log1p 129 "log1p" 1 Reals;
-        /// Error function 2/√π ∫₀ᵃ e^(−t²) dt.
-        Erf 130 "erf" 1 Reals;
         /// The integer part, toward 0.
-        Trunc 131 "trunc" 1 Reals;
+        Trunc 130 "trunc" 1 Reals;
         /// Whether a is NaN.
-        IsNan 132 "isNaN" 1 Reals;
+        IsNan 131 "isNaN" 1 Reals;
         /// Whether a is neither NaN nor infinite.
-        IsFinite 133 "isFinite" 1 Reals;
+        IsFinite 132 "isFinite" 1 Reals;
         /// ¬a of a truth value; ~a of an integer.
-        Not 134 "not" 1 Bits;
+        Not 133 "not" 1 Bits;
         /// a as another type: to reals the nearest; to integers toward zero, clamped, NaN as 0; to bool a ≠ 0. Integers to narrower ones keep
         /// their low bits.
-        Cast 135 "cast" 1 Any;
+        Cast 134 "cast" 1 Any;
         /// The same 32 bits as another type of 32 bits.
-        Bitcast 136 "bitcast" 1 Any;
+        Bitcast 135 "bitcast" 1 Any;
         /// Remainder with the sign of b; of integers 0 where b is 0.
-        FloorMod 137 "floorMod" 2 Numbers;
+        FloorMod 136 "floorMod" 2 Numbers;
         /// a ∧ b, bit by bit of integers.
-        And 138 "and" 2 Bits;
+        And 137 "and" 2 Bits;
         /// a ∨ b, bit by bit of integers.
-        Or 139 "or" 2 Bits;
+        Or 138 "or" 2 Bits;
         /// Exclusive or, bit by bit of integers.
-        Xor 140 "xor" 2 Bits;
+        Xor 139 "xor" 2 Bits;
         /// a · 2ᵇ by shifting bits; b counts modulo 32.
-        Shl 141 "shl" 2 Integers;
+        Shl 140 "shl" 2 Integers;
         /// ⌊a / 2ᵇ⌋ by shifting bits, which keeps the sign of an i32; b counts modulo 32.
-        Shr 142 "shr" 2 Integers;
+        Shr 141 "shr" 2 Integers;
 });

@@ -11,9 +11,7 @@ use crate::expr::{Elementwise, TensorId};
 /// How a derivative passes from an operation on reals to the operand at a place.
 pub(super) fn passage_of(op: Elementwise, place: usize) -> Passage {
     match op {
-        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erf | Elementwise::FloorMod | Elementwise::Cast => {
-            Passage::Open
-        }
+        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::FloorMod | Elementwise::Cast => Passage::Open,
         Elementwise::Trunc
         | Elementwise::IsNan
         | Elementwise::IsFinite
@@ -53,12 +51,6 @@ impl PullBack<'_> {
                 let one = self.number(1.0);
                 let sum = self.apply(Elementwise::Add, &[one, a]);
                 self.quotient(adjoint, sum)
-            }
-            Elementwise::Erf => {
-                let square = self.apply(Elementwise::Mul, &[a, a]);
-                let negative = self.apply(Elementwise::Neg, &[square]);
-                let product = self.times_of(adjoint, Real::Exp, negative);
-                self.scaled(std::f64::consts::FRAC_2_SQRT_PI, product)
             }
             Elementwise::FloorMod => self.share_of_remainder(place),
             Elementwise::Cast => {

@@ -99,11 +99,19 @@ impl Lowering<'_> {
         let graph = &mut self.graph;
         let is_real = ty == Type::F32;
         let (a, b) = (values[0], *values.last().unwrap_or(&values[0]));
-        // Of reals the scalar graph has its own comparisons, selections and guarded products.
+        // Of reals the scalar graph has its own comparisons, selections, guarded products and error function.
         let has_own = |real: &Real| {
             matches!(
                 real,
-                Real::Eq | Real::Ne | Real::Lt | Real::Le | Real::Gt | Real::Ge | Real::GuardedMul | Real::Select
+                Real::Eq
+                    | Real::Ne
+                    | Real::Lt
+                    | Real::Le
+                    | Real::Gt
+                    | Real::Ge
+                    | Real::GuardedMul
+                    | Real::Select
+                    | Real::Erf
             )
         };
         match op.real().filter(|real| is_real && !has_own(real)) {

@@ -72,7 +72,6 @@ fn apply_real(op: Elementwise, operands: &[f64]) -> f64 {
     match op {
         Elementwise::Expm1 => a.exp_m1(),
         Elementwise::Log1p => a.ln_1p(),
-        Elementwise::Erf => erf(a),
         Elementwise::Trunc => a.trunc(),
         Elementwise::IsNan => truth(a.is_nan()),
         Elementwise::IsFinite => truth(a.is_finite()),
@@ -126,27 +125,4 @@ fn apply_integer(op: Elementwise, of: DType, a: i64, b: i64) -> i64 {
         Elementwise::Shr => a >> (b & 31),
         _ => unreachable!("{} takes no integers, or any type", op.name()),
     }
-}
-
-/// The error function by Abramowitz and Stegun 7.1.6, 2/√π e^(−x²) Σ 2ⁿ x^(2n+1) / (2n+1)!!, whose terms have one sign.
-pub(super) fn erf(x: f64) -> f64 {
-    if x.is_nan() {
-        return x;
-    }
-    let size = x.abs();
-    // 1 − erf(6) is below 2⁻⁵⁴.
-    if size > 6.0 {
-        return 1.0f64.copysign(x);
-    }
-    let square = size * size;
-    let (mut term, mut sum, mut n) = (size, 0.0, 1.0);
-    while term > sum * 1e-17 {
-        sum += term;
-        term *= 2.0 * square / (2.0 * n + 1.0);
-        n += 1.0;
-    }
-    // The exponential would magnify what rounding lost of the square.
-    let lost = size.mul_add(size, -square);
-    let value = std::f64::consts::FRAC_2_SQRT_PI * (-square).exp() * (1.0 - lost) * sum;
-    value.copysign(x)
 }

@@ -105,6 +105,21 @@ pub fn tanh() -> Formula {
     })
 }
 
+/// Near 0 a polynomial of the square, else 1 − e^(−x²) times a polynomial of (|x| − 2)/(|x| + 2).
+pub fn erf() -> Formula {
+    const NEAR: [f32; 7] =
+        [0.128_379_17, -0.376_126_26, 0.112_835_854, -0.026_853_813, 0.005_188_327_7, -8.010_193_7e-4, 7.853_861_5e-5];
+    const FAR: [f32; 6] = [0.255_395_68, -0.427_185_86, 0.241_657_21, -0.078_987_435, 0.003_727_936_4, 0.007_210_456_3];
+    Formula::unary(F32, |x| {
+        let z = x * x;
+        let near = x + x * z.polynomial(&NEAR);
+        let size = x.abs().at_most(4.0);
+        let y = (size - 2.0) / (size + 2.0);
+        let far = (x.number(1.0) - of_nonpositive(-z) * y.polynomial(&FAR)).with_sign_bit(x.sign_bit());
+        x.abs().lt(x.number(1.0)).select(near, far)
+    })
+}
+
 /// 1/(1 + e⁻ˣ) as s/(s + s e⁻ˣ): a small s leaves room for sizes of e⁻ˣ where the quotient is below the normal numbers.
 pub fn sigmoid() -> Formula {
     const SCALE: f32 = f32::from_bits((127 - 24) << 23);

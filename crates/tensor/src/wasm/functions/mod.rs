@@ -91,6 +91,7 @@ fn elementary(op: Real) -> Formula {
         Real::Eq | Real::Ne | Real::Lt | Real::Le | Real::Gt | Real::Ge => simple::comparison(op),
         Real::Select => simple::selection(),
         Real::Exp => exponentials::exp(),
+        Real::Erf => exponentials::erf(),
         Real::Sinh => exponentials::sinh(),
         Real::Cosh => exponentials::cosh(),
         Real::Tanh => exponentials::tanh(),

@@ -126,6 +126,7 @@ fn elementary_functions_are_near_those_in_f64() {
         (Real::Sinh, 2.0),
         (Real::Cosh, 2.0),
         (Real::Tanh, 2.0),
+        (Real::Erf, 2.0),
         (Real::Sigmoid, 2.5),
         (Real::Softplus, 2.5),
         (Real::Pow, 1.0),
