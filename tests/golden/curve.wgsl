@@ -48,68 +48,8 @@ fn jacobian(
     jacobian_values[dispatch.stride + instance] = v8;
 }
 
-fn minimum(a: f32, b: f32) -> f32 {
-    return select(min(a, b), not_a_number(), is_nan(a) | is_nan(b));
-}
-
-fn maximum(a: f32, b: f32) -> f32 {
-    return select(max(a, b), not_a_number(), is_nan(a) | is_nan(b));
-}
-
-fn sine_cosine(x: f32) -> vec2<f32> {
-    let angle = reduced_angle(x);
-    let r = angle.remainder;
-    let z = r * r;
-    let sine_part = r + r * z * (-0.16666654 + z * (0.008332071 + z * -0.00019503069));
-    let cosine_part = 1.0 - (0.5 * z - z * z * (0.041666646 + z * (-0.0013887251 + z * 2.4424924e-5)));
-    let swapped = (angle.quadrant & 1u) != 0u;
-    let sine_bits = bitcast<u32>(select(sine_part, cosine_part, swapped));
-    let cosine_bits = bitcast<u32>(select(cosine_part, sine_part, swapped));
-    return vec2<f32>(
-        bitcast<f32>(sine_bits ^ ((angle.quadrant & 2u) << 30u)),
-        bitcast<f32>(cosine_bits ^ (((angle.quadrant + 1u) & 2u) << 30u)),
-    );
-}
-
-fn sine(x: f32) -> f32 {
-    return sine_cosine(x).x;
-}
-
-fn cosine(x: f32) -> f32 {
-    return sine_cosine(x).y;
-}
-
-fn is_nan(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
-
-fn not_a_number() -> f32 {
-    return bitcast<f32>(dispatch.nan);
-}
-
-struct ReducedAngle {
-    remainder: f32,
-    quadrant: u32,
-}
-
-fn reduced_angle(x: f32) -> ReducedAngle {
-    let turns = floor(x * 0.636619772 + 0.5);
-    var remainder = rounded(x - turns * 1.5703125);
-    remainder = rounded(remainder - turns * 0.0004825592041015625);
-    remainder = rounded(remainder - turns * 1.2665987014770508e-6);
-    remainder = clamp(remainder - turns * 9.920936e-10, -0.8, 0.8);
-    let whole = clamp(turns, -1e9, 1e9);
-    return ReducedAngle(select(not_a_number(), remainder, is_finite(x)), bitcast<u32>(i32(whole)) & 3u);
-}
-
-fn rounded(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) ^ guard_zero());
-}
-
 fn guard_zero() -> u32 {
     return zero[0];
 }
+
+// of shaders/common: minimum, maximum, sine_cosine, sine, cosine, is_nan, is_finite, not_a_number, ReducedAngle, reduced_angle, rounded

@@ -74,27 +74,4 @@ fn loss(selector: u32, s: f32, a: f32, b: f32) -> vec2<f32> {
     }
 }
 
-fn square_root(x: f32) -> f32 {
-    return select(sqrt(x), not_a_number(), x < 0.0);
-}
-
-fn vector_norm(x: f32) -> f32 {
-    return select(square_root(x), 0.0, x == 0.0);
-}
-
-fn inverse_norm(x: f32) -> f32 {
-    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
-    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
-}
-
-fn is_nan(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
-
-fn not_a_number() -> f32 {
-    return bitcast<f32>(dispatch.nan);
-}
+// of shaders/common: square_root, vector_norm, inverse_norm, is_nan, is_finite, not_a_number

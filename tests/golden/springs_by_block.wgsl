@@ -118,71 +118,8 @@ fn sumGradientByBlockOf3(
     }
 }
 
-fn square_root(x: f32) -> f32 {
-    return select(sqrt(x), not_a_number(), x < 0.0);
-}
-
-fn vector_norm(x: f32) -> f32 {
-    return select(square_root(x), 0.0, x == 0.0);
-}
-
-fn inverse_norm(x: f32) -> f32 {
-    let is_zero = (bitcast<u32>(x) & 0x7fffffffu) < 0x00800000u;
-    return select(select(inverseSqrt(x), not_a_number(), x < 0.0), 0.0, is_zero);
-}
-
-fn with_addend(sum: vec2<f32>, addend: f32) -> vec2<f32> {
-    let next = exact_sum_of_any(sum.x, addend);
-    return vec2<f32>(next.x, sum.y + next.y);
-}
-
-fn compensated_sum(sum: vec2<f32>) -> f32 {
-    return select(sum.x, sum.x + sum.y, is_finite(sum.x));
-}
-
-fn not_a_number() -> f32 {
-    return bitcast<f32>(dispatch.nan);
-}
-
-fn exact_sum(a: f32, b: f32) -> vec2<f32> {
-    let sum = rounded(a + b);
-    return vec2<f32>(sum, b - rounded(sum - a));
-}
-
-fn exact_sum_of_any(a: f32, b: f32) -> vec2<f32> {
-    let sum = rounded(a + b);
-    let b_part = rounded(sum - a);
-    let a_part = rounded(sum - b_part);
-    return vec2<f32>(sum, rounded(a - a_part) + rounded(b - b_part));
-}
-
-fn exact_product(a: f32, b: f32) -> vec2<f32> {
-    let product = rounded(a * b);
-    let a_high = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
-    let b_high = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
-    let a_low = rounded(a - a_high);
-    let b_low = rounded(b - b_high);
-    let cross = rounded(rounded(rounded(a_high * b_high - product) + a_high * b_low) + a_low * b_high);
-    return vec2<f32>(product, cross + a_low * b_low);
-}
-
-fn sum_of_pairs(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
-    let sum = exact_sum_of_any(a.x, b.x);
-    return select(vec2<f32>(sum.x, 0.0), exact_sum(sum.x, sum.y + (a.y + b.y)), is_finite(sum.x));
-}
-
-fn rounded(x: f32) -> f32 {
-    return bitcast<f32>(bitcast<u32>(x) ^ guard_zero());
-}
-
-fn is_nan(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
-
 fn guard_zero() -> u32 {
     return offsets[0];
 }
+
+// of shaders/common: square_root, vector_norm, inverse_norm, with_addend, compensated_sum, not_a_number, exact_sum, exact_sum_of_any, exact_product, sum_of_pairs, rounded, is_nan, is_finite

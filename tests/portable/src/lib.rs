@@ -89,3 +89,42 @@ pub fn assert_guard_reads_storage(module: &Module) {
 fn variables(module: &Module, space: AddressSpace) -> impl Iterator<Item = naga::Handle<naga::Type>> {
     module.global_variables.iter().filter(move |(_, variable)| variable.space == space).map(|(_, variable)| variable.ty)
 }
+
+/// A text without the functions of `shaders/common`, whose names it ends with: what golden texts keep. The library's own texts are in its files.
+pub fn without_library(text: &str) -> String {
+    let library = defined_by_library();
+    let (mut own, mut imported) = (Vec::new(), Vec::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        match name_of(line).filter(|name| library.iter().any(|known| known == name)) {
+            Some(name) => {
+                imported.push(name);
+                // Its text, and the empty line behind it.
+                let _ = lines.by_ref().find(|line| *line == "}");
+                lines.next();
+            }
+            None => own.push(line),
+        }
+    }
+    let own = own.join("\n");
+    let imports =
+        if imported.is_empty() { String::new() } else { format!("\n\n// of shaders/common: {}", imported.join(", ")) };
+    format!("{}{imports}\n", own.trim_end())
+}
+
+/// The names of functions and structures that files of `shaders/common` define.
+fn defined_by_library() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shaders/common");
+    let files = std::fs::read_dir(folder).expect("the library has a folder");
+    let texts = files.map(|file| {
+        let path = file.expect("its files can be listed").path();
+        std::fs::read_to_string(path).expect("its files can be read")
+    });
+    texts.flat_map(|text| text.lines().filter_map(name_of).map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// The name of the function or structure that begins at a line.
+fn name_of(line: &str) -> Option<&str> {
+    let definition = line.strip_prefix("fn ").or(line.strip_prefix("struct "))?;
+    definition.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+}

@@ -138,7 +138,7 @@ fn more_windows_than_bindings_are_refused() {
 fn texts_are_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wgsl/tests/golden");
     for (name, kernel) in cases::golden().into_iter().chain(products::golden()).chain(sorts::golden()) {
-        let text = write(&kernel, &Limits::default()).unwrap().text;
+        let text = residua_portable::without_library(&write(&kernel, &Limits::default()).unwrap().text);
         let path = folder.join(format!("{name}.wgsl"));
         if std::env::var_os("RESIDUA_BLESS").is_some_and(|value| value == "1") {
             std::fs::write(&path, &text).unwrap();

@@ -173,10 +173,4 @@ fn guard_zero() -> u32 {
     return guard;
 }
 
-fn is_nan(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
+// of shaders/common: is_nan, is_finite

@@ -230,18 +230,8 @@ fn hyperbolic_tangent_of(x: f32) -> f32 {
     return select(select(size, -size, x < 0.0), x + x * z * p, abs(x) < 0.625);
 }
 
-fn not_a_number() -> f32 {
-    return bitcast<f32>(0x7fc00000u | guard_zero());
-}
-
 fn guard_zero() -> u32 {
     return guard;
 }
 
-fn is_nan(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
-}
-
-fn is_finite(x: f32) -> bool {
-    return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u;
-}
+// of shaders/common: not_a_number, is_nan, is_finite
