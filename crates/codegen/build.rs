@@ -21,17 +21,11 @@ fn library() -> io::Result<String> {
     for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "wgsl")) {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let source = fs::read_to_string(file)?;
-        let functions: Vec<&str> = source.lines().filter_map(defined).collect();
+        let functions = residua_embed_shaders::definitions(&source);
         let path = format!(r#"concat!(env!("OUT_DIR"), "/shaders/{name}.wgsl")"#);
         let template = format!("Template {{ name: \"{name}\", source: include_str!({path}) }}");
         writeln!(text, "    Library {{ template: {template}, functions: &{functions:?} }},")
             .map_err(io::Error::other)?;
     }
     Ok(text + "]\n")
-}
-
-/// The name of the function or structure that begins at a line.
-fn defined(line: &str) -> Option<&str> {
-    let definition = line.strip_prefix("fn ").or(line.strip_prefix("struct "))?;
-    definition.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }

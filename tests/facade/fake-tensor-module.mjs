@@ -4,8 +4,9 @@
  * matrices has tiles, and computes nothing.
  */
 
-import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
 import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
+import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
+import { OP } from '../../pkg-template/dist/tensor/tape-codes.js';
 import { kernels } from './fake-gpu.mjs';
 
 const ARRAYS = [Float32Array, null, Int32Array, Uint32Array, Uint8Array, Uint8Array];
@@ -42,7 +43,7 @@ const OPERATIONS = {
   random: (count, [key], to) => to.forEach((_, i) => i < count && (to[i] = 1000 * key[0] + 10 * key[2] + i)),
 };
 const NAMES = new Map(['neg', 'add', 'mul'].map((name) => [ELEMENTWISE[name].code, name]));
-const nameOf = ({ op, attributes }) => (op === 4 ? 'random' : op === 19 ? 'product' : op === 7 ? 'expand' : op === 5 ? NAMES.get(attributes[0]) : null);
+const nameOf = ({ op, attributes }) => (op === OP.randomBits ? 'random' : op === OP.matmul ? 'product' : op === OP.expand ? 'expand' : op === OP.elementwise ? (NAMES.get(attributes[0]) ?? null) : null);
 
 /** The tile of a product by its number of rows: large from 60 rows on, else medium. */
 const TILES = ['large', 'large-of-64', 'medium', 'small'];

@@ -44,9 +44,23 @@ pub fn without_comments(source: &str) -> String {
     source.lines().map(code).collect()
 }
 
+/// The names of the functions and structures that a file defines.
+pub fn definitions(source: &str) -> Vec<&str> {
+    let begins = |line: &&str| line.starts_with("fn ") || line.starts_with("struct ");
+    let name = |line| str::split(line, |c: char| !c.is_alphanumeric() && c != '_').nth(1);
+    source.lines().filter(begins).filter_map(name).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::without_comments;
+    use super::{definitions, without_comments};
+
+    #[test]
+    fn definitions_begin_at_the_left() {
+        let source =
+            "#import a\nstruct Pair {\n    fn_a: f32,\n}\nfn twice_of(a: f32) -> f32 {\n    return 2.0 * a;\n}\n";
+        assert_eq!(definitions(source), ["Pair", "twice_of"]);
+    }
 
     #[test]
     fn comments_are_removed_with_lines_that_have_nothing_else() {
