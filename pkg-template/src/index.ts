@@ -44,7 +44,7 @@ export type { PoseGraphLike } from './formats/check-graph.js';
 export { initialisePoses, type InitialisePosesOptions } from './graphs/initialise-poses.js';
 export { parseBal, type BundleAdjustment } from './formats/bal.js';
 
-export { GpuCompiledFunctions, type GradientOnDevice } from './compile/functions.js';
+export { GpuCompiledFunctions, type GradientOnDevice, type HessianOptions } from './compile/functions.js';
 export type { CompileOptions } from './compile/compile.js';
 export type { CsrMatrix } from './compile/csr-matrix.js';
 

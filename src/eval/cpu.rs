@@ -47,17 +47,19 @@ struct Compiled {
     scatters: Vec<Scatter>,
     /// For each batch the pieces in which that is filled, if not as a whole.
     pieces: Vec<Vec<Piece>>,
+    /// For each batch what its partials are, see [`AccessPlan::partials`].
+    partials: Vec<Vec<(u32, u32)>>,
 }
 
 /// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
-const PIECE: usize = 32_768;
+pub(super) const PIECE: usize = 32_768;
 
 /// Bytes of a line of a processor's caches.
 const LINE: usize = 64;
 
 impl Compiled {
-    fn new(program: Program, Preparation { roles, scatters, pieces, .. }: Preparation) -> Compiled {
-        Compiled { program, roles, scatters, pieces }
+    fn new(program: Program, Preparation { roles, scatters, pieces, partials, .. }: Preparation) -> Compiled {
+        Compiled { program, roles, scatters, pieces, partials }
     }
 
     /// Whether several numbers may go to one place, which begins at 0 then.
@@ -336,6 +338,11 @@ impl CpuEngine {
     /// Runs a kernel that [`CpuEngine::prepare`] has compiled.
     pub(crate) fn run_prepared(&self, model: &Model, number: usize, entry: Entry, memory: Memory) -> Result<f64> {
         run(self.compiled.get(&(entry, Output::InOrder)), model, number, entry, memory)
+    }
+
+    /// What the partials of a batch are whose kernels [`CpuEngine::prepare`] has compiled, see [`AccessPlan::partials`].
+    pub(crate) fn partials_of(&self, entry: Entry, batch: usize) -> &[(u32, u32)] {
+        self.compiled.get(&(entry, Output::InOrder)).map_or(&[], |compiled| &compiled.partials[batch])
     }
 
     /// Runs a kernel that [`CpuEngine::prepare_scattered`] has compiled.

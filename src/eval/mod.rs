@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-use crate::model::access_plan::Entry;
 use crate::model::losses::{self, LossKind, LossParameters};
 use crate::model::pattern::{Pattern, pattern};
 use crate::model::{Batch, Losses, Model, Rows};
@@ -31,11 +30,14 @@ mod engine;
 mod evaluation;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+pub(crate) mod hessian;
+pub mod hessian_pattern;
 pub mod layout;
 mod non_finite;
 pub mod objective;
 #[cfg(target_arch = "wasm32")]
 mod on_device;
+mod on_host;
 #[cfg(target_arch = "wasm32")]
 mod one_call;
 pub mod pair_arithmetic;
@@ -99,6 +101,8 @@ pub struct Functions {
     constant: Vec<bool>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
     differentiated: Option<Differentiated>,
+    /// The patterns of the Hessians of the sum and of the cost, once they have been evaluated.
+    hessians: [Option<hessian_pattern::HessianPattern>; 2],
     /// Memory for entries of a Jacobian.
     spare: Vec<f64>,
     /// Until constants or enabled blocks change.
@@ -133,6 +137,7 @@ impl Functions {
             constant,
             bounds: None,
             differentiated: None,
+            hessians: [None, None],
             spare: Vec::new(),
             sizes: None,
             samples: Cell::new(None),
@@ -382,18 +387,24 @@ impl Functions {
     /// An objective and its gradient at a point.
     pub async fn evaluate_at(&mut self, objective: Objective, x: &[f64]) -> Result<Evaluation> {
         let mut evaluation = if self.has_addends(objective) {
-            let (value, seeds) = self.seeds_of_long_sums(x).await?;
+            let residuals = self.engine.values(&self.model, x).await?;
+            let (value, seeds) = self.seeds_of_long_sums(&residuals);
             let mut evaluation = self.engine.gradient(&self.model, objective, x, Some(&seeds)).await?;
             evaluation.cost += value;
             evaluation
         } else {
             self.engine.gradient(&self.model, objective, x, None).await?
         };
+        self.mask_gradient(&mut evaluation);
+        Ok(evaluation)
+    }
+
+    /// Zeros for constants.
+    fn mask_gradient(&self, evaluation: &mut Evaluation) {
         if self.has_constants {
             let entries = evaluation.gradient.iter_mut().zip(&self.constant);
             entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
-        Ok(evaluation)
     }
 
     /// Compiles what [`Functions::evaluate_at`] needs on the host; whether it is there at the deadline. What is not is finished later.
@@ -402,22 +413,7 @@ impl Functions {
             // Compiling has made the kernels.
             return Ok(true);
         }
-        let has_addends = self.has_addends(objective);
-        let entries: &[Entry] = match objective {
-            Objective::Sum => &[Entry::SumGradient],
-            Objective::LeastSquares if !has_addends => &[Entry::CostGradient],
-            Objective::LeastSquares if self.model.batches.iter().all(Batch::has_addends) => {
-                &[Entry::Values, Entry::SeededGradient]
-            }
-            Objective::LeastSquares => &[Entry::Values, Entry::SeededGradient, Entry::CostGradient],
-        };
-        let engine = self.engine.on_cpu();
-        for &entry in entries {
-            if !engine.prepare_until(&self.model, entry, end).await? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        self.prepare_on_host(objective, end).await
     }
 
     /// Whether an objective has residuals that are long sums in it.
@@ -427,8 +423,7 @@ impl Functions {
 
     /// A residual that is a long sum is only known when its addends are added up, so its part of the cost, and the factor
     /// of its derivatives, take an evaluation of their own.
-    async fn seeds_of_long_sums(&mut self, x: &[f64]) -> Result<(f64, Vec<f64>)> {
-        let residuals = self.engine.values(&self.model, x).await?;
+    fn seeds_of_long_sums(&self, residuals: &[f64]) -> (f64, Vec<f64>) {
         let mut cost = 0.0;
         let mut seeds = vec![0.0; residuals.len()];
         let mut done = vec![false; residuals.len()];
@@ -445,7 +440,7 @@ impl Functions {
                 seeds[row] = block.weight * slope * residuals[row];
             }
         }
-        Ok((cost, seeds))
+        (cost, seeds)
     }
 
     /// The pattern of the Jacobian, once it has been evaluated.

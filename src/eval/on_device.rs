@@ -33,7 +33,8 @@ impl Functions {
         if self.has_addends(objective) {
             let x: Option<Vec<f64>> = x.map(|x| from_vector(width, &x.to_vec(), parameters));
             let point = self.point(x.as_deref()).await?;
-            let (of_long_sums, of_rows) = self.seeds_of_long_sums(&point).await?;
+            let residuals = self.engine.values(&self.model, &point).await?;
+            let (of_long_sums, of_rows) = self.seeds_of_long_sums(&residuals);
             (value, seeds) = (of_long_sums, Some(of_rows));
         }
         let fixed = self.has_constants.then_some(self.constant.as_slice());

@@ -39,6 +39,8 @@ pub(super) struct Preparation {
     pub roles: Vec<Vec<Role>>,
     pub scatters: Vec<Scatter>,
     pub pieces: Vec<Vec<Piece>>,
+    /// For each batch what its partials are, see [`AccessPlan::partials`].
+    pub partials: Vec<Vec<(u32, u32)>>,
 }
 
 impl Preparation {
@@ -63,9 +65,10 @@ impl Preparation {
     /// Makes the plan of a batch, the schedule of a long kernel, or code.
     fn make_piece(&mut self, batches: usize, plan: &mut dyn FnMut(usize) -> Result<Planned>) -> Result<()> {
         if self.roles.len() < batches {
-            let Planned { plan: AccessPlan { kernel, roles, .. }, scatter, pieces } = plan(self.roles.len())?;
+            let Planned { plan: AccessPlan { kernel, roles, partials }, scatter, pieces } = plan(self.roles.len())?;
             self.kernels.push(kernel);
             self.roles.push(roles);
+            self.partials.push(partials);
             self.scatters.push_all(scatter);
             self.pieces.push_all(pieces);
             return Ok(());

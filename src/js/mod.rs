@@ -12,6 +12,7 @@ mod error;
 mod evaluate;
 mod expression;
 mod functions;
+mod hessian;
 mod many;
 mod problem;
 mod solve;

@@ -10,8 +10,8 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], and for line searches,
-//! [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], for Hessians, [`super::hessian`], and for line
+//! searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -40,7 +40,7 @@ pub struct AccessPlan {
     pub kernel: CheckedKernel,
     /// For each of its buffers what it is.
     pub roles: Vec<Role>,
-    /// Of [`Entry::Jacobian`], for each column of partials its output and its local parameter.
+    /// Of [`Entry::Jacobian`], for each column of partials its output and its local parameter; of [`Entry::Hessian`], row and column of each entry.
     pub partials: Vec<(u32, u32)>,
 }
 
@@ -183,6 +183,14 @@ fn with(mut planner: Planner, entry: Entry, target: Target, title: &str) -> Resu
         }
         Entry::SecondOrder => {
             planner.second_order();
+            None
+        }
+        Entry::Hessian(of, coordinates) => {
+            partials = planner.hessian(of, coordinates);
+            None
+        }
+        Entry::HessianProduct(of) => {
+            planner.hessian_product(of);
             None
         }
     };

@@ -3,6 +3,8 @@
 
 use residua_codegen::Width;
 
+use super::energy::{Coordinates, Energy};
+
 /// Which kernel of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
@@ -38,6 +40,10 @@ pub enum Entry {
     SeededTangent,
     /// The same twice. CPU alone.
     SecondOrder,
+    /// The Hessian of each instance, see [`super::hessian`]. CPU alone.
+    Hessian(Energy, Coordinates),
+    /// A product with the Hessian of all instances. CPU alone.
+    HessianProduct(Energy),
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
     SumDescent,
     /// [`Entry::CostGradient`] with a gate.
@@ -86,6 +92,8 @@ impl Entry {
             Entry::SecondDirectional => "secondDirectional",
             Entry::SeededTangent => "seededTangent",
             Entry::SecondOrder => "secondOrder",
+            Entry::Hessian(..) => "hessian",
+            Entry::HessianProduct(_) => "hessianProduct",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
             Entry::SumLine => "sumLine",
@@ -113,6 +121,8 @@ impl Entry {
             Entry::SecondDirectional => "Second derivatives of the residuals along a direction",
             Entry::SeededTangent => "First derivatives of the sum of the residuals, each times its seed",
             Entry::SecondOrder => "Second derivatives of the sum of the residuals, each times its seed",
+            Entry::Hessian(..) => "Hessian of the objective",
+            Entry::HessianProduct(_) => "Product with the Hessian of the objective",
         }
     }
 
@@ -135,6 +145,8 @@ impl Entry {
             | Entry::SecondDirectional
             | Entry::SeededTangent
             | Entry::SecondOrder
+            | Entry::Hessian(..)
+            | Entry::HessianProduct(_)
             | Entry::SumDescent
             | Entry::CostDescent
             | Entry::SumLine
@@ -151,7 +163,9 @@ impl Entry {
             | Entry::Linearise
             | Entry::LineariseRows
             | Entry::Trial
-            | Entry::RobustSums => true,
+            | Entry::RobustSums
+            | Entry::Hessian(Energy::Cost, _)
+            | Entry::HessianProduct(Energy::Cost) => true,
             Entry::Values
             | Entry::SumGradient
             | Entry::SumDescent
@@ -164,7 +178,9 @@ impl Entry {
             | Entry::SquaredSums
             | Entry::SecondDirectional
             | Entry::SeededTangent
-            | Entry::SecondOrder => false,
+            | Entry::SecondOrder
+            | Entry::Hessian(..)
+            | Entry::HessianProduct(_) => false,
         }
     }
 
@@ -181,7 +197,9 @@ impl Entry {
             | Entry::RobustSums
             | Entry::SecondDirectional
             | Entry::SeededTangent
-            | Entry::SecondOrder => false,
+            | Entry::SecondOrder
+            | Entry::Hessian(..)
+            | Entry::HessianProduct(_) => false,
             Entry::Linearise
             | Entry::LineariseRows
             | Entry::Product

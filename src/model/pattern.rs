@@ -29,15 +29,46 @@ impl Pattern {
 /// The pattern of a model of which batch `b` has the local partials `partials[b]`: pairs of an output and what it is
 /// differentiated by.
 pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern> {
-    let rows = model.num_residuals as usize;
-    let mut row_starts = vec![0u64; rows + 1];
-    for (batch, partials) in model.batches.iter().zip(partials) {
-        for &(output, _) in partials {
-            for instance in 0..batch.count as usize {
-                row_starts[(batch.row(instance) + output) as usize + 1] += 1;
+    let each = |give: Give| {
+        for (batch, partials) in model.batches.iter().zip(partials) {
+            for &(output, local) in partials {
+                for (instance, address) in batch.column(local.column).iter().enumerate() {
+                    give(batch.row(instance) + output, address + local.component);
+                }
             }
         }
-    }
+    };
+    let Compressed { row_offsets, col_indices, places } = compress("Jacobian", model.num_residuals as usize, &each)?;
+    let mut rest = places.as_slice();
+    let places = model
+        .batches
+        .iter()
+        .zip(partials)
+        .map(|(batch, partials)| {
+            let (own, others) = rest.split_at(partials.len() * batch.count as usize);
+            rest = others;
+            own.to_vec()
+        })
+        .list();
+    Ok(Pattern { row_offsets, col_indices, places })
+}
+
+/// Takes row and column of an entry.
+pub(crate) type Give<'a> = &'a mut dyn FnMut(u32, u32);
+
+/// Compressed sparse rows.
+pub(crate) struct Compressed {
+    pub(crate) row_offsets: Vec<u32>,
+    /// Ascending within a row, each once.
+    pub(crate) col_indices: Vec<u32>,
+    /// Where each of the entries stands.
+    pub(crate) places: Vec<u32>,
+}
+
+/// The compressed rows of the entries that `each` gives, always the same ones; several may stand at one place.
+pub(crate) fn compress(what: &str, rows: usize, each: &dyn Fn(Give)) -> Result<Compressed> {
+    let mut row_starts = vec![0u64; rows + 1];
+    each(&mut |row, _| row_starts[row as usize + 1] += 1);
     for row in 0..rows {
         row_starts[row + 1] += row_starts[row];
     }
@@ -45,25 +76,20 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern>
     if total > u64::from(u32::MAX) {
         return Err(Error::new(
             ErrorCode::LimitExceeded,
-            format!("the Jacobian has {total} entries; a sparse matrix of this package holds at most {}", u32::MAX),
+            format!("the {what} has {total} entries; a sparse matrix of this package holds at most {}", u32::MAX),
         ));
     }
 
-    // All pairs of column and source by row, sorted within the row; sources are numbered batch after batch.
+    // All pairs of column and source by row, sorted within the row; sources are numbered in their order.
     let mut pairs = vec![0u64; total as usize];
     let mut next = row_starts.clone();
     let mut source = 0u32;
-    for (batch, partials) in model.batches.iter().zip(partials) {
-        for &(output, local) in partials {
-            let addresses = batch.column(local.column);
-            for (instance, address) in addresses.iter().enumerate() {
-                let slot = &mut next[(batch.row(instance) + output) as usize];
-                pairs[*slot as usize] = u64::from(address + local.component) << 32 | u64::from(source);
-                *slot += 1;
-                source += 1;
-            }
-        }
-    }
+    each(&mut |row, column| {
+        let slot = &mut next[row as usize];
+        pairs[*slot as usize] = u64::from(column) << 32 | u64::from(source);
+        *slot += 1;
+        source += 1;
+    });
     let mut places = vec![0u32; total as usize];
     let mut col_indices = Vec::new();
     let mut row_offsets = Vec::with_capacity(rows + 1);
@@ -82,16 +108,5 @@ pub fn pattern(model: &Model, partials: &[Vec<(u32, Local)>]) -> Result<Pattern>
         }
         row_offsets.push(col_indices.len() as u32);
     }
-    let mut rest = places.as_slice();
-    let places = model
-        .batches
-        .iter()
-        .zip(partials)
-        .map(|(batch, partials)| {
-            let (own, others) = rest.split_at(partials.len() * batch.count as usize);
-            rest = others;
-            own.to_vec()
-        })
-        .list();
-    Ok(Pattern { row_offsets, col_indices, places })
+    Ok(Compressed { row_offsets, col_indices, places })
 }

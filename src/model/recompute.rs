@@ -104,6 +104,8 @@ fn recompute_kernel(
         | Entry::SecondDirectional
         | Entry::SeededTangent
         | Entry::SecondOrder
+        | Entry::Hessian(..)
+        | Entry::HessianProduct(_)
         | Entry::Product
         | Entry::Jvp
         | Entry::Trial

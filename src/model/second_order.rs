@@ -18,6 +18,7 @@ use residua_ir::graph::{InputId, NodeId, Op};
 
 use super::batch::{Batch, Rows};
 use super::derivatives::Row;
+use super::energy::Coordinates;
 use super::manifolds;
 use super::planner::Planner;
 use super::role::Role;
@@ -100,7 +101,7 @@ impl Planner<'_> {
     pub(super) fn second_order(&mut self) {
         let n = self.parameters;
         let seeds = self.seeds();
-        let rows = self.tangent_hessian(&seeds);
+        let rows = self.second_derivatives(&seeds, Coordinates::Tangent);
         let slots = slots(self.class);
         let half = self.graph.literal(0.5);
         for (row, entries) in rows {
@@ -114,8 +115,13 @@ impl Planner<'_> {
         }
     }
 
-    /// The lower half of Σ seed · ∂²r/∂δ² by the places of tangent coordinates; entries that are zero whatever the point are not there.
-    fn tangent_hessian(&mut self, seeds: &[(NodeId, NodeId)]) -> Vec<(u32, Row)> {
+    /// The derivatives of Σ seed · ∂r/∂δ by the places of coordinates, the lower half; entries that are zero whatever the point are not there. With seeds that do
+    /// not depend on parameters that is Σ seed · ∂²r/∂δ².
+    pub(super) fn second_derivatives(
+        &mut self,
+        seeds: &[(NodeId, NodeId)],
+        coordinates: Coordinates,
+    ) -> Vec<(u32, Row)> {
         let class = self.class;
         let locals = self.local_inputs();
         let places = self.places();
@@ -123,19 +129,23 @@ impl Planner<'_> {
         let mut hessian = Vec::new();
         for (column, (&(first, dim), &manifold)) in (0..).zip(slots(class).iter().zip(&class.manifolds)) {
             let of_block = self.locals_of_block(column, dim);
+            let is_flat = coordinates == Coordinates::Numbers || manifold.has_unit_basis();
             // Rows by the block's own numbers. Those of a block with other tangent coordinates have all columns of the block.
             let mut rows: Vec<Row> = vec![Row::new(); dim as usize];
             for (component, local) in (0u32..).zip(&of_block) {
                 let Some(partial) = local.and_then(|local| gradient[local.0 as usize]) else { continue };
-                let last = if manifold.has_unit_basis() { first + component } else { first + dim - 1 };
+                let last = if is_flat { first + component } else { first + dim - 1 };
                 let before = locals.iter().copied().filter(|local| places[local.0 as usize] <= last).list();
                 let one = self.graph.literal(1.0);
                 let row = autodiff::gradient(&mut self.graph, &[(partial, one)], &before);
                 let entries = before.iter().zip(row);
                 let row = entries.filter_map(|(local, entry)| Some((places[local.0 as usize], entry?))).list();
-                rows[component as usize] = self.tangent_row(row, &places);
+                rows[component as usize] = match coordinates {
+                    Coordinates::Numbers => row,
+                    Coordinates::Tangent => self.tangent_row(row, &places),
+                };
             }
-            if !manifold.has_unit_basis() {
+            if !is_flat {
                 let x = of_block.iter().flatten().map(|&local| self.graph.input(local)).list();
                 let partials = of_block.iter().map(|local| gradient[(*local)?.0 as usize]).list();
                 if partials.iter().all(Option::is_none) {
@@ -180,7 +190,7 @@ impl Planner<'_> {
     }
 
     /// For each residual the number that the caller gives.
-    fn seeds(&mut self) -> Vec<(NodeId, NodeId)> {
+    pub(super) fn seeds(&mut self) -> Vec<(NodeId, NodeId)> {
         let outputs = self.class.outputs.clone();
         (0..).zip(outputs).map(|(number, output)| (output, self.load_of_row(Role::Seeds, number))).list()
     }
@@ -211,7 +221,7 @@ impl Planner<'_> {
 }
 
 /// The slot and the component of a place.
-fn coordinate(slots: &[(u32, u32)], place: u32) -> (u32, u32) {
+pub(super) fn coordinate(slots: &[(u32, u32)], place: u32) -> (u32, u32) {
     let column = slots.partition_point(|&(first, _)| first <= place) - 1;
     (column as u32, place - slots[column].0)
 }

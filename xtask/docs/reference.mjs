@@ -15,7 +15,7 @@ const PAGES = [
   },
   {
     name: 'api-functions', title: 'Compiled functions', words: 'Residuals, sums, costs and their derivatives, on the GPU or the CPU.',
-    exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'CsrMatrix'],
+    exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'HessianOptions', 'CsrMatrix'],
   },
   {
     name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, many small problems and many starts at once, and what a fit is worth.',

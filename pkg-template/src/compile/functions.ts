@@ -1,12 +1,13 @@
 /** Compiled functions: residuals, sums, costs and their derivatives, on the GPU or the CPU. */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import type { Scalar, Value } from '../expressions/value.js';
 import { noteOwner } from '../module/buffer-owners.js';
 import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawFunctions, RawPoint } from '../module/raw.js';
-import { ResultArrays } from '../module/result-arrays.js';
+import { copyIfSameLength, ResultArrays } from '../module/result-arrays.js';
 import { readSolve, type RawSolveResult, type SolveRecord } from '../module/solve-record.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
@@ -47,6 +48,14 @@ export interface GradientOnDevice {
   /** numParams f32 numbers on the GPU; null on the CPU. */
   readonly gradient: GPUBuffer | null;
 }
+
+/** Of which objective a Hessian is. */
+export interface HessianOptions {
+  /** 'sum' (default): Σ weight·f; 'least-squares': the cost ½ Σ weight·ρ(‖r‖²). */
+  objective?: 'sum' | 'least-squares';
+}
+
+const HESSIAN_OPTIONS: OptionNames<HessianOptions> = { objective: true };
 
 /**
  * Compiled residual functions.
@@ -101,6 +110,8 @@ export class GpuCompiledFunctions {
   private readonly gradientsOnCpu: boolean;
   /** The pattern of the Jacobian, after the first call. */
   private pattern: Pattern | null = null;
+  /** The patterns of the Hessians of the sum and of the cost, after the first calls. */
+  private readonly hessianPatterns: [Pattern | null, Pattern | null] = [null, null];
   /** Memory for the point of the next call. To fill existing memory is faster than to allocate it. */
   private spare: Float32Array | Float64Array | null = null;
   /** See ConstrainedSession. */
@@ -281,6 +292,41 @@ export class GpuCompiledFunctions {
   }
 
   /**
+   * The exact second derivatives of an objective, numParams × numParams: symmetric, with both halves. The pattern is the same for every x, with each (row,
+   * column) once; it has the pairs of parameters that an instance has in one term. Rows and columns of constant blocks are explicit zeros; derivatives are
+   * with respect to the numbers themselves, not to the tangent of a manifold. It is computed in f64 on the CPU, also for functions on the GPU.
+   *
+   * Rejects with 'limit-exceeded' where an instance depends on more than 64 numbers, and where there are more than 2³² − 1 entries; `evaluateHessianProduct`
+   * has no such limit.
+   */
+  async evaluateHessian(x?: Numbers, options: HessianOptions = {}): Promise<CsrMatrix> {
+    const leastSquares = isLeastSquares('evaluateHessian', options);
+    const point = this.point('evaluateHessian', x);
+    const which = leastSquares ? 1 : 0;
+    const { entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateHessian(point, leastSquares, this.hessianPatterns[which] === null));
+    if (rowOffsets !== undefined && colIndices !== undefined) this.hessianPatterns[which] ??= { rowOffsets, colIndices };
+    return new CompressedRows(this.numParams, this.numParams, this.hessianPatterns[which] as Pattern, entries);
+  }
+
+  /**
+   * The Hessian of evaluateHessian times the vector `v` (numParams), without the matrix, for any number of parameters an instance. `into`, a Float64Array of
+   * numParams numbers, is filled and returned in place of a fresh array when the call ends, as in evaluateSumWithGradient. Without `x` (undefined) at the
+   * current parameters. Rejects with 'invalid-argument' for a `v` or `into` of another length.
+   */
+  async evaluateHessianProduct(x: Numbers | undefined, v: Numbers, into?: Float64Array, options: HessianOptions = {}): Promise<Float64Array> {
+    const leastSquares = isLeastSquares('evaluateHessianProduct', options);
+    const point = this.point('evaluateHessianProduct', x);
+    const vector = copyNumbersOfLength('evaluateHessianProduct: v', v, this.numParams, 'one for each parameter');
+    this.checkInto('evaluateHessianProduct', into);
+    const results = new ResultArrays('evaluateHessianProduct: into', into === undefined ? [] : [into]);
+    const product = await this.call((handle) => handle.evaluateHessianProduct(point, vector, leastSquares));
+    results.check();
+    if (into === undefined) return product;
+    copyIfSameLength(into, product);
+    return into;
+  }
+
+  /**
    * The largest relative difference between the derivatives and central differences in double precision, with its residual and parameter.
    * Infinity where a derivative is NaN, or infinite where the difference is not.
    */
@@ -433,10 +479,7 @@ export class GpuCompiledFunctions {
     x: Numbers | undefined,
     into: Float64Array | undefined,
   ): Promise<{ value: number; gradient: Float64Array }> {
-    if (into !== undefined && !(into instanceof Float64Array && into.length === this.numParams)) {
-      const got = (into as unknown) instanceof Float64Array ? `${into.length} numbers` : describe(into);
-      throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
-    }
+    this.checkInto(method, into);
     const results = new ResultArrays(`${method}: into`, into === undefined ? [] : [into]);
     const result = await this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
       results.check();
@@ -445,6 +488,13 @@ export class GpuCompiledFunctions {
     });
     results.check();
     return result;
+  }
+
+  /** Throws 'invalid-argument' unless `into`, if it is given, has a number for each parameter. */
+  private checkInto(method: string, into: Float64Array | undefined): void {
+    if (into === undefined || (into instanceof Float64Array && into.length === this.numParams)) return;
+    const got = (into as unknown) instanceof Float64Array ? `${into.length} numbers` : describe(into);
+    throw invalidArgument(`${method}: into`, got, `a Float64Array of ${this.numParams} numbers, one for each parameter`);
   }
 
   private async onDevice(method: 'evaluateSumWithGradientOnDevice' | 'evaluateCostWithGradientOnDevice', x: Numbers | undefined): Promise<GradientOnDevice> {
@@ -504,5 +554,13 @@ export class GpuCompiledFunctions {
 }
 
 makeDisposable(GpuCompiledFunctions);
+
+/** Whether the options name the least-squares cost. Throws 'invalid-argument'. */
+function isLeastSquares(method: string, options: HessianOptions): boolean {
+  checkOptions(`${method}: options`, options, HESSIAN_OPTIONS);
+  const { objective = 'sum' } = options;
+  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument(`${method}: objective`, describe(objective), "'sum' or 'least-squares'");
+  return objective === 'least-squares';
+}
 
 const subclasses = /* @__PURE__ */ new WeakMap<Host, typeof GpuCompiledFunctions>();

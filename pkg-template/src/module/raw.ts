@@ -233,6 +233,13 @@ export interface RawFunctions {
     rowOffsets?: Uint32Array;
     colIndices?: Uint32Array;
   }>;
+  /** With `pattern` the result has the pattern, which is the same at every call for an objective. */
+  evaluateHessian(
+    x: Float64Array | undefined,
+    leastSquares: boolean,
+    pattern: boolean,
+  ): Promise<{ entries: Float64Array; rowOffsets?: Uint32Array; colIndices?: Uint32Array }>;
+  evaluateHessianProduct(x: Float64Array | undefined, vector: Float64Array, leastSquares: boolean): Promise<Float64Array>;
   checkGradients(x?: Float64Array): Promise<{ maxRelativeError: number; residual: number; parameter: number }>;
   /** The covariance of the blocks that begin at these parameters, row after row. */
   covariance(blocks: Uint32Array | undefined, absoluteSigma: boolean, robust: boolean | undefined): Promise<Float64Array>;

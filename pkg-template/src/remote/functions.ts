@@ -153,6 +153,14 @@ export class RemoteFunctions implements RawFunctions {
     return { ...result, values: copiedTo(values, result.values), entries: copiedTo(entries, result.entries) };
   }
 
+  evaluateHessian(...args: Parameters<RawFunctions['evaluateHessian']>): ReturnType<RawFunctions['evaluateHessian']> {
+    return this.call('evaluateHessian', ...args);
+  }
+
+  evaluateHessianProduct(...args: Parameters<RawFunctions['evaluateHessianProduct']>): Promise<Float64Array> {
+    return this.call('evaluateHessianProduct', ...args);
+  }
+
   checkGradients(x?: Float64Array): ReturnType<RawFunctions['checkGradients']> {
     return this.call('checkGradients', x);
   }

@@ -62,6 +62,8 @@ export type FunctionsCall = Extract<
   | 'evaluateSumWithGradientOnDevice'
   | 'evaluateCostWithGradientOnDevice'
   | 'evaluateJacobian'
+  | 'evaluateHessian'
+  | 'evaluateHessianProduct'
   | 'checkGradients'
   | 'covariance'
   | 'rank'

@@ -179,6 +179,9 @@ class Server {
       case 'evaluate':
       case 'checkGradients':
         return { value: await wait<unknown>(() => raw[method](point)) };
+      case 'evaluateHessian':
+      case 'evaluateHessianProduct':
+        return { value: await wait<unknown>(() => raw[method](...(args as [never, never, never]))) };
       case 'covariance':
         return { value: await wait(() => raw.covariance(...(first as Parameters<typeof raw.covariance>))) };
       case 'rank':

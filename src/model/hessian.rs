@@ -1,0 +1,147 @@
+//! The kernels of the Hessian of an objective, on the host: a matrix for each instance, and products with the whole.
+//!
+//! | entry | reads beside the tables | gives |
+//! |---|---|---|
+//! | `hessian` | of a cost the loss, of seeds a number for each residual | for each instance the lower half of its Hessian |
+//! | `hessianProduct` | the same, a vector v | adds the instance's Hessian times v to a vector of all parameters |
+//!
+//! With weight w, loss ρ, s = ‖r‖² and u = Jᵀr, the gradient of ½ w ρ(s) is w ρ′ u and its Hessian w ρ′ ∂u/∂x + 2 w ρ″ uuᵀ.
+
+use residua_base::list::Listed;
+use residua_codegen::{Index, Load};
+use residua_ir::autodiff;
+use residua_ir::graph::NodeId;
+
+use super::class::Losses;
+use super::derivatives::Row;
+use super::energy::{Coordinates, Energy};
+use super::planner::Planner;
+use super::role::Role;
+use super::second_order::coordinate;
+use super::tangent::slots;
+
+/// The Hessian of an instance: rows by the places of coordinates.
+type Rows = Vec<(u32, Row)>;
+
+impl Planner<'_> {
+    /// Stores the lower half of the Hessian of each instance, one instance after the other; gives row and column of each entry, by
+    /// [`super::class::Class::gradient_column`].
+    pub(super) fn hessian(&mut self, of: Energy, coordinates: Coordinates) -> Vec<(u32, u32)> {
+        let rows = match of {
+            Energy::Sum => {
+                let (_, seeds) = self.objective(true);
+                self.second_derivatives(&seeds, coordinates)
+            }
+            Energy::Seeded => {
+                let seeds = self.seeds();
+                self.second_derivatives(&seeds, coordinates)
+            }
+            Energy::Cost => self.hessian_of_cost(coordinates),
+        };
+        let width = rows.iter().map(|(_, row)| row.len()).sum::<usize>() as u32;
+        let mut places = Vec::new();
+        for (row, entries) in rows {
+            for (column, node) in entries {
+                self.store(Role::Partials, Index::interleaved(width, places.len() as u32), node);
+                places.push((row, column));
+            }
+        }
+        places
+    }
+
+    /// Adds the Hessian of each instance, times the vector, to a vector of all parameters.
+    pub(super) fn hessian_product(&mut self, of: Energy) {
+        let locals = self.local_inputs();
+        let (seeds, factors) = match of {
+            Energy::Sum => (self.objective(true).1, None),
+            Energy::Seeded => (self.seeds(), None),
+            Energy::Cost => {
+                let (seeds, scale, bend) = self.factors_of_cost();
+                (seeds, Some((scale, bend)))
+            }
+        };
+        let gradient = autodiff::gradient(&mut self.graph, &seeds, &locals);
+        let slots = slots(self.class);
+        let mut vector = Vec::new();
+        for (place, partial) in self.places().into_iter().zip(&gradient) {
+            let Some(partial) = partial else { continue };
+            let (slot, component) = coordinate(&slots, place);
+            let (buffer, indices) = (self.buffer(Role::Vector), self.buffer(Role::Indices));
+            let number = self.load(Load::read(buffer, Index::indexed(indices, slot as u32, component)));
+            vector.push((*partial, number));
+        }
+        let mut product = autodiff::gradient(&mut self.graph, &vector, &locals);
+        if let Some((scale, bend)) = factors {
+            for entry in product.iter_mut().flatten() {
+                *entry = self.graph.mul(scale, *entry);
+            }
+            if let Some(bend) = bend {
+                let along = vector.iter().map(|&(partial, number)| self.graph.mul(partial, number)).list();
+                let along = self.sum(along);
+                let share = self.graph.mul(bend, along);
+                for (entry, partial) in product.iter_mut().zip(&gradient) {
+                    let Some(partial) = partial else { continue };
+                    let of_loss = self.graph.mul(share, *partial);
+                    *entry = Some(entry.map_or(of_loss, |entry| self.graph.add(entry, of_loss)));
+                }
+            }
+        }
+        for (local, node) in self.class.locals.iter().zip(product) {
+            let Some(node) = node else { continue };
+            let index = Index::indexed(self.buffer(Role::Indices), local.column, local.component);
+            self.write(Role::Gradient, index, node, true);
+        }
+    }
+
+    /// Residuals as seeds of u, w ρ′, and 2 w ρ″, which the squared loss is without.
+    fn factors_of_cost(&mut self) -> (Vec<(NodeId, NodeId)>, NodeId, Option<NodeId>) {
+        let outputs = self.outputs.clone();
+        let squared_norm = self.squared_norm(&outputs);
+        let [_, slope] = self.loss(squared_norm);
+        let weight = self.scaled_weight();
+        let scale = self.graph.mul(weight, slope);
+        let bend = (self.class.losses == Losses::Any).then(|| {
+            let bend = self.bend(squared_norm);
+            let two = self.graph.literal(2.0);
+            let bend = self.graph.mul(two, bend);
+            self.graph.mul(weight, bend)
+        });
+        (outputs.iter().map(|&r| (r, r)).list(), scale, bend)
+    }
+
+    fn hessian_of_cost(&mut self, coordinates: Coordinates) -> Rows {
+        let (seeds, scale, bend) = self.factors_of_cost();
+        let mut rows = self.second_derivatives(&seeds, coordinates);
+        for (_, entry) in rows.iter_mut().flat_map(|(_, row)| row) {
+            *entry = self.graph.mul(scale, *entry);
+        }
+        let Some(bend) = bend else { return rows };
+        let gradient = match coordinates {
+            Coordinates::Tangent => self.tangent_sweep(&seeds),
+            Coordinates::Numbers => {
+                let locals = self.local_inputs();
+                let partials = autodiff::gradient(&mut self.graph, &seeds, &locals);
+                let mut gradient =
+                    self.places().into_iter().zip(partials).filter_map(|(place, u)| Some((place, u?))).list();
+                gradient.sort_unstable_by_key(|&(place, _)| place);
+                gradient
+            }
+        };
+        for (place, u) in &gradient {
+            let scaled = self.graph.mul(bend, *u);
+            let position = rows.iter().position(|(row, _)| row == place).unwrap_or_else(|| {
+                rows.push((*place, Row::new()));
+                rows.len() - 1
+            });
+            for (column, other) in gradient.iter().filter(|(column, _)| column <= place) {
+                let of_loss = self.graph.mul(scaled, *other);
+                let row = &mut rows[position].1;
+                match row.iter_mut().find(|(of, _)| of == column) {
+                    Some((_, entry)) => *entry = self.graph.add(*entry, of_loss),
+                    None => row.push((*column, of_loss)),
+                }
+            }
+        }
+        rows
+    }
+}
