@@ -1,6 +1,6 @@
 /** A worker of the application's own that uses tensors as the page does. */
-import * as tensor from 'residua/tensor';
-import * as train from 'residua/tensor/train';
+import { Device, grad, scalar } from 'residua/tensor';
+import { compileStep, fit, Sgd } from 'residua/tensor/train';
 import { useTensors } from './use-tensors.js';
 
-useTensors({ ...tensor, ...train }).then(postMessage, (error) => postMessage(String(error)));
+useTensors({ Device, grad, scalar, compileStep, fit, Sgd }).then(postMessage, (error) => postMessage(String(error)));

@@ -1,6 +1,6 @@
 /** Uses tensors alone in the page and in a worker of the application's own; `window.result` resolves with what came. */
-import * as tensor from 'residua/tensor';
-import * as train from 'residua/tensor/train';
+import { Device, grad, scalar } from 'residua/tensor';
+import { compileStep, fit, Sgd } from 'residua/tensor/train';
 import { useTensors } from './use-tensors.js';
 
 const fromWorker = () =>
@@ -10,5 +10,5 @@ const fromWorker = () =>
     worker.onerror = ({ message }) => reject(new Error(`the worker failed: ${message}`));
   });
 
-const all = async () => ({ page: await useTensors({ ...tensor, ...train }), ownWorker: await fromWorker() });
+const all = async () => ({ page: await useTensors({ Device, grad, scalar, compileStep, fit, Sgd }), ownWorker: await fromWorker() });
 window.result = all().catch((error) => ({ error: String(error) }));
