@@ -55,6 +55,7 @@ export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptio
 export type { ConstraintResult } from './solvers/constrained/findings.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
 export { multistart, type Minimum, type MultistartOptions, type MultistartResult, type StartRange } from './solvers/multistart.js';
+export { newton, type NewtonOptions } from './solvers/newton.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

@@ -7,7 +7,7 @@
 use residua_base::cooperative::Yielder;
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, ErrorCode, Result};
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_linalg::sparse::Columns;
 
 use super::cpu::{CpuEngine, Memory, PIECE};
@@ -62,6 +62,28 @@ impl<'a> InstanceEntries<'a> {
     /// The parameters of row and column of an entry.
     fn parameters(&self, instance: usize, entry: usize) -> [u32; 2] {
         self.entries[entry].map(|(column, component)| self.batch.column(column)[instance] + component)
+    }
+
+    /// The parameters that an instance's matrix has rows of, ascending.
+    pub(crate) fn columns(&self, instance: usize, columns: &mut Vec<u32>) {
+        columns.clear();
+        for entry in 0..self.entries.len() {
+            columns.push_all(self.parameters(instance, entry));
+        }
+        columns.sort_unstable();
+        columns.dedup();
+    }
+
+    /// Adds an instance's entries to its matrix, of which these are rows and columns.
+    pub(crate) fn fill(&self, instance: usize, numbers: &[f64], columns: &[u32], matrix: &mut [f64]) {
+        let place = |parameter: u32| columns.partition_point(|&column| column < parameter);
+        for (entry, number) in numbers.iter().enumerate() {
+            let [row, column] = self.parameters(instance, entry).map(place);
+            matrix[row * columns.len() + column] += number;
+            if self.entries[entry][0] != self.entries[entry][1] {
+                matrix[column * columns.len() + row] += number;
+            }
+        }
     }
 
     /// Whether an entry beside an instance's diagonal is on that of all parameters: its block is in two slots.
@@ -138,6 +160,18 @@ impl Functions {
         sums.sort_unstable_by_key(|sum| sum.row);
         sums.dedup_by_key(|sum| sum.row);
         Ok((seeds, sums))
+    }
+
+    /// The columns of the Jacobian that residuals depend on which are long sums, in the order of [`Functions::long_sums`].
+    pub(crate) fn rows_of_long_sums(&mut self, objective: Objective) -> Result<Vec<Vec<u32>>> {
+        if !self.has_addends(objective) {
+            return Ok(Vec::new());
+        }
+        self.differentiate()?;
+        let pattern = self.pattern().ok_or_else(|| Error::internal("a pattern was made and is not there"))?;
+        let of_row =
+            |row: u32| pattern.row_offsets[row as usize] as usize..pattern.row_offsets[row as usize + 1] as usize;
+        Ok(rows_of_long_sums(&self.model).into_iter().map(|row| pattern.col_indices[of_row(row)].to_vec()).list())
     }
 
     /// Residuals and Jacobian on the host.

@@ -7,8 +7,11 @@ use crate::eval::{Job, Objective};
 use crate::solve::driver::{self, Request};
 use crate::solve::options::{TrustRegion, affordable_iterations};
 use crate::solve::record::{Record, record};
-use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, Session};
+use crate::solve::{
+    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, NewtonOptions, Session, newton,
+};
 use residua_base::error::Result;
+use residua_linalg::loops::semidefinite::Negative;
 
 use super::functions::RawFunctions;
 use super::value::{is_truthy, number, set, text};
@@ -116,6 +119,19 @@ async fn solve_levenberg_marquardt(
     Ok(record_to_js(record(&mut session.functions, name, &solver.solve, &solution, check_is_due)))
 }
 
+async fn solve_newton(session: &mut Session, options: JsValue, callbacks: &mut Callbacks) -> Result<JsValue> {
+    let read = read_options(&options);
+    let mut solver = NewtonOptions::from_numbers(&read)?;
+    if is_set(read("leastSquares")) {
+        solver.objective = Objective::LeastSquares;
+    }
+    if is_set(read("absolute")) {
+        solver.negative = Negative::Absolute;
+    }
+    let solution = newton::minimise(&mut session.functions, &solver, callbacks).await?;
+    Ok(record_to_js(record(&mut session.functions, "projected Newton", &solver.solve, &solution, false)))
+}
+
 fn request(read: &impl Fn(&str) -> Option<f64>) -> Request {
     Request { read_back: read("readBack") != Some(0.0), may_hand_over: is_set(read("takeOver")) }
 }
@@ -161,6 +177,18 @@ impl RawFunctions {
         self.call_for(Job::Descent, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_lbfgs(&mut session, options, &mut callbacks).await;
+            match callbacks.thrown {
+                Some(thrown) => (session, Err(thrown)),
+                None => (session, result.map_err(super::error::to_js)),
+            }
+        })
+    }
+
+    /// Minimises by Newton's method, on the CPU. The rest as for `lbfgs`; `absolute`, 0 or 1: negative eigenvalues become their magnitudes.
+    pub fn newton(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
+        self.call(async move |mut session: Box<Session>| {
+            let mut callbacks = Callbacks::new(on_iteration, aborted);
+            let result = solve_newton(&mut session, options, &mut callbacks).await;
             match callbacks.thrown {
                 Some(thrown) => (session, Err(thrown)),
                 None => (session, result.map_err(super::error::to_js)),

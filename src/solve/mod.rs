@@ -1,4 +1,5 @@
-//! Solvers: L-BFGS ([`lbfgs`]), Levenberg-Marquardt ([`levenberg_marquardt`]) and many small problems at once ([`many`]).
+//! Solvers: L-BFGS ([`lbfgs`]), Levenberg-Marquardt ([`levenberg_marquardt`]), Newton's method ([`newton`]) and many small problems at once
+//! ([`many`]).
 //!
 //! A host solver is a state machine. It takes the numbers of an evaluation and the time, and returns the next point to evaluate, an
 //! iteration to report, or the end. It holds no device, awaits nothing and calls nothing back, so the same solver runs over compiled
@@ -39,6 +40,7 @@ pub mod levenberg_marquardt;
 mod listener;
 pub mod manifold_map;
 pub mod many;
+pub mod newton;
 pub mod options;
 pub mod precision;
 pub mod rank;
@@ -68,7 +70,7 @@ pub use feasible::FeasibleSet;
 pub use lbfgs::host::{Lbfgs, Step};
 pub use levenberg_marquardt::host::{LevenbergMarquardt, minimise_least_squares};
 pub use listener::Listener;
-pub use options::{LbfgsOptions, LevenbergMarquardtOptions, SolveOptions};
+pub use options::{LbfgsOptions, LevenbergMarquardtOptions, NewtonOptions, SolveOptions};
 pub use rank::{Rank, rank};
 pub use session::{DeviceResources, Session};
 pub use solution::{Details, Solution};

@@ -8,6 +8,7 @@ use crate::eval::{Arithmetic, Objective, Place};
 use residua_base::decimal;
 use residua_base::error::{Error, Result};
 use residua_linalg::Kind;
+use residua_linalg::loops::semidefinite::Negative;
 
 /// Options that every solver has.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +71,50 @@ pub struct LbfgsOptions {
     pub c2: f64,
     /// What is minimised; the sum.
     pub objective: Objective,
+}
+
+/// Options of Newton's method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewtonOptions {
+    /// What every solver takes. Of the tolerances that of the cost alone counts: converged where half of the squared Newton decrement, what the quadratic model
+    /// still takes from the objective, is at most this share of it, or within rounding of its fall since the start.
+    pub solve: SolveOptions,
+    /// What becomes of negative eigenvalues of an instance's Hessian; they are 0.
+    pub negative: Negative,
+    /// Evaluations of one line search, at most; 64.
+    pub max_line_search_steps: u32,
+    /// Share of the predicted decrease that a step must bring; 1e-4.
+    pub c1: f64,
+    /// What is minimised; the sum.
+    pub objective: Objective,
+}
+
+impl NewtonOptions {
+    /// The defaults of the public contract.
+    pub fn defaults() -> NewtonOptions {
+        NewtonOptions {
+            solve: SolveOptions { gradient_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() },
+            negative: Negative::Clamped,
+            max_line_search_steps: 64,
+            c1: 1e-4,
+            objective: Objective::Sum,
+        }
+    }
+
+    /// Options by their public names; `number` answers `None` for those not given. The objective and the projection, which are no numbers, are the defaults.
+    ///
+    /// # Errors
+    /// `invalid-argument` naming the option, what it got and what it takes.
+    pub fn from_numbers(number: &dyn Fn(&str) -> Option<f64>) -> Result<NewtonOptions> {
+        let defaults = NewtonOptions::defaults();
+        let solve = SolveOptions::from_numbers(number)?;
+        Ok(NewtonOptions {
+            solve: SolveOptions { gradient_tolerance: 0.0, parameter_tolerance: 0.0, ..solve },
+            max_line_search_steps: count(number, "maxLineSearchSteps", 1, defaults.max_line_search_steps)?,
+            c1: in_range(number, "c1", "a number above 0 and below 0.5", defaults.c1, |v| 0.0 < v && v < 0.5)?,
+            ..defaults
+        })
+    }
 }
 
 /// How steps are bounded.

@@ -31,4 +31,6 @@ pub struct Details {
     pub untouched: Untouched,
     /// The rank of the Jacobian in a sentence, where it is less than the degrees of freedom.
     pub rank: String,
+    /// Of Newton's method: half of the squared Newton decrement at the last point that had one.
+    pub newton_decrement: Option<f64>,
 }

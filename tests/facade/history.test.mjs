@@ -35,7 +35,7 @@ test('what the tests of the module expect it to write is read as it was meant', 
   raw.levenbergMarquardt = async () => [Float64Array.from(lines.join(' ').split(' '), Number), texts];
   const { report, ...result } = await levenbergMarquardt(functions);
   assert.deepEqual(result, {
-    success: false, termination: 'max-iterations', arithmetic: 'f64', precisionLoss: 0, promise: 0.125, message: 'Stopped: ½.', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5,
+    success: false, termination: 'max-iterations', arithmetic: 'f64', precisionLoss: 0, promise: 0.125, newtonDecrement: 0.0625, message: 'Stopped: ½.', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5,
     x: Float64Array.of(8, 9), history: [{ iteration: 1, cost: 2, costChange: 1, gradientMaxNorm: 0.5, stepNorm: 0.25, accepted: true, damping: 1e-4, linearIterations: 7, elapsedMs: 4 }],
   });
   const text = report();

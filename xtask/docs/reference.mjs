@@ -18,9 +18,9 @@ const PAGES = [
     exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'HessianOptions', 'CsrMatrix'],
   },
   {
-    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, many small problems and many starts at once, and what a fit is worth.',
+    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, projected Newton, many small problems and many starts at once, and what a fit is worth.',
     exports: [
-      'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
+      'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
       'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],

@@ -13,6 +13,7 @@ pub mod panels;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod property_tests;
 pub mod schur;
+pub mod semidefinite;
 pub mod small;
 
 /// Σ aᵢbᵢ.

@@ -174,6 +174,18 @@ export interface RawLbfgsOptions {
   takeOver: number;
 }
 
+/** Options of Newton's method, all present but a limit of iterations. Flags are 0 or 1. */
+export interface RawNewtonOptions {
+  maxIterations?: number;
+  maxTimeMs: number;
+  costTolerance: number;
+  maxLineSearchSteps: number;
+  c1: number;
+  leastSquares: number;
+  /** Whether negative eigenvalues become their magnitudes. */
+  absolute: number;
+}
+
 /** The point of an evaluation: undefined for the current parameters, null for the numbers in `pointPlace`, or an array. */
 export type RawPoint = Float64Array | Float32Array | null | undefined;
 
@@ -258,6 +270,11 @@ export interface RawFunctions {
   ): Promise<RawSolveResult>;
   lbfgs(
     options: RawLbfgsOptions,
+    onIteration: RawListener,
+    aborted: CancellationToken,
+  ): Promise<RawSolveResult>;
+  newton(
+    options: RawNewtonOptions,
     onIteration: RawListener,
     aborted: CancellationToken,
   ): Promise<RawSolveResult>;

@@ -47,6 +47,8 @@ export interface SolveRecord {
   tolerances: readonly number[];
   /** What the model still promises, in units of σ²; NaN where it is not known. */
   promise: number;
+  /** Of Newton's method, what the quadratic model still promised; else NaN. */
+  newtonDecrement: number;
   /** Of the whole problem. */
   whole: ProblemSizes;
   /** Of free parameters and enabled residuals. */
@@ -56,7 +58,7 @@ export interface SolveRecord {
 }
 
 /** Numbers before the lengths of the texts, and texts before the names of stages. */
-const HEAD = 24;
+const HEAD = 25;
 const TEXTS = 8;
 
 /** Reads what the module gives. `x` and `rows` have memory of their own. */
@@ -83,6 +85,7 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
     solver, engine, linearSolver, untouched, rank,
     tolerances: [number(8), number(9), number(10)],
     promise: number(11),
+    newtonDecrement: number(24),
     whole: sizes(12), reduced: sizes(17),
     times,
   };

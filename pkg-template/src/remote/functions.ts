@@ -2,7 +2,7 @@
 
 import { ResiduaError } from '../arguments/errors.js';
 import type { CancellationToken } from '../module/cancellation.js';
-import type { RawEngineRequest, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawProblem } from '../module/raw.js';
+import type { RawEngineRequest, RawFunctions, RawLbfgsOptions, RawLevenbergMarquardtOptions, RawListener, RawNewtonOptions, RawProblem } from '../module/raw.js';
 import { copyIfSameLength } from '../module/result-arrays.js';
 import type { RawSolveResult } from '../module/solve-record.js';
 import { buffersOf } from './buffers.js';
@@ -179,6 +179,10 @@ export class RemoteFunctions implements RawFunctions {
 
   lbfgs(options: RawLbfgsOptions, onIteration: RawListener, aborted: CancellationToken): Promise<RawSolveResult> {
     return this.solve('lbfgs', options, onIteration, aborted);
+  }
+
+  newton(options: RawNewtonOptions, onIteration: RawListener, aborted: CancellationToken): Promise<RawSolveResult> {
+    return this.solve('newton', options, onIteration, aborted);
   }
 
   parameterBuffer(): null {

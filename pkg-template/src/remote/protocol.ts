@@ -69,6 +69,7 @@ export type FunctionsCall = Extract<
   | 'rank'
   | 'levenbergMarquardt'
   | 'lbfgs'
+  | 'newton'
   | 'download'
   | 'checkDigits'
 >;

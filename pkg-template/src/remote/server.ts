@@ -190,7 +190,8 @@ class Server {
       case 'checkDigits':
         return { value: await wait<unknown>(() => raw[method]()) };
       case 'levenbergMarquardt':
-      case 'lbfgs': {
+      case 'lbfgs':
+      case 'newton': {
         const listener: RawListener = running.report ?? (() => running.isCancelled());
         return { value: await wait(() => raw[method](first as never, listener, running.isCancelled)) };
       }

@@ -36,7 +36,7 @@ export interface IterationSummary {
   gainRatio?: number;
   /** Iterations of the linear solver: 1 of one that factorises, 0 of a shorter step along the last path of 'dogleg'. Absent at the start and where the system had no solution. */
   linearIterations?: number;
-  /** Factor of the search direction, with a line search. */
+  /** Factor of the search direction, with a line search: 1 is a whole step of Newton's method. */
   stepSize?: number;
   /** Milliseconds since the solve began. */
   elapsedMs: number;
@@ -64,6 +64,11 @@ export interface SolveResult {
    * model was made.
    */
   promise?: number;
+  /**
+   * Newton's method: what the quadratic model still took from the objective at the last point that had one, −gᵀd/2, half of the squared Newton decrement. Not
+   * there for other solvers.
+   */
+  newtonDecrement?: number;
   /** Number of steps, rejected ones included. */
   iterations: number;
   /** Number of evaluations of the objective. */
@@ -165,7 +170,7 @@ export function checkFunctions(solver: string, functions: unknown): asserts func
 export function stoppingTests(
   solver: string,
   options: SolveOptions,
-  names: OptionNames<SolveOptions>,
+  names: Readonly<Record<string, true>>,
 ): StoppingTests {
   checkOptions(`${solver}: options`, options, names);
   const { maxIterations, maxTimeMs = Infinity, costTolerance = 1e-8, gradientTolerance = 1e-8 } = options;
@@ -232,13 +237,14 @@ async function runWith(
   });
   const thrownByListener = failure as { thrown: unknown } | null;
   if (thrownByListener !== null) throw thrownByListener.thrown;
-  const { success, termination, arithmetic, precisionLoss, promise, iterations, functionEvaluations, initialCost, finalCost, computationTime } = result;
+  const { success, termination, arithmetic, precisionLoss, promise, newtonDecrement, iterations, functionEvaluations, initialCost, finalCost, computationTime } = result;
   const message = additions === '' ? result.message : `${result.message} ${additions}`;
   if (verbose) console.log(message);
   return {
     success,
     termination: termination as Termination,
-    message, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), iterations, functionEvaluations, initialCost, finalCost, computationTime,
+    message, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), ...(Number.isNaN(newtonDecrement) ? {} : { newtonDecrement }),
+    iterations, functionEvaluations, initialCost, finalCost, computationTime,
     x: readBack ? result.x : new Float64Array(0),
     ...('constraints' in result ? { constraints: result.constraints } : {}),
     history: iterationsOf(result.rows),

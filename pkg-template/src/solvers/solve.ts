@@ -8,19 +8,21 @@ import { here, type Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
 import { LBFGS_OPTIONS, lbfgsSolver, type LbfgsOptions } from './lbfgs.js';
 import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, needsCpu, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
+import { NEWTON_OPTIONS, newtonSolver, type NewtonOptions } from './newton.js';
 import type { Solver, SolveResult } from './solve-options.js';
 
 /**
- * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS what `objective` names, and frees all memory. The
- * result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
- * (default) or 'lbfgs'. With backend 'auto' and a linear solver that the CPU alone has, the compile is for the CPU.
+ * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS and Newton's method what `objective` names, and frees all memory.
+ * The result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
+ * (default), 'lbfgs' or 'newton'. By default L-BFGS minimises the least-squares cost here, and Newton's method the sum Σ weight·f. With backend 'auto' and a
+ * linear solver that the CPU alone has, and with Newton's method, the compile is for the CPU; 'newton' with backend 'gpu' rejects with 'invalid-argument'.
  *
  * Rejects with the errors of compiling and of the solver; options are checked before the compile. A signal that fires before the compile has ended
  * rejects with 'aborted', a later one ends the solve.
  */
 export function solve(
   problem: Problem,
-  options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' })) = {},
+  options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' }) | (NewtonOptions & { method: 'newton'; readBack?: boolean })) = {},
 ): Promise<SolveResult> {
   return solveOn(here, problem, options);
 }
@@ -28,15 +30,17 @@ export function solve(
 /** solve() on a host. */
 export async function solveOn(host: Host, problem: Problem, options: NonNullable<Parameters<typeof solve>[1]>): Promise<SolveResult> {
   if (!(problem instanceof Problem)) throw invalidArgument('solve: problem', describe(problem), 'a Problem');
-  const own = options?.method === 'lbfgs' ? LBFGS_OPTIONS : LEVENBERG_MARQUARDT_OPTIONS;
-  checkOptions('solve: options', options, { ...COMPILE_OPTIONS, ...own, method: true });
+  const own = options?.method === 'lbfgs' ? LBFGS_OPTIONS : options?.method === 'newton' ? NEWTON_OPTIONS : LEVENBERG_MARQUARDT_OPTIONS;
+  checkOptions('solve: options', options, { ...COMPILE_OPTIONS, ...own, method: true, readBack: true });
   const { method, readBack } = options;
-  if (method !== undefined && method !== 'lm' && method !== 'lbfgs') throw invalidArgument('solve: method', describe(method), "'lm' or 'lbfgs'");
+  if (method !== undefined && method !== 'lm' && method !== 'lbfgs' && method !== 'newton') {
+    throw invalidArgument('solve: method', describe(method), "'lm', 'lbfgs' or 'newton'");
+  }
   if (readBack === false) throw invalidArgument('solve: readBack', 'false', 'true: the functions are disposed when solve() returns');
   const ofCompile = pickOptions(options, COMPILE_OPTIONS);
   checkCompileOptions(host, 'solve', ofCompile);
   const solver = solverOf(options);
-  const isForCpu = options.method !== 'lbfgs' && options.backend !== 'gpu' && needsCpu(pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
+  const isForCpu = needsHost(options);
   const functions = await GpuCompiledFunctions.on(host).compile(problem, isForCpu ? { ...ofCompile, backend: 'cpu' } : ofCompile);
   try {
     return await solver(functions);
@@ -45,9 +49,19 @@ export async function solveOn(host: Host, problem: Problem, options: NonNullable
   }
 }
 
+/** Whether 'auto' takes the CPU, since the solver that the options name runs there alone. */
+function needsHost(options: NonNullable<Parameters<typeof solve>[1]>): boolean {
+  if (options.method === 'lbfgs' || options.backend === 'gpu') return false;
+  return options.method === 'newton' || needsCpu(pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
+}
+
 /** Returns the solver that the options name. Throws 'invalid-argument', also for options that the requested engine does not take. */
 function solverOf(options: NonNullable<Parameters<typeof solve>[1]>): Solver {
   if (options.method === 'lbfgs') return lbfgsSolver('solve', { objective: 'least-squares', ...pickOptions(options, LBFGS_OPTIONS) });
+  if (options.method === 'newton') {
+    if (options.backend === 'gpu') throw invalidArgument('solve: backend', "'gpu'", "'auto' or 'cpu' with method 'newton', which runs on the CPU");
+    return newtonSolver('solve', pickOptions(options, NEWTON_OPTIONS));
+  }
   const own = pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS);
   const solver = levenbergMarquardtSolver('solve', own);
   if (options.backend === 'gpu') checkGpuOptions('solve', own, true);

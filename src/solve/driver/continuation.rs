@@ -92,7 +92,7 @@ impl Before {
             linear_solver.push_str(&format!("; then on the {} {}", processor(stage.place), details.linear_solver));
         }
         let times = details_before.times.into_iter().chain(details.times).list();
-        let details = Details { linear_solver, times, untouched: details.untouched, rank: details.rank };
+        let details = Details { linear_solver, times, ..details };
         (Solution { x, summary, arithmetic, precision, details }, passed)
     }
 }

@@ -21,7 +21,6 @@ use crate::solve::precision::{Checked, PrecisionEstimate};
 use crate::solve::session::{DeviceResources, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
-use crate::solve::untouched::Untouched;
 use residua_base::cooperative::run_synchronously;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_ir::graph::Op;
@@ -219,7 +218,7 @@ impl Solvers for Fakes {
             summary,
             arithmetic: stage.arithmetic,
             precision: None,
-            details: Details { linear_solver, times, untouched: Untouched::default(), rank: String::new() },
+            details: Details { linear_solver, times, ..Details::default() },
         })
     }
 }

@@ -96,7 +96,7 @@ pub async fn minimise_on_device(
         );
     }
     summary.message = untouched.added_to(summary.message);
-    let details = Details { linear_solver, times: vec![("setup", setup)], untouched, rank: String::new() };
+    let details = Details { linear_solver, times: vec![("setup", setup)], untouched, ..Details::default() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
 

@@ -21,6 +21,7 @@ pub use minimizer::LevenbergMarquardt;
 pub use phase::{Answer, Request};
 pub use resources::SolverResources;
 pub use run::minimise_least_squares;
+pub(crate) use solve_path::blocks;
 
 use crate::eval::Arithmetic;
 use crate::eval::cpu::CpuEngine;

@@ -84,7 +84,7 @@ pub async fn minimise_least_squares(
     ];
     let linear_solver = path.linear_solver.clone();
     *kept = path.into_kept(solver.into_systems());
-    let details = Details { linear_solver, times, untouched, rank };
+    let details = Details { linear_solver, times, untouched, rank, newton_decrement: None };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 

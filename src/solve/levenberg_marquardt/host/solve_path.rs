@@ -250,7 +250,7 @@ fn as_asked(kind: Kind) -> String {
 
 /// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`], and of those that were named for
 /// elimination.
-fn blocks(model: &Model) -> Blocks {
+pub(crate) fn blocks(model: &Model) -> Blocks {
     let of_array = |array: &crate::model::ArrayInfo| {
         let (offset, dim) = (array.offset as usize, array.dim as usize);
         let tangents = array.manifold.tangent_dim(array.dim) as usize;

@@ -1,0 +1,73 @@
+/** Newton's method with projected Hessians, for energies. */
+
+import { describe, invalidArgument } from '../arguments/errors.js';
+import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import type { OptionNames } from '../arguments/options.js';
+import type { GpuCompiledFunctions } from '../compile/functions.js';
+import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+
+/**
+ * Options of Newton's method. `costTolerance`: a run has converged where the fall that the quadratic model promises, half of the squared Newton decrement, is at
+ * most this share of the objective's magnitude, or within rounding of its fall since the start; 1e-8 by default. Steps near a minimum square the error, so that
+ * the last one leaves far less.
+ */
+export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 'parameterTolerance' | 'readBack'> {
+  /** 'sum' (default) minimises Σ weight·f, 'least-squares' ½ Σ weight·ρ(‖r‖²) with its exact second derivatives. */
+  objective?: 'sum' | 'least-squares';
+  /** What negative eigenvalues of an instance's Hessian become: 0 with 'clamp' (default), their magnitudes with 'absolute'. */
+  projection?: 'clamp' | 'absolute';
+  /** Maximum number of evaluations in one line search, each with a step of 0.8 times the one before; 64 by default. */
+  maxLineSearchSteps?: number;
+  /** Constant of the sufficient-decrease condition, 0 < c1 < 0.5; 1e-4 by default. */
+  c1?: number;
+}
+
+/** Their names. */
+export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
+  maxIterations: true,
+  maxTimeMs: true,
+  costTolerance: true,
+  signal: true,
+  onIteration: true,
+  verbose: true,
+  objective: true,
+  projection: true,
+  maxLineSearchSteps: true,
+  c1: true,
+};
+
+/**
+ * Minimises Σ weight·f, or the least-squares cost, by projected Newton steps from the current parameters, and writes the best point back to them: for energies of
+ * many small terms, of which each depends on at most 64 numbers. The exact Hessians of the instances are made positive semi-definite, added up and
+ * factorised as a sparse matrix; a line search shortens the step until the objective falls, and where it is not finite, as beyond a barrier. Blocks on
+ * manifolds stay on them, constants stay, bounds are kept.
+ *
+ * It runs on the CPU in f64, also for functions on the GPU, whose parameters it sets at the end. Rejects with 'non-finite' where the start is not finite, with
+ * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, with 'disposed', and with any exception of
+ * `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a maximum, counts as converged.
+ */
+export async function newton(functions: GpuCompiledFunctions, options: NewtonOptions = {}): Promise<SolveResult> {
+  checkFunctions('newton', functions);
+  return newtonSolver('newton', options)(functions);
+}
+
+/** Returns Newton's method with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
+export function newtonSolver(call: string, options: NewtonOptions): Solver {
+  const { maxIterations, maxTimeMs, costTolerance } = stoppingTests(call, options, NEWTON_OPTIONS);
+  const { maxLineSearchSteps = 64, c1 = 1e-4, objective = 'sum', projection = 'clamp' } = options;
+  checkWholeNumber(`${call}: maxLineSearchSteps`, maxLineSearchSteps, 1);
+  checkFinite(`${call}: c1`, c1);
+  if (!(0 < c1 && c1 < 0.5)) throw invalidArgument(`${call}: c1`, describe(c1), 'a number above 0 and below 0.5');
+  if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument(`${call}: objective`, describe(objective), "'sum' or 'least-squares'");
+  if (projection !== 'clamp' && projection !== 'absolute') throw invalidArgument(`${call}: projection`, describe(projection), "'clamp' or 'absolute'");
+  const raw = {
+    ...(maxIterations === undefined ? {} : { maxIterations }),
+    maxTimeMs,
+    costTolerance,
+    maxLineSearchSteps,
+    c1,
+    leastSquares: Number(objective === 'least-squares'),
+    absolute: Number(projection === 'absolute'),
+  };
+  return (functions) => runSolver(functions, options, (handle, onIteration, aborted) => handle.newton(raw, onIteration, aborted));
+}

@@ -1,0 +1,432 @@
+//! A run of Newton's method over compiled functions.
+
+use super::system::{LEAST_DAMPING, NewtonSystem, Solved, lowered, raised};
+use crate::eval::{Arithmetic, Evaluation, Functions, Objective};
+use crate::model::energy::Coordinates;
+use crate::solve::before_start;
+use crate::solve::ending;
+use crate::solve::feasible::FeasibleSet;
+use crate::solve::listener::Listener;
+use crate::solve::manifold_map::ManifoldMap;
+use crate::solve::options::NewtonOptions;
+use crate::solve::rules::ROUNDINGS;
+use crate::solve::solution::{Details, Solution};
+use crate::solve::start::Start;
+use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
+use crate::solve::untouched::Untouched;
+use crate::solve::vector::{dot, max_norm, norm};
+use crate::solve::write_back::{Left, write_back};
+use residua_base::clock::now_ms;
+use residua_base::cooperative::Yielder;
+use residua_base::deadline::Deadline;
+use residua_base::decimal::{scientific, shortest};
+use residua_base::error::Result;
+
+const ARITHMETIC: Arithmetic = Arithmetic::F64;
+/// The factor of a step that is shortened.
+const SHRINK: f64 = 0.8;
+/// Trials of a line search where more damping may give a better direction. The last of these steps is a 70th of the first.
+const PATIENCE: u32 = 20;
+/// A step of at least this size shows that its damping suffices.
+const LARGE: f64 = 0.5;
+/// Systems in one iteration, at most: after each, coordinates at bounds that the step would leave are held.
+const MOST_SYSTEMS: usize = 8;
+
+/// Milliseconds by stage.
+#[derive(Default)]
+struct Times {
+    setup: f64,
+    hessian: f64,
+    linear: f64,
+    trials: f64,
+}
+
+/// Minimises an objective of the functions by Newton's method from their current parameters, which become the solution. Functions on a device are evaluated
+/// on the host.
+///
+/// # Errors
+/// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold; `limit-exceeded` for
+/// an instance with too many numbers, or a Hessian that is too large; what evaluations fail with.
+pub async fn minimise(
+    functions: &mut Functions,
+    options: &NewtonOptions,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
+    let began = now_ms();
+    Yielder::new();
+    functions.bring_values().await?;
+    functions.bring_shared_data().await?;
+    let start = Start::of(functions, ARITHMETIC)?;
+    let end = Deadline::after(began, options.solve.max_time_ms);
+    let is_ready = functions.prepare_on_host(options.objective, end).await?
+        && functions.prepare_hessian(options.objective, Coordinates::Tangent, end).await?;
+    if !is_ready {
+        return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
+    }
+    let map = ManifoldMap::of(&functions.model().arrays, start.point.len()).await?;
+    let system = NewtonSystem::new(functions, options.objective)?;
+    let linear_solver = system.description();
+    let mut run = Run::new(start, map, system, options, (began, end));
+    run.times.setup = now_ms() - began;
+    let outcome = run.minimise(functions, listener).await;
+    let Run { point, times, system, decrement, .. } = run;
+    let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(point)).await?;
+    let untouched = Untouched::of(functions.model(), functions.constant());
+    summary.message = untouched.added_to(summary.message);
+    let samples = functions.sample_count() as f64;
+    let [_, sizes] = functions.sizes();
+    let freedom = samples - sizes.effective_parameters as f64;
+    if options.objective == Objective::LeastSquares && freedom > 0.0 && summary.final_cost > 0.0 {
+        summary.promise = decrement.map(|decrement| decrement * freedom / (2.0 * summary.final_cost));
+    }
+    let Times { setup, hessian, linear, trials } = times;
+    let times = vec![("setup", setup), ("Hessian", hessian), ("linear solver", linear), ("trials", trials)];
+    let linear_solver = match system.indefinite {
+        0 => linear_solver,
+        1 => format!("{linear_solver}; at the end 1 instance has negative curvature"),
+        many => format!("{linear_solver}; at the end {many} instances have negative curvature"),
+    };
+    let details = Details { linear_solver, times, untouched, rank: String::new(), newton_decrement: decrement };
+    Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
+}
+
+struct Run<'a> {
+    options: &'a NewtonOptions,
+    began: f64,
+    end: Deadline,
+    feasible: FeasibleSet,
+    map: Option<ManifoldMap>,
+    system: NewtonSystem,
+    preamble: String,
+    point: Vec<f64>,
+    /// In tangent coordinates.
+    gradient: Vec<f64>,
+    cost: f64,
+    frozen: Vec<bool>,
+    direction: Vec<f64>,
+    summary: SolveSummary,
+    times: Times,
+    /// Relative to the diagonal of the Hessian. A matrix of which negative eigenvalues were replaced by 0 may have directions without curvature along which
+    /// the objective has a slope, and steps along these are useless.
+    damping: f64,
+    /// What the last model promised, −gᵀd/2.
+    decrement: Option<f64>,
+}
+
+/// Why a run ends.
+type Ending = (Termination, String);
+
+impl<'a> Run<'a> {
+    fn new(
+        Start { point, feasible, preamble }: Start,
+        map: Option<ManifoldMap>,
+        system: NewtonSystem,
+        options: &'a NewtonOptions,
+        (began, end): (f64, Deadline),
+    ) -> Run<'a> {
+        let n = point.len();
+        Run {
+            options,
+            began,
+            end,
+            feasible,
+            map,
+            system,
+            preamble,
+            point,
+            gradient: vec![0.0; n],
+            cost: f64::NAN,
+            frozen: vec![false; n],
+            direction: vec![0.0; n],
+            summary: SolveSummary::before_start(),
+            times: Times::default(),
+            damping: LEAST_DAMPING,
+            decrement: None,
+        }
+    }
+
+    async fn minimise(&mut self, functions: &mut Functions, listener: &mut dyn Listener) -> Result<SolveSummary> {
+        let Evaluation { cost, gradient } = self.evaluate(functions, &self.point.clone()).await?;
+        (self.cost, self.gradient) = (cost, gradient);
+        self.summary.initial_cost = cost;
+        if !is_finite(cost, &self.gradient) {
+            return Ok(
+                self.finish((Termination::NonFinite, format!("At the start the objective is {}", shortest(cost))))
+            );
+        }
+        self.freeze();
+        let mut is_stopped = self.report(listener, 0.0, 0.0, None);
+        let mut yielder = Yielder::going_on();
+        loop {
+            yielder.yield_if_due().await;
+            let ending = if is_stopped || listener.aborted() {
+                Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned()))
+            } else if self.end.has_passed() {
+                Some((Termination::MaxTime, ending::time_limit(&self.options.solve)))
+            } else if self.summary.iterations >= self.options.solve.max_iterations {
+                Some((Termination::MaxIterations, ending::iteration_limit(&self.options.solve)))
+            } else {
+                None
+            };
+            if let Some(ending) = ending {
+                return Ok(self.finish(ending));
+            }
+            self.linearise(functions, &mut yielder).await?;
+            let mut converged = None;
+            let moved = loop {
+                if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
+                    return Ok(self.finish(ending));
+                }
+                if self.damping == LEAST_DAMPING {
+                    converged = self.converged();
+                }
+                let moved = self.search(functions, listener).await?;
+                let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite) && converged.is_none();
+                match raised(self.damping).filter(|_| is_futile) {
+                    Some(damping) => self.damping = damping,
+                    None => break moved,
+                }
+            };
+            if let Moved::Step { size, norm, change } = moved {
+                if size >= LARGE {
+                    self.damping = lowered(self.damping);
+                }
+                is_stopped = self.report(listener, norm, change, Some(size));
+                functions.engine().publish(&self.point)?;
+            }
+            if let Some(ending) = converged.or(self.ending_of(moved)) {
+                return Ok(self.finish(ending));
+            }
+        }
+    }
+
+    /// Objective and gradient in tangent coordinates.
+    async fn evaluate(&mut self, functions: &mut Functions, x: &[f64]) -> Result<Evaluation> {
+        self.summary.function_evaluations += 1;
+        let mut evaluation = functions.evaluate_on_host(self.options.objective, x).await?;
+        if let Some(map) = &self.map {
+            map.convert_gradient(x, &mut evaluation.gradient)?;
+        }
+        Ok(evaluation)
+    }
+
+    fn freeze(&mut self) {
+        self.feasible.freeze(&self.point, &self.gradient, &mut self.frozen);
+    }
+
+    /// Computes the Hessian at the point.
+    async fn linearise(&mut self, functions: &mut Functions, yielder: &mut Yielder) -> Result<()> {
+        let started = now_ms();
+        let NewtonOptions { objective, negative, .. } = *self.options;
+        self.system.linearise(functions, objective, &self.point, negative, yielder).await?;
+        self.times.hessian += now_ms() - started;
+        Ok(())
+    }
+
+    /// Computes d; gives an ending where there is none.
+    async fn find_direction(&mut self, listener: &mut dyn Listener, yielder: &mut Yielder) -> Result<Option<Ending>> {
+        let started = now_ms();
+        let mut held = Vec::new();
+        let mut frozen = self.frozen.clone();
+        for _ in 0..MOST_SYSTEMS {
+            let mut is_aborted = false;
+            let end = self.end;
+            let mut stops = || {
+                is_aborted = listener.aborted();
+                is_aborted || end.has_passed()
+            };
+            let Run { system, gradient, damping, direction, .. } = self;
+            let solved = system.solve((gradient, &frozen), damping, direction, yielder, &mut stops).await;
+            match solved {
+                Solved::Solved => {}
+                Solved::Stopped if is_aborted => {
+                    return Ok(Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned())));
+                }
+                Solved::Stopped => return Ok(Some((Termination::MaxTime, ending::time_limit(&self.options.solve)))),
+                Solved::NotFinite => {
+                    return Ok(Some((Termination::NonFinite, "A second derivative is NaN or infinite".to_owned())));
+                }
+                Solved::Singular => {
+                    let message = "The Hessian is not positive definite, whatever is added to its diagonal".to_owned();
+                    return Ok(Some((Termination::PrecisionLimit, message)));
+                }
+            }
+            let leaves = |i: &usize| !frozen[*i] && self.feasible.blocks(*i, self.point[*i], self.direction[*i]);
+            let leaving = (0..self.point.len()).filter(leaves).collect::<Vec<_>>();
+            if leaving.is_empty() {
+                break;
+            }
+            leaving.iter().for_each(|&i| frozen[i] = true);
+            held.extend(leaving);
+        }
+        for i in held {
+            let diagonal = self.system.diagonal[i];
+            self.direction[i] = if diagonal > 0.0 { -self.gradient[i] / diagonal } else { 0.0 };
+        }
+        self.times.linear += now_ms() - started;
+        self.decrement = Some(-0.5 * dot(&self.gradient, &self.direction));
+        Ok(None)
+    }
+
+    /// The largest number that the objective has been, about: rounding is relative to it.
+    fn size(&self) -> f64 {
+        self.cost.abs().max(self.summary.initial_cost - self.cost)
+    }
+
+    /// Whether the model promises no more than the tolerance.
+    fn converged(&self) -> Option<Ending> {
+        let tolerance = self.options.solve.cost_tolerance;
+        let decrement = self.decrement?;
+        if decrement == 0.0 {
+            return Some((Termination::CostTolerance, "Converged: the gradient is zero".to_owned()));
+        }
+        // An objective that ends at 0 has no size of its own: then the fall is rounding beside what it was.
+        let is_rounding = decrement <= f64::EPSILON * (self.summary.initial_cost - self.cost);
+        if tolerance == 0.0 || (decrement > tolerance * self.cost.abs() && !is_rounding) {
+            return None;
+        }
+        let [decrement, tolerance] = [decrement, tolerance].map(|number| scientific(number, Some(3)));
+        let message = format!(
+            "Converged: the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective"
+        );
+        Some((Termination::CostTolerance, message))
+    }
+
+    /// Shortens the step until the objective falls enough.
+    async fn search(&mut self, functions: &mut Functions, listener: &mut dyn Listener) -> Result<Moved> {
+        let started = now_ms();
+        let moved = self.shorten(functions, listener).await;
+        self.times.trials += now_ms() - started;
+        moved
+    }
+
+    async fn shorten(&mut self, functions: &mut Functions, listener: &mut dyn Listener) -> Result<Moved> {
+        let rounding = ROUNDINGS * f64::EPSILON * self.cost.abs();
+        let (mut size, mut is_finite_anywhere) = (1.0, false);
+        let mut yielder = Yielder::going_on();
+        let most = self.options.max_line_search_steps;
+        let most = if raised(self.damping).is_some() { most.min(PATIENCE) } else { most };
+        for _ in 0..most {
+            if yielder.yield_if_due().await && (listener.aborted() || self.end.has_passed()) {
+                // The loop over iterations tells which.
+                return Ok(Moved::Stopped);
+            }
+            let (trial, step) = self.trial(size)?;
+            let promised = dot(&self.gradient, &step);
+            let Evaluation { cost, gradient } = self.evaluate(functions, &trial).await?;
+            let is_trial_finite = is_finite(cost, &gradient);
+            is_finite_anywhere |= is_trial_finite;
+            let is_lower = cost <= self.cost + self.options.c1 * promised;
+            // What rounding hides is taken where the slope has fallen, as it does towards a minimum.
+            let is_within_rounding = (cost - self.cost).abs() <= rounding
+                && -promised <= rounding.max(f64::MIN_POSITIVE) / self.options.c1
+                && norm(&gradient) < norm(&self.gradient);
+            if is_trial_finite && promised < 0.0 && (is_lower || is_within_rounding) {
+                let change = self.cost - cost;
+                (self.point, self.cost, self.gradient) = (trial, cost, gradient);
+                self.summary.iterations += 1;
+                self.freeze();
+                return Ok(Moved::Step { size, norm: norm(&step), change });
+            }
+            size *= SHRINK;
+        }
+        Ok(if is_finite_anywhere { Moved::Nowhere } else { Moved::NotFinite })
+    }
+
+    /// The point x ⊞ sd within the bounds, and the step that leads there in tangent coordinates.
+    fn trial(&self, size: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut step: Vec<f64> = self.direction.iter().map(|entry| size * entry).collect();
+        let mut trial = step.clone();
+        for (i, trial) in trial.iter_mut().enumerate() {
+            if self.map.as_ref().is_some_and(|map| map.contains(i)) {
+                continue;
+            }
+            let moved = self.feasible.project(i, self.point[i] + *trial);
+            *trial = if *trial == 0.0 { self.point[i] } else { moved };
+            if moved != self.point[i] + step[i] {
+                step[i] = moved - self.point[i];
+            }
+        }
+        if let Some(map) = &self.map {
+            map.retract(&self.point, &mut trial)?;
+        }
+        Ok((trial, step))
+    }
+
+    fn ending_of(&self, moved: Moved) -> Option<Ending> {
+        let trials = self.options.max_line_search_steps;
+        let decrement = self.decrement.unwrap_or_default();
+        match moved {
+            Moved::Step { .. } | Moved::Stopped => None,
+            Moved::NotFinite => {
+                let message = format!("All {trials} trial steps along the Newton direction gave NaN or infinity");
+                Some((Termination::NonFinite, message))
+            }
+            Moved::Nowhere if decrement <= ROUNDINGS * f64::EPSILON * self.size() => {
+                let message = format!(
+                    "Converged: the fall that the quadratic model promises is within the objective's rounding error in {}",
+                    ARITHMETIC.name()
+                );
+                Some((Termination::CostTolerance, message))
+            }
+            Moved::Nowhere => {
+                let message = format!(
+                    "None of {trials} trial steps along the Newton direction, as many as maxLineSearchSteps allows, lowered the objective enough"
+                );
+                Some((Termination::LineSearchFailed, message))
+            }
+        }
+    }
+
+    /// Tells the listener of an iteration; whether it stops the run.
+    fn report(
+        &mut self,
+        listener: &mut dyn Listener,
+        step_norm: f64,
+        cost_change: f64,
+        step_size: Option<f64>,
+    ) -> bool {
+        let free = self.gradient.iter().zip(&self.frozen).map(|(entry, frozen)| if *frozen { 0.0 } else { *entry });
+        let iteration = IterationSummary {
+            iteration: self.summary.iterations,
+            cost: self.cost,
+            cost_change,
+            gradient_max_norm: max_norm(&free.collect::<Vec<_>>()),
+            step_norm,
+            accepted: true,
+            damping: None,
+            gain_ratio: None,
+            linear_iterations: step_size.map(|_| 1),
+            step_size,
+            elapsed_ms: now_ms() - self.began,
+        };
+        self.summary.history.push(iteration);
+        listener.iteration(&iteration)
+    }
+
+    fn finish(&mut self, (termination, why): Ending) -> SolveSummary {
+        let message = format!("{}{why}.", self.preamble);
+        let summary = std::mem::replace(&mut self.summary, SolveSummary::before_start());
+        SolveSummary { termination, message, final_cost: self.cost, elapsed_ms: now_ms() - self.began, ..summary }
+    }
+}
+
+/// Where a line search ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Moved {
+    Step {
+        size: f64,
+        norm: f64,
+        change: f64,
+    },
+    /// No step lowers the objective enough.
+    Nowhere,
+    /// No trial was finite.
+    NotFinite,
+    /// The time is over, or the caller stops the run.
+    Stopped,
+}
+
+fn is_finite(cost: f64, gradient: &[f64]) -> bool {
+    cost.is_finite() && gradient.iter().all(|entry| entry.is_finite())
+}

@@ -1,0 +1,224 @@
+//! The linear system of a step of Newton's method: the sum of the instances' Hessians, each made positive semi-definite, factorised sparsely.
+//!
+//! Each instance's matrix is RᵀR, and the rows of all R stand below each other as a Jacobian does, so that the factorisation is that of Gauss-Newton.
+//! Long sums of a least-squares cost add a row each ([`crate::eval`]).
+
+use residua_base::cooperative::Yielder;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::{Listed, PushAll};
+use residua_linalg::cholesky::{Analysis, Complement};
+use residua_linalg::loops::semidefinite::{Negative, Scratch, semidefinite_rows};
+use residua_linalg::{SparseCholesky, SparseMatrix};
+
+use crate::eval::hessian::{InstanceEntries, LongSum, energy, hessians_of_instances};
+use crate::eval::{Functions, Objective, OnHost};
+use crate::model::access_plan::Entry;
+use crate::model::energy::Coordinates;
+use crate::solve::levenberg_marquardt::host::blocks;
+
+/// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
+const SLICE: f64 = 5e6;
+/// The least damping, relative to the diagonal: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the
+/// shape would move by that.
+pub(super) const LEAST_DAMPING: f64 = 1e-11;
+/// By how much the damping grows where the matrix is not positive definite in this arithmetic, or its step is of no use, and how far.
+const DAMPING_GROWTH: f64 = 1e3;
+const MOST_DAMPING: f64 = 10.0;
+
+/// The next damping above one, if there is any.
+pub(super) fn raised(damping: f64) -> Option<f64> {
+    Some(damping * DAMPING_GROWTH).filter(|damping| *damping <= 2.0 * MOST_DAMPING)
+}
+
+/// The next damping below one.
+pub(super) fn lowered(damping: f64) -> f64 {
+    (damping / DAMPING_GROWTH).max(LEAST_DAMPING)
+}
+
+/// The rows of an instance.
+struct Instance {
+    /// Where its columns begin in the pattern's first row, and how many it has.
+    first: usize,
+    width: usize,
+}
+
+/// The system of a model, whose pattern is the same for every point.
+pub(super) struct NewtonSystem {
+    row_offsets: Vec<u32>,
+    col_indices: Vec<u32>,
+    values: Vec<f64>,
+    /// Of each instance of each batch.
+    instances: Vec<Vec<Instance>>,
+    /// Where the rows of long sums begin.
+    first_of_sums: usize,
+    cholesky: SparseCholesky,
+    /// Diagonal of the sum.
+    pub(super) diagonal: Vec<f64>,
+    /// How many instances had negative eigenvalues.
+    pub(super) indefinite: usize,
+}
+
+impl NewtonSystem {
+    /// The system of an objective whose kernels have been compiled.
+    pub(super) fn new(functions: &mut Functions, objective: Objective) -> Result<NewtonSystem> {
+        let sums = functions.rows_of_long_sums(objective)?;
+        let OnHost { model, engine, .. } = functions.on_host();
+        let n = model.num_params as usize;
+        let (mut row_offsets, mut col_indices, mut instances) = (vec![0u32], Vec::new(), Vec::new());
+        let too_large =
+            || Error::new(ErrorCode::LimitExceeded, "the Hessians of all instances have more than 2³² entries");
+        for (number, batch) in model.batches.iter().enumerate() {
+            let entry = Entry::Hessian(energy(batch, objective), Coordinates::Tangent);
+            let entries = InstanceEntries::new(batch, engine.partials_of(entry, number));
+            let mut of_batch = Vec::with_capacity(batch.count as usize);
+            let mut columns = Vec::new();
+            for instance in 0..batch.count as usize {
+                entries.columns(instance, &mut columns);
+                of_batch.push(Instance { first: col_indices.len(), width: columns.len() });
+                for _ in 0..columns.len() {
+                    col_indices.extend_from_slice(&columns);
+                    row_offsets.push(u32::try_from(col_indices.len()).map_err(|_| too_large())?);
+                }
+            }
+            instances.push(of_batch);
+        }
+        let first_of_sums = col_indices.len();
+        for row in sums {
+            col_indices.push_all(row);
+            row_offsets.push(u32::try_from(col_indices.len()).map_err(|_| too_large())?);
+        }
+        let analysis = Analysis::new(n, &row_offsets, &col_indices, &blocks(model), Complement::None)?;
+        let values = vec![0.0; col_indices.len()];
+        let cholesky = SparseCholesky::new(analysis)?;
+        let diagonal = vec![0.0; n];
+        Ok(NewtonSystem {
+            row_offsets,
+            col_indices,
+            values,
+            instances,
+            first_of_sums,
+            cholesky,
+            diagonal,
+            indefinite: 0,
+        })
+    }
+
+    /// For the report.
+    pub(super) fn description(&self) -> String {
+        format!("sparse-cholesky of the projected Hessian, {} numbers in the factor", self.cholesky.stored_len())
+    }
+
+    /// The matrix at a point.
+    pub(super) async fn linearise(
+        &mut self,
+        functions: &mut Functions,
+        objective: Objective,
+        x: &[f64],
+        negative: Negative,
+        yielder: &mut Yielder,
+    ) -> Result<()> {
+        let (seeds, sums) = functions.long_sums(objective, x).await?;
+        let NewtonSystem { values, instances, col_indices, indefinite, .. } = self;
+        let OnHost { model, engine, .. } = functions.on_host();
+        *indefinite = 0;
+        values.fill(0.0);
+        let (mut matrix, mut columns, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+        for (number, batch) in model.batches.iter().enumerate() {
+            if !model.blocks[batch.block as usize].enabled {
+                continue;
+            }
+            let entry = Entry::Hessian(energy(batch, objective), Coordinates::Tangent);
+            let places = engine.partials_of(entry, number);
+            if places.is_empty() {
+                continue;
+            }
+            let entries = InstanceEntries::new(batch, places);
+            let mut add = |of_piece: std::ops::Range<u32>, numbers: &[f64]| {
+                for (instance, numbers) in of_piece.zip(numbers.chunks_exact(places.len())) {
+                    let Instance { first, width } = instances[number][instance as usize];
+                    columns.clear();
+                    columns.extend_from_slice(&col_indices[first..first + width]);
+                    matrix.clear();
+                    matrix.resize(width * width, 0.0);
+                    entries.fill(instance as usize, numbers, &columns, &mut matrix);
+                    let rows = &mut values[first..first + width * width];
+                    *indefinite += usize::from(semidefinite_rows(&mut matrix, width, negative, rows, &mut scratch));
+                }
+            };
+            hessians_of_instances(engine, model, (number, entry), (x, &seeds), yielder, &mut add).await?;
+        }
+        if !sums.is_empty() {
+            let entries = functions.jacobian_on_host(x).await?.entries;
+            let offsets = &functions.differentiate()?.row_offsets;
+            let mut place = self.first_of_sums;
+            for LongSum { row, factor } in sums {
+                let of_row = &entries[offsets[row as usize] as usize..offsets[row as usize + 1] as usize];
+                let root = factor.max(0.0).sqrt();
+                self.indefinite += usize::from(factor < 0.0);
+                for (value, entry) in self.values[place..].iter_mut().zip(of_row) {
+                    *value = root * entry;
+                }
+                place += of_row.len();
+            }
+        }
+        self.diagonal.fill(0.0);
+        for (&column, value) in self.col_indices.iter().zip(&self.values) {
+            self.diagonal[column as usize] += value * value;
+        }
+        Ok(())
+    }
+
+    /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, relative to the diagonal.
+    pub(super) async fn solve(
+        &mut self,
+        (gradient, frozen): (&[f64], &[bool]),
+        relative: &mut f64,
+        step: &mut [f64],
+        yielder: &mut Yielder,
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Solved {
+        let NewtonSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
+        let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
+        if diagonal.iter().any(|entry| !entry.is_finite()) {
+            return Solved::NotFinite;
+        }
+        loop {
+            let damping = diagonal.iter().map(|entry| *relative * entry).list();
+            cholesky.begin(&damping, frozen);
+            let factorised = loop {
+                if let Some(factorised) = cholesky.advance(&jacobian, SLICE) {
+                    break factorised;
+                }
+                if yielder.yield_if_due().await && stops() {
+                    return Solved::Stopped;
+                }
+            };
+            if factorised.is_ok() {
+                for ((step, gradient), frozen) in step.iter_mut().zip(gradient).zip(frozen) {
+                    *step = if *frozen { 0.0 } else { -gradient };
+                }
+                cholesky.factorisation().solve(step);
+                step.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(step, _)| *step = 0.0);
+                if step.iter().all(|entry| entry.is_finite()) {
+                    return Solved::Solved;
+                }
+            }
+            match raised(*relative) {
+                Some(damping) => *relative = damping,
+                None => return Solved::Singular,
+            }
+        }
+    }
+}
+
+/// What became of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Solved {
+    Solved,
+    /// The caller stopped it.
+    Stopped,
+    /// A second derivative is NaN or infinite.
+    NotFinite,
+    /// It has no solution, whatever the damping.
+    Singular,
+}

@@ -1,0 +1,143 @@
+// Newton's method and Hessians on the CPU through the package: energies of deformation, contact, likelihoods, and what is refused.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { onCpu } from '../www/residua.mjs';
+
+const { lbfgs, Mat2, newton, Problem, solve, V, Vec2 } = await import('residua');
+const { hillyMesh, symmetricDirichlet, tutte } = await import('../www/parametrisation.mjs');
+
+const near = (found, expected, tolerance, what) => {
+  assert.equal(found.length, expected.length, what);
+  expected.forEach((number, k) => assert.ok(Math.abs(found[k] - number) <= tolerance, `${what} [${k}]: ${found[k]} is not ${number}`));
+};
+const refused = (code, message) => (error) => (error.code === code && message.test(error.message)) || assert.fail(`${error.code}: ${error.message}`);
+
+test('a mesh is parametrised in at most 20 steps, to the minimum that L-BFGS finds in hundreds', async () => {
+  const mesh = hillyMesh(20);
+  const { start, result: springs } = await tutte(mesh);
+  assert.ok(springs.success && springs.iterations <= 2, springs.message);
+  const { problem, places, areas } = symmetricDirichlet(mesh, start);
+  await onCpu(problem, async (functions) => {
+    const found = {};
+    for (const projection of ['clamp', 'absolute']) {
+      places.set(start);
+      found[projection] = await newton(functions, { projection, costTolerance: 1e-6 });
+      assert.equal(found[projection].termination, 'cost-tolerance', found[projection].message);
+      assert.ok(found[projection].iterations <= 20, `${projection}: ${found[projection].iterations} iterations`);
+      assert.ok(found[projection].newtonDecrement <= 1e-6 * found[projection].finalCost);
+      assert.equal(found[projection].promise, undefined, 'a sum has no variance');
+    }
+    places.set(start);
+    const slow = await lbfgs(functions, { maxIterations: 5000, costTolerance: 1e-12, gradientTolerance: 0 });
+    assert.ok(slow.iterations > 100);
+    near([found.clamp.finalCost, found.absolute.finalCost], [slow.finalCost, slow.finalCost], 2e-6 * slow.finalCost, 'energy');
+    // An isometry would have 4 of each unit of area.
+    assert.ok(found.clamp.finalCost > 4 * areas.reduce((sum, area) => sum + area));
+    assert.ok(found.clamp.history.every(({ cost }, k, all) => k === 0 || cost < all[k - 1].cost));
+    assert.match(found.clamp.report(), /Solver +projected Newton[^]*sparse-cholesky of the projected Hessian/);
+  });
+});
+
+test('a flat mesh returns to its shape from a state with equal singular values', async () => {
+  const [corners, side] = [[], 4];
+  for (let row = 0; row < side; row++) for (let column = 0; column < side; column++) {
+    const at = row * (side + 1) + column;
+    corners.push([at, at + 1, at + side + 2], [at, at + side + 2, at + side + 1]);
+  }
+  const rest = Array.from({ length: (side + 1) ** 2 }, (_, k) => [k % (side + 1), Math.floor(k / (side + 1))]);
+  const problem = new Problem();
+  // Twice as large everywhere: both singular values are 2.
+  const places = problem.parameters('places', { dim: 2, values: rest.flat().map((x) => 2 * x) });
+  const corner = (k) => places.at(corners.map((triangle) => triangle[k]));
+  problem.residuals('triangles', {
+    inputs: { a: corner(0), b: corner(1), c: corner(2), shape: problem.data(corners.flatMap((triangle) => triangle.flatMap((vertex) => rest[vertex])), 6) },
+    residual: ({ a, b, c, shape: s }) => {
+      const atRest = Mat2.fromColumns(new Vec2(s[2].sub(s[0]), s[3].sub(s[1])), new Vec2(s[4].sub(s[0]), s[5].sub(s[1])));
+      const deformation = Mat2.fromColumns(b.sub(a), c.sub(a)).matmul(atRest.inverse);
+      const energy = V.sum(deformation.singularValues.map((stretch) => stretch.square().add(stretch.square().reciprocal())));
+      return V.ifThenElse(deformation.determinant.gt(0), energy, Infinity);
+    },
+  });
+  const result = await solve(problem, { method: 'newton', backend: 'cpu' });
+  assert.ok(result.success && result.iterations < 12, `${result.iterations}: ${result.message}`);
+  near([result.finalCost], [4 * corners.length], 1e-6, 'the energy of an isometry');
+});
+
+test('two bodies that a barrier keeps apart do not touch', async () => {
+  const problem = new Problem();
+  const heights = problem.parameters('heights', { dim: 1, values: [0.3, 1] });
+  // Each has its weight; the floor is at 0.
+  problem.residuals('weight', { inputs: { h: heights.at([0, 1]) }, residual: ({ h }) => h.mul(1) });
+  problem.residuals('contact', {
+    inputs: { below: heights.at([0]), above: heights.at([1]) },
+    residual: ({ below, above }) => V.barrier(below, 0.1).add(V.barrier(above.sub(below), 0.1)).mul(1e3),
+  });
+  const { success, x, message } = await solve(problem, { method: 'newton', backend: 'cpu' });
+  assert.ok(success, message);
+  // Forces of the barrier, of range 0.1 and stiffness 1000, against the weights of 2 and 1.
+  const force = (d) => 1e3 * (2 * (d - 0.1) * Math.log(d / 0.1) + (d - 0.1) ** 2 / d);
+  near([force(x[0]), force(x[1] - x[0])], [2, 1], 1e-4, 'forces');
+  assert.ok(x[0] > 0 && x[1] > x[0]);
+});
+
+test('a Poisson likelihood has the minimum and the standard errors of its formulas', async () => {
+  const counts = [3, 5, 2, 8, 4, 4, 6, 1];
+  const problem = new Problem();
+  const rate = problem.parameters('rate', { dim: 1, values: [1] });
+  rate.setBounds({ lower: 1e-6 });
+  problem.residuals('counts', { inputs: { rate: rate.shared(), n: problem.data(counts) }, residual: ({ rate: r, n }) => r.sub(n.mul(r.log())) });
+  await onCpu(problem, async (functions) => {
+    const { success, x } = await newton(functions);
+    assert.ok(success);
+    // The mean of n counts, whose standard error is √(mean/n).
+    const mean = counts.reduce((sum, n) => sum + n) / counts.length;
+    near(x, [mean], 1e-8, 'rate');
+    const hessian = await functions.evaluateHessian();
+    near([1 / Math.sqrt(hessian.values[0])], [Math.sqrt(mean / counts.length)], 1e-8, 'standard error');
+  });
+});
+
+test('wrong arguments are refused by name', async () => {
+  const problem = new Problem();
+  const x = problem.parameters('x', { dim: 2, values: [1, 2] });
+  problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x: v }) => v.sqrMagnitude });
+  await onCpu(problem, async (functions) => {
+    const cases = [
+      [() => newton(functions, { gradientTolerance: 1 }), /newton: options: got the unknown option "gradientTolerance"/],
+      [() => newton(functions, { projection: 'none' }), /newton: projection: got "none"; takes 'clamp' or 'absolute'/],
+      [() => newton(functions, { c1: 0.5 }), /newton: c1: got 0\.5/],
+      [() => newton(functions, { maxLineSearchSteps: 0 }), /newton: maxLineSearchSteps: got 0/],
+      [() => newton({}), /newton: functions: /],
+      [() => solve(problem, { method: 'newton', backend: 'gpu' }), /solve: backend: got 'gpu'; takes 'auto' or 'cpu' with method 'newton'/],
+      [() => solve(problem, { method: 'newton', readBack: false }), /solve: readBack: got false/],
+      [() => solve(problem, { method: 'gauss' }), /solve: method: got "gauss"; takes 'lm', 'lbfgs' or 'newton'/],
+    ];
+    for (const [call, message] of cases) await assert.rejects(call, refused('invalid-argument', message));
+  });
+  const many = new Problem();
+  const all = many.parameters('all', { dim: 65, values: new Float64Array(65).fill(1) });
+  many.residuals('whole', { inputs: { all: all.shared() }, residual: ({ all: v }) => [...v].reduce((product, number) => product.mul(number)) });
+  await assert.rejects(solve(many, { method: 'newton', backend: 'cpu' }), refused('limit-exceeded', /block 'whole' depends on 65 numbers/));
+  const negative = new Problem();
+  const start = negative.parameters('start', { dim: 1, values: [-1] });
+  negative.residuals('logs', { inputs: { s: start.shared() }, residual: ({ s }) => s.log() });
+  await assert.rejects(solve(negative, { method: 'newton', backend: 'cpu' }), refused('non-finite', /'logs'.*is NaN at the start/));
+});
+
+test('a listener and a signal end a run at its best point', async () => {
+  const mesh = hillyMesh(6);
+  const { start } = await tutte(mesh);
+  const { problem, places } = symmetricDirichlet(mesh, start);
+  await onCpu(problem, async (functions) => {
+    const seen = [];
+    const stopped = await newton(functions, { onIteration: (summary) => seen.push(summary.cost) > 2 });
+    assert.deepEqual([stopped.termination, stopped.iterations, stopped.history.length], ['aborted', 2, 3]);
+    assert.deepEqual(seen, stopped.history.map(({ cost }) => cost));
+    assert.deepEqual(places.values(), stopped.x);
+    places.set(start);
+    const aborted = await newton(functions, { signal: AbortSignal.abort() });
+    assert.deepEqual([aborted.termination, aborted.iterations], ['aborted', 0]);
+    assert.equal((await newton(functions, { maxIterations: 1 })).termination, 'max-iterations');
+    await assert.rejects(newton(functions, { onIteration: () => { throw new RangeError('enough'); } }), RangeError);
+  });
+});
