@@ -42,7 +42,9 @@ export { loss, type Loss } from './problem/loss.js';
 export { parseG2o, type Measurements, type PoseGraph } from './formats/g2o.js';
 export type { PoseGraphLike } from './formats/check-graph.js';
 export { initialisePoses, type InitialisePosesOptions } from './graphs/initialise-poses.js';
-export { parseBal, type BundleAdjustment } from './formats/bal.js';
+export { writeG2o } from './formats/write-g2o.js';
+export { parseTum, writeTum, type Trajectory } from './formats/tum.js';
+export { parseBal, writeBal, type BundleAdjustment } from './formats/bal.js';
 
 export { GpuCompiledFunctions, type GradientOnDevice, type HessianOptions } from './compile/functions.js';
 export type { CompileOptions } from './compile/compile.js';

@@ -27,7 +27,7 @@ const PAGES = [
   },
   {
     name: 'api-formats', title: 'File formats', words: 'Pose graphs and bundle adjustments: their files, and a start for graphs.',
-    exports: ['parseG2o', 'PoseGraph', 'PoseGraphLike', 'Measurements', 'initialisePoses', 'InitialisePosesOptions', 'parseBal', 'BundleAdjustment'],
+    exports: ['parseG2o', 'writeG2o', 'PoseGraph', 'PoseGraphLike', 'Measurements', 'initialisePoses', 'InitialisePosesOptions', 'parseBal', 'writeBal', 'BundleAdjustment', 'parseTum', 'writeTum', 'Trajectory'],
   },
   {
     name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',

@@ -1,6 +1,8 @@
 /** Bundle adjustment problems in the BAL format (S. Agarwal et al., "Bundle Adjustment in the Large", ECCV 2010). */
 
-import { readLines, type Line } from './lines.js';
+import { invalidArgument, describe } from '../arguments/errors.js';
+import { checkObject, copyIndices, copyNumbers } from '../arguments/numeric-arguments.js';
+import { numberText, readLines, type Line } from './lines.js';
 
 /** A bundle adjustment: cameras, points, and where the cameras saw the points. */
 export interface BundleAdjustment {
@@ -82,6 +84,34 @@ export function parseBal(text: string): BundleAdjustment {
     pointIndices: Uint32Array.from(pointIndices),
     observations: Float64Array.from(observations),
   };
+}
+
+/**
+ * Returns the text of a BAL file, which parseBal reads as the same bundle, bit for bit: the counts, a line for each observation, then a line for each number of the
+ * cameras and points. Throws 'invalid-argument' for numbers that are not finite, indices that do not exist, and lengths that do not fit.
+ */
+export function writeBal(bundle: Omit<BundleAdjustment, 'rotation'>): string {
+  checkObject('writeBal: bundle', bundle);
+  const { cameraSize } = bundle;
+  if (cameraSize !== 9 && cameraSize !== 10) throw invalidArgument('writeBal: bundle.cameraSize', describe(cameraSize), '9 or 10');
+  const numbers = (name: 'cameras' | 'points' | 'observations', width: number): Float64Array => {
+    const copy = copyNumbers(`writeBal: bundle.${name}`, bundle[name]);
+    if (copy.length === 0 || copy.length % width !== 0) throw invalidArgument(`writeBal: bundle.${name}`, `${copy.length} numbers`, `a positive multiple of ${width}`);
+    return copy;
+  };
+  const [cameras, points, observations] = [numbers('cameras', cameraSize), numbers('points', 3), numbers('observations', 2)];
+  const count = observations.length / 2;
+  const indices = (name: 'cameraIndices' | 'pointIndices', limit: number, what: string): Uint32Array => {
+    const copy = copyIndices(`writeBal: bundle.${name}`, bundle[name], limit, what);
+    if (copy.length !== count) throw invalidArgument(`writeBal: bundle.${name}`, `${copy.length} indices`, `${count}, as there are observations`);
+    return copy;
+  };
+  const seenBy = indices('cameraIndices', cameras.length / cameraSize, 'cameras');
+  const seen = indices('pointIndices', points.length / 3, 'points');
+  const lines = [`${cameras.length / cameraSize} ${points.length / 3} ${count}`];
+  for (let k = 0; k < count; k++) lines.push(`${seenBy[k]} ${seen[k]} ${numberText(observations[2 * k] as number)} ${numberText(observations[2 * k + 1] as number)}`);
+  for (const list of [cameras, points]) for (const value of list) lines.push(numberText(value));
+  return `${lines.join('\n')}\n`;
 }
 
 /** Whether cameras of 10 numbers begin with quaternions of length 1. */

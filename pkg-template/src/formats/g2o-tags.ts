@@ -104,7 +104,9 @@ export function appendValue(values: number[], line: Line, first: number, { name,
     const [x, y, z, w] = [at(3), at(4), at(5), at(6)];
     const length = Math.hypot(w, x, y, z);
     if (!(length > 0 && length < Infinity)) throw line.error(`a quaternion of length ${length} in ${name}`, 'one that has a direction');
-    values.push(w / length, x / length, y / length, z / length, at(0), at(1), at(2));
+    // One that has length 1 but for the rounding of its numbers keeps their bits.
+    const scale = Math.abs(length - 1) <= 1e-15 ? 1 : length;
+    values.push(w / scale, x / scale, y / scale, z / scale, at(0), at(1), at(2));
   }
 }
 

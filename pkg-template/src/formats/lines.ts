@@ -53,3 +53,6 @@ export function readLines(reader: string, text: unknown, read: (line: Line) => v
   });
   return new Line(reader, lines.length, []);
 }
+
+/** A finite number as text that is read as the same bits. */
+export const numberText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
