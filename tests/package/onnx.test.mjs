@@ -373,7 +373,7 @@ test('quantised products are exact, and results are rounded half to even', async
 
 test('the documentation lists the operators that are taken', async () => {
   const page = await readFile(new URL('../../docs/site/onnx.md', import.meta.url), 'utf8');
-  const listed = [...page.matchAll(/^\| ([^|]+) \| ([A-Z][^|]+) \|$/gm)].flatMap(([, family, names]) => names.replace(", and functions of the file's own", '').split(' ').map((name) => (family === 'com.microsoft' ? `${family}.${name}` : name)));
+  const listed = [...page.matchAll(/^- \*\*([^*]+)\*\*: ([A-Z](?:.|\n {2})+)$/gm)].flatMap(([, family, names]) => names.replace(", and functions of the file's own", '').split(/\s+/).map((name) => (family === 'com.microsoft' ? `${family}.${name}` : name)));
   const unknown = single('Frobnicate', [], [y]);
   const { message } = await loadOnnx(unknown, { device }).then(() => assert.fail(), (error) => error);
   assert.deepEqual(/takes the operators (.*)$/.exec(message)[1].split(', ').sort(), listed.sort());
