@@ -87,7 +87,7 @@ fn reach(op: Op, operands: &[f64], place: usize) -> f64 {
         }
         Op::Atan2 => a.hypot(operands[1]) / 2.0,
         Op::Neg | Op::Exp | Op::Sin | Op::Cos | Op::Atan | Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid => 1.0,
-        Op::Softplus | Op::StopGradient | Op::Add | Op::Sub | Op::Mul => 1.0,
+        Op::Softplus | Op::Erf | Op::StopGradient | Op::Add | Op::Sub | Op::Mul => 1.0,
     }
 }
 

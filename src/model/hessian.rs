@@ -67,7 +67,7 @@ impl Planner<'_> {
             let Some(partial) = partial else { continue };
             let (slot, component) = coordinate(&slots, place);
             let (buffer, indices) = (self.buffer(Role::Vector), self.buffer(Role::Indices));
-            let number = self.load(Load::read(buffer, Index::indexed(indices, slot as u32, component)));
+            let number = self.load(Load::read(buffer, Index::indexed(indices, slot, component)));
             vector.push((*partial, number));
         }
         let mut product = autodiff::gradient(&mut self.graph, &vector, &locals);

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
-import { inputNode, OP } from '../../pkg-template/dist/tensor/recipe/node.js';
+import { inputNode } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { writeTape } from '../../pkg-template/dist/tensor/recipe/tape.js';
+import { OP } from '../../pkg-template/dist/tensor/tape-codes.js';
 import { Tensor } from '../../pkg-template/dist/tensor/tensor.js';
 
 const OPS = new Map(Object.entries(OP).map(([name, code]) => [code, name]));

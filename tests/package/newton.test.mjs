@@ -141,3 +141,21 @@ test('a listener and a signal end a run at its best point', async () => {
     await assert.rejects(newton(functions, { onIteration: () => { throw new RangeError('enough'); } }), RangeError);
   });
 });
+
+test('plain functions and constraints are refused, which Hessians and Newton would leave out', async () => {
+  const make = () => {
+    const problem = new Problem();
+    return { problem, x: problem.parameters('x', { dim: 1, values: [2] }) };
+  };
+  const plain = make();
+  plain.problem.residuals('square', { inputs: { x: plain.x.shared() }, outputs: 1, evaluate: ({ x }, out) => (out[0] = x[0] ** 2) });
+  await onCpu(plain.problem, async (functions) => {
+    await assert.rejects(functions.evaluateHessian(), refused('invalid-argument', /block "square", a plain function/));
+    await assert.rejects(functions.evaluateHessianProduct(undefined, [1]), refused('invalid-argument', /block "square", a plain function/));
+    await assert.rejects(newton(functions), refused('invalid-argument', /block "square", a plain function/));
+  });
+  const constrained = make();
+  constrained.problem.residuals('square', { inputs: { x: constrained.x.shared() }, residual: ({ x }) => x.square() });
+  constrained.problem.equalities('one', { inputs: { x: constrained.x.shared() }, constraint: ({ x }) => x.sub(1) });
+  await assert.rejects(solve(constrained.problem, { method: 'newton' }), refused('invalid-argument', /a problem with constraints/));
+});

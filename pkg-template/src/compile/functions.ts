@@ -297,10 +297,11 @@ export class GpuCompiledFunctions {
    * with respect to the numbers themselves, not to the tangent of a manifold. It is computed in f64 on the CPU, also for functions on the GPU.
    *
    * Rejects with 'limit-exceeded' where an instance depends on more than 64 numbers, and where there are more than 2³² − 1 entries; `evaluateHessianProduct`
-   * has no such limit.
+   * has no such limit. Rejects with 'invalid-argument' for plain functions, which have no second derivatives.
    */
   async evaluateHessian(x?: Numbers, options: HessianOptions = {}): Promise<CsrMatrix> {
     const leastSquares = isLeastSquares('evaluateHessian', options);
+    this.refusePlain('evaluateHessian');
     const point = this.point('evaluateHessian', x);
     const which = leastSquares ? 1 : 0;
     const { entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateHessian(point, leastSquares, this.hessianPatterns[which] === null));
@@ -315,6 +316,7 @@ export class GpuCompiledFunctions {
    */
   async evaluateHessianProduct(x: Numbers | undefined, v: Numbers, into?: Float64Array, options: HessianOptions = {}): Promise<Float64Array> {
     const leastSquares = isLeastSquares('evaluateHessianProduct', options);
+    this.refusePlain('evaluateHessianProduct');
     const point = this.point('evaluateHessianProduct', x);
     const vector = copyNumbersOfLength('evaluateHessianProduct: v', v, this.numParams, 'one for each parameter');
     this.checkInto('evaluateHessianProduct', into);
@@ -420,6 +422,12 @@ export class GpuCompiledFunctions {
         if (this.instance.failure === null && !this.queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
       }
     });
+  }
+
+  /** @internal Throws 'invalid-argument' where a block is a plain function: it has no second derivatives. */
+  refusePlain(call: string): void {
+    const block = this.input.plainBlock;
+    if (block !== null) throw invalidArgument(call, `residual block "${block}", a plain function without second derivatives`, 'recorded functions');
   }
 
   /** @internal Whether a call may have bounds to heed: those of the parameters are not all infinite. */

@@ -11,7 +11,7 @@ import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type Solve
  * most this share of the objective's magnitude, or within rounding of its fall since the start; 1e-8 by default. Steps near a minimum square the error, so that
  * the last one leaves far less.
  */
-export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 'parameterTolerance' | 'readBack'> {
+export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 'parameterTolerance' | 'constraintTolerance' | 'readBack'> {
   /** 'sum' (default) minimises Σ weight·f, 'least-squares' ½ Σ weight·ρ(‖r‖²) with its exact second derivatives. */
   objective?: 'sum' | 'least-squares';
   /** What negative eigenvalues of an instance's Hessian become: 0 with 'clamp' (default), their magnitudes with 'absolute'. */
@@ -43,8 +43,8 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
  * manifolds stay on them, constants stay, bounds are kept.
  *
  * It runs on the CPU in f64, also for functions on the GPU, whose parameters it sets at the end. Rejects with 'non-finite' where the start is not finite, with
- * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, with 'disposed', and with any exception of
- * `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a maximum, counts as converged.
+ * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, plain functions and problems with constraints,
+ * with 'disposed', and with any exception of `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a maximum, counts as converged.
  */
 export async function newton(functions: GpuCompiledFunctions, options: NewtonOptions = {}): Promise<SolveResult> {
   checkFunctions('newton', functions);
@@ -69,5 +69,9 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
     leastSquares: Number(objective === 'least-squares'),
     absolute: Number(projection === 'absolute'),
   };
-  return (functions) => runSolver(functions, options, (handle, onIteration, aborted) => handle.newton(raw, onIteration, aborted));
+  return async (functions) => {
+    functions.refusePlain(call);
+    if (functions.constraints !== null) throw invalidArgument(call, 'a problem with constraints', "one without, or levenbergMarquardt, lbfgs or solve with method 'lm' or 'lbfgs'");
+    return runSolver(functions, options, (handle, onIteration, aborted) => handle.newton(raw, onIteration, aborted));
+  };
 }

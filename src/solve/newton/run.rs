@@ -1,6 +1,6 @@
 //! A run of Newton's method over compiled functions.
 
-use super::system::{LEAST_DAMPING, NewtonSystem, Solved, lowered, raised};
+use super::system::{LEAST_DAMPING, NewtonSystem, Outcome, lowered, raised};
 use crate::eval::{Arithmetic, Evaluation, Functions, Objective};
 use crate::model::energy::Coordinates;
 use crate::solve::before_start;
@@ -238,15 +238,15 @@ impl<'a> Run<'a> {
             let Run { system, gradient, damping, direction, .. } = self;
             let solved = system.solve((gradient, &frozen), damping, direction, yielder, &mut stops).await;
             match solved {
-                Solved::Solved => {}
-                Solved::Stopped if is_aborted => {
+                Outcome::Solved => {}
+                Outcome::Stopped if is_aborted => {
                     return Ok(Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned())));
                 }
-                Solved::Stopped => return Ok(Some((Termination::MaxTime, ending::time_limit(&self.options.solve)))),
-                Solved::NotFinite => {
+                Outcome::Stopped => return Ok(Some((Termination::MaxTime, ending::time_limit(&self.options.solve)))),
+                Outcome::NotFinite => {
                     return Ok(Some((Termination::NonFinite, "A second derivative is NaN or infinite".to_owned())));
                 }
-                Solved::Singular => {
+                Outcome::Singular => {
                     let message = "The Hessian is not positive definite, whatever is added to its diagonal".to_owned();
                     return Ok(Some((Termination::PrecisionLimit, message)));
                 }

@@ -176,11 +176,11 @@ impl NewtonSystem {
         step: &mut [f64],
         yielder: &mut Yielder,
         stops: &mut dyn FnMut() -> bool,
-    ) -> Solved {
+    ) -> Outcome {
         let NewtonSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
         let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
         if diagonal.iter().any(|entry| !entry.is_finite()) {
-            return Solved::NotFinite;
+            return Outcome::NotFinite;
         }
         loop {
             let damping = diagonal.iter().map(|entry| *relative * entry).list();
@@ -190,7 +190,7 @@ impl NewtonSystem {
                     break factorised;
                 }
                 if yielder.yield_if_due().await && stops() {
-                    return Solved::Stopped;
+                    return Outcome::Stopped;
                 }
             };
             if factorised.is_ok() {
@@ -200,12 +200,12 @@ impl NewtonSystem {
                 cholesky.factorisation().solve(step);
                 step.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(step, _)| *step = 0.0);
                 if step.iter().all(|entry| entry.is_finite()) {
-                    return Solved::Solved;
+                    return Outcome::Solved;
                 }
             }
             match raised(*relative) {
                 Some(damping) => *relative = damping,
-                None => return Solved::Singular,
+                None => return Outcome::Singular,
             }
         }
     }
@@ -213,7 +213,7 @@ impl NewtonSystem {
 
 /// What became of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Solved {
+pub(super) enum Outcome {
     Solved,
     /// The caller stopped it.
     Stopped,

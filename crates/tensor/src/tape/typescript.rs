@@ -60,7 +60,8 @@ fn elementwise() -> String {
 fn codes() -> String {
     let by_place = |names: Vec<String>| names.into_iter().zip(0..).collect();
     let types = DType::ALL.iter().map(|dtype| dtype.name().to_owned()).collect();
-    let tables: [(&str, &str, Vec<(String, u32)>); 5] = [
+    type Codes = Vec<(String, u32)>;
+    let tables: [(&str, &str, Codes); 5] = [
         ("OP", "Operations.", OPERATIONS.iter().map(|(name, code)| ((*name).to_owned(), *code)).collect()),
         ("REDUCTION", "Reductions.", by_place(REDUCTIONS.iter().map(name).collect())),
         ("COMBINE", "How elements at one place combine.", by_place(COMBINES.iter().map(name).collect())),
