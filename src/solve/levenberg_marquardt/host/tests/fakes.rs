@@ -169,6 +169,20 @@ fn a_step_is_projected_on_bounds_and_its_projection_is_judged() {
 }
 
 #[test]
+fn a_coordinate_whose_gradient_leads_inside_is_held_where_a_step_would_take_it_out() {
+    // W. Hock and K. Schittkowski, problem 2: the valley goes through the bound, and 100(1.5 − x²)² + (1 − x)² has a minimum of 4.9412293 there.
+    for pcg_blocks in [None, Some(BOTH)] {
+        let mut fake = Fake { pcg_blocks, ..Fake::new(&rosenbrock, &[-2.0, 1.5]) };
+        fake.bounds = (vec![f64::NEG_INFINITY, 1.5], vec![f64::INFINITY; 2]);
+        let run = run(&fake);
+        assert!(run.summary.success(), "{}", run.summary.message);
+        assert_eq!(run.point[1], 1.5);
+        // The tolerance is that of the digits above.
+        assert!((2.0 * run.summary.final_cost - 4.941_229_3).abs() < 1e-6, "{}", run.summary.final_cost);
+    }
+}
+
+#[test]
 fn constants_keep_every_bit() {
     let start = [0.1 + 0.2, -1.0];
     let mut fake = Fake::new(&rosenbrock, &start);
