@@ -1,30 +1,12 @@
 //! Rules of elementwise operations: those of `residua_ir::autodiff`, and those of the operations that only tensors have.
 
 use residua_base::list::Listed;
-use residua_ir::autodiff::{Application, Derivation, Passage, passage};
+use residua_ir::autodiff::{Application, Derivation, Passage};
 use residua_ir::graph::Op as Real;
 
-use super::scalar::elementwise_of;
+use super::scalar::{elementwise_of, passage_of};
 use super::{Adjoint, PullBack, Shares};
 use crate::expr::{Elementwise, TensorId};
-
-/// How a derivative passes from an operation on reals to the operand at a place.
-pub(super) fn passage_of(op: Elementwise, place: usize) -> Passage {
-    match op {
-        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::FloorMod | Elementwise::Cast => Passage::Open,
-        Elementwise::Trunc
-        | Elementwise::IsNan
-        | Elementwise::IsFinite
-        | Elementwise::Not
-        | Elementwise::Bitcast
-        | Elementwise::And
-        | Elementwise::Or
-        | Elementwise::Xor
-        | Elementwise::Shl
-        | Elementwise::Shr => Passage::Closed,
-        _ => op.real().map_or(Passage::Closed, |real| passage(real, place)),
-    }
-}
 
 impl PullBack<'_> {
     pub(super) fn elementwise(&mut self, op: Elementwise) -> Shares {

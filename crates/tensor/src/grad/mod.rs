@@ -162,7 +162,7 @@ impl Sweep {
 fn passes(expr: &Expr, id: TensorId, place: usize) -> bool {
     let tensor = expr.tensor(id);
     let is_open = match tensor.op {
-        Op::Elementwise(op) => elementwise::passage_of(op, place) != Passage::Closed,
+        Op::Elementwise(op) => scalar::passage_of(op, place) != Passage::Closed,
         _ => true,
     };
     is_open && tensor.dtype.is_real() && expr.dtype(tensor.operands[place]).is_real()

@@ -1,6 +1,7 @@
-//! Graphs of scalar operations as elementwise operations on tensors.
+//! Graphs of scalar operations as elementwise operations on tensors, and how derivatives pass.
 
 use residua_base::list::Listed;
+use residua_ir::autodiff::{Passage, passage};
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op as Scalar};
 
 use crate::dtype::DType;
@@ -39,6 +40,24 @@ fn apply(expr: &mut Expr, op: Scalar, operands: &[TensorId]) -> TensorId {
 pub(super) fn elementwise_of(op: Scalar) -> Elementwise {
     let is_of_op = |elementwise: &&Elementwise| elementwise.real() == Some(op);
     *Elementwise::ALL.iter().find(is_of_op).expect("every scalar operation is one of tensors")
+}
+
+/// How a derivative passes from an operation on reals to the operand at a place.
+pub(super) fn passage_of(op: Elementwise, place: usize) -> Passage {
+    match op {
+        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::FloorMod | Elementwise::Cast => Passage::Open,
+        Elementwise::Trunc
+        | Elementwise::IsNan
+        | Elementwise::IsFinite
+        | Elementwise::Not
+        | Elementwise::Bitcast
+        | Elementwise::And
+        | Elementwise::Or
+        | Elementwise::Xor
+        | Elementwise::Shl
+        | Elementwise::Shr => Passage::Closed,
+        _ => op.real().map_or(Passage::Closed, |real| passage(real, place)),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ macro_rules! operations {
         $(pub const $name: u32 = $code;)+
 
         /// All of them, with their names.
-        #[cfg(test)]
+        #[cfg(all(test, not(target_arch = "wasm32")))]
         pub const OPERATIONS: &[(&str, u32)] = &[$(($text, $name)),+];
     };
 }
