@@ -106,7 +106,7 @@ export const group = {
       const point = problem.parameters('point', { dim: 2, values: [3, -4] });
       problem.residuals('offsets', { inputs: { p: point.shared() }, residual: ({ p }) => [p.x.sub(1), p.y.add(2).mul(3)] });
       const result = await solve(problem, { method: 'lbfgs' });
-      const refused = await check.failureInWords(solve(problem, { method: 'newton' }));
+      const refused = await check.failureInWords(solve(problem, { method: 'simplex' }));
       check.ok(result.success, result.message);
       check.equal(result.initialCost, 0.5 * (2 ** 2 + 6 ** 2));
       const tolerance = { within: 1e-6, because: 'The default gradient tolerance is 1e-6, with second derivatives of 1 and 9.' };
