@@ -118,6 +118,14 @@ test('wrong arguments are refused by name', async () => {
   const all = many.parameters('all', { dim: 65, values: new Float64Array(65).fill(1) });
   many.residuals('whole', { inputs: { all: all.shared() }, residual: ({ all: v }) => [...v].reduce((product, number) => product.mul(number)) });
   await assert.rejects(solve(many, { method: 'newton', backend: 'cpu' }), refused('limit-exceeded', /block 'whole' depends on 65 numbers/));
+  const limited = new Problem();
+  const place = limited.parameters('place', { dim: 1, values: [3] });
+  limited.residuals('square', { inputs: { p: place.shared() }, residual: ({ p }) => p.square() });
+  const above = limited.inequalities('above', { inputs: { p: place.shared() }, constraint: ({ p }) => p.neg().add(1) });
+  await assert.rejects(solve(limited, { method: 'newton' }), refused('invalid-argument', /solve: got the constraint block "above"; takes problems without constraints/));
+  above.setEnabled(false);
+  await solve(limited, { method: 'newton' });
+  near(place.values(), [0], 1e-9, 'without the constraint');
   const negative = new Problem();
   const start = negative.parameters('start', { dim: 1, values: [-1] });
   negative.residuals('logs', { inputs: { s: start.shared() }, residual: ({ s }) => s.log() });
@@ -157,5 +165,5 @@ test('plain functions and constraints are refused, which Hessians and Newton wou
   const constrained = make();
   constrained.problem.residuals('square', { inputs: { x: constrained.x.shared() }, residual: ({ x }) => x.square() });
   constrained.problem.equalities('one', { inputs: { x: constrained.x.shared() }, constraint: ({ x }) => x.sub(1) });
-  await assert.rejects(solve(constrained.problem, { method: 'newton' }), refused('invalid-argument', /a problem with constraints/));
+  await assert.rejects(solve(constrained.problem, { method: 'newton' }), refused('invalid-argument', /the constraint block "one"/));
 });

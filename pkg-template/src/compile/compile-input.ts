@@ -5,6 +5,7 @@
  */
 
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
+import type { GraduatedKind } from '../problem/loss.js';
 import type { ParameterBlocks, ValueEdit } from '../problem/parameter-array.js';
 import type { ConstraintLayout } from './constraint-layout.js';
 
@@ -27,6 +28,21 @@ export interface Domain {
   readonly residuals: readonly boolean[];
   /** Whether the loss of a residual block that takes part is robust. */
   readonly isRobust: boolean;
+}
+
+/** A residual block with a graduated loss, as of a call. */
+export interface GraduatedBlock {
+  readonly name: string;
+  readonly kind: GraduatedKind;
+  readonly scale: number;
+  /** Factor of the loss times the weight of the block. */
+  readonly factor: number;
+  /** The caller's weights of its instances. */
+  readonly weights: Float64Array;
+  /** Where the residuals of each instance begin among all residuals, and the end of the last. */
+  readonly ends: Uint32Array;
+  /** Sets other weights in the module. */
+  readonly setWeights: (raw: RawFunctions, weights: Float64Array) => void;
 }
 
 /** Writes a solve's result to the arrays or params, except to numbers that were set after the call. */
@@ -67,6 +83,8 @@ export interface CompileInput {
   additions(): string;
   /** Returns the parameters' bounds and constants and the blocks that are enabled, as of the call. */
   domain(): Domain;
+  /** Returns the blocks that take part and have a graduated loss. To be called at the time of the call. */
+  graduatedBlocks(): readonly GraduatedBlock[];
   /** Returns the write-back of a call. To be called at the time of the call, after `takeEdits`. */
   writeBack(): WriteBack;
   /** Enables `dataBuffer()` of the residual blocks; `read` calls into the module. */

@@ -8,11 +8,11 @@ import { noteOwner } from '../module/buffer-owners.js';
 import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawFunctions, RawPoint } from '../module/raw.js';
 import { copyIfSameLength, ResultArrays } from '../module/result-arrays.js';
-import { readSolve, type RawSolveResult, type SolveRecord } from '../module/solve-record.js';
+import type { SolveRecord } from '../module/solve-record.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
-import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
+import type { CompileInput, Domain, Edits, GraduatedBlock, WriteBack } from './compile-input.js';
 import { ConstraintLayout } from './constraint-layout.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
@@ -302,6 +302,7 @@ export class GpuCompiledFunctions {
   async evaluateHessian(x?: Numbers, options: HessianOptions = {}): Promise<CsrMatrix> {
     const leastSquares = isLeastSquares('evaluateHessian', options);
     this.refusePlain('evaluateHessian');
+    if (leastSquares) this.refuseGraduated('evaluateHessian');
     const point = this.point('evaluateHessian', x);
     const which = leastSquares ? 1 : 0;
     const { entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateHessian(point, leastSquares, this.hessianPatterns[which] === null));
@@ -317,6 +318,7 @@ export class GpuCompiledFunctions {
   async evaluateHessianProduct(x: Numbers | undefined, v: Numbers, into?: Float64Array, options: HessianOptions = {}): Promise<Float64Array> {
     const leastSquares = isLeastSquares('evaluateHessianProduct', options);
     this.refusePlain('evaluateHessianProduct');
+    if (leastSquares) this.refuseGraduated('evaluateHessianProduct');
     const point = this.point('evaluateHessianProduct', x);
     const vector = copyNumbersOfLength('evaluateHessianProduct: v', v, this.numParams, 'one for each parameter');
     this.checkInto('evaluateHessianProduct', into);
@@ -371,13 +373,20 @@ export class GpuCompiledFunctions {
     });
   }
 
-  /** @internal Runs a solver. With `readBack` its result is written to the arrays or params. `additions` are sentences for the end of its message. */
-  async solveWith(solver: (handle: RawFunctions) => Promise<RawSolveResult>, readBack: boolean): Promise<{ result: SolveRecord; additions: string }> {
+  /**
+   * @internal Runs a solver, which may solve several times with `wait`. With `readBack` its result is written to the arrays or params. `additions` are
+   * sentences for the end of its message.
+   */
+  async solveWith<R extends SolveRecord>(
+    solver: (handle: RawFunctions, wait: <T>(work: () => Promise<T>) => Promise<T>, graduated: readonly GraduatedBlock[]) => Promise<R>,
+    readBack: boolean,
+  ): Promise<{ result: R; additions: string }> {
     const { edits, writeBack } = this.beginCall();
     const additions = this.input.additions();
+    const graduated = this.input.graduatedBlocks();
     const result = await this.queue.run(async () => {
       this.apply(edits);
-      const result = readSolve(await this.instance.wait(() => solver(this.handle)));
+      const result = await solver(this.handle, (work) => this.instance.wait(work), graduated);
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
       return result;
     });
@@ -435,6 +444,13 @@ export class GpuCompiledFunctions {
     return this.input.arrays?.some(({ bounds }) => bounds !== null) === true;
   }
 
+  /** @internal Throws 'invalid-argument' where a block has a graduated loss: `call` would take it for the squared one. */
+  refuseGraduated(call: string, takes = 'other losses; after a solve, loss.squared() with the weights in result.lossWeights'): void {
+    const [block] = this.input.graduatedBlocks();
+    if (block === undefined) return;
+    throw invalidArgument(call, `a graduated loss of the residual block "${block.name}"`, takes);
+  }
+
   /** @internal Runs a call that changes no parameters. */
   callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
     return this.call(work);
@@ -487,6 +503,7 @@ export class GpuCompiledFunctions {
     x: Numbers | undefined,
     into: Float64Array | undefined,
   ): Promise<{ value: number; gradient: Float64Array }> {
+    if (method === 'evaluateCostWithGradient') this.refuseGraduated(method);
     this.checkInto(method, into);
     const results = new ResultArrays(`${method}: into`, into === undefined ? [] : [into]);
     const result = await this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
@@ -506,6 +523,7 @@ export class GpuCompiledFunctions {
   }
 
   private async onDevice(method: 'evaluateSumWithGradientOnDevice' | 'evaluateCostWithGradientOnDevice', x: Numbers | undefined): Promise<GradientOnDevice> {
+    if (method === 'evaluateCostWithGradientOnDevice') this.refuseGraduated(method);
     const result = await this.callAt(method, x, this.backend === 'cpu', (handle, point) => handle[method](point));
     noteOwner(result.gradient, this.device);
     return result;

@@ -80,6 +80,10 @@ export class ParamsCompileInput implements CompileInput {
     return { lower, upper: lower.map(() => Infinity), constant: new Uint8Array(this.numParams), enabled: [], residuals: [], isRobust: false };
   }
 
+  graduatedBlocks(): [] {
+    return [];
+  }
+
   writeBack(): WriteBack {
     const called = this.seen;
     return (x) => {

@@ -10,7 +10,8 @@ import { PlainEvaluator } from '../problem/plain-evaluator.js';
 import type { Problem } from '../problem/problem.js';
 import type { BlockData, ResidualInstances } from '../problem/residual-block.js';
 import type { ResidualTemplate } from '../problem/residual-template.js';
-import type { CompileInput, Domain, Edits, WriteBack } from './compile-input.js';
+import { WEIGHTS } from '../problem/weights.js';
+import type { CompileInput, Domain, Edits, GraduatedBlock, WriteBack } from './compile-input.js';
 import { ConstraintLayout } from './constraint-layout.js';
 import { lostDigits } from './lost-digits.js';
 
@@ -185,7 +186,7 @@ export class ProblemCompileInput implements CompileInput {
       commands.push((raw) => {
         const id = this.blockIds.get(block) as number;
         raw.setWeight(id, weight);
-        raw.setLoss(id, loss.kind, loss.a, loss.b, loss.factor);
+        raw.setLoss(id, loss.graduated === null ? loss.kind : 'squared', loss.a, loss.b, loss.factor);
         raw.setEnabled(id, enabled);
       });
     }
@@ -220,6 +221,21 @@ export class ProblemCompileInput implements CompileInput {
       upper.set(bounds.upper, offset);
     }
     return { lower, upper };
+  }
+
+  graduatedBlocks(): GraduatedBlock[] {
+    return this.blocks.slice(0, this.residualBlocks).flatMap((block) => {
+      const { loss, enabled, name, weight, count, offset } = block;
+      if (loss.graduated === null || !enabled) return [];
+      const { input, values } = block.data.get(WEIGHTS) as BlockData;
+      const setWeights = (raw: RawFunctions, weights: Float64Array): void => {
+        block.templates.forEach((template, number) => {
+          const id = this.templateIds.get(block)?.[number] as number;
+          raw.setData(id, template.firstColumns.get(WEIGHTS) as number, dataColumns(input, weights, template));
+        });
+      };
+      return [{ name, kind: loss.graduated, scale: loss.a, factor: weight * loss.factor, weights: values, ends: residualEnds(block.templates, count, offset), setWeights }];
+    });
   }
 
   writeBack(): WriteBack {
@@ -273,4 +289,16 @@ function notCompiled(what: string, later: readonly ResidualInstances[]): string 
   if (later.length === 0) return '';
   const [blocks, were, them] = later.length === 1 ? [what, 'was', 'it'] : [`${what}s`, 'were', 'them'];
   return `${blocks} ${later.map(({ name }) => `'${name}'`).join(', ')} ${were} added after the compile and took no part; compile again to include ${them}.`;
+}
+
+/** The positions, among all residuals, of the first residual of each instance, and the end of the last. */
+function residualEnds(templates: readonly ResidualTemplate[], count: number, offset: number): Uint32Array {
+  const ends = new Uint32Array(count + 1);
+  for (const { count: own, instances, rows, tape } of templates) {
+    const outputs = tape.outputs.length;
+    for (let j = 0; j < own; j++) ends[instances?.[j] ?? j] = offset + (rows?.[j] ?? j * outputs);
+    const last = own - 1;
+    if ((instances?.[last] ?? last) === count - 1) ends[count] = (ends[count - 1] as number) + outputs;
+  }
+  return ends;
 }

@@ -6,18 +6,26 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite } from '../arguments/numeric-arguments.js';
 
+/** The bounded losses of graduated non-convexity. */
+export type GraduatedKind = 'geman-mcclure' | 'truncated';
+
 /** A robust loss. Made by the functions of `loss`. */
 export type Loss = { readonly kind: string };
 
 /** A loss with its parameters. */
 export class RobustLoss {
   constructor(
-    readonly kind: 'squared' | 'huber' | 'softL1' | 'cauchy' | 'arctan' | 'tukey' | 'tolerant',
+    readonly kind: 'squared' | 'huber' | 'softL1' | 'cauchy' | 'arctan' | 'tukey' | 'tolerant' | GraduatedKind,
     readonly a: number,
     readonly b: number,
     readonly factor: number,
   ) {
     Object.freeze(this);
+  }
+
+  /** The kind of a graduated loss, which solvers approach by weights of instances; null for others. */
+  get graduated(): GraduatedKind | null {
+    return this.kind === 'geman-mcclure' || this.kind === 'truncated' ? this.kind : null;
   }
 }
 
@@ -38,6 +46,20 @@ export const loss = {
   /** Nearly 0 up to s = a, then linear in s, with a transition of width b. */
   tolerant: (a: number, b: number): Loss =>
     new RobustLoss('tolerant', nonNegative('loss.tolerant: a', a), positive('loss.tolerant: b', b), 1),
+  /**
+   * A bounded loss that ignores outliers and needs no good start: graduated non-convexity (H. Yang, P. Antonante, V. Tzoumas, L. Carlone, IEEE Robotics and
+   * Automation Letters 5(2), 2020). A solve begins with nearly equal weights of the instances and makes the loss itself in some twenty to fifty stages, each a
+   * least-squares solve with other weights. 'geman-mcclure' is scale² s/(scale² + s), smooth; 'truncated' is min(s, scale²), which either counts an
+   * instance in full or leaves it out: scale is then the largest residual of an inlier.
+   *
+   * `solve`, `fit`, `levenbergMarquardt`, and `lbfgs` and `newton` with 'least-squares' take it, on both engines. Their result has `lossWeights`. Blocks take
+   * it when they are made, or later if they have weights. Solves with constraints, costs with gradients or Hessians, `covariance` and `solveMany` reject
+   * with 'invalid-argument' while a block has it.
+   */
+  graduated: (kind: GraduatedKind, scale: number): Loss => {
+    if (kind !== 'geman-mcclure' && kind !== 'truncated') throw invalidArgument('loss.graduated: kind', describe(kind), "'geman-mcclure' or 'truncated'");
+    return new RobustLoss(kind, positive('loss.graduated: scale', scale), 0, 1);
+  },
   /** factor · ρ(s) of another loss. */
   scaled: (inner: Loss, factor: number): Loss => {
     const { kind, a, b, factor: before } = checkLoss('loss.scaled: inner', inner);

@@ -13,7 +13,7 @@ import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from '.
 import { ConstraintInstances, type ConstraintBlock, type ConstraintSpec } from './constraint-block.js';
 import { checkHasParameters, type ConstraintKind } from './constraint-function.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
-import type { Loss } from './loss.js';
+import { checkLoss, type Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
 import { checkPlainFunction, plainTemplates } from './plain-function.js';
 import type { Differences, PlainFunction } from './plain-instances.js';
@@ -130,7 +130,7 @@ export class Problem {
       inputs: I;
       /** Maps one instance's blocks and data to its residuals. */
       residual: (inputs: { [K in keyof I]: I[K] extends Input<infer T> ? T : never }) => Output;
-      /** The robust loss; squared by default. */
+      /** The robust loss; squared by default. With `loss.graduated` the block has weights, 1 each unless `weights` are given. */
       loss?: Loss;
       /** Weight in sums and costs; 1 by default. */
       weight?: number;
@@ -183,7 +183,7 @@ export class Problem {
        * one call and some 7 digits; 'ridders', extrapolated from up to 36 calls, with some 13 digits.
        */
       differences?: Differences;
-      /** The robust loss; squared by default. */
+      /** The robust loss, as for recorded functions; squared by default. */
       loss?: Loss;
       /** Weight in sums and costs; 1 by default. */
       weight?: number;
@@ -205,7 +205,7 @@ export class Problem {
     const count = agreedInstances(call, inputs);
     checkStarData(call, inputs);
     const roots = this.rootsOf(name, inputs, count, spec.sqrtInformation);
-    const weights = this.weightsOf(name, inputs, count, spec.weights);
+    const weights = this.weightsOf(name, inputs, count, spec);
     const recorded = { call, name: 'residual', function: spec.residual as (inputs: never) => unknown, constraint: null } as const;
     const { templates, residuals } = makeTemplates(inputs, count, { ...recorded, sqrtInformation: roots, isWeighted: weights !== null });
     const allInputs = new Map(inputs);
@@ -233,7 +233,7 @@ export class Problem {
   private addPlainInstances(name: string, spec: BlockSettings, inputs: NamedInputs, count: number, plain: PlainFunction): ResidualBlock {
     const residuals = plain.perResidual ? count : count * plain.outputs;
     checkSize('residuals', this.numResiduals + residuals);
-    const weights = this.weightsOf(name, inputs, count, spec.weights);
+    const weights = this.weightsOf(name, inputs, count, spec);
     const templates = plainTemplates(name, inputs, count, plain, weights !== null);
     const allInputs = new Map(inputs);
     if (weights !== null) allInputs.set(WEIGHTS, weights);
@@ -263,7 +263,7 @@ export class Problem {
    * `constraint` to record its expression, as `residuals` does, and throws as `residuals` does; also 'invalid-argument' for a constraint without parameters.
    *
    * Constraints take no part in the residuals, sums and costs of compiled functions. `levenbergMarquardt`, `lbfgs` and `solve` meet them, and their
-   * results have `constraints`.
+   * results have `constraints`; Newton's method rejects with 'invalid-argument' while one is enabled.
    */
   equalities<I extends Record<string, Input<unknown>>>(name: string, spec: ConstraintSpec<I>): ConstraintBlock {
     return this.addConstraints('equalities', 'equality', name, spec as unknown as ConstraintSpec<Record<string, Input<unknown>>>);
@@ -304,7 +304,9 @@ export class Problem {
     return new SqrtInformation(argument, this, values, count);
   }
 
-  private weightsOf(name: string, inputs: NamedInputs, count: number, weights: Numbers | Input<Value> | undefined): DataInput | null {
+  private weightsOf(name: string, inputs: NamedInputs, count: number, spec: BlockSettings): DataInput | null {
+    const isGraduated = spec.loss !== undefined && checkLoss(`residuals "${name}": loss`, spec.loss).graduated !== null;
+    const weights = spec.weights ?? (isGraduated ? new Float64Array(count).fill(1) : undefined);
     if (weights === undefined) return null;
     const argument = `residuals "${name}": weights`;
     if (inputs.has(WEIGHTS)) throw invalidArgument(argument, 'an input of the same name', 'inputs with other names beside it');

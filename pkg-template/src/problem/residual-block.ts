@@ -35,7 +35,8 @@ export interface ResidualBlock {
   setWeight(weight: number): void;
   /**
    * Sets the robust loss; `loss.squared()` by default. Nothing is recompiled, except on the GPU with `precision: 'f32x2'`: there the first
-   * call after a change from `loss.squared()` to another loss compiles kernels that contain losses.
+   * call after a change from `loss.squared()` to another loss compiles kernels that contain losses. Throws 'invalid-argument' for `loss.graduated` where
+   * the block has no weights: they are there where it was made with some, or with such a loss.
    */
   setLoss(loss: Loss): void;
   /** Sets whether the block contributes to sums and costs; true by default. */
@@ -107,7 +108,11 @@ export class ResidualInstances implements ResidualBlock {
   }
 
   setLoss(value: Loss): void {
-    const checked = checkLoss(`${this.name}.setLoss: loss`, value);
+    const argument = `${this.name}.setLoss: loss`;
+    const checked = checkLoss(argument, value);
+    if (checked.graduated !== null && this.data.get(WEIGHTS)?.isWeight !== true) {
+      throw invalidArgument(argument, 'a graduated loss for a block without weights', 'it for blocks that are made with weights, or with such a loss');
+    }
     checkPlainLoss(this.name, this.templates, checked.kind === 'squared');
     this.loss = checked;
     this.settingsChange = nextChange();

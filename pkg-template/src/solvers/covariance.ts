@@ -78,6 +78,7 @@ export interface Covariance {
  */
 export async function covariance(functions: GpuCompiledFunctions, options: CovarianceOptions = {}): Promise<Covariance> {
   checkFunctions('covariance', functions);
+  functions.refuseGraduated('covariance');
   checkOptions('covariance: options', options, COVARIANCE_OPTIONS);
   const { blocks, absoluteSigma = false, robust } = options;
   checkFlag('covariance: absoluteSigma', absoluteSigma);

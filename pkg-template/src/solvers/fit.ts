@@ -53,7 +53,7 @@ export interface FitOptions<S extends FitStart, X = number> extends Omit<Compile
   maxValues?: Numbers | Partial<Readonly<Record<keyof S & string, number>>>;
   /** Weights of the squared residuals: one for each sample, or one for all; 1 by default. Of a measurement with the standard error σ it is 1/σ². A sample of weight 0 is left out. */
   weights?: Numbers | number;
-  /** The robust loss of each sample; squared by default. */
+  /** The robust loss of each sample; squared by default. With `loss.graduated` there are no standard errors. */
   loss?: Loss;
   /** Derivatives of a plain model with respect to all parameters: a list in their order. Without it they are differences. */
   jacobianFunction?: (parameters: FitParameters<S, number>) => (x: X) => ArrayLike<number>;

@@ -4,9 +4,8 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import type { InnerSolver } from './constrained/augmented.js';
 import { restoration } from './levenberg-marquardt.js';
-import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of L-BFGS. `gradientTolerance`: each entry of the gradient relative to its own largest value in the run. `costTolerance` and
@@ -60,11 +59,11 @@ export function lbfgsSolver(call: string, options: LbfgsOptions): Solver {
   if (!(c1 < c2 && c2 < 1)) throw invalidArgument(`${call}: c2`, describe(c2), `a number above c1, here ${c1}, and below 1`);
   if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument(`${call}: objective`, describe(objective), "'sum' or 'least-squares'");
   const leastSquares = Number(objective === 'least-squares');
-  const settings = { ...tests, historySize, maxLineSearchSteps, c1, c2, leastSquares, readBack: Number(options.readBack ?? true) };
+  const settings = { ...tests, historySize, maxLineSearchSteps, c1, c2, leastSquares };
   return (functions) => {
-    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
-    if (functions.constraints === null) return runSolver(functions, options, (handle, onIteration, aborted) => handle.lbfgs(raw, onIteration, aborted));
-    const inner: InnerSolver = (handle, within, onIteration, aborted) => handle.lbfgs({ ...raw, ...within, readBack: 1 }, onIteration, aborted);
-    return runConstrained(functions, options, { objective, tests, inner, restore: restoration(functions) });
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.constraints !== null || (options.readBack ?? true)) };
+    const solver: RawSolver = (handle, within, onIteration, aborted) => handle.lbfgs({ ...raw, ...within }, onIteration, aborted);
+    if (functions.constraints === null) return runSolver(functions, options, solver, objective === 'least-squares');
+    return runConstrained(call, functions, options, { objective, tests, inner: solver, restore: restoration(functions) });
   };
 }

@@ -5,7 +5,7 @@ import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { InnerSolver } from './constrained/augmented.js';
-import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
@@ -82,13 +82,13 @@ export function levenbergMarquardtSolver(call: string, options: LevenbergMarquar
   checkFinite(`${call}: linearTolerance`, linearTolerance, 0);
   if (linearTolerance >= 1) throw invalidArgument(`${call}: linearTolerance`, describe(linearTolerance), 'a number of at least 0 and below 1');
   const damping = initialDamping === undefined ? {} : { initialDamping };
-  const settings = { ...tests, ...damping, linearSolver, trustRegion, maxLinearIterations, linearTolerance, readBack: Number(options.readBack ?? true) };
+  const settings = { ...tests, ...damping, linearSolver, trustRegion, maxLinearIterations, linearTolerance };
   return async (functions) => {
     if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
-    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu) };
-    if (functions.constraints === null) return runSolver(functions, options, (handle, onIteration, aborted) => handle.levenbergMarquardt(raw, onIteration, aborted));
-    const inner: InnerSolver = (handle, within, onIteration, aborted) => handle.levenbergMarquardt({ ...raw, ...within, readBack: 1 }, onIteration, aborted);
-    return runConstrained(functions, options, { objective: 'least-squares', tests, inner, restore: inner });
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.constraints !== null || (options.readBack ?? true)) };
+    const solver: RawSolver = (handle, within, onIteration, aborted) => handle.levenbergMarquardt({ ...raw, ...within }, onIteration, aborted);
+    if (functions.constraints === null) return runSolver(functions, options, solver);
+    return runConstrained(call, functions, options, { objective: 'least-squares', tests, inner: solver, restore: solver });
   };
 }
 

@@ -4,7 +4,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { OptionNames } from '../arguments/options.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, stoppingTests, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { checkFunctions, runSolver, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of Newton's method. `costTolerance`: a run has converged where the fall that the quadratic model promises, half of the squared Newton decrement, is at
@@ -43,8 +43,9 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
  * manifolds stay on them, constants stay, bounds are kept.
  *
  * It runs on the CPU in f64, also for functions on the GPU, whose parameters it sets at the end. Rejects with 'non-finite' where the start is not finite, with
- * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, plain functions and problems with constraints,
- * with 'disposed', and with any exception of `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a maximum, counts as converged.
+ * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, plain functions and enabled constraints, with
+ * 'disposed', and with any exception of `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a
+ * maximum, counts as converged.
  */
 export async function newton(functions: GpuCompiledFunctions, options: NewtonOptions = {}): Promise<SolveResult> {
   checkFunctions('newton', functions);
@@ -69,9 +70,11 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
     leastSquares: Number(objective === 'least-squares'),
     absolute: Number(projection === 'absolute'),
   };
+  const solver: RawSolver = (handle, within, onIteration, aborted) => handle.newton({ ...raw, ...within }, onIteration, aborted);
   return async (functions) => {
     functions.refusePlain(call);
-    if (functions.constraints !== null) throw invalidArgument(call, 'a problem with constraints', "one without, or levenbergMarquardt, lbfgs or solve with method 'lm' or 'lbfgs'");
-    return runSolver(functions, options, (handle, onIteration, aborted) => handle.newton(raw, onIteration, aborted));
+    const constraint = functions.constraints?.parts.find(({ block }) => block.enabled)?.block;
+    if (constraint !== undefined) throw invalidArgument(call, `the constraint block "${constraint.name}"`, 'problems without constraints; levenbergMarquardt and lbfgs meet them');
+    return runSolver(functions, options, solver, objective === 'least-squares');
   };
 }

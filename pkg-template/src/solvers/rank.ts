@@ -53,7 +53,7 @@ export interface RankResult {
 /**
  * Computes the numerical rank of the Jacobian at the parameters' current numbers, in double precision on the CPU for functions of either
  * engine. Blocks on manifolds count as normalised. The Jacobian includes losses and weights, as in the solvers: a disabled block determines
- * nothing. Equalities of the problem count as residuals, inequalities and bounds do not. Columns are scaled to unit norm first, so units have no effect. For up to 400 parameters the rank is that of a QR factorisation with column pivoting; for more, that of a
+ * nothing, and a graduated loss counts as the squared one. Equalities of the problem count as residuals, inequalities and bounds do not. Columns are scaled to unit norm first, so units have no effect. For up to 400 parameters the rank is that of a QR factorisation with column pivoting; for more, that of a
  * sparse Cholesky factorisation, whose dependent columns are checked against the Jacobian itself.
  *
  * Rejects with 'limit-exceeded' where the factor or the basis would be too large, with 'non-finite' where a residual or derivative is

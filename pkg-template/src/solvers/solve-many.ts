@@ -187,7 +187,8 @@ class Job {
       this.lower.set(bounds.lower, offset);
       this.upper.set(bounds.upper, offset);
     }
-    template.blocks.forEach(({ weight, enabled, loss: { kind, a, b, factor } }, block) => {
+    template.blocks.forEach(({ name, weight, enabled, loss: { kind, graduated, a, b, factor } }, block) => {
+      if (graduated !== null) throw invalidArgument('solveMany: template', `a graduated loss of the residual block "${name}"`, 'other losses');
       this.settings.push((many) => many.setBlock(block, weight, kind, a, b, factor, enabled));
     });
   }

@@ -7,9 +7,10 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
-import type { RawSolveResult, SolveRecord } from '../module/solve-record.js';
+import { readSolve, type RawSolveResult } from '../module/solve-record.js';
 import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
 import type { ConstraintResult } from './constrained/findings.js';
+import { solveGraduated, type GraduatedRecord } from './graduated.js';
 import { iterationLines } from './iteration-lines.js';
 import { reportText } from './report.js';
 import type { StoppingTests, Termination } from './stopping.js';
@@ -86,8 +87,16 @@ export interface SolveResult {
   x: Float64Array;
   /** What became of the constraints, block after block in order of creation. There alone where the problem has constraints. */
   constraints?: ConstraintResult[];
-  /** All iterations. With constraints the cost of some is that of the augmented Lagrangian. */
+  /**
+   * All iterations. With constraints the cost of some is that of the augmented Lagrangian; with a graduated loss they are those of all stages, each with the
+   * cost of its weighted least squares.
+   */
   history: IterationSummary[];
+  /**
+   * With `loss.graduated` the weight that each instance of such a block ends with, by the block's name: 1 for a residual far below the loss' scale, 0 for an
+   * outlier. Absent without such a block. `initialCost` and `finalCost` then are those of the loss itself; counts and times are of all stages.
+   */
+  lossWeights?: Readonly<Record<string, Float64Array>>;
   /** Returns a table of the run in the format of Ceres. */
   report(): string;
 }
@@ -190,18 +199,35 @@ export function stoppingTests(
   return { ...limit, maxTimeMs, costTolerance, gradientTolerance, parameterTolerance };
 }
 
-/** Runs a solver of the module with the options of all solvers, and converts its result. */
-export function runSolver(
-  functions: GpuCompiledFunctions,
-  options: SolveOptions,
-  solver: (handle: RawFunctions, onIteration: RawListener, aborted: CancellationToken) => Promise<RawSolveResult>,
-): Promise<SolveResult> {
+/** A solver of the module. The limits `within` replace those of the options. */
+export type RawSolver = (handle: RawFunctions, within: Partial<StoppingTests>, onIteration: RawListener, aborted: CancellationToken) => Promise<RawSolveResult>;
+
+/**
+ * Runs a solver of the module with the options of all solvers, and converts its result. `hasLosses` says whether the objective contains the losses of
+ * blocks.
+ */
+export function runSolver(functions: GpuCompiledFunctions, options: SolveOptions, solver: RawSolver, hasLosses = true): Promise<SolveResult> {
   const readBack = options.readBack ?? true;
-  return runWith(functions, options, (listen, token) => functions.solveWith((handle) => solver(handle, listen, token), readBack));
+  return runWith(functions, options, (listen, token) =>
+    functions.solveWith<GraduatedRecord>((handle, wait, graduated) => {
+      const solve = async (within: Partial<StoppingTests>, hear: RawListener) => readSolve(await wait(() => solver(handle, within, hear, token)));
+      if (!hasLosses || graduated.length === 0) return solve({}, listen);
+      return solveGraduated(solve, handle, wait, graduated, options, listen, functions.numParams);
+    }, readBack),
+  );
 }
 
-/** Runs a solver with constraints around one without. `restore` minimises the least squares of constraints alone. */
-export function runConstrained(functions: GpuCompiledFunctions, options: SolveOptions, settings: Omit<ConstrainedSettings, 'constraintTolerance'>): Promise<SolveResult> {
+/**
+ * Runs a solver with constraints around one without. `restore` minimises the least squares of constraints alone. `call` names the function in messages. Throws
+ * 'invalid-argument' for graduated losses in the objective.
+ */
+export function runConstrained(
+  call: string,
+  functions: GpuCompiledFunctions,
+  options: SolveOptions,
+  settings: Omit<ConstrainedSettings, 'constraintTolerance'>,
+): Promise<SolveResult> {
+  if (settings.objective === 'least-squares') functions.refuseGraduated(call, 'other losses in a problem with constraints');
   const { constraintTolerance, readBack = true } = options;
   const all = { ...settings, constraintTolerance };
   return runWith(functions, options, (listen, token) => functions.solveConstrained((session) => solveConstrained(session, all, listen, token), readBack));
@@ -210,7 +236,7 @@ export function runConstrained(functions: GpuCompiledFunctions, options: SolveOp
 async function runWith(
   functions: GpuCompiledFunctions,
   options: SolveOptions,
-  run: (onIteration: RawListener, aborted: CancellationToken) => Promise<{ result: SolveRecord | ConstrainedRecord; additions: string }>,
+  run: (onIteration: RawListener, aborted: CancellationToken) => Promise<{ result: GraduatedRecord | ConstrainedRecord; additions: string }>,
 ): Promise<SolveResult> {
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
@@ -247,6 +273,7 @@ async function runWith(
     iterations, functionEvaluations, initialCost, finalCost, computationTime,
     x: readBack ? result.x : new Float64Array(0),
     ...('constraints' in result ? { constraints: result.constraints } : {}),
+    ...('lossWeights' in result ? { lossWeights: result.lossWeights } : {}),
     history: iterationsOf(result.rows),
     // The text takes longer than a small solve. The caller may change the history.
     report: () => reportText(result, functions.kernelCount, functions.compileTimes, iterationLines(iterationsOf(result.rows)), additions),
