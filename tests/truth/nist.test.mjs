@@ -156,7 +156,9 @@ describe('the certified coefficients of NIST are found', () => {
     assert.deepEqual(misses(found, REPEATED_DIGITS), []);
     const sums = found.filter(({ linearSolver }) => linearSolver.startsWith('normal equations')), rows = found.filter(({ linearSolver }) => linearSolver.endsWith('ill-conditioned'));
     assert.equal(sums.length + rows.length, found.length);
-    // Lanczos3 fits three exponentials that are nearly one; its normal equations lose too many digits once 20,000 rows add their roundings.
-    assert.deepEqual([...new Set(rows.map(({ name }) => name))], ['Lanczos3']);
+    // Lanczos3 fits three exponentials that are nearly one; its normal equations lose too many digits once 20,000 rows add their roundings. The way of MGH09 from its
+    // first start leads where columns nearly depend on each other. Rows have all digits.
+    assert.deepEqual([...new Set(rows.map(({ name }) => name))].sort(), ['Lanczos3', 'MGH09']);
+    assert.deepEqual(misses(rows, CPU_DIGITS), []);
   });
 });
