@@ -7,7 +7,7 @@ import { codeBlock } from './markdown.mjs';
 const PAGES = [
   {
     name: 'api-problems', title: 'Problems', words: 'Parameters, data, residual functions, losses and manifolds.',
-    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
+    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'PlainValues', 'Differences', 'ConstraintBlock', 'ConstraintSpec', 'ConstraintKind', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
   },
   {
     name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',
@@ -18,10 +18,11 @@ const PAGES = [
     exports: ['GpuCompiledFunctions', 'CompileOptions', 'GradientOnDevice', 'HessianOptions', 'CsrMatrix'],
   },
   {
-    name: 'api-solvers', title: 'Solvers', words: 'Levenberg-Marquardt, L-BFGS, projected Newton, many small problems and many starts at once, and what a fit is worth.',
+    name: 'api-solvers', title: 'Solvers', words: 'Curve fits, Levenberg-Marquardt, L-BFGS, projected Newton, many small problems and many starts at once, and what a fit is worth.',
     exports: [
       'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
-      'NonlinearLeastSquares', 'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
+      'ConstraintResult', 'NonlinearLeastSquares', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
+      'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],
   },

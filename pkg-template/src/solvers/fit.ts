@@ -81,10 +81,13 @@ export interface FitResult<S extends FitStart> {
   residuals: Float64Array;
   /** Whether the solver converged: the parameters are a minimum, as its promise says. */
   success: boolean;
+  /** Why the run ended. */
   termination: Termination;
+  /** The same as a sentence, and why there are no standard errors if there are none. */
   message: string;
   /** What is left to gain, see `SolveResult.promise`. */
   promise?: number;
+  /** Steps that were tried. */
   iterations: number;
   /** The result of the solver. */
   solve: SolveResult;
