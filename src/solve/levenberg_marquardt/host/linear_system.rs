@@ -146,7 +146,7 @@ impl LinearSystems {
                 solved = trial.settle(pcg, || length(&normal, blocks, step));
             }
             return Ok(solved.map(|solved| match (trial, solved) {
-                (Some(trial), Ok(iterations)) if iterations >= trial.left => Err(Trouble::TooSlow),
+                (Some(_), Ok(iterations)) if iterations >= most => Err(Trouble::TooSlow),
                 (trial, solved) => {
                     if let (Some(trial), Ok(iterations)) = (trial, solved) {
                         trial.left -= iterations;
@@ -209,6 +209,14 @@ impl LinearSystems {
     /// Whether the steps of so many coordinates can be exact where another solver was asked for.
     pub(super) fn can_be_exact(&self, coordinates: usize, rows: usize) -> bool {
         coordinates <= MOST_COORDINATES && coordinates * coordinates * (coordinates + rows) <= MOST_WORK_OF_REVIEW
+    }
+
+    /// How many iterations of conjugate gradients without a matrix the last system has taken.
+    pub(super) fn iterations(&self) -> u32 {
+        match &self.solver {
+            LinearSolver::Pcg(pcg) => pcg.iterations() as u32,
+            _ => 0,
+        }
     }
 
     /// One slice of the model for exact steps; gives it when it is there. `reviewer`: what factorises where the solver of the systems does not. `scale`: D.

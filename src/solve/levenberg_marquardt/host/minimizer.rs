@@ -375,7 +375,7 @@ impl LevenbergMarquardt {
         let solved = self.systems.advance(system, options, begins, products, &mut self.step)?;
         Ok(solved.map(|solved| match solved {
             // What a promise needs may take longer than a step; what was found of it counts.
-            Err(Trouble::TooSlow) if self.verifies => Answer::Solved(Some(max_iterations)),
+            Err(Trouble::TooSlow) if self.verifies => Answer::Solved(Some(self.systems.iterations())),
             Err(Trouble::IllConditioned | Trouble::TooSlow) => Answer::RowsNeeded,
             solved => Answer::Solved(solved.ok().map(|iterations| iterations as u32)),
         }))

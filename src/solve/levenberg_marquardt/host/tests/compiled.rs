@@ -259,6 +259,16 @@ fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
 }
 
 #[test]
+fn a_trial_that_a_limit_of_iterations_cuts_makes_way_too() {
+    let mut options = options();
+    options.max_linear_iterations = 3;
+    let solution = solve(&mut sheet(90, 1.0), &options);
+    assert!(solution.summary.success(), "{}", solution.summary.message);
+    let said = &solution.details.linear_solver;
+    assert!(said.ends_with(", since conjugate gradients took as long"), "{said}");
+}
+
+#[test]
 fn a_solve_that_ends_while_it_makes_the_kernels_of_rows_does_not_count_as_the_first() {
     let (mut functions, mut resources) = (sheet(40, 1.0), SolverResources::default());
     let mut run = |max_time_ms: f64| {
