@@ -182,6 +182,42 @@ fn a_coordinate_whose_gradient_leads_inside_is_held_where_a_step_would_take_it_o
     }
 }
 
+/// Residuals xⱼ and 10 + ½bⱼxⱼ²: at the minimum, 0, second derivatives add 10bⱼ to the 1 of JᵀJ, so that a full step leaves −10bⱼ of xⱼ.
+fn overshooting(b: &[f64]) -> impl Fn(&[f64]) -> (Vec<f64>, Vec<Vec<f64>>) {
+    move |x| {
+        let row = |column: usize, entry: f64| (0..x.len()).map(|k| if k == column { entry } else { 0.0 }).collect();
+        let pairs = x.iter().zip(b).enumerate();
+        pairs.flat_map(|(j, (x, b))| [(*x, row(j, 1.0)), (10.0 + 0.5 * b * x * x, row(j, b * x))]).unzip()
+    }
+}
+
+#[test]
+fn a_step_that_the_model_overstates_makes_the_radius_no_longer_where_it_meets_a_tolerance() {
+    let residuals = overshooting(&[0.098]);
+    let mut fake = Fake::new(&residuals, &[1.0]);
+    // Each step changes the cost by less than that, from 50. The first one is not cut.
+    fake.options.solve.cost_tolerance = 0.05;
+    fake.options.initial_damping = Some(1e-6);
+    let run = run(&fake);
+    assert!(run.summary.success(), "{}", run.summary.message);
+    // A full step leaves 0.98 of x with the other sign, so that full steps alone take hundreds.
+    assert!(run.summary.iterations <= 8, "{}", run.summary.iterations);
+}
+
+#[test]
+fn many_coordinates_take_second_derivatives_where_the_model_misses() {
+    let b: Vec<f64> = (0..40).map(|j| 0.002 * f64::from(j)).collect();
+    let residuals = overshooting(&b);
+    let start: Vec<f64> = (0..40).map(|j| (f64::from(j) + 1.0).sin()).collect();
+    let iterations = [true, false].map(|has_second_derivatives| {
+        let run = run(&Fake { has_second_derivatives, ..Fake::new(&residuals, &start) });
+        assert!(run.summary.success(), "{}", run.summary.message);
+        run.summary.iterations
+    });
+    // Without them the worst coordinate keeps 0.78 of itself with each full step; with them convergence is quadratic.
+    assert!(iterations[0] <= 8 && iterations[1] > 2 * iterations[0], "{iterations:?}");
+}
+
 #[test]
 fn constants_keep_every_bit() {
     let start = [0.1 + 0.2, -1.0];
