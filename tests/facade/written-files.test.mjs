@@ -77,6 +77,7 @@ test('a graph of poses and measurements alone gets ids from 0, and sensors that 
 const PLAIN = { dim: 2, poses: [0, 1, 2, 0, 3, 4], from: [1], to: [0], measurements: [0, 1, 1], sqrtInformation: [1, 0, 0, 1, 0, 1] };
 for (const [change, message] of [
   [{ poses: [0, 1, Infinity, 0, 3, 4] }, 'writeG2o: graph.poses[2]: got Infinity; takes a finite number'],
+  [{ to: [1] }, 'writeG2o: graph.to[0]: got 1, relative to itself; takes two poses'],
   [{ ids: ['a', 'a'] }, 'writeG2o: graph.ids: got "a" a second time; takes an id for each pose and landmark'],
   [{ ids: ['a', '0'], landmarks: { points: [1, 2], ids: ['0'] } }, 'writeG2o: graph.ids: got "0" a second time; takes an id for each pose and landmark'],
   [{ ids: ['a', 'b\nFIX 0'] }, "writeG2o: graph.ids[1]: got \"b\\nFIX 0\"; takes a word that does not begin with '#'"],

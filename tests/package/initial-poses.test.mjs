@@ -248,6 +248,10 @@ for (const [change, message] of [
   [{ sqrtInformation: [1] }, 'initialisePoses: graph.sqrtInformation: got 1 numbers; takes 6: 6 for each of the 1 measurements'],
   [{ measurements: undefined }, 'initialisePoses: graph.measurements: got undefined; takes an array of finite numbers'],
   [{ priors: 5 }, 'initialisePoses: graph.priors: got 5; takes an object'],
+  [{ landmarks: 5 }, 'initialisePoses: graph.landmarks: got 5; takes an object'],
+  [{ offsets: 'none' }, 'initialisePoses: graph.offsets: got "none"; takes an object'],
+  [{ from: [1], to: [1] }, 'initialisePoses: graph.to[0]: got 1, relative to itself; takes two poses'],
+  [{ landmarks: { points: [1, 2] }, landmarkPairs: { from: [0], to: [0], measurements: [0, 0], sqrtInformation: [1, 0, 1] } }, 'initialisePoses: graph.landmarkPairs.to[0]: got 0, relative to itself; takes two landmarks'],
   [{ priors: { poses: [0], offsets: [0, 0, 0], measurements: [0, 0, 0] } }, 'initialisePoses: graph.priors.sqrtInformation: got undefined; takes an array of finite numbers'],
   [{ ids: ['a', 'b c'] }, 'initialisePoses: graph.ids[1]: got "b c"; takes a word that does not begin with \'#\''],
 ]) {

@@ -3,6 +3,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyIndices, copyNumbers, copyNumbersOfLength } from '../arguments/numeric-arguments.js';
 import type { PoseGraph } from './g2o.js';
+import { quaternionScale } from './lines.js';
 
 /** A pose graph of which only poses and their measurements must be there: what is absent is empty, and ids are positions from 0. */
 export type PoseGraphLike = Pick<PoseGraph, 'dim' | 'poses' | 'from' | 'to' | 'measurements' | 'sqrtInformation'> & Partial<PoseGraph>;
@@ -24,6 +25,7 @@ export function checkGraph(argument: string, graph: unknown): PoseGraph {
   const given = graph as Partial<PoseGraph>;
   const { dim } = given;
   if (dim !== 2 && dim !== 3) throw invalidArgument(`${argument}.dim`, describe(dim), '2 for the plane or 3 for space');
+  for (const name of ['landmarks', 'offsets'] as const) if (given[name] !== undefined) checkObject(`${argument}.${name}`, given[name]);
   const checker = new Checker(argument, dim);
   const poses = checker.poses('poses', given.poses);
   const points = checker.numbers('landmarks.points', given.landmarks?.points ?? [], dim);
@@ -78,8 +80,8 @@ class Checker {
       if (!(length > 0 && length < Infinity)) {
         throw invalidArgument(`${this.argument}.${name}`, `a quaternion of length ${length} at position ${first / 7}`, 'quaternions that have a direction');
       }
-      // Quaternions that have length 1 but for rounding keep their bits.
-      if (Math.abs(length - 1) > 1e-15) quaternion.forEach((entry, k) => (quaternion[k] = entry / length));
+      const scale = quaternionScale(length);
+      quaternion.forEach((entry, k) => (quaternion[k] = entry / scale));
     }
     return copy;
   }
@@ -116,6 +118,12 @@ class Checker {
       if (indices.length !== length) throw invalidArgument(`${this.argument}.${prefix}${name}`, `${indices.length} indices`, `${length}, as there are measurements`);
       return [name, indices] as const;
     });
+    const [first, second] = columns;
+    const [one, other] = Object.values(ends);
+    if (first !== undefined && second !== undefined && one === other) {
+      const own = first[1].findIndex((index, k) => index === second[1][k]);
+      if (own >= 0) throw invalidArgument(`${this.argument}.${prefix}${second[0]}[${own}]`, `${second[1][own]}, relative to itself`, `two ${one}`);
+    }
     const poses = sensors.map((name) => {
       const values = this.poses(prefix + name, take(name));
       if (values.length !== this.size * length) throw invalidArgument(`${this.argument}.${prefix}${name}`, `${values.length} numbers`, `${this.size} for each of the ${length} measurements`);

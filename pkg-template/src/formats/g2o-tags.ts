@@ -1,6 +1,6 @@
 /** The lines of .g2o files: their tags, what stands in a line of each, and the numbers of poses and points. */
 
-import type { Line } from './lines.js';
+import { quaternionScale, type Line } from './lines.js';
 
 /** What lines define. Poses and landmarks share their ids; offsets, the poses of sensors in the frame of the pose that carries them, have their own. */
 export type Defined = 'pose' | 'landmark' | 'offset';
@@ -104,8 +104,7 @@ export function appendValue(values: number[], line: Line, first: number, { name,
     const [x, y, z, w] = [at(3), at(4), at(5), at(6)];
     const length = Math.hypot(w, x, y, z);
     if (!(length > 0 && length < Infinity)) throw line.error(`a quaternion of length ${length} in ${name}`, 'one that has a direction');
-    // One that has length 1 but for the rounding of its numbers keeps their bits.
-    const scale = Math.abs(length - 1) <= 1e-15 ? 1 : length;
+    const scale = quaternionScale(length);
     values.push(w / scale, x / scale, y / scale, z / scale, at(0), at(1), at(2));
   }
 }

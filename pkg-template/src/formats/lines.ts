@@ -5,6 +5,11 @@ import { describe, ResiduaError, invalidArgument } from '../arguments/errors.js'
 /** Number() also accepts hexadecimal, empty strings and "Infinity". */
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
+/** What a quaternion of this length is divided by: one that has length 1 but for rounding keeps its bits. */
+export function quaternionScale(length: number): number {
+  return Math.abs(length - 1) <= 1e-15 ? 1 : length;
+}
+
 /** Returns an 'invalid-argument' error with a line's number. */
 export function lineError(reader: string, line: number, got: string, takes: string): ResiduaError {
   return invalidArgument(`${reader}: line ${line}`, got, takes);

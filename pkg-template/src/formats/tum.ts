@@ -2,7 +2,7 @@
 
 import { invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyNumbers } from '../arguments/numeric-arguments.js';
-import { numberText, readLines } from './lines.js';
+import { numberText, quaternionScale, readLines } from './lines.js';
 
 /** Where something was, and when. */
 export interface Trajectory {
@@ -11,9 +11,6 @@ export interface Trajectory {
   /** Pose after pose with the numbers of a block of `problem.poses` in space: the unit quaternion w, x, y, z, then x, y, z. */
   readonly poses: Float64Array;
 }
-
-/** Quaternions that have length 1 but for rounding keep their bits. */
-const ROUNDING = 1e-15;
 
 /**
  * Reads the text of a trajectory: lines of time, x, y, z, and the quaternion x, y, z, w, which is normalised. A '#' begins a comment. Throws
@@ -28,7 +25,7 @@ export function parseTum(text: string): Trajectory {
     const quaternion = [7, 4, 5, 6].map((k) => line.finite(k));
     const length = Math.hypot(...quaternion);
     if (!(length > 0 && length < Infinity)) throw line.error(`a quaternion of length ${length}`, 'one that has a direction');
-    const scale = Math.abs(length - 1) <= ROUNDING ? 1 : length;
+    const scale = quaternionScale(length);
     poses.push(...quaternion.map((entry) => entry / scale), line.finite(1), line.finite(2), line.finite(3));
   });
   if (timestamps.length === 0) throw last.error('the end of a file without poses', 'a line for each pose');

@@ -1,6 +1,7 @@
 /**
  * Linear least squares over vertices with blocks of 2 or 3 unknowns: Σ ‖Cᵢ xᵢ + Cⱼ xⱼ + e‖² by sparse Cholesky factorisation of its normal equations.
  * There may be several columns of unknowns, which share the matrix. Unknowns that no residual determines are 0 in the solution.
+ * The solver module has a sparse Cholesky factorisation too; this one is there without loading anything, in one call.
  */
 
 import { minimumDegree } from './minimum-degree.js';
