@@ -116,3 +116,30 @@ test('where no start has a finite cost the rejection says so', async () => {
   problem.residuals('roots', { inputs: { x: x.shared() }, residual: ({ x: value }) => value.sqrt() });
   await assert.rejects(multistart(problem, { x: [-3, -2] }, { starts: 4, backend: 'cpu' }), (error) => error.code === 'non-finite' && /block 'roots'.* is NaN at the start/.test(error.message));
 });
+
+/** (u² − 4)² + v², with minima at u = ±2 and v = 0, of which only u has a range. */
+function pair(options) {
+  const problem = new Problem();
+  const u = problem.parameters('u', { dim: 1, values: [0] }), v = problem.parameters('v', { dim: 1, values: [1] });
+  problem.residuals('r', { inputs: { u: u.shared(), v: v.shared() }, residual: ({ u, v }) => [u.square().sub(4), v.mul(u.square().add(1))] });
+  return multistart(problem, { u: [-5, 5] }, { starts: 20, backend: 'cpu', ...options });
+}
+
+test('a number without a range that ends at 0 parts no minimum, and distance decides what is one', async () => {
+  const counts = async (options) => (await pair(options)).minima.map(({ count }) => count);
+  const both = await counts({});
+  assert.equal(both.length, 2);
+  assert.equal(both[0] + both[1], 20);
+  // Roundings part ends at distance 0; both minima are within the width of the range.
+  assert.ok((await counts({ distance: 0 })).length > 2);
+  assert.deepEqual(await counts({ distance: 1 }), [20]);
+});
+
+test('starts that do not converge count as failed, and are minima where no other is', async () => {
+  const { failed, minima } = await pair({ maxIterations: 0 });
+  assert.deepEqual([failed, minima.length], [20, 20]);
+});
+
+test('more starts than fit are out of memory', async () => {
+  await assert.rejects(pair({ starts: 2 ** 32 - 1 }), { code: 'out-of-memory', message: `multistart: ${2 ** 32 - 1} starts of 2 numbers could not be allocated` });
+});

@@ -19,7 +19,7 @@ export interface MultistartOptions extends ManyOptions {
   starts?: number;
   /** Seed of the random numbers, a whole number from 0 to 2³² − 1; 0 by default. The same seed gives the same starts everywhere. */
   seed?: number;
-  /** Ends within this share of the ranges' widths of each other, in each coordinate, are one minimum; 1e-3 by default. */
+  /** Ends within this share of the ranges' widths of each other, in each coordinate, are one minimum; 1e-3 by default. Of a number without a range: of its size, or of that of its start. */
   distance?: number;
 }
 
@@ -64,7 +64,7 @@ export interface MultistartResult {
  * Quaternions that differ in sign, and angles that differ by whole turns, are the same end.
  *
  * Rejects with 'invalid-argument' for a name that the template does not have, for ranges that are not finite, reversed or of a wrong length, and for options out
- * of range; with 'non-finite' where the cost of no start is finite.
+ * of range; with 'non-finite' where the cost of no start is finite; with 'out-of-memory' for more starts than fit.
  */
 export function multistart(template: Problem, bounds: Readonly<Record<string, StartRange>>, options: MultistartOptions = {}): Promise<MultistartResult> {
   return multistartOn(here, template, bounds, options);
@@ -84,19 +84,31 @@ export async function multistartOn(
   checkWholeNumber('multistart: seed', seed, 0);
   checkFinite('multistart: distance', distance, 0);
   const ranges = takeRanges(template, bounds);
-  const starts = startsIn(template, ranges, count, seed);
-  const { numParameters: numParams } = template;
-  const parameters = Object.fromEntries(ranges.map(({ array: { name, offset, count: blocks, dim } }) => {
-    const length = blocks * dim;
-    const values = new Float64Array(count * length);
-    for (let start = 0; start < count; start++) {
-      values.set(starts.subarray(start * numParams + offset, start * numParams + offset + length), start * length);
-    }
-    return [name, values];
-  }));
+  const { starts, parameters } = allStarts(template, ranges, count, seed);
   const arrays = [...template.arrays];
+  const values = Float64Array.from(arrays.flatMap((array) => [...array.values()]));
   const many = await solveManyOn(host, template, { count, parameters }, pickOptions(options, MANY_OPTIONS));
-  return { ...sort(many, count, isSame(arrays, ranges, distance)), starts, many };
+  return { ...sort(many, count, isSame(arrays, ranges, values, distance)), starts, many };
+}
+
+/** All starts, and those of the arrays with ranges as solveMany() takes them. */
+function allStarts(template: Problem, ranges: readonly Range[], count: number, seed: number): { starts: Float64Array; parameters: Record<string, Float64Array> } {
+  try {
+    const starts = startsIn(template, ranges, count, seed);
+    const { numParameters: numParams } = template;
+    const parameters = ranges.map(({ array: { name, offset, count: blocks, dim } }) => {
+      const length = blocks * dim;
+      const values = new Float64Array(count * length);
+      for (let start = 0; start < count; start++) {
+        values.set(starts.subarray(start * numParams + offset, start * numParams + offset + length), start * length);
+      }
+      return [name, values] as const;
+    });
+    return { starts, parameters: Object.fromEntries(parameters) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ResiduaError('out-of-memory', `multistart: ${count} starts of ${template.numParameters} numbers could not be allocated`, { cause: error });
+  }
 }
 
 /** The range of a parameter array: for each of its numbers. */
@@ -155,21 +167,22 @@ function startsIn(template: Problem, ranges: readonly Range[], count: number, se
 /** Whether two ends are one minimum. */
 type IsSame = (a: Float64Array, b: Float64Array) => boolean;
 
-function isSame(arrays: readonly ParameterBlocks[], ranges: readonly Range[], distance: number): IsSame {
-  const scaleOf = ({ offset }: ParameterBlocks, i: number, a: number, b: number): number => {
-    const range = ranges.find(({ array }) => array.offset === offset);
+/** `values` are the template's. */
+function isSame(arrays: readonly ParameterBlocks[], ranges: readonly Range[], values: Float64Array, distance: number): IsSame {
+  const known = arrays.map((array) => ({ array, parts: partsOf(array), range: ranges.find(({ array: { offset } }) => offset === array.offset) }));
+  const scaleOf = ({ offset }: ParameterBlocks, range: Range | undefined, i: number, a: number, b: number): number => {
     const width = range === undefined ? 0 : (range.upper[i] as number) - (range.lower[i] as number);
-    return width > 0 ? width : Math.max(Math.abs(a), Math.abs(b), Number.MIN_VALUE);
+    // Both may be roundings of 0. Where the template's value has no size either, it is 1.
+    return width > 0 ? width : Math.max(Math.abs(a), Math.abs(b), Math.abs(values[offset + i] as number) || 1);
   };
   return (a, b) =>
-    arrays.every((array) => {
-      const parts = partsOf(array);
+    known.every(({ array, parts, range }) => {
       for (let block = 0; block < array.count; block++) {
         for (const { manifold, first, dim } of parts) {
           const at = block * array.dim + first;
           const pairs = Array.from({ length: dim }, (_, k) => [a[array.offset + at + k] as number, b[array.offset + at + k] as number] as const);
           const near = (difference: (p: number, q: number) => number): boolean =>
-            pairs.every(([p, q], k) => Math.abs(difference(p, q)) <= distance * (manifold === 'euclidean' ? scaleOf(array, at + k, p, q) : 1));
+            pairs.every(([p, q], k) => Math.abs(difference(p, q)) <= distance * (manifold === 'euclidean' ? scaleOf(array, range, at + k, p, q) : 1));
           const isNear = near((p, q) => (manifold === 'angle' ? Math.atan2(Math.sin(p - q), Math.cos(p - q)) : p - q));
           if (!isNear && !(manifold === 'unit-quaternion' && near((p, q) => p + q))) return false;
         }
