@@ -188,6 +188,7 @@ test('wrong arguments are refused by name', async () => {
     [[() => 'word', { x, y }, good], 'fit: model: got one that returns "word" for the first sample; takes (parameters) => (x) => a number, or (parameters, x) => a Value'],
     [[() => () => undefined, { x, y }, good], 'fit: model: got one that returns undefined for the first sample; takes (parameters) => (x) => a number, or (parameters, x) => a Value'],
     [[() => { throw new Error('mine'); }, { x, y }, good], 'fit: model: it threw for the first sample: Error: mine'],
+    [[([a], t) => a.mul(t).negate(), { x, y }, good], 'fit: model: it threw for the first sample: TypeError: a.mul is not a function; with Values: TypeError: a.mul(...).negate is not a function'],
     [[model, { x, y: y.slice(1) }, good], 'fit: data.x: got 30 samples; takes one for each of the 29 numbers of y'],
     [[model, { x: [], y: [] }, good], 'fit: data.y: got no sample; takes at least one'],
     [[model, { x: 3, y: [1] }, good], 'fit: data.x: got 3; takes an array with a number or a list of numbers for each sample'],
@@ -215,4 +216,15 @@ test('a model that is not finite, or throws, is told with its sample', async () 
   await assert.rejects(nan, (error) => error.code === 'non-finite' && error.message.startsWith("residual 4 (block 'samples', instance 4, residual 0 of 1) is NaN at the start"));
   const throws = fit(([a]) => (t) => { if (t > 1) throw new Error('beyond'); return a * t; }, { x, y }, { initialValues: [1] });
   await assert.rejects(throws, (error) => error.code === 'non-finite' && error.message === "residual block 'samples': evaluate threw Error: beyond");
+});
+
+test('differences are those that are asked for', async () => {
+  const calls = [];
+  for (const differences of ['forward', 'central', 'ridders']) {
+    let count = 0;
+    await fit(([a, b]) => (count++, (t) => a * Math.sin(b * t)), { x: [0, 0.5, 1, 1.5], y: [0, 1.4, 0.3, -1.3] }, { initialValues: [1.5, 2.8], differences });
+    calls.push(count);
+  }
+  // One call, two, and up to 36 for each parameter and Jacobian.
+  assert.ok(calls[0] < calls[1] && calls[1] < calls[2], String(calls));
 });

@@ -47,8 +47,11 @@ export function modelOf(model: unknown, names: Names, x: Float64Array, width: nu
   }
   const { error } = withNumbers;
   if (error !== undefined) {
-    const words = error instanceof Error ? `${error.name}: ${error.message}` : describe(error);
-    throw new ResiduaError('invalid-argument', `fit: model: it threw for the first sample: ${words}`, { cause: error });
+    // Which of both the model is meant for shows in neither.
+    const wordsOf = (thrown: unknown): string => (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : describe(thrown));
+    const [words, other] = [wordsOf(error), withValues.error === undefined ? '' : wordsOf(withValues.error)];
+    const both = other === '' || other === words ? words : `${words}; with Values: ${other}`;
+    throw new ResiduaError('invalid-argument', `fit: model: it threw for the first sample: ${both}`, { cause: error });
   }
   throw invalidArgument('fit: model', `one that returns ${describe(withNumbers.value)} for the first sample`, '(parameters) => (x) => a number, or (parameters, x) => a Value');
 }
