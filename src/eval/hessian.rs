@@ -12,7 +12,7 @@ use residua_linalg::sparse::Columns;
 
 use super::cpu::{CpuEngine, Memory, PIECE};
 use super::hessian_pattern::HessianPattern;
-use super::{Functions, Linearisation, Objective, Part};
+use super::{Functions, Objective, Part};
 use crate::model::access_plan::Entry;
 use crate::model::energy::{Coordinates, Energy};
 use crate::model::losses;
@@ -174,21 +174,24 @@ impl Functions {
         Ok(rows_of_long_sums(&self.model).into_iter().map(|row| pattern.col_indices[of_row(row)].to_vec()).list())
     }
 
-    /// Residuals and Jacobian on the host.
-    pub(crate) async fn jacobian_on_host(&mut self, x: &[f64]) -> Result<Linearisation> {
-        let mut residuals = vec![0.0; self.model.num_residuals as usize];
+    /// The entries of the Jacobian, on the host. Columns of constant parameters are zeros.
+    pub(crate) async fn jacobian_on_host(&mut self, x: &[f64]) -> Result<Vec<f64>> {
         let mut entries = vec![0.0; self.differentiate()?.col_indices.len()];
         let mut give = |part, start: usize, piece: &mut [f64]| {
-            let all = if part == Part::Residuals { &mut residuals } else { &mut entries };
-            all[start..start + piece.len()].copy_from_slice(piece);
+            if part == Part::Entries {
+                entries[start..start + piece.len()].copy_from_slice(piece);
+            }
         };
-        let Functions { model, engine, differentiated, spare, .. } = self;
+        let Functions { model, engine, differentiated, spare, constant, has_constants, .. } = self;
         let Some(differentiated) = differentiated else {
             return Err(Error::internal("a pattern was made and is not there"));
         };
         let (partials, pattern) = (&differentiated.partials, &differentiated.pattern);
         engine.on_cpu().jacobian(model, partials, pattern, x, spare, &mut give).await?;
-        Ok(Linearisation { residuals, entries })
+        if *has_constants {
+            super::mask(&mut entries, &pattern.col_indices, constant);
+        }
+        Ok(entries)
     }
 
     /// The Hessian of an objective with respect to the numbers of the parameters: the entries of [`Functions::hessian_pattern`]. Rows and columns of constant
@@ -202,7 +205,7 @@ impl Functions {
         self.prepare_hessian(objective, Coordinates::Numbers, Deadline::NEVER).await?;
         self.make_hessian_pattern(objective)?;
         let (seeds, sums) = self.long_sums(objective, &x).await?;
-        let of_sums = if sums.is_empty() { None } else { Some(self.jacobian_on_host(&x).await?.entries) };
+        let of_sums = if sums.is_empty() { None } else { Some(self.jacobian_on_host(&x).await?) };
         let Functions { model, engine, hessians, differentiated, constant, has_constants, .. } = self;
         let Some(pattern) = &hessians[objective as usize] else {
             return Err(Error::internal("a pattern was made and is not there"));
@@ -337,7 +340,7 @@ impl Functions {
         let (seeds, sums) = self.long_sums(objective, &x).await?;
         let mut product = vec![0.0; vector.len()];
         if !sums.is_empty() {
-            let entries = self.jacobian_on_host(&x).await?.entries;
+            let entries = self.jacobian_on_host(&x).await?;
             let pattern = self.differentiate()?;
             for LongSum { row, factor } in sums {
                 let of_row = pattern.row_offsets[row as usize] as usize..pattern.row_offsets[row as usize + 1] as usize;
@@ -393,8 +396,9 @@ pub(crate) async fn hessians_of_instances(
 ) -> Result<()> {
     let width = engine.partials_of(entry, number).len();
     let count = model.batches[number].count;
-    // An even number, so that pairs of instances stay pairs.
-    let size = ((PIECE / width.max(1)).max(2) & !1) as u32;
+    // An even number, so that pairs of instances stay pairs. Eigenvectors of a matrix take as many times as long as its numbers as it has rows.
+    let rows = model.batches[number].class.locals.len();
+    let size = ((PIECE / (width * rows).max(1)).max(2) & !1) as u32;
     let mut numbers = Vec::new();
     for start in (0..count).step_by(size as usize) {
         yielder.yield_if_due().await;

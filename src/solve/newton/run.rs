@@ -341,8 +341,13 @@ impl<'a> Run<'a> {
             if self.map.as_ref().is_some_and(|map| map.contains(i)) {
                 continue;
             }
+            // A constant stays where it is, beyond its bounds too.
+            if *trial == 0.0 {
+                *trial = self.point[i];
+                continue;
+            }
             let moved = self.feasible.project(i, self.point[i] + *trial);
-            *trial = if *trial == 0.0 { self.point[i] } else { moved };
+            *trial = moved;
             if moved != self.point[i] + step[i] {
                 step[i] = moved - self.point[i];
             }

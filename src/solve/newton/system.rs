@@ -119,10 +119,10 @@ impl NewtonSystem {
     ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
         let NewtonSystem { values, instances, col_indices, indefinite, .. } = self;
-        let OnHost { model, engine, .. } = functions.on_host();
+        let OnHost { model, engine, constant, .. } = functions.on_host();
         *indefinite = 0;
         values.fill(0.0);
-        let (mut matrix, mut columns, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+        let (mut matrix, mut scratch) = (Vec::new(), Scratch::default());
         for (number, batch) in model.batches.iter().enumerate() {
             if !model.blocks[batch.block as usize].enabled {
                 continue;
@@ -136,11 +136,14 @@ impl NewtonSystem {
             let mut add = |of_piece: std::ops::Range<u32>, numbers: &[f64]| {
                 for (instance, numbers) in of_piece.zip(numbers.chunks_exact(places.len())) {
                     let Instance { first, width } = instances[number][instance as usize];
-                    columns.clear();
-                    columns.extend_from_slice(&col_indices[first..first + width]);
+                    let columns = &col_indices[first..first + width];
                     matrix.clear();
                     matrix.resize(width * width, 0.0);
-                    entries.fill(instance as usize, numbers, &columns, &mut matrix);
+                    entries.fill(instance as usize, numbers, columns, &mut matrix);
+                    let is_constant = |k: &usize| constant.is_some_and(|constant| constant[columns[*k] as usize]);
+                    for k in (0..width).filter(is_constant) {
+                        (0..width).for_each(|j| (matrix[k * width + j], matrix[j * width + k]) = (0.0, 0.0));
+                    }
                     let rows = &mut values[first..first + width * width];
                     *indefinite += usize::from(semidefinite_rows(&mut matrix, width, negative, rows, &mut scratch));
                 }
@@ -148,7 +151,7 @@ impl NewtonSystem {
             hessians_of_instances(engine, model, (number, entry), (x, &seeds), yielder, &mut add).await?;
         }
         if !sums.is_empty() {
-            let entries = functions.jacobian_on_host(x).await?.entries;
+            let entries = functions.jacobian_on_host(x).await?;
             let offsets = &functions.differentiate()?.row_offsets;
             let mut place = self.first_of_sums;
             for LongSum { row, factor } in sums {

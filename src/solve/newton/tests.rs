@@ -114,9 +114,10 @@ fn a_step_beyond_a_barrier_is_shortened() {
         assert!(summary.success(), "from {start}: {}", summary.message);
         assert_near(&x, &[minimum], 1e-7);
     }
-    let error = block_on(minimise(&mut barrier(2.0), &NewtonOptions::defaults(), &mut Patience(9))).unwrap_err();
+    let mut f = barrier(2.0);
+    let error = block_on(minimise(&mut f, &NewtonOptions::defaults(), &mut Patience(9))).unwrap_err();
     assert_eq!(error.code, ErrorCode::NonFinite);
-    assert_eq!(barrier(2.0).values(), [2.0]);
+    assert_eq!(f.values(), [2.0]);
 }
 
 #[test]
@@ -156,6 +157,26 @@ fn constants_stay_and_what_nothing_holds_does_not_move() {
     let Solution { x, summary, .. } = solve(&mut f, &NewtonOptions::defaults());
     assert!(summary.success(), "{}", summary.message);
     assert!((x[0] - x[1]).abs() < 1e-6 && x[0].abs() < 3.0, "{x:?}");
+}
+
+#[test]
+fn constants_have_no_part_in_the_matrix_and_may_be_beyond_their_bounds() {
+    // (x − 1)² + c^1.5, whose second derivative by c is infinite at 0.
+    let mut r = Recorder::default();
+    let (x, c) = (r.parameter(0), r.parameter(1));
+    let (one, power) = (r.constant(1.0), r.constant(1.5));
+    let off = r.apply(Op::Sub, &[x, one]);
+    let square = r.square(off);
+    let power = r.apply(Op::Pow, &[c, power]);
+    let sum = r.apply(Op::Add, &[square, power]);
+    let mut f = functions(r, vec![sum], &[3.0, 0.0]);
+    f.set_constant(vec![false, true]).unwrap();
+    f.set_bounds(vec![-9.0, 5.0], vec![9.0, 6.0]).unwrap();
+    let Solution { x, summary, .. } = solve(&mut f, &NewtonOptions::defaults());
+    assert!(summary.success(), "{}", summary.message);
+    assert_near(&x, &[1.0, 0.0], 1e-12);
+    // The function of x is quadratic: one step of length 2 leads to the minimum, but for the least damping, 1e-11.
+    assert!((summary.history[1].step_norm - 2.0).abs() < 1e-10, "{}", summary.history[1].step_norm);
 }
 
 #[test]
