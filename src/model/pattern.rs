@@ -65,6 +65,16 @@ pub(crate) struct Compressed {
     pub(crate) places: Vec<u32>,
 }
 
+/// So many zeros, if there is memory for them.
+fn zeros<T: Clone + Default>(what: &str, count: u64) -> Result<Vec<T>> {
+    let mut zeros = Vec::new();
+    let no_memory =
+        |_| Error::new(ErrorCode::OutOfMemory, format!("there is no memory for {count} entries of the {what}"));
+    zeros.try_reserve_exact(count as usize).map_err(no_memory)?;
+    zeros.resize(count as usize, T::default());
+    Ok(zeros)
+}
+
 /// The compressed rows of the entries that `each` gives, always the same ones; several may stand at one place.
 pub(crate) fn compress(what: &str, rows: usize, each: &dyn Fn(Give)) -> Result<Compressed> {
     let mut row_starts = vec![0u64; rows + 1];
@@ -81,7 +91,7 @@ pub(crate) fn compress(what: &str, rows: usize, each: &dyn Fn(Give)) -> Result<C
     }
 
     // All pairs of column and source by row, sorted within the row; sources are numbered in their order.
-    let mut pairs = vec![0u64; total as usize];
+    let mut pairs: Vec<u64> = zeros(what, total)?;
     let mut next = row_starts.clone();
     let mut source = 0u32;
     each(&mut |row, column| {
@@ -90,7 +100,7 @@ pub(crate) fn compress(what: &str, rows: usize, each: &dyn Fn(Give)) -> Result<C
         *slot += 1;
         source += 1;
     });
-    let mut places = vec![0u32; total as usize];
+    let mut places: Vec<u32> = zeros(what, total)?;
     let mut col_indices = Vec::new();
     let mut row_offsets = Vec::with_capacity(rows + 1);
     row_offsets.push(0);
