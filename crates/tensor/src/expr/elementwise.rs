@@ -1,5 +1,5 @@
-//! The table of elementwise operations, one line each. A match that defines them has no wildcard arm, so the compiler names each place
-//! that a new one must define.
+//! The table of elementwise operations, one line each. Those that mean a scalar op have its rules; for an operation that tensors alone have, the evaluation, the
+//! lowering and the derivative of tensors have an arm.
 
 use residua_ir::graph::Op;
 
