@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { lbfgs, Mat2, newton, Problem, solve, V, Vec2 } = await import('residua');
+const { lbfgs, loss, Mat2, newton, Problem, solve, V, Vec2 } = await import('residua');
 const { hillyMesh, symmetricDirichlet, tutte } = await import('../www/parametrisation.mjs');
 
 const near = (found, expected, tolerance, what) => {
@@ -166,4 +166,28 @@ test('plain functions and constraints are refused, which Hessians and Newton wou
   constrained.problem.residuals('square', { inputs: { x: constrained.x.shared() }, residual: ({ x }) => x.square() });
   constrained.problem.equalities('one', { inputs: { x: constrained.x.shared() }, constraint: ({ x }) => x.sub(1) });
   await assert.rejects(solve(constrained.problem, { method: 'newton' }), refused('invalid-argument', /the constraint block "one"/));
+});
+
+test('robust losses on unit quaternions end where Levenberg-Marquardt does', async () => {
+  const from = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.6, 0.8, 0], [0, 0.6, 0.8]];
+  // A turn of 0.7 about z; the last vector is wrong.
+  const to = from.map(([x, y, z]) => [x * Math.cos(0.7) - y * Math.sin(0.7), x * Math.sin(0.7) + y * Math.cos(0.7), z]);
+  to[4] = [0.9, -0.3, 0.3];
+  const ends = [];
+  for (const method of ['newton', 'lm']) {
+    const problem = new Problem();
+    const q = problem.parameters('q', { dim: 4, values: [0.98, 0.1, 0.1, Math.sqrt(1 - 0.98 ** 2 - 0.02)] });
+    q.setManifold('unit-quaternion');
+    problem.residuals('vectors', {
+      inputs: { q: q.shared(), a: problem.data(from.flat(), 3), b: problem.data(to.flat(), 3) },
+      residual: ({ q, a, b }) => q.rotate(a).sub(b), loss: loss.cauchy(0.3),
+    });
+    const result = await solve(problem, { method, backend: 'cpu', costTolerance: 1e-14, ...(method === 'newton' ? { objective: 'least-squares' } : {}) });
+    assert.ok(result.success, result.message);
+    ends.push(result);
+  }
+  const [newtons, lms] = ends;
+  // Both stop where less than 1e-14 of the cost is left to gain: the digits of a step are half of that.
+  near([...newtons.x], [...lms.x], 1e-6, 'quaternion');
+  near([newtons.finalCost], [lms.finalCost], 1e-12, 'cost');
 });
