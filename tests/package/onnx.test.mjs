@@ -371,6 +371,26 @@ test('quantised products are exact, and results are rounded half to even', async
   });
 });
 
+describe('numbers in memory', () => {
+  /** The same nodes over a constant and over an input: all that they give. */
+  const both = (nodes, type, data, outType = 'float', sizes = [data.length]) => model({
+    nodes: ['c', 'x'].flatMap((name) => nodes.map((node) => ({ ...node, inputs: node.inputs.map((each) => (each.startsWith('$') ? each.replace('$', name) : each)), outputs: node.outputs.map((each) => each.replace('$', name)) }))),
+    initializers: [{ name: 'c0', type, sizes, data }], inputs: [{ name: 'x0', type, shape: sizes }], outputs: ['c', 'x'].map((name) => ({ name: `${name}y`, type: outType })),
+  });
+  const assertBoth = (file, x0, expected) => withModel(file, async (loaded) => {
+    const { cy, xy } = await outputsOf(loaded, { x0 });
+    assert.deepEqual([cy.data, xy.data], [expected, expected]);
+  });
+
+  test('casts to floats of 16 bits round, of two to the even one', async () => {
+    const numbers = [0.1, 70000, -65519, 1.00390625, 1.01171875, 1e-8, -Infinity, NaN].map(Math.fround);
+    // Of 8 bits 1 + 2⁻⁸ and 1 + 3·2⁻⁸ are halves; half precision has 11 bits, and ends at 65504.
+    for (const [code, expected] of [[16, [0.10009765625, 70144, -65536, 1, 1.015625, 1.0011717677116394e-8, -Infinity, NaN]], [10, [0.0999755859375, Infinity, -65504, 1.00390625, 1.01171875, 0, -Infinity, NaN]]]) {
+      await assertBoth(both([{ op: 'Cast', inputs: ['$0'], outputs: ['$1'], attributes: { to: code } }, { op: 'Cast', inputs: ['$1'], outputs: ['$y'], attributes: { to: 1 } }], 'float', numbers), numbers, expected);
+    }
+  });
+});
+
 test('the documentation lists the operators that are taken', async () => {
   const page = await readFile(new URL('../../docs/site/onnx.md', import.meta.url), 'utf8');
   const listed = [...page.matchAll(/^- \*\*([^*]+)\*\*: ([A-Z](?:.|\n {2})+)$/gm)].flatMap(([, family, names]) => names.replace(", and functions of the file's own", '').split(/\s+/).map((name) => (family === 'com.microsoft' ? `${family}.${name}` : name)));

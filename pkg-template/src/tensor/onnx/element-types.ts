@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { DType } from '../dtype.js';
 import type { FileType } from '../files/elements.js';
-import { fromHalf } from '../memory/half.js';
+import { fromHalf, toHalf } from '../memory/half.js';
 
 /** An element type of ONNX. */
 export interface ElementType {
@@ -141,9 +141,20 @@ const READERS: Readonly<Record<FileType, (view: DataView, i: number) => number>>
   bool: (view, i) => Number(view.getUint8(i) !== 0),
 };
 
+/** The nearest bfloat16 of a number, of two the even one. */
+function toBrain(value: number): number {
+  if (Number.isNaN(value)) return value;
+  bf16.setFloat32(0, value);
+  const bits = bf16.getUint32(0);
+  bf16.setUint32(0, (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000);
+  return bf16.getFloat32(0);
+}
+
 /** A number as an element of a type: floats rounded, integers cut to their low bits. */
 export function asElement(type: ElementType, value: number): number {
   if (type.name === 'bool') return Number(value !== 0);
+  if (type.name === 'float16') return fromHalf(toHalf(value));
+  if (type.name === 'bfloat16') return toBrain(value);
   if (type.range === null) return type.name === 'double' ? value : Math.fround(value);
   const whole = Math.trunc(value);
   if (Number.isNaN(whole)) return 0;
