@@ -373,9 +373,9 @@ test('quantised products are exact, and results are rounded half to even', async
 
 describe('numbers in memory', () => {
   /** The same nodes over a constant and over an input: all that they give. */
-  const both = (nodes, type, data, outType = 'float', sizes = [data.length]) => model({
+  const both = (nodes, type, data, outType = 'float', sizes = [data.length], others = []) => model({
     nodes: ['c', 'x'].flatMap((name) => nodes.map((node) => ({ ...node, inputs: node.inputs.map((each) => (each.startsWith('$') ? each.replace('$', name) : each)), outputs: node.outputs.map((each) => each.replace('$', name)) }))),
-    initializers: [{ name: 'c0', type, sizes, data }], inputs: [{ name: 'x0', type, shape: sizes }], outputs: ['c', 'x'].map((name) => ({ name: `${name}y`, type: outType })),
+    initializers: [{ name: 'c0', type, sizes, data }, ...others], inputs: [{ name: 'x0', type, shape: sizes }], outputs: ['c', 'x'].map((name) => ({ name: `${name}y`, type: outType })),
   });
   const assertBoth = (file, x0, expected) => withModel(file, async (loaded) => {
     const { cy, xy } = await outputsOf(loaded, { x0 });
@@ -388,6 +388,24 @@ describe('numbers in memory', () => {
     for (const [code, expected] of [[16, [0.10009765625, 70144, -65536, 1, 1.015625, 1.0011717677116394e-8, -Infinity, NaN]], [10, [0.0999755859375, Infinity, -65504, 1.00390625, 1.01171875, 0, -Infinity, NaN]]]) {
       await assertBoth(both([{ op: 'Cast', inputs: ['$0'], outputs: ['$1'], attributes: { to: code } }, { op: 'Cast', inputs: ['$1'], outputs: ['$y'], attributes: { to: 1 } }], 'float', numbers), numbers, expected);
     }
+  });
+
+  test('products and sums of integers keep their low bits, in whatever many steps', async () => {
+    const product = BigInt(123456789) * BigInt(987654321);
+    const low = Number(BigInt.asIntN(32, product));
+    await assertBoth(both([{ op: 'Mul', inputs: ['$0', 'k'], outputs: ['$y'] }], 'int32', [123456789, -3, 65536], 'int32', [3], [{ name: 'k', type: 'int32', sizes: [3], data: [987654321, 5, 65536] }]), [123456789, -3, 65536], [low, -15, 0]);
+    assert.equal(low, -67153019);
+    const reduced = (op, data, expected, type = 'int32') => assertBoth(both([{ op, inputs: ['$0'], outputs: ['$y'], attributes: { keepdims: 0 } }], type, data, type), data, [expected]);
+    await reduced('ReduceProd', [123456789, 100], Number(BigInt.asIntN(32, 12345678900n)));
+    await reduced('ReduceProd', [123456789, 987654321, 3], Number(BigInt.asIntN(32, 3n * product)));
+    await reduced('ReduceProd', [4000000000, 4000000001], Number(BigInt.asUintN(32, 4000000000n * 4000000001n)), 'uint32');
+    await reduced('ReduceSum', [2147483647, 2, -5], 2147483644);
+    await reduced('ReduceSum', [2147483647, 2147483647, 7], 5);
+    // A sum of half precision is rounded once: 2048 and 1 would stay 2048.
+    await reduced('ReduceSum', [2048, 1, 1, 1, 1], 2052, 'float16');
+    // Of a product of 73 bits the low 64 are left.
+    const wide = model({ nodes: [{ op: 'Mul', inputs: ['a', 'b'], outputs: ['p'] }, { op: 'Div', inputs: ['p', 'd'], outputs: ['y'] }], initializers: [['a', 6364136223846793], ['b', 1048576], ['d', 2 ** 32]].map(([name, data]) => ({ name, type: 'int64', sizes: [], data: [data] })), inputs: [{ name: 'x', type: 'float', shape: [] }], outputs: [{ ...y, type: 'int64' }] });
+    await withModel(wide, async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 0 })).y.data, [Number(BigInt.asIntN(64, 6364136223846793n << 20n) / 2n ** 32n)]));
   });
 });
 

@@ -76,8 +76,14 @@ const bool = () => typeNamed('bool');
 
 const isWhole = (size: Size) => typeof size !== 'number' || Number.isInteger(size);
 
-function product(a: Size, b: Size): Size | null {
-  if (typeof a === 'number' && typeof b === 'number') return a * b;
+/** Products of integers beyond 2⁵³ have their low bits as the type has them. */
+function product(a: Size, b: Size, { bits, range }: ElementType): Size | null {
+  if (typeof a === 'number' && typeof b === 'number') {
+    const nearest = a * b;
+    if (range === null || Math.abs(nearest) <= Number.MAX_SAFE_INTEGER || !Number.isInteger(a) || !Number.isInteger(b)) return nearest;
+    const exact = BigInt(a) * BigInt(b);
+    return Number(range[0] < 0 ? BigInt.asIntN(bits, exact) : BigInt.asUintN(bits, exact));
+  }
   return isWhole(a) && isWhole(b) ? times(a, b) : null;
 }
 
@@ -170,9 +176,10 @@ function slice(call: Call): Value | null {
   return call.hostOutput(call.value(0).type, sizes, arranged(host, sizes, (at) => at.reduce((sum, i, axis) => sum + ((places[axis] as number[])[i] as number) * (own[axis] as number), 0)));
 }
 
-function reduction(apply: (a: Size, b: Size) => Size | null, identity: number): Fold {
+/** Integers are cut to their low bits in each step, floats rounded once. */
+function reduction(apply: (a: Size, b: Size, type: ElementType) => Size | null, identity: number): Fold {
   return (call) => {
-    const host = call.value(0).host;
+    const { host, type } = call.value(0);
     if (host === null || host.data.length === 0) return null;
     const listed = call.listed('axes', 1);
     if ((listed === undefined || listed.length === 0) && call.flag('noop_with_empty_axes')) return call.value(0);
@@ -182,11 +189,12 @@ function reduction(apply: (a: Size, b: Size) => Size | null, identity: number): 
     const [own, steps] = [strides(host.sizes), strides(kept)];
     for (const [i, value] of host.data.entries()) {
       const place = own.reduce((sum, step, axis) => sum + (axes.includes(axis) ? 0 : (Math.floor(i / step) % (host.sizes[axis] as number)) * (steps[axis] as number)), 0);
-      const next = apply(sums[place] as Size, value);
+      const next = apply(sums[place] as Size, value, type);
       if (next === null) return null;
-      sums[place] = next;
+      sums[place] = typeof next === 'number' && type.range !== null ? asElement(type, next) : next;
     }
-    return call.hostOutput(call.value(0).type, call.flag('keepdims', true) ? kept : kept.filter((_, axis) => !axes.includes(axis)), sums);
+    const found = sums.map((each) => (typeof each === 'number' ? asElement(type, each) : each));
+    return call.hostOutput(type, call.flag('keepdims', true) ? kept : kept.filter((_, axis) => !axes.includes(axis)), found);
   };
 }
 
@@ -257,10 +265,10 @@ export const folds: Readonly<Record<string, Fold>> = {
   Relu: ofNumbers((x) => Math.max(x, 0)),
   Add: elementwise(([a, b]) => sumOf(a as Size, b as Size, plus)),
   Sub: elementwise(([a, b]) => sumOf(a as Size, b as Size, minus)),
-  Mul: elementwise(([a, b]) => product(a as Size, b as Size)),
+  Mul: elementwise(([a, b], type) => product(a as Size, b as Size, type)),
   Div: elementwise(([a, b], type) => divided(a as Size, b as Size, type)),
   Mod: (call) => (call.flag('fmod') ? ofNumbers((a, b) => (b === 0 ? 0 : a % b)) : ofNumbers((a, b) => (b === 0 ? 0 : a - Math.floor(a / b) * b)))(call),
-  Neg: elementwise(([x]) => product(x as Size, -1)),
+  Neg: elementwise(([x], type) => product(x as Size, -1, type)),
   Abs: ofNumbers(Math.abs),
   Sign: ofNumbers(Math.sign),
   Sqrt: ofNumbers(Math.sqrt),
