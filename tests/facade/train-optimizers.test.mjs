@@ -359,3 +359,22 @@ test('a failed compile leaves no memory', async () => {
   await device.synchronize();
   assert.deepEqual([device.stats().tensors, device.stats().programs], [before.tensors, before.programs]);
 });
+
+test('an update that fails begins anew: the next runs are a step of their own', async () => {
+  const w = device.tensor([1]);
+  const optimizer = new Sgd({ w }, { rate: 0.5 });
+  const step = await compileStep(optimizer, { x: spec('f32', []) }, ({ x }) => w.mul(x).sum(), { accumulate: 2 });
+  step.run({ x: 1 });
+  // Without a rate the update is refused.
+  optimizer.numbers = () => ({});
+  assert.throws(() => step.run({ x: 100 }), { code: 'invalid-argument' });
+  delete optimizer.numbers;
+  assert.equal(step.steps, 0);
+  step.run({ x: 2 });
+  assert.equal(step.steps, 0);
+  step.run({ x: 4 });
+  assert.equal(step.steps, 1);
+  // 1 − 0.5 · (2 + 4) / 2.
+  assert.deepEqual([...(await w.data())], [-0.5]);
+  step.dispose();
+});

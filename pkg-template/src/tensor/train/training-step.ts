@@ -120,7 +120,7 @@ export class TrainingStep<I extends Specs = Specs, N extends string = string> {
 
   /**
    * Submits a run with a batch, which allocates and compiles nothing, and returns its outputs. `weight` is that of the batch in the means of takeMeans(), 1 unless told. Throws what
-   * `Program.run` throws; the step is not counted then.
+   * `Program.run` throws; the step is not counted then, and where its update failed the next run is the first of another.
    */
   run(inputs: Feeds<I>, sizes?: Sizes, weight = 1): { readonly [name in N]: StoredTensor<'f32'> } {
     const { optimizer, average, accumulate, program, updating } = this.parts;
@@ -136,8 +136,9 @@ export class TrainingStep<I extends Specs = Specs, N extends string = string> {
     this.weight += weight;
     this.runs += 1;
     if (this.runs === accumulate) {
-      updating?.run({ ...numbers, ...shares });
+      // Where the update throws, the next run begins anew.
       this.runs = 0;
+      updating?.run({ ...numbers, ...shares });
       optimizer.taken += 1;
       if (average !== null) average.taken += 1;
     }
