@@ -356,6 +356,39 @@ describe('recipes', () => {
   });
 });
 
+/** Masked scores of attention, by sums in f64: [softcap and mask, softmax, result] of one head, where `sees` tells the keys of a query. */
+function attentionBy(q, k, v, scale, softcap, sees) {
+  const raw = q.map((row) => k.map((column) => scale * row.reduce((sum, x, i) => sum + x * column[i], 0)));
+  const capped = raw.map((row) => row.map((x) => softcap * Math.tanh(x / softcap)));
+  const masked = capped.map((row, i) => row.map((x, j) => (sees(i, j) ? x : -Infinity)));
+  const weights = masked.map((row) => row.map((x) => Math.exp(x) / row.reduce((sum, each) => sum + Math.exp(each), 0)));
+  return { scores: [raw, capped, masked, weights].map((rows) => rows.flat()), y: weights.flatMap((row) => v[0].map((_, c) => row.reduce((sum, x, j) => sum + x * v[j][c], 0))) };
+}
+
+test('attention gives its scores at four places, with the mask of all limits, and takes a past of any size', async () => {
+  const [past, tokens, size] = [2, 3, 4];
+  const rows = (count, seed) => Array.from({ length: count }, (_, i) => noise(count * size, seed).slice(i * size, (i + 1) * size));
+  const [q, k, v] = [rows(tokens, 1), rows(past + tokens, 2), rows(past + tokens, 3)];
+  const input = (name, count) => ({ name, type: 'float', shape: [1, 1, count, size] });
+  const head = (list) => list.flat();
+  for (const [limits, sees] of [
+    [{}, () => true], [{ is_causal: 1 }, (i, j) => j <= past + i], [{ is_causal: 1, left_window_size: 1 }, (i, j) => j <= past + i && j >= past + i - 1],
+    [{ left_window_size: 1 }, (i, j) => j >= past + i - 1], [{ left_window_size: 2, right_window_size: 1 }, (i, j) => j >= past + i - 2 && j <= past + i + 1],
+  ]) {
+    const { scores, y: expected } = attentionBy(q, k, v, 0.5, 3, sees);
+    for (const [mode, right] of scores.entries()) for (const dims of [{}, { past: T.dim('past', 8) }]) {
+      const inputs = [input('q', tokens), input('k', tokens), input('v', tokens), input('pk', 'past'), input('pv', 'past')];
+      const file = model({ opset: 25, nodes: [{ op: 'Attention', inputs: ['q', 'k', 'v', '', 'pk', 'pv'], outputs: ['y', '', '', 's'], attributes: { scale: { float: 0.5 }, softcap: { float: 3 }, qk_matmul_output_mode: mode, ...limits } }], inputs, outputs: [y, { name: 's', type: 'float' }] });
+      await withModel(file, async (loaded) => {
+        const feeds = { q: head(q), k: head(k.slice(past)), v: head(v.slice(past)), pk: { data: head(k.slice(0, past)), shape: [1, 1, past, size] }, pv: { data: head(v.slice(0, past)), shape: [1, 1, past, size] } };
+        const found = await outputsOf(loaded, feeds);
+        assertClose(found.y.data, expected);
+        found.s.data.forEach((x, i) => assert.ok(x === right[i] || Math.abs(x - right[i]) <= TOLERANCE, `mode ${mode} of ${JSON.stringify(limits)}: element ${i} is ${x}, not ${right[i]}`));
+      }, { dims });
+    }
+  }
+});
+
 test('quantised products are exact, and results are rounded half to even', async () => {
   const a = Array.from({ length: 600 }, (_, i) => (i * 91) % 256);
   const b = Array.from({ length: 600 }, (_, i) => ((i * 57) % 256) - 128);

@@ -3,9 +3,10 @@
 import { invalidArgument } from '../../../arguments/errors.js';
 import { attention, concat, stack, where, type AttentionOptions } from '../../functions.js';
 import type { Size } from '../../size.js';
-import { arange, eye } from '../../sources.js';
+import { arange } from '../../sources.js';
 import type { Indices, Tensor } from '../../tensor.js';
 import type { Call, Operator } from '../call.js';
+import { typeNamed } from '../element-types.js';
 
 /** [batch, tokens, heads · size] as [batch, heads, tokens, size]. */
 export function byHeads(x: Tensor, heads: number): Tensor {
@@ -54,35 +55,43 @@ function attentionOf(call: Call): readonly (Tensor | null)[] {
   const lengths = call.maybe(6);
   const given = call.maybe(3);
   const term = given === undefined ? undefined : forKeys(given.dtype === 'bool' ? given : given.cast('f32'), keys);
-  const place = arange(keys, 'i32');
-  const query = arange(tokens, 'i32').expandDims(1);
-  /** The place of each query among the keys. */
-  const queryPlace = lengths === undefined ? query.add(past === undefined ? 0 : (numberOf(past.shape[2]) as number)) : query.sub(numberOf(tokens)).add(lengths.cast('i32').reshape([-1, 1, 1, 1]));
-  let bounds: Tensor | undefined = lengths === undefined ? undefined : place.lt(lengths.cast('i32').reshape([-1, 1, 1, 1]));
-  const isSimple = lengths === undefined && right < 0;
-  if (!isSimple) {
-    if (isCausal) bounds = joinedMasks(bounds, place.lte(queryPlace));
-    if (left >= 0) bounds = joinedMasks(bounds, place.gte(queryPlace.sub(left)));
-    if (right >= 0) bounds = joinedMasks(bounds, place.lte(queryPlace.add(right)));
-  }
-  const mask = joinedMasks(bounds, term);
+  // A window of attention() ends at the query.
+  const isSimple = lengths === undefined && right < 0 && (left < 0 || isCausal);
+  /** The keys that each query sees, by lengths, order and windows. */
+  const limits = (): Tensor | undefined => {
+    const place = arange(keys, 'i32');
+    const query = arange(tokens, 'i32').expandDims(1);
+    const counts = lengths?.cast('i32').reshape([-1, 1, 1, 1]);
+    /** The place of each query among the keys. */
+    const at = query.add(counts === undefined ? sizeOf(call, past?.shape[2] ?? 0) : counts.sub(sizeOf(call, tokens)));
+    let found = counts === undefined ? undefined : place.lt(counts);
+    if (isCausal) found = joinedMasks(found, place.lte(at));
+    if (left >= 0) found = joinedMasks(found, place.gte(at.sub(left)));
+    if (right >= 0) found = joinedMasks(found, place.lte(at.add(right)));
+    return found;
+  };
+  // Simple limits are options of attention(), which computes no mask of them.
+  const mask = isSimple ? term : joinedMasks(limits(), term);
   const options: AttentionOptions = {
     scale,
-    ...(isSimple && (isCausal || left >= 0) ? { causal: isCausal, position: past?.shape[2] ?? 0 } : {}),
+    ...(isSimple && isCausal ? { causal: true, position: past?.shape[2] ?? 0 } : {}),
     ...(isSimple && left >= 0 ? { window: left } : {}),
     ...(softcap > 0 ? { softcap } : {}),
     ...(mask === undefined ? {} : { mask }),
   };
-  const of = (values: Tensor) => attention(q, k, values, options);
-  const y = of(v);
+  const y = attention(q, k, v, options);
   const result = (isFlat ? heads(y) : y).cast(first.dtype);
   const mode = call.int('qk_matmul_output_mode', 0);
   const scores = () => {
-    if (mode === 3) return of(eye(numberOf(keys)).broadcastTo([...(k.shape.slice(0, 2) as number[]), keys, keys]));
     const kHeads = repeatedHeads(k, q.shape[1] as number);
     const products = q.cast('f32').matmul(kHeads.cast('f32').T).mul(scale);
     const capped = mode > 0 && softcap > 0 ? products.div(softcap).tanh().mul(softcap) : products;
-    return mode === 2 && mask !== undefined ? (mask.dtype === 'bool' ? where(mask, capped, -Infinity) : capped.add(mask)) : capped;
+    if (mode < 2) return capped;
+    const all = joinedMasks(limits(), term);
+    const masked = all === undefined ? capped : all.dtype === 'bool' ? where(all, capped, -Infinity) : capped.add(all);
+    if (mode === 2) return masked;
+    // A query that sees no key has weights of 0.
+    return where(masked.max(-1, { keep: true }).eq(-Infinity), 0, masked.softmax(-1));
   };
   return [result, call.wants(1) ? k : null, call.wants(2) ? v : null, call.wants(3) ? scores().cast(first.dtype) : null];
 }
@@ -94,9 +103,9 @@ function repeatedHeads(k: Tensor, count: number): Tensor {
   return k.expandDims(2).broadcastTo([batch, own, count / own, ...rest]).reshape([batch, count, ...rest]);
 }
 
-function numberOf(size: Size | undefined): number {
-  if (typeof size !== 'number') throw invalidArgument('inputs', 'a number of tokens that is a Dim', 'a known one with these attributes');
-  return size;
+/** A size as a number of the device, be it a Dim. */
+function sizeOf(call: Call, size: Size): Tensor {
+  return call.tensorOf(call.withoutOrigins(typeNamed('int32'), [], [size]));
 }
 
 /** Turns pairs of numbers by tables of cosines and sines [batch or 1, tokens, size/2]. */
