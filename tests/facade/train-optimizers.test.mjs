@@ -343,7 +343,13 @@ test('wrong arguments are refused by name', async () => {
     [compileStep(optimizer, {}, loss, { acumulate: 2 }), /did you mean 'accumulate'\?$/],
     [compileStep(optimizer, {}, loss, { state: [w.add(1)] }), /^compileStep: state: 0: got a Tensor/],
   ]) await assert.rejects(call, refused(message));
-  await assert.rejects(compileStep(optimizer, {}, () => (matrix.assign(0), w.sum())), { code: 'invalid-graph', message: /assigns to a stored tensor f32 \[2, 2\] that no checkpoint would hold/ });
+  const { programs, tensorBytes } = device.stats();
+  for (const accumulate of [1, 2]) {
+    const unkept = compileStep(optimizer, {}, () => (matrix.assign(0), w.sum()), { accumulate });
+    await assert.rejects(unkept, { code: 'invalid-graph', message: /assigns to a stored tensor f32 \[2, 2\] that no checkpoint would hold/ });
+    await device.synchronize();
+    assert.deepEqual([device.stats().programs, device.stats().tensorBytes], [programs, tensorBytes]);
+  }
   await assert.rejects(compileStep(optimizer, {}, loss, { signal: AbortSignal.abort() }), { code: 'aborted' });
   const step = await compileStep(optimizer, { x: spec('f32', [2]) }, ({ x }) => w.mul(x).sum());
   assert.throws(() => step.run({ x: [1] }), refused(/x: got 1 numbers; takes 2/));

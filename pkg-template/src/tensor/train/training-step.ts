@@ -251,10 +251,11 @@ export async function compileStep<const I extends Specs, R extends StepResults>(
   };
 
   let program: Program<Specs, Outputs> | null = null;
+  let updating: Program<Specs, Norm> | null = null;
   try {
     program = (await device.compile(accumulate === 1 ? { ...specs, ...update } : specs, record as never, { name, ...others })) as unknown as Program<Specs, Outputs>;
     const mean = () => kept.accumulated.map((sum) => sum.div(accumulate));
-    const updating = accumulate === 1 ? null : ((await device.compile(update, ((given: StepInputs) => recordUpdate(mean(), given)) as never, { name: `update of ${name}`, ...others })) as unknown as Program<Specs, Norm>);
+    if (accumulate > 1) updating = (await device.compile(update, ((given: StepInputs) => recordUpdate(mean(), given)) as never, { name: `update of ${name}`, ...others })) as unknown as Program<Specs, Norm>;
     const parts: Parts = {
       call, optimizer, average: average ?? null, accumulate, accumulated: kept.accumulated, state: kept.state, sums: kept.sums as StoredTensor<'f32'>, metrics, program, updating,
     };
@@ -262,6 +263,7 @@ export async function compileStep<const I extends Specs, R extends StepResults>(
     return new TrainingStep<I, MetricName<R>>(parts);
   } catch (error) {
     program?.dispose();
+    updating?.dispose();
     for (const tensor of kept.accumulated) tensor.dispose();
     kept.sums?.dispose();
     throw error;
