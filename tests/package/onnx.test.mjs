@@ -234,6 +234,12 @@ describe('graphs', () => {
     await withModel(file(1000, inner), (loaded) => assert.rejects(loaded.run({ x: 3 }), { code: 'limit-exceeded', message: /more than 100000 nodes/ }));
   });
 
+  test('a loop without a condition and without values that are carried', async () => {
+    const body = { graph: { nodes: [{ op: 'Identity', inputs: ['go'], outputs: ['goes'] }, { op: 'Add', inputs: ['x', 'x'], outputs: ['row'] }], inputs: [{ name: 'i', type: 'int64', shape: [] }, { name: 'go', type: 'bool', shape: [] }], outputs: [{ name: 'goes', type: 'bool' }, { name: 'row', type: 'float' }] } };
+    const file = model({ nodes: [{ op: 'Loop', inputs: ['n', ''], outputs: ['y'], attributes: { body } }], initializers: [{ name: 'n', type: 'int64', sizes: [], data: [3] }], inputs: [{ name: 'x', type: 'float', shape: [] }], outputs: [y] });
+    await withModel(file, async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 2 })).y, { shape: [3], data: [4, 4, 4] }));
+  });
+
   test('numbers that a device computes from constants decide shapes', async () => {
     // TopK has no rule for numbers in memory.
     const file = model({

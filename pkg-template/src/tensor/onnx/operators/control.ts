@@ -6,6 +6,7 @@ import { checkAxis } from '../../recipe/operands.js';
 import { sameShape, type Size } from '../../size.js';
 import { checkLimit, UnknownNumbers, type Call, type Operator } from '../call.js';
 import { typeNamed } from '../element-types.js';
+import { MOST_ELEMENTS_IN_MEMORY } from '../reading.js';
 import type { Value } from '../values.js';
 
 /** Iterations of a loop that are written out, at most. */
@@ -32,7 +33,7 @@ const loop: Operator = (call) => {
   const body = call.graph('body');
   const most = call.has(0) ? call.number(0) : Infinity;
   let goes = call.has(1) ? call.number(1) !== 0 : true;
-  const carried = call.count - 2;
+  const carried = Math.max(0, call.count - 2);
   let state = Array.from({ length: carried }, (_, k) => call.value(k + 2));
   const rows: Value[][] = Array.from({ length: Math.max(0, body.outputs.length - 1 - carried) }, () => []);
   const [int64, bool] = [typeNamed('int64'), typeNamed('bool')];
@@ -56,7 +57,7 @@ function stacked(call: Call, list: readonly Value[], axis: number, shape: readon
   const hosts = list.map((value) => value.host);
   if (axis === 0 && hosts.every((host) => host !== null)) {
     const data = hosts.flatMap((host) => host?.data ?? []);
-    if (data.length <= 4096) return call.hostOutput(first.type, [list.length, ...(first.shape as readonly number[])], data);
+    if (data.length <= MOST_ELEMENTS_IN_MEMORY) return call.hostOutput(first.type, [list.length, ...(first.shape as readonly number[])], data);
   }
   return call.output(stack(list.map((value) => call.tensorOf(value)), axis), first.type);
 }
