@@ -291,6 +291,38 @@ describe('sizes', () => {
     });
   });
 
+  test('programs that are not kept leave nothing of what they stored', async () => {
+    const row = { name: 'x', type: 'float', shape: [1, 1, 1, 'w'] };
+    const roi = [{ name: 'r', type: 'float', sizes: [0], data: [] }, { name: 'by', type: 'float', sizes: [4], data: [1, 1, 1, 1.7] }];
+    const file = single('Resize', [row], [y], { initializers: roi, attributes: { mode: 'linear' } });
+    const run = (loaded, width) => outputsOf(loaded, { x: { data: noise(width), shape: [1, 1, 1, width] } });
+    const held = async () => (await device.synchronize(), device.stats().tensorBytes);
+    await withModel(file, async (loaded) => {
+      for (let width = 10; width < 18; width++) await run(loaded, width);
+      // The largest of later rows is that much longer than the smallest of these.
+      const most = ((await held()) * 37) / 10;
+      for (let width = 18; width < 38; width++) await run(loaded, width);
+      const before = await held();
+      for (let width = 18; width < 38; width++) await run(loaded, width);
+      assert.equal(await held(), before, 'the same sizes again add nothing');
+      assert.ok(before < most, `${before} bytes, of ${most} at most`);
+      // What was evicted is compiled again, and is right: between the two neighbours of the place.
+      const at = (i) => noise(30)[Math.min(Math.max(i, 0), 29)];
+      const between = (x) => at(Math.floor(x)) + (x - Math.floor(x)) * (at(Math.floor(x) + 1) - at(Math.floor(x)));
+      assertClose((await run(loaded, 30)).y.data, Array.from({ length: 51 }, (_, i) => between((i + 0.5) / 1.7 - 0.5)));
+    });
+  });
+
+  test('a graph that cannot be recorded leaves nothing of what it stored', async () => {
+    const initializers = [{ name: 'r', type: 'float', sizes: [0], data: [] }, { name: 'by', type: 'float', sizes: [1], data: [1.7] }, { name: 's', type: 'int64', sizes: [1], data: [5] }];
+    const file = model({ nodes: [{ op: 'Resize', inputs: ['x', 'r', 'by'], outputs: ['p'], attributes: { mode: 'linear' } }, { op: 'Reshape', inputs: ['p', 's'], outputs: ['y'] }], initializers, inputs: [{ name: 'x', type: 'float', shape: ['w'] }], outputs: [y] });
+    await withModel(file, async (loaded) => {
+      await assert.rejects(loaded.run({ x: { data: noise(20), shape: [20] } }), { code: 'invalid-argument', message: /Reshape, opset 17\): shape: got \[5\]/ });
+      await device.synchronize();
+      assert.equal(device.stats().tensorBytes, 0);
+    });
+  });
+
   test('with Dims one program serves all sizes', async () => {
     const dims = { batch: T.dim('n', 4), height: T.dim('h', 8), width: 5 };
     await withModel(file(), async (loaded) => {

@@ -74,7 +74,7 @@ export class OnnxModel {
   ) {
     this.inputs = Object.freeze(infos.inputs.map((info) => publicValue(info, dims)));
     this.outputs = Object.freeze(infos.outputs.map((info) => publicValue(info, dims)));
-    this.programs = new OnnxPrograms(device, model.memory, (feeds, takesBothBranches, known) => this.record(feeds, takesBothBranches, known));
+    this.programs = new OnnxPrograms(device, model.memory, (feeds, memory, takesBothBranches, known) => this.record(feeds, memory, takesBothBranches, known));
   }
 
   /**
@@ -93,7 +93,7 @@ export class OnnxModel {
       const { input, sizes, feed } = sized;
       given.set(input.name, hostOf(sized) ?? this.device.tensor(feed as Numeric, sizes, input.dtype));
     }
-    return this.record(given);
+    return this.record(given, this.model.memory);
   }
 
   /**
@@ -124,15 +124,15 @@ export class OnnxModel {
     if (this.isDisposed) throw new ResiduaError('disposed', 'OnnxModel: got a call after dispose()');
   }
 
-  private record(feeds: ReadonlyMap<string, Tensor | Host>, takesBothBranches = true, known: ReadonlyMap<string, Host> = new Map()): Record<string, Tensor> {
+  private record(feeds: ReadonlyMap<string, Tensor | Host>, memory: ConstantMemory, takesBothBranches = true, known: ReadonlyMap<string, Host> = new Map()): Record<string, Tensor> {
     const scope = new Scope(this.constants);
     for (const info of this.infos.inputs) {
       const feed = feeds.get(info.name) as Tensor | Host;
       const origins = new Set([info.name]);
       scope.set(info.name, feed instanceof Tensor ? Value.ofTensor(feed, typeOfInput(info, feed.dtype), origins) : Value.ofHost(feed, typeOfInput(info, 'f32'), origins));
     }
-    new Recording(this.model, takesBothBranches, known).nodes({ nodes: this.nodes, initializers: [] }, scope);
-    return Object.fromEntries(this.infos.outputs.map(({ name }) => [name, output(this.model, scope, name).tensor(this.model.memory)]));
+    new Recording({ ...this.model, memory }, takesBothBranches, known).nodes({ nodes: this.nodes, initializers: [] }, scope);
+    return Object.fromEntries(this.infos.outputs.map(({ name }) => [name, output(this.model, scope, name).tensor(memory)]));
   }
 }
 
@@ -220,7 +220,9 @@ async function prepared(model: Model, { graph }: ModelProto, device: Device, dim
     constants.set(name, Value.ofTensor(tensor, value.type, NO_ORIGINS));
   });
   for (const { name, value } of values) if (constants.get(name) === undefined) constants.set(name, value);
-  model.memory.release(reachable(model, values.map(({ name }) => constants.get(name) as Value)));
+  const kept = values.map(({ name }) => constants.get(name) as Value);
+  for (const value of kept) value.home = model.memory;
+  model.memory.release(reachable(model, kept));
   return new OnnxModel(device, model, { inputs, outputs: graph.outputs }, constants, rest, dims);
 }
 

@@ -8,21 +8,22 @@ import type { Tensor } from '../tensor.js';
 import { UnknownNumbers } from './call.js';
 import { hostOf, type OnnxValue, type SizedFeed } from './feeds.js';
 import { withReadNumbers } from './known-numbers.js';
-import type { ConstantMemory, Host } from './values.js';
+import { ConstantMemory, type Host } from './values.js';
 
 /** How many programs are kept. */
 const MOST_PROGRAMS = 8;
 
-/** A program, and what it is once it is made. */
+/** A program, what it is once it is made, and the constants of its own. */
 interface Entry {
+  readonly memory: ConstantMemory;
   readonly pending: Promise<ModelProgram>;
   made: ModelProgram | null;
 }
 
 type ModelProgram = Program<Specs, Record<string, Tensor>>;
 
-/** Records the graph: from tensors, or numbers in memory, by names of inputs. */
-type RecordGraph = (feeds: ReadonlyMap<string, Tensor | Host>, takesBothBranches: boolean, known: ReadonlyMap<string, Host>) => Record<string, Tensor>;
+/** Records the graph: from tensors, or numbers in memory, by names of inputs; what it stores is in `memory`. */
+type RecordGraph = (feeds: ReadonlyMap<string, Tensor | Host>, memory: ConstantMemory, takesBothBranches: boolean, known: ReadonlyMap<string, Host>) => Record<string, Tensor>;
 
 /** The programs of a model. */
 export class OnnxPrograms {
@@ -72,7 +73,7 @@ export class OnnxPrograms {
     if (unknown !== undefined) throw new UnknownNumbers(`run: feeds.${unknown.name}: got a stored tensor or more than 4096 numbers; takes fewer numbers, as they decide shapes or conditions`, new Set());
     const shapes = open.map(({ input, sizes }) => sizes.map((size, axis): Size => dimAt(input, axis) ?? size));
     const key = JSON.stringify([shapes, fixed, this.takesBothBranches]);
-    const entry = this.programs.get(key) ?? { pending: this.compile(open, shapes, new Map(fixed.map(({ name, host }) => [name, host as Host]))), made: null };
+    const entry = this.programs.get(key) ?? this.compile(open, shapes, new Map(fixed.map(({ name, host }) => [name, host as Host])));
     // The latest stands last.
     this.programs.delete(key);
     this.programs.set(key, entry);
@@ -81,6 +82,7 @@ export class OnnxPrograms {
       program = entry.made = await entry.pending;
     } catch (error) {
       if (this.programs.get(key) === entry) this.programs.delete(key);
+      entry.memory.dispose();
       throw error;
     }
     this.evict();
@@ -91,11 +93,12 @@ export class OnnxPrograms {
     return program.run(Object.fromEntries(open.map(({ input, feed }) => [input.name, feed])), sizes);
   }
 
-  private compile(open: readonly SizedFeed[], shapes: readonly (readonly Size[])[], fixed: ReadonlyMap<string, Host>): Promise<ModelProgram> {
+  private compile(open: readonly SizedFeed[], shapes: readonly (readonly Size[])[], fixed: ReadonlyMap<string, Host>): Entry {
     const specs: Record<string, Spec> = Object.fromEntries(open.map(({ input }, k) => [input.name, { dtype: input.dtype, shape: shapes[k] as readonly Size[] }]));
+    const memory = new ConstantMemory(this.device, this.memory);
     const record = (known: ReadonlyMap<string, Host>) =>
-      this.device.compile(specs, (tensors) => this.record(new Map<string, Tensor | Host>([...Object.entries(tensors), ...fixed]), this.takesBothBranches, known), { name: 'run' });
-    return withReadNumbers(this.device, this.memory, record, (origin) => fixed.has(origin));
+      this.device.compile(specs, (tensors) => this.record(new Map<string, Tensor | Host>([...Object.entries(tensors), ...fixed]), memory, this.takesBothBranches, known), { name: 'run' });
+    return { memory, pending: withReadNumbers(this.device, memory, record, (origin) => fixed.has(origin)), made: null };
   }
 
   private evict(): void {
@@ -113,8 +116,12 @@ function dimAt({ shape }: OnnxValue, axis: number): Exclude<Size, number> | null
   return typeof size === 'object' ? size : null;
 }
 
-/** Frees a program, at once where it is made. */
-function free({ pending, made }: Entry): void {
-  if (made !== null) made.dispose();
-  else pending.then((program) => program.dispose()).catch(() => {});
+/** Frees a program with its constants, at once where it is made. */
+function free({ memory, pending, made }: Entry): void {
+  const freed = (program: ModelProgram) => {
+    program.dispose();
+    memory.dispose();
+  };
+  if (made !== null) freed(made);
+  else pending.then(freed, () => memory.dispose());
 }

@@ -37,6 +37,8 @@ export function originsOf(values: readonly (Value | null)[]): Origins {
 export class Value {
   /** Which output of which node it is, by number; the same in each recording. */
   place: string | null = null;
+  /** What its tensor is stored in where it belongs to the model; null of a value of one recording. */
+  home: ConstantMemory | null = null;
   private numbers: Host | null | undefined;
   private made: Tensor | null;
 
@@ -76,19 +78,22 @@ export class Value {
     return this.numbers;
   }
 
-  /** The tensor; numbers in memory become one of `memory`. */
+  /** The tensor; numbers in memory become one of `memory`, unless the value has its own. */
   tensor(memory: ConstantMemory): Tensor {
-    return (this.made ??= memory.tensorOf(this.type, this.numbers ?? null, this.source.file));
+    return (this.made ??= (this.home ?? memory).tensorOf(this.type, this.numbers ?? null, this.source.file));
   }
 }
 
-/** Tensors of constants of a model, each stored once. */
+/** Tensors of constants, each stored once: those of a model, or within these those of one program. */
 export class ConstantMemory {
   private readonly stored = new Map<string, StoredTensor>();
   private readonly ofFiles = new Map<FileTensor, StoredTensor>();
   private readonly kept = new Set<StoredTensor>();
 
-  constructor(private readonly device: Device) {}
+  constructor(
+    private readonly device: Device,
+    private readonly outer: ConstantMemory | null = null,
+  ) {}
 
   /** Takes a tensor over, to be freed with the others. */
   keep(tensor: StoredTensor): void {
@@ -123,7 +128,7 @@ export class ConstantMemory {
     if (data.some((size) => typeof size !== 'number')) return sizesTensor(host, type);
     if (data.every((each) => Object.is(each, first))) return full(sizes, first as number, type.dtype);
     const key = `${type.dtype} ${sizes.join()}: ${data.map((each) => (Object.is(each, -0) ? '-0' : each)).join()}`;
-    let tensor = this.stored.get(key);
+    let tensor = this.outer?.stored.get(key) ?? this.stored.get(key);
     if (tensor === undefined) {
       tensor = this.device.tensor(data as readonly number[], sizes, type.dtype);
       this.stored.set(key, tensor);
@@ -133,6 +138,7 @@ export class ConstantMemory {
   }
 
   private tensorOfFile(file: FileTensor): Tensor {
+    if (this.outer !== null) return this.outer.tensorOfFile(file);
     let tensor = file.stored ?? this.ofFiles.get(file);
     if (tensor === undefined) {
       const dtype = storedType(file.type);
