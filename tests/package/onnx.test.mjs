@@ -480,6 +480,15 @@ describe('numbers in memory', () => {
   });
 });
 
+test('weights of products of integers stay as bytes, and those of DequantizeLinear are f32', async () => {
+  const [x, b] = [{ name: 'x', type: 'float', shape: [1, 128] }, { name: 'b', type: 'int8', sizes: [128, 128], data: Array.from({ length: 128 * 128 }, (_, i) => (i % 200) - 100) }];
+  const scale = { name: 's', type: 'float', sizes: [], data: [0.5] };
+  const dequantised = model({ nodes: [{ op: 'DequantizeLinear', inputs: ['b', 's'], outputs: ['w'] }, { op: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] }], initializers: [b, scale], inputs: [x], outputs: [y] });
+  for (const [file, bytesEach] of [[single('MatMulInteger', [{ ...x, type: 'uint8' }], [{ ...y, type: 'int32' }], { initializers: [b] }), 1], [dequantised, 4]]) {
+    await withModel(file, async () => (await device.synchronize(), assert.equal(device.stats().tensorBytes, bytesEach * 128 * 128)));
+  }
+});
+
 test('the documentation lists the operators that are taken', async () => {
   const page = await readFile(new URL('../../docs/site/onnx.md', import.meta.url), 'utf8');
   const listed = [...page.matchAll(/^- \*\*([^*]+)\*\*: ([A-Z](?:.|\n {2})+)$/gm)].flatMap(([, family, names]) => names.replace(", and functions of the file's own", '').split(/\s+/).map((name) => (family === 'com.microsoft' ? `${family}.${name}` : name)));
