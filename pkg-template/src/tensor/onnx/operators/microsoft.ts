@@ -8,6 +8,7 @@ import type { Indices, Tensor } from '../../tensor.js';
 import type { Call, Operator } from '../call.js';
 import { typeNamed } from '../element-types.js';
 import { byHeads, heads, joinedMasks, rotated } from './attention.js';
+import { rmsNormalization } from './normalisations.js';
 
 /** Outputs 1 and 2, the statistics, are for training. */
 function withoutStatistics(call: Call): void {
@@ -140,10 +141,8 @@ const fusedMatMul: Operator = (call) => {
 };
 
 const simplified: Operator = (call) => {
-  const x = call.tensor(0);
   if (call.wants(1)) throw invalidArgument('output 1', 'a name', 'none: it is for training');
-  const axis = call.axis('axis', x.rank, -1);
-  return rmsNorm(x, { axes: Array.from({ length: x.rank - axis }, (_, k) => axis + k), weight: call.tensor(1), epsilon: call.float('epsilon', 1e-5) });
+  return rmsNormalization(call);
 };
 
 export const MICROSOFT_OPERATORS: Readonly<Record<string, Operator>> = {
