@@ -55,8 +55,8 @@ const TURN = 12;
 
 /**
  * Trains: runs a step with each batch of the data, and gives the means of each epoch. Data is a loader, or batches that can be iterated, in turn for each epoch. The page has turns in between.
- * Rejects with 'aborted' when the signal fires, with 'invalid-argument' for wrong options and for an epoch without batches, and with what a run, a callback or the data throws. Weights, the
- * optimiser and the loader are then where the last run left them, so that another fit goes on from there.
+ * Rejects with 'aborted' when the signal fires, with 'invalid-argument' for wrong options and for an epoch without batches, and with what a run, a callback or the data throws. Weights and the
+ * optimiser are then where the last run left them, and the loader is after the last batch that it gave, so that another fit goes on from there.
  */
 export async function fit<I extends Specs, N extends string>(step: TrainingStep<I, N>, data: DataLoader<any> | Iterable<Batch> | AsyncIterable<Batch>, options: FitOptions<N>): Promise<EpochReport<N>[]> {
   if (!(step instanceof TrainingStep)) throw invalidArgument('fit: step', describe(step), 'a training step');
