@@ -6,47 +6,12 @@ import { before, describe, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { loadOnnx } from '../../pkg-template/dist/tensor-onnx.js';
 import { modelOf, numbersOf } from '../onnx/cases.mjs';
+import { assertClose, device, outputsOf, single, start, withModel, y } from '../onnx/loaded.mjs';
 import { MADE, noise } from '../onnx/made.mjs';
 import { bytes, concatenated, double, float, int, model, rawData, TYPES } from '../onnx/writer.mjs';
 import { hasData, pathOf, readData } from '../shared-data.mjs';
 
-let device;
-before(async () => {
-  await T.init(await readFile(new URL('../../pkg-template/wasm-tensor/residua_tensor_bg.wasm', import.meta.url)));
-  device = await T.Device.create({ backend: 'cpu' });
-});
-
-/** Loads a model, calls a function with it, and checks that nothing is left of it. */
-async function withModel(file, use, options = {}) {
-  const loaded = await loadOnnx(file, { device, ...options });
-  try {
-    return await use(loaded);
-  } finally {
-    loaded.dispose();
-    await device.synchronize();
-    const { tensorBytes, programs } = device.stats();
-    assert.deepEqual({ tensorBytes, programs }, { tensorBytes: 0, programs: 0 });
-  }
-}
-
-/** The numbers of the outputs of a run, by name. */
-async function outputsOf(loaded, feeds) {
-  const outputs = await loaded.run(feeds);
-  return Object.fromEntries(await Promise.all(Object.entries(outputs).map(async ([name, tensor]) => [name, { shape: [...tensor.shape], data: [...(await tensor.data())] }])));
-}
-
-/** Rounding of single precision in sums of some ten numbers of magnitude 1. */
-const TOLERANCE = 2e-6;
-function assertClose(got, expected, tolerance = TOLERANCE) {
-  assert.equal(got.length, expected.length);
-  got.forEach((x, i) => assert.ok(Math.abs(x - expected[i]) <= tolerance, `element ${i} is ${x}, not ${expected[i]}`));
-}
-
-/** A model of one node. */
-const single = (op, inputs, outputs, { attributes = {}, initializers = [], domain = '', opset = 17 } = {}) =>
-  model({ opset, opsets: domain === '' ? {} : { [domain]: 1 }, nodes: [{ op, name: 'the node', domain, inputs: [...inputs, ...initializers].map(({ name }) => name), outputs: outputs.map(({ name }) => name), attributes }], initializers, inputs, outputs });
-
-const y = { name: 'y', type: 'float' };
+before(start);
 
 test("every case of ONNX's own tests of operators comes out of the loader", { timeout: 600_000 }, async (t) => {
   const folder = 'tensor/onnx';
@@ -394,39 +359,6 @@ describe('recipes', () => {
   });
 });
 
-/** Masked scores of attention, by sums in f64: [softcap and mask, softmax, result] of one head, where `sees` tells the keys of a query. */
-function attentionBy(q, k, v, scale, softcap, sees) {
-  const raw = q.map((row) => k.map((column) => scale * row.reduce((sum, x, i) => sum + x * column[i], 0)));
-  const capped = raw.map((row) => row.map((x) => softcap * Math.tanh(x / softcap)));
-  const masked = capped.map((row, i) => row.map((x, j) => (sees(i, j) ? x : -Infinity)));
-  const weights = masked.map((row) => row.map((x) => Math.exp(x) / row.reduce((sum, each) => sum + Math.exp(each), 0)));
-  return { scores: [raw, capped, masked, weights].map((rows) => rows.flat()), y: weights.flatMap((row) => v[0].map((_, c) => row.reduce((sum, x, j) => sum + x * v[j][c], 0))) };
-}
-
-test('attention gives its scores at four places, with the mask of all limits, and takes a past of any size', async () => {
-  const [past, tokens, size] = [2, 3, 4];
-  const rows = (count, seed) => Array.from({ length: count }, (_, i) => noise(count * size, seed).slice(i * size, (i + 1) * size));
-  const [q, k, v] = [rows(tokens, 1), rows(past + tokens, 2), rows(past + tokens, 3)];
-  const input = (name, count) => ({ name, type: 'float', shape: [1, 1, count, size] });
-  const head = (list) => list.flat();
-  for (const [limits, sees] of [
-    [{}, () => true], [{ is_causal: 1 }, (i, j) => j <= past + i], [{ is_causal: 1, left_window_size: 1 }, (i, j) => j <= past + i && j >= past + i - 1],
-    [{ left_window_size: 1 }, (i, j) => j >= past + i - 1], [{ left_window_size: 2, right_window_size: 1 }, (i, j) => j >= past + i - 2 && j <= past + i + 1],
-  ]) {
-    const { scores, y: expected } = attentionBy(q, k, v, 0.5, 3, sees);
-    for (const [mode, right] of scores.entries()) for (const dims of [{}, { past: T.dim('past', 8) }]) {
-      const inputs = [input('q', tokens), input('k', tokens), input('v', tokens), input('pk', 'past'), input('pv', 'past')];
-      const file = model({ opset: 25, nodes: [{ op: 'Attention', inputs: ['q', 'k', 'v', '', 'pk', 'pv'], outputs: ['y', '', '', 's'], attributes: { scale: { float: 0.5 }, softcap: { float: 3 }, qk_matmul_output_mode: mode, ...limits } }], inputs, outputs: [y, { name: 's', type: 'float' }] });
-      await withModel(file, async (loaded) => {
-        const feeds = { q: head(q), k: head(k.slice(past)), v: head(v.slice(past)), pk: { data: head(k.slice(0, past)), shape: [1, 1, past, size] }, pv: { data: head(v.slice(0, past)), shape: [1, 1, past, size] } };
-        const found = await outputsOf(loaded, feeds);
-        assertClose(found.y.data, expected);
-        found.s.data.forEach((x, i) => assert.ok(x === right[i] || Math.abs(x - right[i]) <= TOLERANCE, `mode ${mode} of ${JSON.stringify(limits)}: element ${i} is ${x}, not ${right[i]}`));
-      }, { dims });
-    }
-  }
-});
-
 test('quantised products are exact, and results are rounded half to even', async () => {
   const a = Array.from({ length: 600 }, (_, i) => (i * 91) % 256);
   const b = Array.from({ length: 600 }, (_, i) => ((i * 57) % 256) - 128);
@@ -440,53 +372,6 @@ test('quantised products are exact, and results are rounded half to even', async
   await withModel(single('QuantizeLinear', [{ name: 'x', type: 'float', shape: [8] }], [{ name: 'y', type: 'int8' }], { initializers: [scale, { name: 'z', type: 'int8', sizes: [], data: [3] }] }), async (loaded) => {
     assert.deepEqual((await outputsOf(loaded, { x: [0.25, 0.75, 1.25, -0.25, -0.75, 1000, -1000, 0] })).y.data, [3, 5, 5, 3, 1, 127, -128, 3]);
   });
-});
-
-describe('numbers in memory', () => {
-  /** The same nodes over a constant and over an input: all that they give. */
-  const both = (nodes, type, data, outType = 'float', sizes = [data.length], others = []) => model({
-    nodes: ['c', 'x'].flatMap((name) => nodes.map((node) => ({ ...node, inputs: node.inputs.map((each) => (each.startsWith('$') ? each.replace('$', name) : each)), outputs: node.outputs.map((each) => each.replace('$', name)) }))),
-    initializers: [{ name: 'c0', type, sizes, data }, ...others], inputs: [{ name: 'x0', type, shape: sizes }], outputs: ['c', 'x'].map((name) => ({ name: `${name}y`, type: outType })),
-  });
-  const assertBoth = (file, x0, expected) => withModel(file, async (loaded) => {
-    const { cy, xy } = await outputsOf(loaded, { x0 });
-    assert.deepEqual([cy.data, xy.data], [expected, expected]);
-  });
-
-  test('casts to floats of 16 bits round, of two to the even one', async () => {
-    const numbers = [0.1, 70000, -65519, 1.00390625, 1.01171875, 1e-8, -Infinity, NaN].map(Math.fround);
-    // Of 8 bits 1 + 2⁻⁸ and 1 + 3·2⁻⁸ are halves; half precision has 11 bits, and ends at 65504.
-    for (const [code, expected] of [[16, [0.10009765625, 70144, -65536, 1, 1.015625, 1.0011717677116394e-8, -Infinity, NaN]], [10, [0.0999755859375, Infinity, -65504, 1.00390625, 1.01171875, 0, -Infinity, NaN]]]) {
-      await assertBoth(both([{ op: 'Cast', inputs: ['$0'], outputs: ['$1'], attributes: { to: code } }, { op: 'Cast', inputs: ['$1'], outputs: ['$y'], attributes: { to: 1 } }], 'float', numbers), numbers, expected);
-    }
-  });
-
-  test('products and sums of integers keep their low bits, in whatever many steps', async () => {
-    const product = BigInt(123456789) * BigInt(987654321);
-    const low = Number(BigInt.asIntN(32, product));
-    await assertBoth(both([{ op: 'Mul', inputs: ['$0', 'k'], outputs: ['$y'] }], 'int32', [123456789, -3, 65536], 'int32', [3], [{ name: 'k', type: 'int32', sizes: [3], data: [987654321, 5, 65536] }]), [123456789, -3, 65536], [low, -15, 0]);
-    assert.equal(low, -67153019);
-    const reduced = (op, data, expected, type = 'int32') => assertBoth(both([{ op, inputs: ['$0'], outputs: ['$y'], attributes: { keepdims: 0 } }], type, data, type), data, [expected]);
-    await reduced('ReduceProd', [123456789, 100], Number(BigInt.asIntN(32, 12345678900n)));
-    await reduced('ReduceProd', [123456789, 987654321, 3], Number(BigInt.asIntN(32, 3n * product)));
-    await reduced('ReduceProd', [4000000000, 4000000001], Number(BigInt.asUintN(32, 4000000000n * 4000000001n)), 'uint32');
-    await reduced('ReduceSum', [2147483647, 2, -5], 2147483644);
-    await reduced('ReduceSum', [2147483647, 2147483647, 7], 5);
-    // A sum of half precision is rounded once: 2048 and 1 would stay 2048.
-    await reduced('ReduceSum', [2048, 1, 1, 1, 1], 2052, 'float16');
-    // Of a product of 73 bits the low 64 are left.
-    const wide = model({ nodes: [{ op: 'Mul', inputs: ['a', 'b'], outputs: ['p'] }, { op: 'Div', inputs: ['p', 'd'], outputs: ['y'] }], initializers: [['a', 6364136223846793], ['b', 1048576], ['d', 2 ** 32]].map(([name, data]) => ({ name, type: 'int64', sizes: [], data: [data] })), inputs: [{ name: 'x', type: 'float', shape: [] }], outputs: [{ ...y, type: 'int64' }] });
-    await withModel(wide, async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 0 })).y.data, [Number(BigInt.asIntN(64, 6364136223846793n << 20n) / 2n ** 32n)]));
-  });
-});
-
-test('weights of products of integers stay as bytes, and those of DequantizeLinear are f32', async () => {
-  const [x, b] = [{ name: 'x', type: 'float', shape: [1, 128] }, { name: 'b', type: 'int8', sizes: [128, 128], data: Array.from({ length: 128 * 128 }, (_, i) => (i % 200) - 100) }];
-  const scale = { name: 's', type: 'float', sizes: [], data: [0.5] };
-  const dequantised = model({ nodes: [{ op: 'DequantizeLinear', inputs: ['b', 's'], outputs: ['w'] }, { op: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] }], initializers: [b, scale], inputs: [x], outputs: [y] });
-  for (const [file, bytesEach] of [[single('MatMulInteger', [{ ...x, type: 'uint8' }], [{ ...y, type: 'int32' }], { initializers: [b] }), 1], [dequantised, 4]]) {
-    await withModel(file, async () => (await device.synchronize(), assert.equal(device.stats().tensorBytes, bytesEach * 128 * 128)));
-  }
 });
 
 test('the documentation lists the operators that are taken', async () => {
