@@ -224,6 +224,19 @@ describe('graphs', () => {
       s.dispose();
     });
   });
+
+  test('a run that is refused does not make later ones compute both graphs of a condition', async () => {
+    const branch = (node) => ({ graph: { nodes: [{ ...node, outputs: ['r'] }], outputs: [{ name: 'r', type: 'float' }] } });
+    const attributes = { then_branch: branch({ op: 'Neg', inputs: ['p'] }), else_branch: branch({ op: 'Transpose', inputs: ['p'], attributes: { perm: [0, 0] } }) };
+    const inputs = [{ name: 'x', type: 'float', shape: [6] }, { name: 's', type: 'int64', shape: [2] }, { name: 'c', type: 'bool', shape: [] }];
+    const file = model({ nodes: [{ op: 'Reshape', inputs: ['x', 's'], outputs: ['p'] }, { op: 'If', inputs: ['c'], outputs: ['y'], attributes }], inputs, outputs: [y] });
+    await withModel(file, async (loaded) => {
+      const s = device.tensor([2, 3], [2], 'i32');
+      await assert.rejects(loaded.run({ x: noise(6), s, c: 1 }), { code: 'invalid-argument', message: /input 1: got a tensor that depends on the numbers of "s"/ });
+      s.dispose();
+      assert.deepEqual((await outputsOf(loaded, { x: noise(6), s: [2, 3], c: 1 })).y, { shape: [2, 3], data: noise(6).map((x) => -x) });
+    });
+  });
 });
 
 describe('sizes', () => {

@@ -43,16 +43,20 @@ export class OnnxPrograms {
 
   /** Runs the program for these sizes, which it compiles where there is none. */
   async run(feeds: readonly SizedFeed[]): Promise<Record<string, StoredTensor>> {
+    let takesBothBranches = this.takesBothBranches;
     for (;;) {
       try {
-        return await this.attempt(feeds);
+        const outputs = await this.attempt(feeds, takesBothBranches);
+        // What is refused either way tells nothing of later runs.
+        this.takesBothBranches ||= takesBothBranches;
+        return outputs;
       } catch (error) {
         // Numbers that decide shapes become a part of the program.
         if (!(error instanceof UnknownNumbers)) throw error;
         const needed = feeds.filter(({ input }) => error.origins.has(input.name) && !this.byValue.has(input.name));
         if (needed.length === 0 || needed.some((feed) => hostOf(feed) === null)) {
-          if (this.takesBothBranches) throw error;
-          this.takesBothBranches = true;
+          if (takesBothBranches) throw error;
+          takesBothBranches = true;
           continue;
         }
         for (const { input } of needed) this.byValue.add(input.name);
@@ -66,14 +70,14 @@ export class OnnxPrograms {
     this.programs.clear();
   }
 
-  private async attempt(feeds: readonly SizedFeed[]): Promise<Record<string, StoredTensor>> {
+  private async attempt(feeds: readonly SizedFeed[], takesBothBranches: boolean): Promise<Record<string, StoredTensor>> {
     const fixed = feeds.filter(({ input }) => this.byValue.has(input.name)).map((feed) => ({ name: feed.input.name, host: hostOf(feed) }));
     const open = feeds.filter(({ input }) => !this.byValue.has(input.name));
     const unknown = fixed.find(({ host }) => host === null);
     if (unknown !== undefined) throw new UnknownNumbers(`run: feeds.${unknown.name}: got a stored tensor or more than 4096 numbers; takes fewer numbers, as they decide shapes or conditions`, new Set());
     const shapes = open.map(({ input, sizes }) => sizes.map((size, axis): Size => dimAt(input, axis) ?? size));
-    const key = JSON.stringify([shapes, fixed, this.takesBothBranches]);
-    const entry = this.programs.get(key) ?? this.compile(open, shapes, new Map(fixed.map(({ name, host }) => [name, host as Host])));
+    const key = JSON.stringify([shapes, fixed, takesBothBranches]);
+    const entry = this.programs.get(key) ?? this.compile(open, shapes, new Map(fixed.map(({ name, host }) => [name, host as Host])), takesBothBranches);
     // The latest stands last.
     this.programs.delete(key);
     this.programs.set(key, entry);
@@ -93,11 +97,11 @@ export class OnnxPrograms {
     return program.run(Object.fromEntries(open.map(({ input, feed }) => [input.name, feed])), sizes);
   }
 
-  private compile(open: readonly SizedFeed[], shapes: readonly (readonly Size[])[], fixed: ReadonlyMap<string, Host>): Entry {
+  private compile(open: readonly SizedFeed[], shapes: readonly (readonly Size[])[], fixed: ReadonlyMap<string, Host>, takesBothBranches: boolean): Entry {
     const specs: Record<string, Spec> = Object.fromEntries(open.map(({ input }, k) => [input.name, { dtype: input.dtype, shape: shapes[k] as readonly Size[] }]));
     const memory = new ConstantMemory(this.device, this.memory);
     const record = (known: ReadonlyMap<string, Host>) =>
-      this.device.compile(specs, (tensors) => this.record(new Map<string, Tensor | Host>([...Object.entries(tensors), ...fixed]), memory, this.takesBothBranches, known), { name: 'run' });
+      this.device.compile(specs, (tensors) => this.record(new Map<string, Tensor | Host>([...Object.entries(tensors), ...fixed]), memory, takesBothBranches, known), { name: 'run' });
     return { memory, pending: withReadNumbers(this.device, memory, record, (origin) => fixed.has(origin)), made: null };
   }
 
