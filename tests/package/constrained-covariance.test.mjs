@@ -100,3 +100,28 @@ test('a covariance on a manifold heeds constraints, and constraints come out of 
     assert.ok(Math.abs(free.values[8] - 0.5) < 1e-3, String(free.values[8]));
   });
 });
+
+test('a violation that is left of constraints is no residual', async () => {
+  const [xs, add] = [Array.from({ length: 100 }, (_, k) => k / 100), (a, ...terms) => terms.reduce((sum, term) => sum.add(term), a)];
+  const ys = xs.map((x, k) => 2 + 3 * x + x * x + 1e-3 * Math.sin(7 * k));
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 3, values: [1, 1, 1] });
+  problem.residuals('r', { inputs: { p: p.shared(), x: problem.data(xs), y: problem.data(ys) }, residual: ({ p, x, y }) => add(p.x, p.y.mul(x), p.z.mul(x.square())).sub(y) });
+  problem.equalities('sum', { inputs: { p: p.shared() }, constraint: ({ p }) => add(p.x, p.y, p.z).sub(6) });
+  const eliminated = new Problem();
+  const q = eliminated.parameters('q', { dim: 2, values: [1, 1] });
+  const residual = ({ q, x, y }) => add(q.x, q.y.mul(x), x.square().mul(q.x.add(q.y).mul(-1).add(6))).sub(y);
+  eliminated.residuals('r', { inputs: { q: q.shared(), x: eliminated.data(xs), y: eliminated.data(ys) }, residual });
+  await onCpu(problem, async (functions) => {
+    const { x } = await levenbergMarquardt(functions);
+    for (const options of FORMS) {
+      const expected = (await solved(eliminated, options)).standardDeviations;
+      for (const change of [2e-8, -2e-7, 1e-6]) {
+        p.set([x[0] + change, x[1], x[2]]);
+        const { standardDeviations } = await covariance(functions, options);
+        // Residuals of 1e-3 change by these shares of themselves, with a factor of 1e3.
+        for (const k of [0, 1]) assert.ok(Math.abs(standardDeviations[k] / expected[k] - 1) < 2e3 * Math.abs(change) + 1e-8, `${change}: ${standardDeviations[k]}, not ${expected[k]}`);
+      }
+    }
+  });
+});

@@ -40,11 +40,13 @@ export async function tangentCovariance(session: ConstrainedSession, { firsts, a
   const weight = session.numParams <= MOST_OF_QR ? WEIGHT_OF_QR : WEIGHT_OF_CHOLESKY;
   for (const i of active) scale[i] = (weight * slope) / ((sizes[i] as number) || 1);
   const zeros = new Float64Array(layout.count);
+  // The rows of constraints are 0 here: what is left of their violation is no residual.
+  const shift = point.c.slice(0, layout.count).map((c) => -c);
   const rows = layout.parts.reduce((sum, { block }, part) => sum + (domain.enabled[part] === true ? block.numConstraints : 0), 0);
   try {
     await session.call((raw) => {
       raw.setConstant(constant);
-      layout.setStates(raw, { shift: zeros, scale, half: zeros, isCut: false });
+      layout.setStates(raw, { shift, scale, half: zeros, isCut: false });
       layout.setEnabled(raw, (part) => domain.enabled[part] === true);
     });
     const compute = (absolute: boolean, sandwich: boolean) => session.call((raw) => raw.covariance(firsts, absolute, sandwich));
