@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { covariance, levenbergMarquardt, loss, Problem } = await import('residua');
+const { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem } = await import('residua');
+const built = (path) => import(new URL(`../../target/npm/residua/${path}`, import.meta.url));
 
 const X = [0, 1, 2, 3, 4, 5, 6];
 const Y = [1.1, 2.9, 4.2, 5.8, 7.5, 8.6, 15];
@@ -124,4 +125,38 @@ test('a violation that is left of constraints is no residual', async () => {
       }
     }
   });
+});
+
+test('a covariance in a worker is the same', async () => {
+  const [{ Host }, { RemoteModule }, { serve }, glue] = await Promise.all(['dist/module/loading.js', 'dist/remote/module.js', 'dist/remote/server.js', 'wasm/residua.js'].map(built));
+  const { port1, port2 } = new MessageChannel();
+  serve(port2, new Host(async () => glue));
+  const page = {
+    set onmessage(listener) {
+      port1.onmessage = listener;
+    },
+    postMessage: (message, transfer) => port1.postMessage(message, transfer),
+  };
+  const host = new Host(async () => {
+    const module = new RemoteModule(page);
+    await module.default();
+    return module;
+  });
+  const add = (problem, p) => {
+    problem.equalities('sum', { inputs: { p: p.shared(), k: problem.data([1, 2]) }, constraint: ({ p, k }) => p.x.add(p.y).sub(1).mul(k) });
+    p.setBounds({ upper: [Infinity, Infinity, 0.2] });
+  };
+  const problem = parabola(add, {});
+  try {
+    const functions = await GpuCompiledFunctions.on(host).compile(problem, { backend: 'cpu' });
+    assert.ok((await levenbergMarquardt(functions, { costTolerance: 1e-15, gradientTolerance: 1e-12 })).success);
+    for (const options of FORMS) {
+      const { values } = await covariance(functions, options);
+      assert.deepEqual([...values], [...(await solved(parabola(add, {}), options)).values]);
+    }
+    functions.dispose();
+  } finally {
+    port1.close();
+    port2.close();
+  }
 });

@@ -45,7 +45,8 @@ export async function tangentCovariance(session: ConstrainedSession, { firsts, a
   const rows = layout.parts.reduce((sum, { block }, part) => sum + (domain.enabled[part] === true ? block.numConstraints : 0), 0);
   try {
     await session.call((raw) => {
-      raw.setConstant(constant);
+      // The memory of the mask is transferred to a worker.
+      raw.setConstant(constant.slice());
       layout.setStates(raw, { shift, scale, half: zeros, isCut: false });
       layout.setEnabled(raw, (part) => domain.enabled[part] === true);
     });
@@ -72,7 +73,7 @@ export async function tangentCovariance(session: ConstrainedSession, { firsts, a
     const factor = (left / samples) * ((samples - rows) / freedom);
     return (await compute(false, true)).map((entry) => entry * factor);
   } finally {
-    await session.call((raw) => raw.setConstant(domain.constant));
+    await session.call((raw) => raw.setConstant(domain.constant.slice()));
   }
 }
 
