@@ -151,6 +151,21 @@ test('losses, weights, bounds and constants hold together with constraints', asy
   near(result.x, [1.3, 0.7, 7], 1e-13);
 });
 
+test('a robust loss couples the outputs of an instance: a saddle of its cost is left', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 3, values: [0.5, -0.5, 0.5] });
+  const inputs = { p: p.shared(), t: problem.data([3, -3]) };
+  problem.residuals('r', { inputs, residual: ({ p, t }) => [p.x.sub(t), p.y.sub(t)], loss: loss.cauchy(1) });
+  problem.equalities('height', { inputs: { p: p.shared() }, constraint: ({ p }) => p.z.square().sub(1) });
+  const { success, message, x, finalCost } = await solve(problem, { backend: 'cpu' });
+  assert.ok(success, message);
+  // The slope of ½Σ ln(1 + 2(u ± 3)²) along x = y = u is 0 where 2u(1 + 2(u² − 9)) is.
+  const u = Math.sqrt(8.5);
+  near(Array.from(x, Math.abs), [u, u, 1], 1e-6);
+  const cost = 0.5 * (Math.log1p(2 * (u - 3) ** 2) + Math.log1p(2 * (u + 3) ** 2));
+  assert.ok(x[0] * x[1] > 0 && Math.abs(finalCost - cost) < 1e-12, String(finalCost));
+});
+
 test('contradictory constraints end without success, and are named', async () => {
   const { problem } = nearest([0.3, 0.2], [3, 4], (problem, points) => {
     problem.equalities('fixed', { inputs: { p: points.shared(), at: problem.data([0, 1, 5]) }, constraint: ({ p, at }) => p.x.sub(at) });

@@ -28,6 +28,11 @@ export interface Domain {
   readonly residuals: readonly boolean[];
   /** Whether the loss of a residual block that takes part is robust. */
   readonly isRobust: boolean;
+  /**
+   * Of each residual block whose loss couples the outputs of an instance: where the residuals of each instance begin among all residuals, and the end of the
+   * last.
+   */
+  readonly joint: readonly Uint32Array[];
 }
 
 /** A residual block with a graduated loss, as of a call. */

@@ -77,7 +77,7 @@ export class ParamsCompileInput implements CompileInput {
 
   domain(): Domain {
     const lower = new Float64Array(this.numParams).fill(-Infinity);
-    return { lower, upper: lower.map(() => Infinity), constant: new Uint8Array(this.numParams), enabled: [], residuals: [], isRobust: false };
+    return { lower, upper: lower.map(() => Infinity), constant: new Uint8Array(this.numParams), enabled: [], residuals: [], isRobust: false, joint: [] };
   }
 
   graduatedBlocks(): [] {

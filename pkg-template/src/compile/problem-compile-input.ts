@@ -202,8 +202,9 @@ export class ProblemCompileInput implements CompileInput {
   domain(): Domain {
     const enabled = this.blocks.map((block) => block.enabled);
     const [residuals, constraints] = [enabled.slice(0, this.residualBlocks), enabled.slice(this.residualBlocks)];
-    const isRobust = this.blocks.some(({ enabled, weight, loss }, block) => block < this.residualBlocks && enabled && weight > 0 && loss.kind !== 'squared');
-    return { ...this.allBounds(), constant: this.constantMask(), enabled: constraints, residuals, isRobust };
+    const robust = this.blocks.slice(0, this.residualBlocks).filter(({ enabled, weight, loss }) => enabled && weight > 0 && loss.kind !== 'squared');
+    const joint = robust.map(({ templates, count, offset }) => residualEnds(templates, count, offset));
+    return { ...this.allBounds(), constant: this.constantMask(), enabled: constraints, residuals, isRobust: robust.length > 0, joint };
   }
 
   private constantMask(): Uint8Array {

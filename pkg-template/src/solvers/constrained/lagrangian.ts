@@ -105,8 +105,8 @@ export class Lagrangian {
   }
 
   /**
-   * The pattern of the Hessian of the Lagrangian, among the parameters that may move: 1 where a residual, a constraint or a unit length has both. After the first
-   * evaluation.
+   * The pattern of the Hessian of the Lagrangian, among the parameters that may move: 1 where a residual, all residuals of an instance with a robust loss, a
+   * constraint or a unit length has both. After the first evaluation.
    */
   couplings(): Uint8Array {
     const { allOffsets, allColumns, offsets, columns } = this.pattern as Rows;
@@ -114,14 +114,16 @@ export class Lagrangian {
     const places = new Int32Array(this.session.numParams).fill(-1);
     this.free.forEach((j, place) => (places[j] = place));
     const pattern = new Uint8Array(size * size);
-    const couple = (rowOffsets: Uint32Array, rowColumns: Uint32Array, first: number): void => {
-      for (let row = first; row < rowOffsets.length - 1; row++) {
-        const own = Array.from(rowColumns.subarray(rowOffsets[row], rowOffsets[row + 1]), (column) => places[column] as number).filter((place) => place >= 0);
-        for (const a of own) for (const b of own) pattern[a * size + b] = 1;
-      }
+    const couple = (together: Uint32Array): void => {
+      const own = [...new Set(together)].map((column) => places[column] as number).filter((place) => place >= 0);
+      for (const a of own) for (const b of own) pattern[a * size + b] = 1;
     };
-    couple(allOffsets, allColumns, 0);
-    couple(offsets, columns, this.ofBlocks);
+    for (let row = 0; row < allOffsets.length - 1; row++) couple(allColumns.subarray(allOffsets[row], allOffsets[row + 1]));
+    for (let row = this.ofBlocks; row < this.count; row++) couple(columns.subarray(offsets[row], offsets[row + 1]));
+    if (this.objective === 'sum') return pattern;
+    for (const ends of this.session.domain.joint) {
+      for (let i = 0; i < ends.length - 1; i++) couple(allColumns.subarray(allOffsets[ends[i] as number], allOffsets[ends[i + 1] as number]));
+    }
     return pattern;
   }
 
