@@ -375,3 +375,39 @@ test('many problems with constraints have the solutions of single ones, and thos
   problem.equalities('star', { inputs: { s: p.star([0, 1], [0]) }, constraint: ({ s }) => s[0].x });
   await assert.rejects(solveMany(problem, { count: 1 }), /solveMany: template: got a star in the constraint block "star"/);
 });
+
+test('what changes after a call of solveMany does not change it', async () => {
+  const many = (change) => {
+    const problem = new Problem();
+    const line = problem.parameters('line', { dim: 2, values: [1, 1] });
+    const other = problem.parameters('other', { dim: 1, values: [0.5] });
+    const inputs = { p: line.shared(), q: other.shared(), x: problem.data([0, 1, 2]), y: problem.data([1, 3, 6]) };
+    const block = problem.residuals('r', { inputs, residual: ({ p, q, x, y }) => p.x.add(p.y.mul(x)).sub(y).add(q.mul(0.1)) });
+    const circle = problem.equalities('circle', { inputs: { p: line.shared(), s: problem.data([4]) }, constraint: ({ p, s }) => p.x.square().add(p.y.square()).sub(s) });
+    other.setBounds({ lower: -1, upper: 1 });
+    const batch = { count: 2, parameters: { line: Float64Array.of(1, 1, 1, 2) }, data: { r: { y: Float64Array.of(1, 3, 6, 2, 4, 7) }, circle: { s: [4, 9] } } };
+    const options = { backend: 'cpu', maxIterations: 200 };
+    const result = solveMany(problem, batch, options);
+    change({ problem, line, other, block, circle, batch, options });
+    return result;
+  };
+  const expected = await many(() => {});
+  for (const change of [
+    ({ batch }) => batch.data.r.y.fill(0),
+    ({ batch }) => batch.data.circle.s.fill(1),
+    ({ batch }) => batch.parameters.line.fill(-1),
+    ({ options }) => (options.maxIterations = 0),
+    ({ block }) => block.setWeight(100),
+    ({ block }) => block.setLoss(loss.cauchy(0.1)),
+    ({ block }) => block.setData('x', [5, 6, 8]),
+    ({ circle }) => circle.setEnabled(false),
+    ({ circle }) => circle.setData('s', [7]),
+    ({ line }) => line.setConstant([0]),
+    ({ other }) => other.setBounds({ upper: 0 }),
+    ({ other }) => other.set([0.9]),
+    ({ problem }) => problem.residuals('late', { inputs: { q: problem.parameters('late', { dim: 1, values: [1] }).shared() }, residual: ({ q }) => q }),
+  ]) {
+    const { x, termination } = await many(change);
+    assert.deepEqual([[...x], termination], [[...expected.x], expected.termination], String(change));
+  }
+});

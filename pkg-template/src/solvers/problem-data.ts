@@ -99,7 +99,8 @@ function takeInput(block: ResidualInstances, argument: string, key: string, valu
   });
 }
 
-function isList(values: Numbers | readonly Numbers[]): values is readonly Numbers[] {
+/** Whether data are a list of arrays, one for each problem. */
+export function isList(values: Numbers | readonly Numbers[]): values is readonly Numbers[] {
   return Array.isArray(values) && typeof values[0] === 'object';
 }
 

@@ -87,6 +87,7 @@ export async function solveManyOn(host: Host, template: Problem, batch: ManyBatc
 class Job {
   private readonly workload: number;
   private readonly input: ProblemCompileInput;
+  private readonly options: ManyOptions;
   private readonly count: number;
   private readonly starts: OwnStarts[] = [];
   private readonly findNonFinite: () => NonFiniteInput[];
@@ -99,7 +100,7 @@ class Job {
     host: Host,
     template: Problem,
     batch: ManyBatch,
-    private readonly options: ManyOptions,
+    options: ManyOptions,
     states: readonly ManyStates[] = [],
   ) {
     if (!(template instanceof Problem)) throw invalidArgument('solveMany: template', describe(template), 'a Problem');
@@ -110,9 +111,11 @@ class Job {
     if (plain !== undefined) {
       throw invalidArgument('solveMany: template', `residual block '${plain.name}', a plain function`, 'recorded residual functions; solve() and fit() take plain functions');
     }
+    this.options = { ...options };
     this.count = batch.count;
     const { template: shape, own } = takeProblemData(template, batch.count, batch.data);
     this.input = new ProblemCompileInput(shape);
+    this.input.takeStart(0, this.input.numParams);
     this.workload = this.count * this.input.numResiduals;
     this.takeSettings(shape);
     this.takeParameters(shape, batch.parameters);
@@ -169,7 +172,6 @@ class Job {
 
   private build(module: RawModule): RawMany {
     const { constant, lower, upper, count } = this;
-    this.input.takeStart(0, this.input.numParams);
     const raw = new module.RawMany(this.input.build(module), this.input.startValues, constant, lower, upper, count);
     for (const set of this.settings) set(raw);
     return raw;

@@ -4,6 +4,7 @@
  */
 
 import { invalidArgument } from '../../arguments/errors.js';
+import { copyAnyNumbers, type Numbers } from '../../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../../compile/functions.js';
 import type { Host } from '../../module/loading.js';
 import { STATES } from '../../problem/constraint-function.js';
@@ -11,7 +12,9 @@ import { AtInput, DataInput, SharedInput, type AnyInput } from '../../problem/in
 import { ParameterBlocks } from '../../problem/parameter-array.js';
 import { Problem } from '../../problem/problem.js';
 import { ResidualInstances } from '../../problem/residual-block.js';
+import { WEIGHTS } from '../../problem/weights.js';
 import type { ManyBatch, ManyConstraintResult, ManyOptions, ManyResult } from '../many-options.js';
+import { isList } from '../problem-data.js';
 import { scientific } from '../scientific.js';
 import type { Termination } from '../stopping.js';
 
@@ -39,21 +42,42 @@ const PRECISIONS = { f32: 3e-4, f32x2: 1e-7, f64: 1e-9 } as const;
 /** A violation above which constraints contradict each other, where penalties have not lowered it. */
 const CONTRADICTION = 1e-3;
 
-/** Returns a problem whose residual blocks are those of a template, and its constraint blocks after them. */
+/** Returns a copy of a template, as of the call, whose residual blocks are the template's, and its constraint blocks after them. */
 export function withConstraints(template: Problem): Problem {
   const problem = new Problem();
-  problem.arrays.push(...template.arrays);
-  problem.blocks.push(...template.blocks);
+  const arrays = new Map<object, ParameterBlocks>();
+  for (const array of template.arrays) {
+    const made = new ParameterBlocks(problem, array.name, array.dim, array.offset, array.values(), array.makeBlock);
+    const { manifold, elimination, constant, bounds } = array;
+    Object.assign(made, { manifold, elimination, constant: constant === null ? null : constant.slice(), bounds });
+    problem.arrays.push(made);
+    arrays.set(array, made);
+    array.compiled = true;
+  }
+  const add = (block: ResidualInstances, rows: number): void => {
+    const templates = block.templates.map((of) => ({ ...of, slotArrays: of.slotArrays.map((array) => arrays.get(array) as object) }));
+    const weights = block.data.get(WEIGHTS)?.isWeight === true ? (block.inputs.get(WEIGHTS) as DataInput) : null;
+    const made = new ResidualInstances(block.name, block.count, problem.numResiduals, rows, templates, block.inputs, weights);
+    for (const [key, data] of made.data) data.values = block.data.get(key)!.values;
+    [made.weight, made.loss, made.enabled] = [block.weight, block.loss, block.enabled];
+    problem.blocks.push(made);
+  };
+  for (const block of template.blocks) add(block, block.numResiduals);
   for (const block of template.constraints) {
     if ([...block.inputs.values()].some(isStar)) {
       throw invalidArgument('solveMany: template', `a star in the constraint block "${block.name}"`, 'constraints of at, shared and data');
     }
-    const made = new ResidualInstances(block.name, block.count, problem.numResiduals, block.numConstraints, block.templates, block.inputs);
-    for (const [key, data] of made.data) data.values = block.data.get(key)!.values;
-    made.enabled = block.enabled;
-    problem.blocks.push(made);
+    add(block, block.numConstraints);
   }
   return problem;
+}
+
+/** A copy of what a batch has, which later changes of its arrays do not reach. */
+function copied({ count, parameters = {}, data = {} }: ManyBatch): ManyBatch {
+  const map = <T, R>(named: Readonly<Record<string, T>>, of: (value: T, name: string) => R) => Object.fromEntries(Object.entries(named).map(([name, value]) => [name, of(value, name)]));
+  const numbers = (values: Numbers, name: string) => copyAnyNumbers(`solveMany: batch: ${name}`, values);
+  const input = (values: Numbers | readonly Numbers[], name: string) => (isList(values) ? values.map((own) => numbers(own, name)) : numbers(values, name));
+  return { count, parameters: map(parameters, numbers), data: map(data, (inputs) => map(inputs, input)) };
 }
 
 function isStar(input: AnyInput): boolean {
@@ -69,10 +93,11 @@ export async function solveConstrainedMany(host: Host, template: Problem, batch:
       throw invalidArgument(`solveMany: batch.data.${name}.${key}`, 'a list of arrays', 'one array for all problems in a constraint block');
     }
   }
-  const shape = withConstraints(template);
-  const functions = await GpuCompiledFunctions.on(host).compile(replicated(template, batch), { backend: 'cpu' });
+  const own = copied(batch);
+  const rounds = new Rounds(template.constraints.slice(), withConstraints(template), own, { ...options }, solve);
+  const functions = await GpuCompiledFunctions.on(host).compile(replicated(template, own), { backend: 'cpu' });
   try {
-    return await new Rounds(template, shape, batch, options, functions, solve).run();
+    return await rounds.run(functions);
   } finally {
     functions.dispose();
   }
@@ -121,32 +146,31 @@ class Rounds {
   private readonly isEnabled: Uint8Array;
 
   constructor(
-    private readonly template: Problem,
+    private readonly constraints: Problem['constraints'],
     private readonly shape: Problem,
     private readonly batch: ManyBatch,
     private readonly options: ManyOptions,
-    private readonly functions: GpuCompiledFunctions,
     private readonly solve: ManySolver,
   ) {
     this.count = batch.count;
-    this.numParams = template.numParameters;
-    this.size = template.numConstraints;
+    this.numParams = shape.numParameters;
     let first = 0;
-    this.firsts = template.constraints.map(({ numConstraints }) => (first += numConstraints) - numConstraints);
+    this.firsts = constraints.map(({ numConstraints }) => (first += numConstraints) - numConstraints);
+    this.size = first;
     const perConstraint = (of: (block: Problem['constraints'][number]) => boolean) =>
-      Uint8Array.from(template.constraints.flatMap((block) => Array.from({ length: block.numConstraints }, () => Number(of(block)))));
+      Uint8Array.from(constraints.flatMap((block) => Array.from({ length: block.numConstraints }, () => Number(of(block)))));
     this.isEquality = perConstraint(({ kind }) => kind === 'equality');
     this.isEnabled = perConstraint(({ enabled }) => enabled);
   }
 
-  async run(): Promise<ManyResult> {
+  async run(functions: GpuCompiledFunctions): Promise<ManyResult> {
     const { count, size, options } = this;
     const began = performance.now();
     const multipliers = new Float64Array(count * size);
     // Without penalties and iterations: the starts within bounds, and the objective there.
     const start = await this.round(this.batch.parameters ?? {}, multipliers, new Float64Array(count), new Float64Array(count * size).fill(1), { maxIterations: 0 });
-    let c = await this.constraintsAt(start.x);
-    const norms = await this.normsAt(start.x);
+    let c = await this.constraintsAt(functions, start.x);
+    const norms = await this.normsAt(functions, start.x);
     const mean = start.cost.reduce((sum, cost) => sum + (Number.isFinite(cost) ? cost : 0), 0) / Math.max(count, 1);
     const [growth, mostGrowth] = GROWTHS[start.arithmetic];
     const penalties = start.cost.map((cost) => growth * (Math.max(Number.isFinite(cost) ? cost : 0, 1e-3 * mean) || 1));
@@ -163,7 +187,7 @@ class Rounds {
       result = await this.round(this.parametersOf(result.x), multipliers, penalties, norms, tests);
       tolerance = TOLERANCES[result.arithmetic];
       used = penalties.slice();
-      c = await this.constraintsAt(result.x);
+      c = await this.constraintsAt(functions, result.x);
       held = 0;
       for (let problem = 0; problem < count; problem++) {
         iterations[problem] = (iterations[problem] as number) + (result.iterations[problem] as number);
@@ -193,7 +217,7 @@ class Rounds {
       if (violation <= tolerance || ended.includes(reason)) return reason;
       return violation > CONTRADICTION ? 'infeasible' : 'max-iterations';
     });
-    const constraints = this.template.constraints.map(({ name, kind, numConstraints }, part): ManyConstraintResult => {
+    const constraints = this.constraints.map(({ name, kind, numConstraints }, part): ManyConstraintResult => {
       const first = this.firsts[part] as number;
       const take = (all: Float64Array) => Float64Array.from({ length: count * numConstraints }, (_, k) => all[Math.floor(k / numConstraints) * size + first + (k % numConstraints)] as number);
       const values = take(c);
@@ -248,8 +272,8 @@ class Rounds {
   }
 
   private round(parameters: NonNullable<ManyBatch['parameters']>, multipliers: Float64Array, penalties: Float64Array, norms: Float64Array, tests: ManyOptions): Promise<ManyResult> {
-    const { template, count, size, options, batch } = this;
-    const states = template.constraints.flatMap((block, part) =>
+    const { constraints, shape, count, size, options, batch } = this;
+    const states = constraints.flatMap((block, part) =>
       block.templates.map(({ tape, count: instances }, number): ManyStates => {
         const outputs = tape.outputs.length;
         const columns = STATES * outputs + Number(block.kind === 'inequality');
@@ -265,20 +289,20 @@ class Rounds {
             }
           }
         }
-        return { block: template.blocks.length + part, template: number, values };
+        return { block: shape.blocks.length - constraints.length + part, template: number, values };
       }),
     );
     const { maxIterations } = options;
     // Single precision has too few digits for multipliers and objective in one cost.
     const settings = { precision: 'f32x2' as const, ...options, ...tests, ...(maxIterations === undefined ? {} : { maxIterations: Math.min(maxIterations, tests.maxIterations ?? maxIterations) }) };
-    return this.solve(this.shape, { ...batch, parameters }, settings, states);
+    return this.solve(shape, { ...batch, parameters }, settings, states);
   }
 
   /** The parameters of all problems by array. */
   private parametersOf(x: Float64Array): Record<string, Float64Array> {
     const { count, numParams } = this;
     return Object.fromEntries(
-      this.template.arrays.map(({ name, offset, count: blocks, dim }) => {
+      this.shape.arrays.map(({ name, offset, count: blocks, dim }) => {
         const length = blocks * dim;
         const values = new Float64Array(count * length);
         for (let problem = 0; problem < count; problem++) values.set(x.subarray(problem * numParams + offset, problem * numParams + offset + length), problem * length);
@@ -298,14 +322,14 @@ class Rounds {
   }
 
   /** The constraints of all problems, problem after problem. */
-  private async constraintsAt(x: Float64Array): Promise<Float64Array> {
-    return this.byProblem(await this.functions.evaluate(this.pointOf(x)));
+  private async constraintsAt(functions: GpuCompiledFunctions, x: Float64Array): Promise<Float64Array> {
+    return this.byProblem(await functions.evaluate(this.pointOf(x)));
   }
 
   /** The terms of all constraints at a point, at least a share of those of the largest constraint of a problem. */
-  private async normsAt(x: Float64Array): Promise<Float64Array> {
+  private async normsAt(functions: GpuCompiledFunctions, x: Float64Array): Promise<Float64Array> {
     const point = this.pointOf(x);
-    const { rowOffsets, colIndices, values } = (await this.functions.evaluateJacobian(point)).jacobian;
+    const { rowOffsets, colIndices, values } = (await functions.evaluateJacobian(point)).jacobian;
     const rows = new Float64Array(rowOffsets.length - 1);
     for (let row = 0; row < rows.length; row++) {
       let [most, sum] = [0, 0];
@@ -327,7 +351,7 @@ class Rounds {
 
   private byProblem(rows: Float64Array): Float64Array {
     const all = new Float64Array(this.count * this.size);
-    this.template.constraints.forEach(({ numConstraints }, part) => {
+    this.constraints.forEach(({ numConstraints }, part) => {
       const first = this.firsts[part] as number;
       for (let k = 0; k < this.count * numConstraints; k++) {
         all[Math.floor(k / numConstraints) * this.size + first + (k % numConstraints)] = rows[this.count * first + k] as number;
