@@ -411,3 +411,20 @@ test('what changes after a call of solveMany does not change it', async () => {
     assert.deepEqual([[...x], termination], [[...expected.x], expected.termination], String(change));
   }
 });
+
+test('a problem of many that is not finite ends alone', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [3, 1] });
+  problem.residuals('near', { inputs: { p: p.shared(), y: problem.data([3, 4], 2) }, residual: ({ p, y }) => [p.x.sub(y.x), p.y.sub(y.y)] });
+  circle(problem, p);
+  problem.inequalities('log', { inputs: { p: p.shared() }, constraint: ({ p }) => [p.x.add(2).log().sub(5), p.y.sub(9)] });
+  const starts = [NaN, 1, 3, 1, 3, Infinity, -3, 1, 2, 2, 1, 1];
+  const y = [3, 4, 3, 4, 3, 4, 3, 4, NaN, 4, 3, 4];
+  const { x, termination, constraints, message, converged } = await solveMany(problem, { count: 6, parameters: { p: starts }, data: { near: { y } } }, { backend: 'cpu' });
+  const isWell = (k) => k === 1 || k === 5;
+  for (const k of [1, 5]) near(x.subarray(2 * k, 2 * k + 2), [0.6, 0.8], 1e-8);
+  assert.deepEqual(termination.map((reason) => reason === 'non-finite'), termination.map((_, k) => !isWell(k)));
+  assert.equal(converged, 2);
+  for (const k of [1, 5]) assert.ok(constraints[0].violation[k] < 1e-9);
+  assert.match(message, /not finite/);
+});

@@ -200,7 +200,7 @@ class Rounds {
       const isOver = worst.every((violation, problem) => violation <= tolerance || !Number.isFinite(violation) || result.termination[problem] === 'non-finite');
       if ((isOver && !isLoose) || options.signal?.aborted === true) break;
       // Contradictory constraints keep their violation however large penalties are.
-      if (round >= 10 && worst.every((violation) => violation <= tolerance || violation > CONTRADICTION)) break;
+      if (round >= 10 && worst.every((violation) => !(violation > tolerance && violation <= CONTRADICTION))) break;
     }
     return this.finish(result, { c, multipliers, penalties: used, norms, worst, iterations, tolerance, held, began });
   }
@@ -215,6 +215,7 @@ class Rounds {
     const termination = result.termination.map((reason, problem): Termination => {
       const violation = worst[problem] as number;
       if (violation <= tolerance || ended.includes(reason)) return reason;
+      if (!Number.isFinite(violation)) return 'non-finite';
       return violation > CONTRADICTION ? 'infeasible' : 'max-iterations';
     });
     const constraints = this.constraints.map(({ name, kind, numConstraints }, part): ManyConstraintResult => {
@@ -264,9 +265,8 @@ class Rounds {
       const rate = penalty / norm ** 2;
       const after = before + rate * value;
       const isOpen = this.isEquality[k] === 0 && after < 0;
-      multipliers[i] = isOpen ? 0 : after;
-      const violation = Math.abs(isOpen ? before / rate : value) / norm;
-      worst = violation <= worst ? worst : violation;
+      multipliers[i] = isOpen ? 0 : Number.isFinite(after) ? after : before;
+      worst = Math.max(worst, Math.abs(isOpen ? before / rate : value) / norm);
     }
     return worst;
   }
@@ -323,20 +323,21 @@ class Rounds {
 
   /** The constraints of all problems, problem after problem. */
   private async constraintsAt(functions: GpuCompiledFunctions, x: Float64Array): Promise<Float64Array> {
-    return this.byProblem(await functions.evaluate(this.pointOf(x)));
+    // The numbers of a problem may be NaN, which the module takes and public calls refuse.
+    return this.byProblem(await functions.callWith((raw) => raw.evaluate(this.pointOf(x))));
   }
 
   /** The terms of all constraints at a point, at least a share of those of the largest constraint of a problem. */
   private async normsAt(functions: GpuCompiledFunctions, x: Float64Array): Promise<Float64Array> {
     const point = this.pointOf(x);
-    const { rowOffsets, colIndices, values } = (await functions.evaluateJacobian(point)).jacobian;
+    const { rowOffsets = new Uint32Array(1), colIndices = new Uint32Array(), entries } = await functions.callWith((raw) => raw.evaluateJacobian(point.slice(), true));
     const rows = new Float64Array(rowOffsets.length - 1);
     for (let row = 0; row < rows.length; row++) {
       let [most, sum] = [0, 0];
       for (let k = rowOffsets[row] as number; k < (rowOffsets[row + 1] as number); k++) most = Math.max(most, Math.abs(point[colIndices[k] as number] as number));
       for (let k = rowOffsets[row] as number; k < (rowOffsets[row + 1] as number); k++) {
         const place = Math.abs(point[colIndices[k] as number] as number);
-        sum += Math.abs(values[k] as number) * (Math.max(place, 0.01 * most) || 1);
+        sum += Math.abs(entries[k] as number) * (Math.max(place, 0.01 * most) || 1);
       }
       rows[row] = sum;
     }
@@ -344,7 +345,7 @@ class Rounds {
     for (let problem = 0; problem < this.count; problem++) {
       const own = norms.subarray(problem * this.size, (problem + 1) * this.size);
       const most = own.reduce((a, b) => Math.max(a, b), 0);
-      own.forEach((norm, k) => (own[k] = Math.max(norm, 1e-3 * most) || 1));
+      own.forEach((norm, k) => (own[k] = Number.isFinite(most) ? Math.max(norm, 1e-3 * most) || 1 : 1));
     }
     return norms;
   }
