@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { randomNumbers } from '../facade/reference.mjs';
 import { onCpu } from '../www/residua.mjs';
 
-const { levenbergMarquardt, loss, Problem, rank, Rotation3, solve, solveMany, V, Vec2 } = await import('residua');
+const { lbfgs, levenbergMarquardt, loss, Problem, rank, Rotation3, solve, solveMany, V, Vec2 } = await import('residua');
 
 const near = (actual, expected, tolerance, what = '') =>
   assert.ok(actual.length === expected.length && actual.every((value, k) => Math.abs(value - expected[k]) <= tolerance), `${what} ${[...actual]} is not ${[...expected]} to ${tolerance}`);
@@ -164,6 +164,25 @@ test('a robust loss couples the outputs of an instance: a saddle of its cost is 
   near(Array.from(x, Math.abs), [u, u, 1], 1e-6);
   const cost = 0.5 * (Math.log1p(2 * (u - 3) ** 2) + Math.log1p(2 * (u + 3) ** 2));
   assert.ok(x[0] * x[1] > 0 && Math.abs(finalCost - cost) < 1e-12, String(finalCost));
+});
+
+test('an objective that falls without a bound where constraints hold ends so, and one that they bound does not', async () => {
+  const minimum = (objective, kind, constraint) => {
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 2, values: [1, 2] });
+    problem.residuals('f', { inputs: { p: p.shared() }, residual: ({ p }) => objective(p) });
+    problem[kind]('c', { inputs: { p: p.shared() }, constraint: ({ p }) => constraint(p) });
+    return onCpu(problem, lbfgs);
+  };
+  for (const objective of [(p) => p.x, (p) => p.x.sub(p.y.log())]) {
+    const { success, termination, message, iterations } = await minimum(objective, 'inequalities', (p) => p.x.sub(p.y));
+    assert.deepEqual([success, termination], [false, 'non-finite'], message);
+    assert.match(message, /falls without a bound/);
+    assert.ok(iterations < 200, String(iterations));
+  }
+  const bounded = await minimum((p) => p.x.square().mul(p.x), 'equalities', (p) => p.x.add(1));
+  assert.ok(bounded.success, bounded.message);
+  near(bounded.constraints[0].multipliers, [-3], 1e-9);
 });
 
 test('contradictory constraints end without success, and are named', async () => {

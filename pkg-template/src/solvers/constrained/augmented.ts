@@ -178,6 +178,10 @@ class Run {
       sizes = constraintScales(problem, point, this.scales);
       measured = this.measure(point);
       if (isOptimal(measured, this.tolerances)) return { ending: converged(measured), point };
+      // Beyond the constraints a larger penalty bounds the objective from below. Where they hold it falls without a bound, or ends.
+      if (record.termination === 'non-finite' && measured.violation <= this.tolerances.violation) {
+        return { ending: { success: false, termination: 'non-finite', message: record.message }, point };
+      }
       const stop = this.stopped();
       if (stop !== null) return { ending: stop, point };
       const isSolved = record.success || record.termination === 'precision-limit';
