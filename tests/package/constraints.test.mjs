@@ -251,7 +251,7 @@ test('a second solve begins with the multipliers of the first, and data, setting
     block.setEnabled(false);
     const free = await levenbergMarquardt(functions);
     near(free.x, [3, 4], 1e-10);
-    assert.deepEqual([free.constraints[0].enabled, [...free.constraints[0].multipliers]], [false, [0]]);
+    assert.equal(free.constraints, undefined);
     block.setEnabled(true);
     points.setBounds({ upper: [1, Infinity] });
     near((await levenbergMarquardt(functions)).x, [1, Math.sqrt(3)], 1e-13);
@@ -446,4 +446,24 @@ test('a problem of many that is not finite ends alone', async () => {
   assert.equal(converged, 2);
   for (const k of [1, 5]) assert.ok(constraints[0].violation[k] < 1e-9);
   assert.match(message, /not finite/);
+});
+
+test('with all constraints disabled a solve is that of the problem without them', async () => {
+  const rosenbrock = (add) => {
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 2, values: [-1.2, 1] });
+    problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => [p.y.sub(p.x.square()).mul(10), p.x.mul(-1).add(1)] });
+    problem.residuals('g', { inputs: { p: p.shared() }, residual: ({ p }) => p.x.sub(9), loss: loss.graduated('truncated', 0.1), weights: [1] });
+    add(problem, p);
+    return problem;
+  };
+  const disabled = (problem, p) => problem.equalities('c', { inputs: { p: p.shared() }, constraint: ({ p }) => p.x }).setEnabled(false);
+  const loose = { costTolerance: 1e-3, gradientTolerance: 1e-2, parameterTolerance: 1e-2 };
+  for (const solver of [levenbergMarquardt, (functions, options) => lbfgs(functions, { ...options, objective: 'least-squares' })]) {
+    for (const options of [{}, loose, { ...loose, readBack: false }]) {
+      const [plain, other] = await Promise.all([() => {}, disabled].map((add) => onCpu(rosenbrock(add), (functions) => solver(functions, options))));
+      assert.ok(!('constraints' in other));
+      for (const key of ['success', 'termination', 'message', 'iterations', 'finalCost', 'promise', 'x', 'lossWeights']) assert.deepEqual(other[key], plain[key], key);
+    }
+  }
 });

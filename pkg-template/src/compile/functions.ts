@@ -9,6 +9,7 @@ import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawFunctions, RawPoint } from '../module/raw.js';
 import { copyIfSameLength, ResultArrays } from '../module/result-arrays.js';
 import type { SolveRecord } from '../module/solve-record.js';
+import type { ConstraintInstances } from '../problem/constraint-block.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
@@ -398,6 +399,11 @@ export class GpuCompiledFunctions {
   /** @internal Where the constraints are; null without any. */
   get constraints(): ConstraintLayout | null {
     return this.input.constraints;
+  }
+
+  /** @internal The first constraint block that takes part; null without any. */
+  get enabledConstraint(): ConstraintInstances | null {
+    return this.input.constraints?.parts.find(({ block }) => block.enabled)?.block ?? null;
   }
 
   /**

@@ -61,9 +61,9 @@ export function lbfgsSolver(call: string, options: LbfgsOptions): Solver {
   const leastSquares = Number(objective === 'least-squares');
   const settings = { ...tests, historySize, maxLineSearchSteps, c1, c2, leastSquares };
   return (functions) => {
-    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.constraints !== null || (options.readBack ?? true)) };
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.enabledConstraint !== null || (options.readBack ?? true)) };
     const solver: RawSolver = (handle, within, onIteration, aborted) => handle.lbfgs({ ...raw, ...within }, onIteration, aborted);
-    if (functions.constraints === null) return runSolver(functions, options, solver, objective === 'least-squares');
+    if (functions.enabledConstraint === null) return runSolver(functions, options, solver, objective === 'least-squares');
     return runConstrained(call, functions, options, { objective, tests, inner: solver, restore: restoration(functions) });
   };
 }

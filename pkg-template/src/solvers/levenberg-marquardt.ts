@@ -85,9 +85,9 @@ export function levenbergMarquardtSolver(call: string, options: LevenbergMarquar
   const settings = { ...tests, ...damping, linearSolver, trustRegion, maxLinearIterations, linearTolerance };
   return async (functions) => {
     if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
-    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.constraints !== null || (options.readBack ?? true)) };
+    const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.enabledConstraint !== null || (options.readBack ?? true)) };
     const solver: RawSolver = (handle, within, onIteration, aborted) => handle.levenbergMarquardt({ ...raw, ...within }, onIteration, aborted);
-    if (functions.constraints === null) return runSolver(functions, options, solver);
+    if (functions.enabledConstraint === null) return runSolver(functions, options, solver);
     return runConstrained(call, functions, options, { objective: 'least-squares', tests, inner: solver, restore: solver });
   };
 }

@@ -73,8 +73,8 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
   const solver: RawSolver = (handle, within, onIteration, aborted) => handle.newton({ ...raw, ...within }, onIteration, aborted);
   return async (functions) => {
     functions.refusePlain(call);
-    const constraint = functions.constraints?.parts.find(({ block }) => block.enabled)?.block;
-    if (constraint !== undefined) throw invalidArgument(call, `the constraint block "${constraint.name}"`, 'problems without constraints; levenbergMarquardt and lbfgs meet them');
+    const constraint = functions.enabledConstraint;
+    if (constraint !== null) throw invalidArgument(call, `the constraint block "${constraint.name}"`, 'problems without constraints; levenbergMarquardt and lbfgs meet them');
     return runSolver(functions, options, solver, objective === 'least-squares');
   };
 }

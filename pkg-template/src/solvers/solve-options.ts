@@ -85,7 +85,7 @@ export interface SolveResult {
   computationTime: number;
   /** All parameters, array after array in order of creation; also written back to the arrays or params. Empty with readBack: false. */
   x: Float64Array;
-  /** What became of the constraints, block after block in order of creation. There alone where the problem has constraints. */
+  /** What became of the constraints, block after block in order of creation. Absent where no constraint block is enabled. */
   constraints?: ConstraintResult[];
   /**
    * All iterations. With constraints the cost of some is that of the augmented Lagrangian; with a graduated loss they are those of all stages, each with the
@@ -134,7 +134,7 @@ export interface SolveOptions {
   parameterTolerance?: number;
   /**
    * The largest violation of a constraint, relative to its terms: the sum of |∂c/∂x · x| over its parameters. By default 1e-10 on the CPU, and on
-   * the GPU 1e-5 in f32 and 1e-9 in f32x2. Without effect where the problem has no constraints.
+   * the GPU 1e-5 in f32 and 1e-9 in f32x2. Without effect where no constraint block is enabled.
    */
   constraintTolerance?: number;
   /**
