@@ -467,3 +467,19 @@ test('with all constraints disabled a solve is that of the problem without them'
     }
   }
 });
+
+test('a limit of iterations is no contradiction of constraints', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [-1.2, 1] });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => [p.y.sub(p.x.square()).mul(10), p.x.mul(-1).add(1)] });
+  problem.inequalities('disc', { inputs: { p: p.shared() }, constraint: ({ p }) => p.x.square().add(p.y.square()).sub(1) });
+  for (const maxIterations of [0, 2]) {
+    const { termination, iterations, converged } = await solveMany(problem, { count: 2 }, { backend: 'cpu', maxIterations });
+    assert.deepEqual([termination, converged], [['max-iterations', 'max-iterations'], 0]);
+    // 25 rounds, each with so many.
+    assert.ok(iterations.every((count) => count <= 25 * maxIterations), String(iterations));
+  }
+  const { converged, x } = await solveMany(problem, { count: 2 }, { backend: 'cpu' });
+  assert.equal(converged, 2);
+  near([Math.hypot(x[0], x[1])], [1], 1e-9);
+});

@@ -35,7 +35,8 @@ export interface ManyOptions {
   precision?: 'f32' | 'f32x2';
   /**
    * Maximum number of iterations of a problem, rejected steps included, and on the CPU those of a single solve too that begins anew. By default on the CPU as many as
-   * `levenbergMarquardt` makes, and on the GPU 100.
+   * `levenbergMarquardt` makes, and on the GPU 100. With constraints of the template it counts for each of the up to 25 rounds, in each of which all problems are solved
+   * once.
    */
   maxIterations?: number;
   /** Share of the cost by which a step lowers it, and was predicted to lower it; 1e-8 by default. */

@@ -56,7 +56,7 @@ const FEWEST_RESIDUALS = 20_000;
  *
  * Constraints of the template are met by the method of multipliers: all problems are solved together, some ten times. `batch.data` may have data of constraint blocks, one
  * array for all problems. In f64 constraints hold to 1e-10 of their terms, in f32x2, which is the default on the GPU then, to 1e-9, in f32 to 1e-4. A problem whose
- * constraints do not hold ends with 'infeasible', or 'max-iterations' where they nearly do. Rejects with 'invalid-argument' for constraints with stars or lists of data,
+ * constraints do not hold ends with 'infeasible', or 'max-iterations' where they nearly do or where `maxIterations` ended its last round. Rejects with 'invalid-argument' for constraints with stars or lists of data,
  * and for `standardErrors` with constraints.
  *
  * Problems in which a parameter has lost its effect on the way on the GPU are solved a second time on the CPU, from their starts; a solution with a lower cost is

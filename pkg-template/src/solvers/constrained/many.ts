@@ -216,7 +216,8 @@ class Rounds {
       const violation = worst[problem] as number;
       if (violation <= tolerance || ended.includes(reason)) return reason;
       if (!Number.isFinite(violation)) return 'non-finite';
-      return violation > CONTRADICTION ? 'infeasible' : 'max-iterations';
+      // A round that a limit ends tells nothing of what constraints allow.
+      return violation > CONTRADICTION && reason !== 'max-iterations' ? 'infeasible' : 'max-iterations';
     });
     const constraints = this.constraints.map(({ name, kind, numConstraints }, part): ManyConstraintResult => {
       const first = this.firsts[part] as number;
