@@ -483,3 +483,19 @@ test('a limit of iterations is no contradiction of constraints', async () => {
   assert.equal(converged, 2);
   near([Math.hypot(x[0], x[1])], [1], 1e-9);
 });
+
+test('a check of gradients numbers constraints after the residuals', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [1e-3, 1] });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => [p.x.sub(3), p.y] });
+  // The third derivative of the second constraint makes differences of it the least exact.
+  const block = problem.equalities('c', { inputs: { p: p.shared() }, constraint: ({ p }) => [p.y.sub(1), p.x.mul(1000).sin().mul(p.y).exp()] });
+  await onCpu(problem, async (functions) => {
+    for (const enabled of [true, false]) {
+      block.setEnabled(enabled);
+      const { residual, maxRelativeError } = await functions.checkGradients();
+      assert.equal(residual, functions.numResiduals + 1);
+      assert.ok(maxRelativeError < 1e-3);
+    }
+  });
+});

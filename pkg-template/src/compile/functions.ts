@@ -333,7 +333,8 @@ export class GpuCompiledFunctions {
 
   /**
    * The largest relative difference between the derivatives and central differences in double precision, with its residual and parameter.
-   * Infinity where a derivative is NaN, or infinite where the difference is not.
+   * Infinity where a derivative is NaN, or infinite where the difference is not. Constraints are checked, too, also disabled ones: a `residual` of numResiduals or more
+   * is the constraint residual − numResiduals, in the order of `evaluateConstraints`.
    */
   async checkGradients(x?: Numbers): Promise<{ maxRelativeError: number; residual: number; parameter: number }> {
     const point = this.point('checkGradients', x);
