@@ -1,13 +1,16 @@
 /** Dense linear algebra of small systems: matrices row after row. */
 
-/** Replaces a symmetric matrix by its lower triangular Cholesky factor. Returns false where it is not positive definite beyond rounding. */
-export function cholesky(matrix: Float64Array, size: number): boolean {
+/**
+ * Replaces the lower triangle of a symmetric matrix by its Cholesky factor, column after column. Returns null at the end, and before it the first column whose
+ * pivot is not positive beyond rounding, with that pivot: the rows above it are those of the factor.
+ */
+function factorize(matrix: Float64Array, size: number): { column: number; pivot: number } | null {
   for (let j = 0; j < size; j++) {
     const diagonal = matrix[j * size + j] as number;
     let pivot = diagonal;
     for (let k = 0; k < j; k++) pivot -= (matrix[j * size + k] as number) ** 2;
     // A pivot within rounding of its sum is not known to be positive.
-    if (!(pivot > 1e-13 * Math.abs(diagonal))) return false;
+    if (!(pivot > 1e-13 * Math.abs(diagonal))) return { column: j, pivot };
     const root = Math.sqrt(pivot);
     matrix[j * size + j] = root;
     for (let i = j + 1; i < size; i++) {
@@ -16,37 +19,30 @@ export function cholesky(matrix: Float64Array, size: number): boolean {
       matrix[i * size + j] = sum / root;
     }
   }
-  return true;
+  return null;
+}
+
+/** Replaces a symmetric matrix by its lower triangular Cholesky factor. Returns false where it is not positive definite beyond rounding. */
+export function cholesky(matrix: Float64Array, size: number): boolean {
+  return factorize(matrix, size) === null;
 }
 
 /** Returns a direction d with dᵀMd < 0 and 1 as its largest entry; null where a symmetric matrix is positive definite beyond rounding. */
 export function negativeCurvature(matrix: Float64Array, size: number): Float64Array | null {
   const factor = matrix.slice();
-  for (let j = 0; j < size; j++) {
-    let pivot = matrix[j * size + j] as number;
-    const diagonal = Math.abs(pivot);
-    for (let k = 0; k < j; k++) pivot -= (factor[j * size + k] as number) ** 2;
-    if (!(pivot > 1e-13 * diagonal)) {
-      // Lᵀd = eⱼ of the rows before makes dᵀMd the pivot.
-      const direction = new Float64Array(size);
-      direction[j] = 1;
-      for (let i = j - 1; i >= 0; i--) {
-        let sum = -(factor[j * size + i] as number);
-        for (let k = i + 1; k < j; k++) sum -= (factor[k * size + i] as number) * (direction[k] as number);
-        direction[i] = sum / (factor[i * size + i] as number);
-      }
-      const most = largest(direction);
-      return pivot < 0 ? direction.map((entry) => entry / most) : null;
-    }
-    const root = Math.sqrt(pivot);
-    factor[j * size + j] = root;
-    for (let i = j + 1; i < size; i++) {
-      let sum = matrix[i * size + j] as number;
-      for (let k = 0; k < j; k++) sum -= (factor[i * size + k] as number) * (factor[j * size + k] as number);
-      factor[i * size + j] = sum / root;
-    }
+  const stop = factorize(factor, size);
+  if (stop === null || !(stop.pivot < 0)) return null;
+  // Lᵀd = eⱼ of the rows before makes dᵀMd the pivot.
+  const { column: j } = stop;
+  const direction = new Float64Array(size);
+  direction[j] = 1;
+  for (let i = j - 1; i >= 0; i--) {
+    let sum = -(factor[j * size + i] as number);
+    for (let k = i + 1; k < j; k++) sum -= (factor[k * size + i] as number) * (direction[k] as number);
+    direction[i] = sum / (factor[i * size + i] as number);
   }
-  return null;
+  const most = largest(direction);
+  return direction.map((entry) => entry / most);
 }
 
 /** Σ aᵢbᵢ */
