@@ -499,3 +499,17 @@ test('a check of gradients numbers constraints after the residuals', async () =>
     }
   });
 });
+
+test('the report has the times of all solves within', async () => {
+  const n = 300;
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: Array.from({ length: n }, () => 1) });
+  const all = Array.from({ length: n }, (_, i) => i);
+  problem.residuals('r', { inputs: { p: p.at(all), y: problem.data(all.map((i) => 2 + Math.sin(i))) }, residual: ({ p, y }) => p.sub(y) });
+  problem.equalities('c', { inputs: { p: p.at(all.slice(1).flatMap((i) => [i - 1, i]), 2) }, constraint: ({ p }) => p[0].square().add(p[1].square()).sub(5) });
+  const { success, message, iterations, precisionLoss, report } = await solve(problem, { backend: 'cpu' });
+  assert.ok(success && iterations > 3, message);
+  assert.equal(precisionLoss, 0);
+  // The solve without iterations that checks the start has neither.
+  for (const stage of ['linear solver', 'trials']) assert.ok(Number(new RegExp(`\n +${stage} +([\\d.]+)`).exec(report())[1]) > 0, report());
+});

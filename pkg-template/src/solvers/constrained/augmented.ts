@@ -71,6 +71,10 @@ class Run {
   private readonly isDense: boolean;
   private readonly began = performance.now();
   private readonly rows: number[] = [];
+  /** Milliseconds of all solves within, by stage. */
+  private readonly times = new Map<string, number>();
+  /** Of the last solve within; 0 of dense steps, which are in double precision. */
+  private precisionLoss = 0;
   private iterations = 0;
   private evaluations = 0;
   private arithmetic: SolveRecord['arithmetic'];
@@ -116,6 +120,8 @@ class Run {
       ...ending,
       message: [moved, ending.message, dependent].filter((sentence) => sentence !== '').join(' '),
       arithmetic: this.arithmetic,
+      precisionLoss: this.precisionLoss,
+      times: [...this.times],
       solver: `${start.solver}, augmented Lagrangian${this.isDense ? ', sequential quadratic programming' : ''}`,
       iterations: this.iterations,
       functionEvaluations: this.evaluations + problem.evaluations,
@@ -145,7 +151,7 @@ class Run {
       if (this.isDense) {
         const result = await runSequential(problem, point, problem.withUnits(point, this.multipliers), this.tolerances, this.least, this.hearStep);
         if (result.hasConverged) {
-          [this.multipliers, this.arithmetic] = [result.multipliers, 'f64'];
+          [this.multipliers, this.arithmetic, this.precisionLoss] = [result.multipliers, 'f64', 0];
           return { ending: converged(result.optimality), point: result.point };
         }
         const stop = this.stopped();
@@ -305,6 +311,8 @@ class Run {
       if (row[0] === 0 && !isFirst) continue;
       this.rows.push(first + (row[0] as number), ...row.subarray(1, 10), performance.now() - this.began);
     }
+    for (const [stage, ms] of record.times) this.times.set(stage, (this.times.get(stage) ?? 0) + ms);
+    this.precisionLoss = record.precisionLoss;
     this.iterations += record.iterations;
     this.evaluations += record.functionEvaluations;
     return record;
