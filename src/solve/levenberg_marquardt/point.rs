@@ -5,6 +5,9 @@ use crate::solve::rules;
 /// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
 const LEFT: f64 = 1e-5;
 
+/// What rounding moves a coordinate by, at most, in units of ε times the coordinate.
+const HALF_A_UNIT: f64 = 0.5;
+
 /// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
 const FALL_OF_SCALE: f64 = 0.81;
 
@@ -35,7 +38,8 @@ impl Linearised {
     }
 
     /// What rounding of the residuals leaves of a promise; all of it where the cost is no more than its noise. Each residual is uncertain by the root mean
-    /// square of what rounding of x makes of it, and the projection of these errors on the columns is a promise.
+    /// square of what rounding of x makes of it, and the projection of these errors on the columns is a promise. So is that of a point beside the minimum by
+    /// half a unit in the last place of each coordinate: none is nearer.
     pub fn rounding(&self, noise: f64, epsilon: f64) -> f64 {
         let Linearised { cost, residuals, coordinates, scaled_size, .. } = *self;
         if cost <= noise {
@@ -43,8 +47,8 @@ impl Linearised {
         }
         // Squares beyond the range are no measure.
         let scaled_size = if scaled_size.is_finite() { scaled_size } else { 0.0 };
-        let rounding = rules::ROUNDINGS * epsilon;
-        0.5 * rounding * rounding * scaled_size * coordinates / residuals.max(1.0)
+        let of_residuals = rules::ROUNDINGS * rules::ROUNDINGS * coordinates / residuals.max(1.0);
+        0.5 * epsilon * epsilon * scaled_size * of_residuals.max(HALF_A_UNIT * HALF_A_UNIT)
     }
 
     /// The largest promise of a point that is a minimum, with what rounding leaves of one: every parameter is within some hundredth of its standard error of
