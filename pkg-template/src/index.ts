@@ -60,4 +60,5 @@ export { multistart, type Minimum, type MultistartOptions, type MultistartResult
 export { newton, type NewtonOptions } from './solvers/newton.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
+export type { BeforeIteration, ChangeProblem } from './solvers/changing.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

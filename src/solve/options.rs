@@ -156,6 +156,8 @@ pub struct LevenbergMarquardtOptions {
     pub trust_region: TrustRegion,
     /// The first λ. Where a radius bounds steps, it is the length of the first step with that damping, or without one ‖Dx‖; devices have [`INITIAL_DAMPING`].
     pub initial_damping: Option<f64>,
+    /// The first radius, in units of the Jacobian's columns, in place of the one that [`Self::initial_damping`] gives: that with which an earlier run ended.
+    pub initial_radius: Option<f64>,
     /// Iterations of conjugate gradients in a step, at most; 500.
     pub max_linear_iterations: u32,
     /// The most of its residual that conjugate gradients may leave: the forcing term's ceiling; 0.1. At 0 all iterations are made.
@@ -170,6 +172,7 @@ impl LevenbergMarquardtOptions {
             linear_solver: None,
             trust_region: TrustRegion::LevenbergMarquardt,
             initial_damping: None,
+            initial_radius: None,
             max_linear_iterations: 500,
             linear_tolerance: 0.1,
         }
@@ -212,6 +215,7 @@ impl LevenbergMarquardtOptions {
                 Some(_) => Some(in_range(number, "initialDamping", "a finite number of at least 0", 0.0, finite)?),
                 None => None,
             },
+            initial_radius: number("initialRadius").filter(|&radius| radius > 0.0),
             max_linear_iterations: count(number, "maxLinearIterations", 1, defaults.max_linear_iterations)?,
             linear_tolerance: in_range(
                 number,

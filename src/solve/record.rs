@@ -69,7 +69,12 @@ fn pack(
         let counts = [parameter_blocks, parameters, effective_parameters, residual_blocks, residuals];
         numbers.push_all(counts.map(|count| count as f64));
     }
-    numbers.extend_from_slice(&[x.len() as f64, count as f64, details.newton_decrement.unwrap_or(f64::NAN)]);
+    numbers.extend_from_slice(&[
+        x.len() as f64,
+        count as f64,
+        details.newton_decrement.unwrap_or(f64::NAN),
+        details.radius.unwrap_or(f64::NAN),
+    ]);
     let mut texts = String::with_capacity(512);
     for text in fixed.into_iter().chain(details.times.iter().map(|(stage, _)| *stage)) {
         texts.push_str(text);
@@ -143,6 +148,7 @@ mod tests {
             times: vec![("setup", 0.5), ("trials", 1.5)],
             untouched: Untouched { names: vec!["p[4]".to_owned()], count: 1 },
             rank: "The Jacobian has rank 8 of 9.".to_owned(),
+            radius: Some(0.5),
             newton_decrement: Some(0.0625),
         };
         let solution = Solution { x: vec![8.0, 9.0], summary, arithmetic: Arithmetic::F64, precision: None, details };

@@ -31,6 +31,8 @@ pub struct Details {
     pub untouched: Untouched,
     /// The rank of the Jacobian in a sentence, where it is less than the degrees of freedom.
     pub rank: String,
+    /// The radius with which a run in one ended.
+    pub radius: Option<f64>,
     /// Of Newton's method: half of the squared Newton decrement at the last point that had one.
     pub newton_decrement: Option<f64>,
 }

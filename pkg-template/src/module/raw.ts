@@ -149,6 +149,8 @@ export interface RawLevenbergMarquardtOptions {
   linearSolver: string;
   trustRegion: string;
   initialDamping?: number;
+  /** On the CPU the first radius, in place of initialDamping. */
+  initialRadius?: number;
   maxLinearIterations: number;
   linearTolerance: number;
   /** 0 or 1: whether the parameters are read back from the device. */

@@ -49,6 +49,8 @@ export interface SolveRecord {
   promise: number;
   /** Of Newton's method, what the quadratic model still promised; else NaN. */
   newtonDecrement: number;
+  /** The radius with which a run of Levenberg-Marquardt in one ended, in units of the Jacobian's columns; else NaN. */
+  radius: number;
   /** Of the whole problem. */
   whole: ProblemSizes;
   /** Of free parameters and enabled residuals. */
@@ -58,7 +60,7 @@ export interface SolveRecord {
 }
 
 /** Numbers before the lengths of the texts, and texts before the names of stages. */
-const HEAD = 25;
+const HEAD = 26;
 const TEXTS = 8;
 
 /** Reads what the module gives. `x` and `rows` have memory of their own. */
@@ -86,6 +88,7 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
     tolerances: [number(8), number(9), number(10)],
     promise: number(11),
     newtonDecrement: number(24),
+    radius: number(25),
     whole: sizes(12), reduced: sizes(17),
     times,
   };

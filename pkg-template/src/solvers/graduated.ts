@@ -5,8 +5,9 @@
  */
 
 import type { GraduatedBlock } from '../compile/compile-input.js';
-import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
+import type { RawFunctions, RawListener } from '../module/raw.js';
 import type { SolveRecord } from '../module/solve-record.js';
+import { SolveSeries } from './solve-series.js';
 import type { StoppingTests } from './stopping.js';
 
 /** A solve's record, with the weights of the loss after one that was graduated. */
@@ -54,8 +55,6 @@ const LOOSE = 1e-4;
 const FEW = 5;
 /** Most solves with the loss itself: its weights converge linearly. */
 const LAST_STAGES = 50;
-/** Numbers of a row of the history, of which the first is the iteration and the last the time. */
-const ROW = 11;
 /** Ends after which a stage's solution is no start of the next. */
 const ENDS = new Set(['aborted', 'max-time', 'non-finite']);
 
@@ -83,24 +82,20 @@ export async function solveGraduated(
 
 /** The stages of a solve. */
 class Graduation {
-  private readonly began = performance.now();
-  private readonly records: SolveRecord[] = [];
-  private readonly rows: Float64Array[] = [];
-  private iterations = 0;
-  private milliseconds = 0;
-  /** Whether the listener has ended the solve. */
-  private isEnded = false;
+  private readonly series: SolveSeries;
 
   constructor(
     private readonly solve: Solve,
     private readonly losses: Losses,
     private readonly options: Partial<StoppingTests>,
-    private readonly listen: RawListener,
-  ) {}
+    listen: RawListener,
+  ) {
+    this.series = new SolveSeries(options, listen);
+  }
 
   async run(): Promise<GraduatedRecord> {
-    const { losses } = this;
-    const { costTolerance = 1e-8, maxIterations = Infinity, maxTimeMs = Infinity } = this.options;
+    const { losses, series } = this;
+    const { costTolerance = 1e-8 } = this.options;
     await losses.evaluate();
     const initialCost = await losses.cost();
     const first = () => new Map(losses.kinds().map((kind) => [kind, SURROGATES[kind].first(losses.largest(kind))]));
@@ -118,7 +113,7 @@ class Graduation {
       const record = await this.stage(isLast);
       await losses.evaluate();
       if (ENDS.has(record.termination)) end = { success: false };
-      else if (this.isEnded) end = { success: false, termination: 'aborted' };
+      else if (series.isEnded) end = { success: false, termination: 'aborted' };
       else if (isLast) {
         const previous = cost;
         cost = await losses.cost();
@@ -127,9 +122,8 @@ class Graduation {
         if (isSame || (last > 0 && previous - cost <= Math.max(costTolerance, 1e-15) * cost)) end = { success: record.success };
         else if (++last === LAST_STAGES) end = { success: false, termination: 'max-iterations' };
       }
-      if (end === null && this.iterations >= maxIterations) end = { success: false, termination: 'max-iterations' };
-      if (end === null && performance.now() - this.began >= maxTimeMs) end = { success: false, termination: 'max-time' };
-      const nearer = this.records.length === 1 ? first() : mu;
+      if (end === null && series.limit !== null) end = { success: false, termination: series.limit };
+      const nearer = series.count === 1 ? first() : mu;
       mu = new Map([...mu].map(([kind, value]) => {
         const { factor, isLoss } = SURROGATES[kind];
         if (isLoss(value)) return [kind, value];
@@ -142,53 +136,27 @@ class Graduation {
   }
 
   private async stage(isLast: boolean): Promise<SolveRecord> {
-    const { costTolerance = 1e-8, gradientTolerance = 1e-8, parameterTolerance = 1e-8, maxIterations, maxTimeMs = Infinity } = this.options;
-    const [iterations, milliseconds, isFirst] = [this.iterations, this.milliseconds, this.records.length === 0];
+    const { costTolerance = 1e-8, gradientTolerance = 1e-8, parameterTolerance = 1e-8 } = this.options;
     const least = isLast ? 0 : LOOSE;
     const within: Partial<StoppingTests> = {
-      ...(isLast ? (maxIterations === undefined ? {} : { maxIterations: maxIterations - iterations }) : { maxIterations: Math.min(FEW, (maxIterations ?? Infinity) - iterations) }),
-      maxTimeMs: Math.max(maxTimeMs - (performance.now() - this.began), 1e-3),
+      ...this.series.within(isLast ? Infinity : FEW),
       costTolerance: Math.max(costTolerance, least), gradientTolerance: Math.max(gradientTolerance, least), parameterTolerance: Math.max(parameterTolerance, least),
     };
-    const hear = (summary: RawIteration): boolean => {
-      if (!isFirst && summary.iteration === 0) return false;
-      // A stage may have converged at the iteration at which the listener ends the solve.
-      const isEnd = this.listen({ ...summary, iteration: summary.iteration + iterations, elapsedMs: summary.elapsedMs + milliseconds });
-      this.isEnded ||= isEnd;
-      return isEnd;
-    };
-    const record = await this.solve(within, Object.assign(hear, { isDeaf: this.listen.isDeaf === true }));
-    const rows = isFirst ? record.rows : record.rows.slice(ROW);
-    for (let at = 0; at < rows.length; at += ROW) {
-      (rows[at] as number) += iterations;
-      (rows[at + ROW - 1] as number) += milliseconds;
-    }
-    this.rows.push(rows);
-    this.records.push(record);
-    this.iterations += record.iterations;
-    this.milliseconds += record.computationTime;
+    const record = await this.solve(within, this.series.listener());
+    this.series.add(record);
     return record;
   }
 
   private record(initialCost: number, finalCost: number, { success, termination }: { success: boolean; termination?: string }): GraduatedRecord {
-    const last = this.records.at(-1) as SolveRecord;
-    const rows = new Float64Array(this.rows.reduce((length, part) => length + part.length, 0));
-    let end = 0;
-    for (const part of this.rows) {
-      rows.set(part, end);
-      end += part.length;
-    }
-    const times = new Map<string, number>();
-    for (const record of this.records) for (const [name, ms] of record.times) times.set(name, (times.get(name) ?? 0) + ms);
+    const { last, count } = this.series;
+    const totals = this.series.totals();
     const lossWeights = this.losses.lossWeights();
     const left = Object.entries(lossWeights).map(([name, weights]) => `${weights.reduce((count, weight) => count + Number(weight < 0.5), 0)} of ${weights.length} in '${name}'`);
-    const message = `${last.message} The loss was graduated in ${this.records.length} solves; instances with a weight below 0.5: ${left.join(', ')}.`;
+    const message = `${last.message} The loss was graduated in ${count} solves; instances with a weight below 0.5: ${left.join(', ')}.`;
     return {
-      ...last, message, success, initialCost, finalCost, rows, lossWeights, times: [...times],
+      ...last, ...totals, message, success, initialCost, finalCost, lossWeights,
       termination: termination ?? last.termination,
-      iterations: this.iterations,
-      functionEvaluations: this.records.reduce((count, record) => count + record.functionEvaluations, this.losses.evaluations),
-      computationTime: performance.now() - this.began,
+      functionEvaluations: totals.functionEvaluations + this.losses.evaluations,
     };
   }
 }

@@ -5,7 +5,8 @@ import type { OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { InnerSolver } from './constrained/augmented.js';
-import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { checkChange, type ChangeProblem } from './changing.js';
+import { checkFunctions, runChanging, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /** The solver of a step's linear system. */
 export type LinearSolver = 'auto' | 'pcg' | 'sparse-cholesky' | 'dense-qr' | 'sparse-schur' | 'dense-schur' | 'iterative-schur';
@@ -34,6 +35,14 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * gradient has with it, and without it the length of the parameters, both in units of D. On the GPU 1e-4 by default.
    */
   initialDamping?: number;
+  /**
+   * Called before each iteration, with its number and the point: for correspondences of ICP, reweighting, annealing. It may change what can change between solves
+   * (data, weights, losses, bounds, constants, values), and may call the functions, which are free meanwhile. The iteration begins with the changes. The solve
+   * ends where an iteration converges with the data that it began with, unless `beforeIteration` returned true. `maxIterations` is 100 by default then. Functions
+   * on the GPU with `readBack: false` read the point back only where `x` is read. An exception ends the solve and rejects it. 'invalid-argument' for enabled
+   * constraints and graduated losses.
+   */
+  beforeIteration?: ChangeProblem;
   /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
   maxLinearIterations?: number;
   /** The upper bound of the forcing term, at least 0 and below 1; with 0 every step runs maxLinearIterations. 0.1 by default. */
@@ -46,6 +55,7 @@ export const LEVENBERG_MARQUARDT_OPTIONS: OptionNames<LevenbergMarquardtOptions>
   linearSolver: true,
   trustRegion: true,
   initialDamping: true,
+  beforeIteration: true,
   maxLinearIterations: true,
   linearTolerance: true,
 };
@@ -72,6 +82,8 @@ export async function levenbergMarquardt(
 /** Returns Levenberg-Marquardt with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
 export function levenbergMarquardtSolver(call: string, options: LevenbergMarquardtOptions): Solver {
   const tests = stoppingTests(call, options, LEVENBERG_MARQUARDT_OPTIONS);
+  const { beforeIteration } = options;
+  checkChange(`${call}: beforeIteration`, beforeIteration);
   const { linearSolver = 'auto', trustRegion = 'levenberg-marquardt', initialDamping, maxLinearIterations = 500, linearTolerance = 0.1 } = options;
   if (!LINEAR_SOLVERS.includes(linearSolver)) {
     throw invalidArgument(`${call}: linearSolver`, describe(linearSolver), `one of '${LINEAR_SOLVERS.join("', '")}'`);
@@ -87,6 +99,7 @@ export function levenbergMarquardtSolver(call: string, options: LevenbergMarquar
     if (functions.backend === 'gpu') checkGpuOptions(call, options, !functions.canMoveToCpu);
     const raw = { ...settings, takeOver: Number(functions.canMoveToCpu), readBack: Number(functions.enabledConstraint !== null || (options.readBack ?? true)) };
     const solver: RawSolver = (handle, within, onIteration, aborted) => handle.levenbergMarquardt({ ...raw, ...within }, onIteration, aborted);
+    if (beforeIteration !== undefined) return runChanging(call, functions, options, beforeIteration, solver);
     if (functions.enabledConstraint === null) return runSolver(functions, options, solver);
     return runConstrained(call, functions, options, { objective: 'least-squares', tests, inner: solver, restore: solver });
   };

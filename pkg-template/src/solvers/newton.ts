@@ -4,7 +4,8 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { OptionNames } from '../arguments/options.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
-import { checkFunctions, runSolver, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { checkChange, type ChangeProblem } from './changing.js';
+import { checkFunctions, runChanging, runSolver, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of Newton's method. `costTolerance`: a run has converged where the fall that the quadratic model promises, half of the squared Newton decrement, is at
@@ -16,6 +17,8 @@ export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 
   objective?: 'sum' | 'least-squares';
   /** What negative eigenvalues of an instance's Hessian become: 0 with 'clamp' (default), their magnitudes with 'absolute'. */
   projection?: 'clamp' | 'absolute';
+  /** Called before each iteration, as that of levenbergMarquardt. */
+  beforeIteration?: ChangeProblem;
   /** Maximum number of evaluations in one line search, each with a step of 0.8 times the one before; 64 by default. */
   maxLineSearchSteps?: number;
   /** Constant of the sufficient-decrease condition, 0 < c1 < 0.5; 1e-4 by default. */
@@ -34,6 +37,7 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
   projection: true,
   maxLineSearchSteps: true,
   c1: true,
+  beforeIteration: true,
 };
 
 /**
@@ -56,6 +60,8 @@ export async function newton(functions: GpuCompiledFunctions, options: NewtonOpt
 export function newtonSolver(call: string, options: NewtonOptions): Solver {
   const { maxIterations, maxTimeMs, costTolerance } = stoppingTests(call, options, NEWTON_OPTIONS);
   const { maxLineSearchSteps = 64, c1 = 1e-4, objective = 'sum', projection = 'clamp' } = options;
+  const { beforeIteration } = options;
+  checkChange(`${call}: beforeIteration`, beforeIteration);
   checkWholeNumber(`${call}: maxLineSearchSteps`, maxLineSearchSteps, 1);
   checkFinite(`${call}: c1`, c1);
   if (!(0 < c1 && c1 < 0.5)) throw invalidArgument(`${call}: c1`, describe(c1), 'a number above 0 and below 0.5');
@@ -75,6 +81,7 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
     functions.refusePlain(call);
     const constraint = functions.enabledConstraint;
     if (constraint !== null) throw invalidArgument(call, `the constraint block "${constraint.name}"`, 'problems without constraints; levenbergMarquardt and lbfgs meet them');
+    if (beforeIteration !== undefined) return runChanging(call, functions, options, beforeIteration, solver);
     return runSolver(functions, options, solver, objective === 'least-squares');
   };
 }

@@ -8,6 +8,7 @@ import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
 import { readSolve, type RawSolveResult } from '../module/solve-record.js';
+import { solveChanging, type ChangeProblem, type Continuation } from './changing.js';
 import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
 import type { ConstraintResult } from './constrained/findings.js';
 import { solveGraduated, type GraduatedRecord } from './graduated.js';
@@ -199,8 +200,8 @@ export function stoppingTests(
   return { ...limit, maxTimeMs, costTolerance, gradientTolerance, parameterTolerance };
 }
 
-/** A solver of the module. The limits `within` replace those of the options. */
-export type RawSolver = (handle: RawFunctions, within: Partial<StoppingTests>, onIteration: RawListener, aborted: CancellationToken) => Promise<RawSolveResult>;
+/** A solver of the module. The limits `within` replace those of the options; Levenberg-Marquardt can begin where another solve ended. */
+export type RawSolver = (handle: RawFunctions, within: Partial<StoppingTests> & Continuation, onIteration: RawListener, aborted: CancellationToken) => Promise<RawSolveResult>;
 
 /**
  * Runs a solver of the module with the options of all solvers, and converts its result. `hasLosses` says whether the objective contains the losses of
@@ -214,6 +215,19 @@ export function runSolver(functions: GpuCompiledFunctions, options: SolveOptions
       if (!hasLosses || graduated.length === 0) return solve({}, listen);
       return solveGraduated(solve, handle, wait, graduated, options, listen, functions.numParams);
     }, readBack),
+  );
+}
+
+/** Runs a solver of the module, one iteration after the other, with the caller's changes in between. `call` names the function in messages. */
+export function runChanging(call: string, functions: GpuCompiledFunctions, options: SolveOptions, change: ChangeProblem, solver: RawSolver): Promise<SolveResult> {
+  functions.refuseGraduated(`${call}: beforeIteration`, 'other losses, or weights that beforeIteration sets');
+  const constraint = functions.enabledConstraint;
+  if (constraint !== null) throw invalidArgument(`${call}: beforeIteration`, `the constraint block "${constraint.name}"`, 'problems without enabled constraints');
+  const readBack = options.readBack ?? true;
+  return runWith(functions, options, (listen, token) =>
+    solveChanging(functions, change, options, listen, (within, hear) =>
+      functions.solveWith(async (handle, wait) => readSolve(await wait(() => solver(handle, within, hear, token))), readBack),
+    ),
   );
 }
 

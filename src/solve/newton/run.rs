@@ -86,7 +86,7 @@ pub async fn minimise(
         1 => format!("{linear_solver}; at the end 1 instance has negative curvature"),
         many => format!("{linear_solver}; at the end {many} instances have negative curvature"),
     };
-    let details = Details { linear_solver, times, untouched, rank: String::new(), newton_decrement: decrement };
+    let details = Details { linear_solver, times, untouched, newton_decrement: decrement, ..Details::default() };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 

@@ -192,6 +192,11 @@ impl LevenbergMarquardt {
         &self.point
     }
 
+    /// The radius of the next step.
+    pub fn radius(&self) -> f64 {
+        self.strategy.radius
+    }
+
     /// From now on models have rows, and these are their systems.
     pub fn use_rows(&mut self, systems: LinearSystems) {
         self.systems = systems;
@@ -273,6 +278,9 @@ impl LevenbergMarquardt {
         }
         let damped = self.options.initial_damping.map(|damping| self.scaled_gradient_norm / damping);
         self.strategy.begin(damped.unwrap_or(self.free_size), self.scaled_gradient_norm);
+        if let Some(radius) = self.options.initial_radius {
+            self.strategy.radius = radius;
+        }
         let stop = self.strategy.stops_at_start(self.cosine);
         self.record(Trial::without_step(0.0), None, true, stop)
     }

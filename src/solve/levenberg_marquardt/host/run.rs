@@ -83,8 +83,9 @@ pub async fn minimise_least_squares(
         ("trials", stages.trials),
     ];
     let linear_solver = path.linear_solver.clone();
+    let radius = solver.radius();
     *kept = path.into_kept(solver.into_systems());
-    let details = Details { linear_solver, times, untouched, rank, newton_decrement: None };
+    let details = Details { linear_solver, times, untouched, rank, radius: Some(radius), newton_decrement: None };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 
