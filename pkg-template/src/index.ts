@@ -56,6 +56,8 @@ export { rank, type DirectionEntry, type RankOptions, type RankResult } from './
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
 export type { ConstraintResult } from './solvers/constrained/findings.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
+export type { CircleValues, EllipseValues } from './solvers/conics.js';
+export { startValues, type ExponentialValues, type GaussianValues, type LogisticValues, type LorentzianValues, type SineValues } from './solvers/start-values.js';
 export { multistart, type Minimum, type MultistartOptions, type MultistartResult, type StartRange } from './solvers/multistart.js';
 export { newton, type NewtonOptions } from './solvers/newton.js';
 export { solve } from './solvers/solve.js';
