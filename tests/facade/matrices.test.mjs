@@ -98,6 +98,54 @@ test('the inverse of a Mat3 times the matrix is the unit matrix', () => {
   }
 });
 
+/** A rotation by a unit quaternion that is drawn. */
+function drawnRotation(random) {
+  const q = Array.from({ length: 4 }, () => 2 * random() - 1);
+  const length = Math.hypot(...q);
+  const [w, x, y, z] = q.map((each) => each / length);
+  return [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y), 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x), 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)];
+}
+const times3 = (a, b) => Array.from({ length: 9 }, (_, k) => [0, 1, 2].reduce((sum, l) => sum + a[3 * Math.floor(k / 3) + l] * b[3 * l + (k % 3)], 0));
+const transpose3 = (a) => Array.from({ length: 9 }, (_, k) => a[3 * (k % 3) + Math.floor(k / 3)]);
+const PARAMS9 = Array.from({ length: 9 }, () => V.W(0));
+const mat3 = (p) => Mat3.fromRows(...[0, 3, 6].map((i) => new Vec3(p[i], p[i + 1], p[i + 2])));
+
+test('the polar decomposition of a Mat3 is the nearest rotation and a symmetric matrix', () => {
+  const random = randomNumbers(13);
+  const tapes = Array.from({ length: 18 }, (_, k) => tapeOf(PARAMS9, (p) => [...flat(mat3(p).polar.rotation), ...flat(mat3(p).polar.stretch)][k]));
+  const polar = (numbers) => tapes.map((tape) => gradient(tape, numbers, (x) => x).value);
+  for (const [a, b, c] of [[3, 2, 1], [1, 1, 1], [2, 1, 1], [2, 2, 1e-3], [1, 1e-2, 1e-3], [1e5, 3e4, 2e4], [2e-7, 1e-7, 1e-7], [3, 2, -1], [1, 0.5, -0.4], [1, 1, 0], [1, 1, 1 - 1e-8]]) {
+    for (let k = 0; k < 20; k++) {
+      const [u, v] = [drawnRotation(random), drawnRotation(random)];
+      const numbers = times3(times3(u, [a, 0, 0, 0, b, 0, 0, 0, c]), v);
+      const found = polar(numbers);
+      // The gap of the two smallest values divides errors of the root, and these in the rotation once more.
+      const tolerance = 1e-14 * (a / (b + c)) ** 2;
+      near(found.slice(0, 9), times3(u, v), tolerance, `rotation of ${[a, b, c]}`);
+      const stretch = times3(times3(transpose3(v), [a, 0, 0, 0, b, 0, 0, 0, c]), v);
+      near(found.slice(9), stretch, a * tolerance, `stretch of ${[a, b, c]}`);
+    }
+  }
+  near(polar([1, 0, 0, 0, 1, 0, 0, 0, -1]), Array.from({ length: 18 }, () => 0), 0, 'no rotation is nearest to a reflection');
+  near(polar(Array.from({ length: 9 }, () => 0)), Array.from({ length: 18 }, () => 0), 0, 'nor to 0');
+});
+
+test('the derivative of |A − R|² by a Mat3 is 2 (A − R), also where singular values are equal', () => {
+  const random = randomNumbers(17);
+  const energy = tapeOf(PARAMS9, (p) => mat3(p).sub(mat3(p).polar.rotation).squaredNorm);
+  const sums = tapeOf(PARAMS9, (p) => mat3(p).polar.stretch.trace);
+  for (const values of [[3, 2, 1], [1, 1, 1], [2, 1, 1], [2, 2, 1], [1, 0.5, -0.3]]) {
+    for (let k = 0; k < 10; k++) {
+      const [u, v] = [drawnRotation(random), drawnRotation(random)];
+      const numbers = times3(times3(u, [values[0], 0, 0, 0, values[1], 0, 0, 0, values[2]]), v);
+      const rotation = times3(u, v);
+      // The same tolerance as of the rotation, times some entries.
+      near(gradient(energy, numbers, (x) => x).gradient, numbers.map((x, i) => 2 * (x - rotation[i])), 1e-12, `${values}`);
+      near(gradient(sums, numbers, (x) => x).gradient, rotation, 1e-12, `the sum of ${values} has the rotation for its derivative`);
+    }
+  }
+});
+
 test('the barrier is that of its formula, smooth at its range, and infinite from 0 down', () => {
   const tape = tapeOf([V.W(1)], ([d]) => V.barrier(d, 0.5));
   for (const d of [1e-9, 0.01, 0.2, 0.4999, 0.5, 0.7, 40]) {

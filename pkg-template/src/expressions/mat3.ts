@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { textOnly } from './primitive.js';
+import { nearestRotation } from './nearest-rotation.js';
 import { squaredNorm } from './sums.js';
 import { smallestEigenvalue } from './symmetric-eigenvalue.js';
 import { toValue, type Scalar, type Value } from './value.js';
@@ -94,6 +95,15 @@ export class Mat3 {
   get trace(): Value {
     const [a, b, c] = this.rows;
     return a.x.add(b.y).add(c.z);
+  }
+  /**
+   * The polar decomposition this = rotation · stretch: the nearest rotation, and a symmetric matrix, whose eigenvalues are the singular values, the least with
+   * the sign of the determinant. Its trace, squared norm and determinant are their sum, sum of squares and product; derivatives are right where singular values
+   * are equal, too. Where no rotation is nearest, since the two smallest cancel, as of diag(1, 1, −1), both are 0; near there digits are lost as they cancel.
+   */
+  get polar(): { rotation: Mat3; stretch: Mat3 } {
+    const rotation = new Mat3(...nearestRotation(this.rows));
+    return { rotation, stretch: rotation.transpose().matmul(this) };
   }
   /**
    * The smallest eigenvalue of a symmetric matrix, in closed form. Its derivative is v vᵀ of the unit eigenvector v, and 0 where the
