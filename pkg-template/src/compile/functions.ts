@@ -1,5 +1,6 @@
 /** Compiled functions: residuals, sums, costs and their derivatives, on the GPU or the CPU. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
@@ -584,9 +585,16 @@ export class GpuCompiledFunctions {
     this.queue.check();
     return this.instance.call(() => work(this.handle));
   }
+
+  /** What JSON.stringify writes and consoles show: the engine, and the sizes. */
+  toJSON(): Pick<GpuCompiledFunctions, 'backend' | 'precision' | 'fallbackReason' | 'numParams' | 'numResiduals' | 'kernelCount' | 'warnings'> {
+    const { backend, precision, fallbackReason, numParams, numResiduals, kernelCount, warnings } = this;
+    return { backend, precision, fallbackReason, numParams, numResiduals, kernelCount, warnings };
+  }
 }
 
 makeDisposable(GpuCompiledFunctions);
+makeInspectable(GpuCompiledFunctions, 'GpuCompiledFunctions');
 
 /** Whether the options name the least-squares cost. Throws 'invalid-argument'. */
 function isLeastSquares(method: string, options: HessianOptions): boolean {
@@ -597,3 +605,4 @@ function isLeastSquares(method: string, options: HessianOptions): boolean {
 }
 
 const subclasses = /* @__PURE__ */ new WeakMap<Host, typeof GpuCompiledFunctions>();
+

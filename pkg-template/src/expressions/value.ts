@@ -3,6 +3,7 @@
  * recording's tape.
  */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument, invalidGraph } from '../arguments/errors.js';
 import { evaluateRecorded, evaluateTree } from './evaluate.js';
@@ -265,6 +266,11 @@ export class Value {
   [Symbol.toPrimitive](hint: string): string {
     return textOnly(hint, this.label === undefined ? 'a Value' : `the Value "${this.label}"`);
   }
+
+  /** What JSON.stringify writes and consoles show: its number, or null within a function that is being recorded. */
+  toJSON(): number | null {
+    return this.node === null ? null : this.data;
+  }
 }
 
 refusePositions(Value.prototype, 'a Value', 1);
@@ -419,3 +425,5 @@ function recordedRequiresGrad(value: Value): boolean {
   }
   return false;
 }
+
+makeInspectable(Value, 'Value');

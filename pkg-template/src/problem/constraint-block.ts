@@ -1,5 +1,6 @@
 /** Constraint blocks: many instances of one constraint function, and the settings that can change without recompiling. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import type { Numbers } from '../arguments/numeric-arguments.js';
 import type { Output } from '../expressions/block.js';
 import type { NamedInputs } from './block-inputs.js';
@@ -62,3 +63,5 @@ export class ConstraintInstances extends ResidualInstances implements Constraint
     super(name, count, 0, numConstraints, templates, inputs);
   }
 }
+
+makeInspectable(ConstraintInstances, 'ConstraintBlock');

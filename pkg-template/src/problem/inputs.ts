@@ -1,5 +1,6 @@
 /** The inputs of residual functions: which blocks and which data each instance takes. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import type { Value } from '../expressions/value.js';
 
 /** One input of a residual function, per instance. Made by ParameterArray.at, .shared and .star, Problem.data and .dataStar. */
@@ -28,6 +29,10 @@ export class AtInput {
     readonly width: number,
     readonly single: boolean,
   ) {}
+
+  toJSON(): object {
+    return { dim: this.array.dim, instances: this.indices.length / this.width };
+  }
 }
 
 /** One block for all instances. */
@@ -36,6 +41,10 @@ export class SharedInput {
     readonly array: ParameterBlockArray,
     readonly index: number,
   ) {}
+
+  toJSON(): object {
+    return { dim: this.array.dim };
+  }
 }
 
 /** The blocks indices[offsets[i] .. offsets[i + 1]] for instance i. */
@@ -45,6 +54,10 @@ export class StarInput {
     readonly offsets: Uint32Array,
     readonly indices: Uint32Array,
   ) {}
+
+  toJSON(): object {
+    return { dim: this.array.dim, instances: this.offsets.length - 1 };
+  }
 }
 
 /** `dim` numbers per instance. */
@@ -54,6 +67,10 @@ export class DataInput {
     readonly dim: number,
     readonly values: Float64Array,
   ) {}
+
+  toJSON(): object {
+    return { dim: this.dim, instances: this.values.length / this.dim };
+  }
 }
 
 /** `dim` numbers for each entry offsets[i] .. offsets[i + 1] of instance i. */
@@ -64,7 +81,13 @@ export class DataStarInput {
     readonly offsets: Uint32Array,
     readonly values: Float64Array,
   ) {}
+
+  toJSON(): object {
+    return { dim: this.dim, instances: this.offsets.length - 1 };
+  }
 }
+
+for (const type of [AtInput, SharedInput, StarInput, DataInput, DataStarInput]) makeInspectable(type, 'Input');
 
 /** Any input. */
 export type AnyInput = AtInput | SharedInput | StarInput | DataInput | DataStarInput;

@@ -1,5 +1,6 @@
 /** Arrays of parameter blocks: their numbers, the mask of constant numbers, bounds and manifold. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions } from '../arguments/options.js';
@@ -273,4 +274,10 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     if (bound === undefined) return null;
     return copyBounds(argument, typeof bound === 'number' ? new Float64Array(this.dim).fill(bound) : bound, this.dim, none);
   }
+
+  toJSON(): { name: string; count: number; dim: number; values: number[] } {
+    return { name: this.name, count: this.count, dim: this.dim, values: Array.from(this.values()) };
+  }
 }
+
+makeInspectable(ParameterBlocks, 'ParameterArray');

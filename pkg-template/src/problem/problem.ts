@@ -1,5 +1,6 @@
 /** Problems: many instances of few residual functions over arrays of parameter blocks. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkOptions } from '../arguments/options.js';
 import { checkName, checkWholeNumber, copyNumbers, copyOffsets, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
@@ -352,8 +353,20 @@ export class Problem {
   get numConstraints(): number {
     return this.constraints.reduce((sum, { numConstraints }) => sum + numConstraints, 0);
   }
+
+  /** What JSON.stringify writes and consoles show: names and sizes of arrays and blocks. */
+  toJSON(): { parameters: object; residuals: object; constraints: object } {
+    const sizes = (blocks: readonly ResidualInstances[]) => Object.fromEntries(blocks.map(({ name, count, numResiduals }) => [name, { instances: count, residuals: numResiduals }]));
+    return {
+      parameters: Object.fromEntries(this.arrays.map(({ name, count, dim }) => [name, { count, dim }])),
+      residuals: sizes(this.blocks),
+      constraints: sizes(this.constraints),
+    };
+  }
 }
 
 function checkSize(what: string, size: number): void {
   if (size > MOST_ENTRIES) throw new ResiduaError('limit-exceeded', `a problem holds at most ${MOST_ENTRIES} ${what}; this would make ${size}`);
 }
+
+makeInspectable(Problem, 'Problem');

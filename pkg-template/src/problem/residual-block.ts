@@ -1,5 +1,6 @@
 /** Residual blocks: many instances of one residual function, and the settings that can change without recompiling. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
@@ -132,4 +133,10 @@ export class ResidualInstances implements ResidualBlock {
     }
     return data;
   }
+
+  toJSON(): { name: string; instances: number; residuals: number; inputs: string[]; enabled: boolean } {
+    return { name: this.name, instances: this.count, residuals: this.numResiduals, inputs: [...this.inputs.keys()], enabled: this.enabled };
+  }
 }
+
+makeInspectable(ResidualInstances, 'ResidualBlock');

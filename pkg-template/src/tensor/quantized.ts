@@ -1,5 +1,6 @@
 /** Quantised weights as operations take them. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import type { Planes, QuantizedType } from './recipe/quantised.js';
 import { Tensor } from './tensor.js';
 
@@ -29,3 +30,5 @@ export abstract class Quantized {
     return Tensor.make(this.planes.numbers());
   }
 }
+
+makeInspectable(Quantized, 'Quantized');

@@ -1,5 +1,6 @@
 /** Random numbers: counter-based, so that a seed gives the same bits everywhere and no state is kept on a device. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { DType } from './dtype.js';
@@ -105,3 +106,5 @@ function seedOf(seed: unknown): bigint {
   }
   return BigInt.asUintN(64, BigInt(seed));
 }
+
+makeInspectable(Random, 'Random');

@@ -3,6 +3,7 @@
  * a Dim is never a number in disguise, and two sizes are one where their polynomials are.
  */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkName, checkWholeNumber } from '../arguments/numeric-arguments.js';
 
@@ -241,3 +242,5 @@ export function knownSizes(argument: string, shape: Shape): number[] {
     throw new ResiduaError('invalid-argument', `${argument}: got the Dim ${size.name}; takes a shape of numbers, as ${shapeText(shape)} is not known before a run`);
   });
 }
+
+makeInspectable(Extent, 'Dim');

@@ -1,5 +1,6 @@
 /** The public tensor: a recipe with methods. Types and shapes of the results are decided in `recipe/`, a file for each kind of operation. */
 
+import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite } from '../arguments/numeric-arguments.js';
 import type { DataOf, DType } from './dtype.js';
@@ -481,3 +482,5 @@ export function nodesOf(argument: string, tensors: unknown): Node[] {
   if (!Array.isArray(tensors)) throw invalidArgument(argument, describe(tensors), 'an array of Tensors');
   return tensors.map((tensor, k) => nodeOf(`${argument}[${k}]`, tensor));
 }
+
+makeInspectable(Tensor, 'Tensor');

@@ -1,5 +1,6 @@
 /** Devices: where tensors are stored and computed. */
 
+import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkFinite, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions, type OptionNames } from '../../arguments/options.js';
@@ -435,6 +436,7 @@ export class Device {
 }
 
 makeDisposable(Device);
+makeInspectable(Device, 'Device');
 
 /** The GPU of a request; none where the CPU is to be used, with the reason where 'auto' takes it. */
 async function gpuFor(backend: 'auto' | 'gpu' | 'cpu', share: unknown): Promise<{ gpu: GPUDevice | null; reason: string | null }> {

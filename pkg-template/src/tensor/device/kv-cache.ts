@@ -1,5 +1,6 @@
 /** Keys and values of a decoder: memory of a fixed size, of which a run writes the part of its tokens. */
 
+import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument, invalidGraph, ResiduaError } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
@@ -122,6 +123,7 @@ export class KvCache {
 }
 
 makeDisposable(KvCache);
+makeInspectable(KvCache, 'KvCache');
 
 /** Puts what is new at a position, and returns all up to an end. */
 function put(cell: StoredTensor, added: Tensor, position: Size, end: Size): Tensor {

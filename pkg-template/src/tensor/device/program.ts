@@ -1,5 +1,6 @@
 /** Compiled programs. */
 
+import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkObject } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
@@ -209,6 +210,7 @@ export class Program<I extends Specs, R extends Results> {
 }
 
 makeDisposable(Program);
+makeInspectable(Program, 'Program');
 
 /** Frees the memory of programs that were garbage-collected before they were disposed. */
 const forgotten = /* @__PURE__ */ new FinalizationRegistry<{ readonly on: DeviceCore; readonly core: ProgramCore }>(({ on, core }) => {

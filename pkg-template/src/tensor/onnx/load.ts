@@ -1,5 +1,6 @@
 /** Loads a file of ONNX: its constants are computed once, and what is left of its graph is recorded for each set of sizes. */
 
+import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
 import { makeDisposable } from '../../compile/dispose.js';
@@ -137,6 +138,7 @@ export class OnnxModel {
 }
 
 makeDisposable(OnnxModel);
+makeInspectable(OnnxModel, 'OnnxModel');
 
 function output({ call }: Model, scope: Scope, name: string): Value {
   const value = scope.get(name);
