@@ -83,7 +83,8 @@ class Reader {
       const value = ts.isShorthandPropertyAssignment(node) ? resolved(this.checker.getShorthandAssignmentValueSymbol(node), this.checker) : property;
       const written = value.valueDeclaration;
       const call = ts.isPropertyAssignment(written) ? written.initializer : written;
-      return { name: property.name, signatures: [callText(call, property.name)], doc: this.docOf(value) };
+      const signature = ts.isNewExpression(call) ? `${property.name}: ${call.expression.getText()}` : callText(call, property.name);
+      return { name: property.name, signatures: [signature], doc: this.docOf(value) };
     });
   }
 }

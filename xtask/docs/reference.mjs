@@ -85,16 +85,23 @@ const TRAIN_PAGES = [
     ],
   },
 ];
+/** The same of `residua/cameras`. */
+const CAMERA_PAGES = [
+  {
+    name: 'api-cameras', title: 'residua/cameras', words: 'Lenses.',
+    exports: ['lenses', 'Lens', 'Undistorted'],
+  },
+];
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
 
 const WORKER = { name: 'api-worker', title: 'residua/worker' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `onnx` and `training` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `onnx`, `training` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
  * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: onnx }, { declarations: training }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: onnx }, { declarations: training }, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
@@ -106,12 +113,16 @@ export function referencePages(declarations, worker, { declarations: all }, { de
   const codes = declarations.get('ErrorCode').members.map(({ name }) => name);
   const prose = proseRenderer(declarations, linkOf, codes);
   const proseOfTensors = proseRenderer(new Map([...declarations, ...tensors]), linkOfTensors, codes);
-  // Entry points that build on tensors.
-  const above = [['residua/tensor/onnx', onnx, ONNX_PAGES], ['residua/tensor/train', training, TRAIN_PAGES]].map(([entry, names, pages]) => {
+  // Entry points that build on tensors or on `residua`.
+  const above = [
+    ['residua/cameras', cameras, CAMERA_PAGES, new Map(), linkOf],
+    ['residua/tensor/onnx', onnx, ONNX_PAGES, tensors, linkOfTensors],
+    ['residua/tensor/train', training, TRAIN_PAGES, tensors, linkOfTensors],
+  ].map(([entry, names, pages, below, linkOfBelow]) => {
     check(names, pages);
     const addresses = addressesOf(pages);
-    const linkOf = (name) => addresses.get(name) ?? linkOfTensors(name);
-    return { entry, declarations: names, pages, linkOf, prose: proseRenderer(new Map([...declarations, ...tensors, ...names]), linkOf, codes) };
+    const linkOf = (name) => addresses.get(name) ?? linkOfBelow(name);
+    return { entry, declarations: names, pages, linkOf, prose: proseRenderer(new Map([...declarations, ...below, ...names]), linkOf, codes) };
   });
   return [
     namesPage([
