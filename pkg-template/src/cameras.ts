@@ -5,4 +5,8 @@
  * @packageDocumentation
  */
 
+export { absoluteOrientation, type AbsoluteOrientation, type AbsoluteOrientationOptions } from './cameras/absolute-orientation.js';
+export { handEye, type HandEye } from './cameras/hand-eye.js';
 export { Lens, lenses, type Undistorted } from './cameras/lens.js';
+export { solvePnp, type CameraPose, type PnpResult } from './cameras/solve-pnp.js';
+export { triangulate, type TriangulateOptions, type Triangulation, type TriangulationStatus } from './cameras/triangulate.js';

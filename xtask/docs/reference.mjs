@@ -88,8 +88,11 @@ const TRAIN_PAGES = [
 /** The same of `residua/cameras`. */
 const CAMERA_PAGES = [
   {
-    name: 'api-cameras', title: 'residua/cameras', words: 'Lenses.',
-    exports: ['lenses', 'Lens', 'Undistorted'],
+    name: 'api-cameras', title: 'residua/cameras', words: 'Lenses, and starts of poses and points in closed form.',
+    exports: [
+      'lenses', 'Lens', 'Undistorted', 'triangulate', 'TriangulateOptions', 'Triangulation', 'TriangulationStatus', 'solvePnp', 'PnpResult', 'CameraPose', 'absoluteOrientation', 'AbsoluteOrientation',
+      'AbsoluteOrientationOptions', 'handEye', 'HandEye',
+    ],
   },
 ];
 /** What both entry points export. */

@@ -72,16 +72,22 @@ export function nearestRotation(dim: 2 | 3, matrix: readonly number[]): Float64A
   if (!(length > 1e-12)) return null;
   const at = (k: number): number => (matrix[k] as number) / length;
   if (dim === 2) return Float64Array.of(Math.atan2(at(2) - at(1), at(0) + at(3)));
+  const davenport = davenportMatrix(matrix.map((entry) => entry / length));
+  const vectors = diagonalize(davenport, 4);
+  let best = 0;
+  for (let k = 1; k < 4; k++) if ((davenport[5 * k] as number) > (davenport[5 * best] as number)) best = k;
+  return vectors.slice(4 * best, 4 * best + 4);
+}
+
+/** Davenport's matrix: qᵀ D q = tr(Rᵀ M) for the rotation R of a unit quaternion q. */
+export function davenportMatrix(matrix: readonly number[]): Float64Array {
+  const at = (k: number): number => matrix[k] as number;
   const [x, y, z] = [at(7) - at(5), at(2) - at(6), at(3) - at(1)];
   const [xy, xz, yz] = [at(1) + at(3), at(2) + at(6), at(5) + at(7)];
-  const davenport = Float64Array.of(
+  return Float64Array.of(
     at(0) + at(4) + at(8), x, y, z,
     x, at(0) - at(4) - at(8), xy, xz,
     y, xy, at(4) - at(0) - at(8), yz,
     z, xz, yz, at(8) - at(0) - at(4),
   );
-  const vectors = diagonalize(davenport, 4);
-  let best = 0;
-  for (let k = 1; k < 4; k++) if ((davenport[5 * k] as number) > (davenport[5 * best] as number)) best = k;
-  return vectors.slice(4 * best, 4 * best + 4);
 }
