@@ -6,6 +6,11 @@
  */
 
 export { absoluteOrientation, type AbsoluteOrientation, type AbsoluteOrientationOptions } from './cameras/absolute-orientation.js';
+export { colmapLens } from './cameras/colmap-lens.js';
+export type { ColmapModelLike } from './formats/colmap/check.js';
+export type { ColmapCamera, ColmapCameraModel, ColmapImages, ColmapKeypoints, ColmapModel, ColmapObservations, ColmapPoints } from './formats/colmap/model.js';
+export { parseColmap, type ColmapFiles } from './formats/colmap/parse.js';
+export { writeColmap } from './formats/colmap/write.js';
 export { handEye, type HandEye } from './cameras/hand-eye.js';
 export { Lens, lenses, type Undistorted } from './cameras/lens.js';
 export { solvePnp, type CameraPose, type PnpResult } from './cameras/solve-pnp.js';

@@ -94,6 +94,12 @@ const CAMERA_PAGES = [
       'AbsoluteOrientationOptions', 'handEye', 'HandEye',
     ],
   },
+  {
+    name: 'api-colmap', title: 'Files of COLMAP', words: 'Models of residua/cameras: read and written.',
+    exports: [
+      'parseColmap', 'ColmapFiles', 'writeColmap', 'ColmapModel', 'ColmapModelLike', 'ColmapCamera', 'ColmapCameraModel', 'ColmapImages', 'ColmapPoints', 'ColmapKeypoints', 'ColmapObservations', 'colmapLens',
+    ],
+  },
 ];
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
