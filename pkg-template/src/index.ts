@@ -24,6 +24,9 @@ export { Rotation2 } from './expressions/rotation2.js';
 export { Rotation3 } from './expressions/rotation3.js';
 export { Pose2 } from './expressions/pose2.js';
 export { Pose3 } from './expressions/pose3.js';
+export { Sim2 } from './expressions/sim2.js';
+export { Sim3 } from './expressions/sim3.js';
+export { poseSpline } from './expressions/pose-spline.js';
 export { geometry } from './expressions/geometry.js';
 
 export { Problem, type PlainValues } from './problem/problem.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { covariance, lbfgs, levenbergMarquardt, manifold, Pose2, Pose3, Problem, rank, Rotation3, solve, solveMany, Vec3 } = await import('residua');
+const { covariance, lbfgs, levenbergMarquardt, manifold, Pose2, Pose3, poseSpline, Problem, rank, Rotation3, Sim2, Sim3, solve, solveMany, Vec3 } = await import('residua');
 
 /** Numbers in [−1, 1), the same in every run (xorshift). */
 let state = 7;
@@ -264,4 +264,54 @@ test('a pose graph in micrometres and radians is no success far from its minimum
       assert.ok(!success || finalCost < 1.01 * least.finalCost, `${maxIterations}, ${linearSolver}: ${finalCost}, not ${least.finalCost}: ${message}`);
     }
   }
+});
+
+for (const [dim, Sim] of [[2, Sim2], [3, Sim3]]) {
+  test(`a graph of similarities in ${dim} dimensions finds poses and scales, of which one is held`, async () => {
+    const size = dim === 2 ? 4 : 8;
+    const tangent = (amount) => Array.from({ length: size - (dim === 2 ? 0 : 1) }, () => amount * random());
+    const truth = Array.from({ length: 8 }, () => Sim.exp(tangent(1)));
+    const edges = truth.flatMap((_, i) => [1, 3].map((step) => [i, (i + step) % 8]));
+    const problem = new Problem();
+    const start = truth.flatMap((motion, i) => numbers(i === 0 ? motion : motion.compose(Sim.exp(tangent(0.3)))));
+    const array = problem.similarities('motions', { dim, values: start });
+    array.setConstant([0]);
+    problem.residuals('edges', {
+      inputs: {
+        a: array.at(edges.map(([a]) => a)),
+        b: array.at(edges.map(([, b]) => b)),
+        m: problem.data(edges.flatMap(([a, b]) => numbers(truth[a].between(truth[b]))), size),
+      },
+      residual: ({ a, b, m }) => Sim.fromBlock(m).between(a.between(b)).log(),
+    });
+    const { finalCost } = await onCpu(problem, (functions) => levenbergMarquardt(functions, TIGHT));
+    assert.ok(finalCost < 1e-25, `${finalCost}`);
+    const values = array.values();
+    truth.forEach((motion, i) => {
+      const found = Sim.fromBlock(values.slice(size * i, size * (i + 1)));
+      assert.ok(motion.between(found).log().every((entry) => Math.abs(entry.data) < 1e-11), `motion ${i}`);
+    });
+  });
+}
+
+test('a spline of poses finds its control poses from positions and velocities', async () => {
+  const truth = Array.from({ length: 6 }, (_, k) => Pose3.exp([0.2 * k, 0.1 * Math.sin(k), 0.3 * k, k, Math.cos(k), 0.2 * k]));
+  const times = Array.from({ length: 30 }, (_, k) => k / 10);
+  const around = (time) => [0, 1, 2, 3].map((k) => Math.floor(time) + k);
+  const measured = times.map((time) => {
+    const controls = around(time).map((k) => truth[k]);
+    return [...numbers(poseSpline.pose(controls, time % 1).translation), ...poseSpline.velocity(controls, time % 1, 0.5).map((entry) => entry.data)];
+  });
+  const problem = new Problem();
+  const controls = problem.poses('controls', { dim: 3, values: truth.flatMap((pose, k) => numbers(k === 0 ? pose : near(pose, 0.05))) });
+  controls.setConstant([0]);
+  problem.residuals('measured', {
+    inputs: { controls: controls.at(times.flatMap(around), 4), u: problem.data(times.map((time) => time % 1)), m: problem.data(measured.flat(), 9) },
+    residual: ({ controls, u, m }) => [...poseSpline.pose(controls, u).translation, ...poseSpline.velocity(controls, u, 0.5)].map((entry, k) => entry.sub(m[k])),
+  });
+  const { finalCost } = await onCpu(problem, (functions) => levenbergMarquardt(functions, TIGHT));
+  assert.ok(finalCost < 1e-20, `${finalCost}`);
+  const values = controls.values();
+  // The last control pose has a weight of at most 0.12: the other numbers are determined to some 1e-9.
+  truth.forEach((pose, k) => assert.ok(pose.between(Pose3.fromBlock(values.slice(7 * k, 7 * k + 7))).log().every((entry) => Math.abs(entry.data) < 1e-7), `pose ${k}`));
 });

@@ -11,7 +11,7 @@ const PAGES = [
   },
   {
     name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',
-    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat2', 'Mat3', 'Rotation2', 'Rotation3', 'Pose2', 'Pose3', 'geometry'],
+    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat2', 'Mat3', 'Rotation2', 'Rotation3', 'Pose2', 'Pose3', 'Sim2', 'Sim3', 'poseSpline', 'geometry'],
   },
   {
     name: 'api-functions', title: 'Compiled functions', words: 'Residuals, sums, costs and their derivatives, on the GPU or the CPU.',

@@ -52,7 +52,7 @@ export function invalidArgument(argument: string, got: string, takes: string): R
 }
 
 /** The descriptions of objects of the package's classes. */
-const OURS = /^a (Problem|GpuContext|GpuCompiledFunctions|Value|Vec[234]|Mat3|Rotation[23]|Pose[23])$/;
+const OURS = /^a (Problem|GpuContext|GpuCompiledFunctions|Value|Vec[234]|Mat3|Rotation[23]|Pose[23]|Sim[23])$/;
 
 /**
  * Returns the wording of what was got and what is taken. An object whose class has the right name may be of another copy of the package, or

@@ -5,7 +5,7 @@ import { entryAt } from './positions.js';
 import { textOnly } from './primitive.js';
 import { checkRotation2, Rotation2 } from './rotation2.js';
 import { cotangentDefect, halfSineRatio } from './series.js';
-import { checkScalarList, literal, type Scalar, type Value } from './value.js';
+import { checkScalarList, literal, toValue, type Scalar, type Value } from './value.js';
 import { checkVec2, Vec2 } from './vec2.js';
 
 /**
@@ -62,6 +62,12 @@ export class Pose2 {
     checkPose2('Pose2.between: b', b);
     const back = this.rotation.inverse();
     return new Pose2(this.rotation.between(b.rotation), back.act(b.translation.sub(this.translation)));
+  }
+  /** On the way to b at the share t: this one at 0, b at 1, with a constant motion between, along an arc. Smooth where both are equal. */
+  interpolate(b: Pose2, t: Scalar): Pose2 {
+    checkPose2('Pose2.interpolate: b', b);
+    const share = toValue('Pose2.interpolate: t', t);
+    return this.compose(Pose2.exp(this.between(b).log().map((entry) => entry.mul(share))));
   }
   /** The point v moved: rotation · v + translation. */
   act(v: Vec2): Vec2 {

@@ -5,7 +5,7 @@ import { entryAt } from './positions.js';
 import { textOnly } from './primitive.js';
 import { checkRotation3, Rotation3 } from './rotation3.js';
 import { cotangentDefect, halfSineRatio, sineDefect } from './series.js';
-import { checkScalarList, literal, type Scalar, type Value } from './value.js';
+import { checkScalarList, literal, toValue, type Scalar, type Value } from './value.js';
 import { checkVec3, Vec3 } from './vec3.js';
 import { Vec4 } from './vec4.js';
 
@@ -68,6 +68,12 @@ export class Pose3 {
     checkPose3('Pose3.between: b', b);
     const back = this.rotation.inverse();
     return new Pose3(back.compose(b.rotation), back.act(b.translation.sub(this.translation)));
+  }
+  /** On the way to b at the share t: this one at 0, b at 1, with a constant motion between, along a screw. Smooth where both are equal. */
+  interpolate(b: Pose3, t: Scalar): Pose3 {
+    checkPose3('Pose3.interpolate: b', b);
+    const share = toValue('Pose3.interpolate: t', t);
+    return this.compose(Pose3.exp(this.between(b).log().map((entry) => entry.mul(share))));
   }
   /** The point v moved: rotation · v + translation. */
   act(v: Vec3): Vec3 {

@@ -46,6 +46,11 @@ export class Rotation2 {
     checkRotation2('Rotation2.between: b', b);
     return new Rotation2(b.angle.sub(this.angle));
   }
+  /** On the way to b at the share t: this one at 0, b at 1, the shorter way. */
+  interpolate(b: Rotation2, t: Scalar): Rotation2 {
+    checkRotation2('Rotation2.interpolate: b', b);
+    return new Rotation2(this.angle.add(this.between(b).log().mul(toValue('Rotation2.interpolate: t', t))));
+  }
   /** v rotated. */
   act(v: Vec2): Vec2 {
     checkVec2('Rotation2.act: v', v);

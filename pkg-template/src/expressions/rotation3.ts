@@ -80,6 +80,11 @@ export class Rotation3 {
     checkRotation3('Rotation3.between: b', b);
     return new Rotation3(this.quaternion.conjugate().quaternionMul(b.quaternion));
   }
+  /** On the way to b at the share t: this one at 0, b at 1, about one axis and the shorter way. Smooth where both are equal. */
+  interpolate(b: Rotation3, t: Scalar): Rotation3 {
+    checkRotation3('Rotation3.interpolate: b', b);
+    return this.compose(Rotation3.exp(this.between(b).log().mul(toValue('Rotation3.interpolate: t', t))));
+  }
   /** v rotated. */
   act(v: Vec3): Vec3 {
     checkVec3('Rotation3.act: v', v);

@@ -9,6 +9,8 @@ import type { Pose2 } from '../expressions/pose2.js';
 import type { Pose3 } from '../expressions/pose3.js';
 import type { Rotation2 } from '../expressions/rotation2.js';
 import type { Rotation3 } from '../expressions/rotation3.js';
+import type { Sim2 } from '../expressions/sim2.js';
+import type { Sim3 } from '../expressions/sim3.js';
 import type { Value } from '../expressions/value.js';
 import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from './block-inputs.js';
 import { ConstraintInstances, type ConstraintBlock, type ConstraintSpec } from './constraint-block.js';
@@ -92,6 +94,18 @@ export class Problem {
   poses(name: string, spec: { dim: 2 | 3; values: Numbers }): unknown {
     const argument = this.checkArray('poses', name, spec);
     return this.addArray(argument, name, blockKind(argument, 'poses', spec.dim), spec.values);
+  }
+
+  /**
+   * Adds an array of similarities, which residual functions get as Sim2 or Sim3. With dim 2 a block has 4 numbers: angle in radians, x, y, and the natural
+   * logarithm of the scale. With dim 3 it has 8: the unit quaternion w, x, y, z, then x, y, z, then the logarithm of the scale. The manifold of each part
+   * is set. Throws as `parameters` does.
+   */
+  similarities(name: string, spec: { dim: 2; values: Numbers }): ParameterArray<4, Sim2>;
+  similarities(name: string, spec: { dim: 3; values: Numbers }): ParameterArray<8, Sim3>;
+  similarities(name: string, spec: { dim: 2 | 3; values: Numbers }): unknown {
+    const argument = this.checkArray('similarities', name, spec);
+    return this.addArray(argument, name, blockKind(argument, 'similarities', spec.dim), spec.values);
   }
 
   /** Per-instance numbers that are not solved for: `dim` per instance (1 by default), instance after instance. */
