@@ -28,7 +28,7 @@ export function firstWrong(found, { tokens, margins }) {
   return at < 0 || margins[at] <= STABLE ? -1 : at;
 }
 
-/** The file of MiniLM's weights, that of its vocabulary, and the expected embeddings; null where one is absent. */
+/** The file of MiniLM's weights, what its config.json says, the file of its vocabulary, and the expected embeddings; null where one is absent. */
 export function minilm(t) {
   const given = process.env.RESIDUA_MINILM ?? fileURLToPath(new URL('../target/minilm/', import.meta.url));
   const file = existsSync(given) && statSync(given).isDirectory() ? join(given, 'model.safetensors') : given;
@@ -38,7 +38,9 @@ export function minilm(t) {
     t.skip(`there is no ${file}`);
     return null;
   }
-  return { file, vocabulary: pathOf(`${MINILM}/vocab.txt`), sentences: JSON.parse(readData(`${MINILM}/expected.json`)).sentences };
+  const { layers, heads, hidden, max_positions: positions, layer_norm_eps: epsilon } = JSON.parse(readData(`${MINILM}/config.json`));
+  const config = { model_type: 'bert', num_hidden_layers: layers, num_attention_heads: heads, hidden_size: hidden, max_position_embeddings: positions, layer_norm_eps: epsilon };
+  return { file, config, vocabulary: pathOf(`${MINILM}/vocab.txt`), sentences: JSON.parse(readData(`${MINILM}/expected.json`)).sentences };
 }
 
 /** The largest difference of two vectors, and the cosine of the angle between them. */

@@ -1,27 +1,17 @@
 // A sentence encoder of BERT's shape that tests make: weights without meaning, as a safetensors file, and word pieces that spell any English word.
-import { madeWeights } from '../www/bench/onnx/bert.js';
+import { configOf, madeWeights } from '../www/bench/onnx/bert.js';
+import { safetensorsOf } from '../www/bench/onnx/safetensors.js';
 
 const LETTERS = [...'abcdefghijklmnopqrstuvwxyz0123456789'];
 export const VOCABULARY = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...LETTERS, '.', ',', '?', '-', ...LETTERS.map((letter) => `##${letter}`)];
-/** Twelve heads, as MiniLM has. */
 const SHAPE = { layers: 1, heads: 12, width: 48, forward: 64, vocabulary: VOCABULARY.length, places: 512, epsilon: 1e-12 };
 
-/** The bytes of a safetensors file (https://huggingface.co/docs/safetensors). @param {Record<string, { shape: number[], numbers: Float32Array }>} weights */
-export function safetensors(weights) {
-  const head = {};
-  let at = 0;
-  for (const [name, { shape, numbers }] of Object.entries(weights)) {
-    head[name] = { dtype: 'F32', shape, data_offsets: [at, at + 4 * numbers.length] };
-    at += 4 * numbers.length;
-  }
-  const text = JSON.stringify(head);
-  const padded = text.padEnd(8 * Math.ceil(text.length / 8));
-  const size = Buffer.alloc(8);
-  size.writeBigUInt64LE(BigInt(padded.length));
-  return Buffer.concat([size, Buffer.from(padded), ...Object.values(weights).map(({ numbers }) => Buffer.from(numbers.buffer, numbers.byteOffset, numbers.byteLength))]);
-}
+/** The bytes of a safetensors file. @param {Record<string, { shape: number[], numbers: Float32Array }>} weights */
+export const safetensors = (weights) => Buffer.from(safetensorsOf(weights));
 
 export const madeEncoder = () => safetensors(madeWeights(SHAPE));
+/** Its config.json. */
+export const CONFIG = configOf(SHAPE);
 
 /** The same word pieces as a tokenizer.json. */
 export const TOKENIZER = {

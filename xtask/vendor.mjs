@@ -1,6 +1,6 @@
 // Puts the libraries that pages draw and plot with into target/vendor/, one folder each with its licence, their modules minified. Of three.js's addons only those
 // come along that a demo imports, and what they import. The digits of www/digits are packed into one file. Sources are npm's development dependencies, and for
-// tokenisers those of xtask/page-packages. The models of www/models are written in TypeScript, which the documentation shows; pages import them from here.
+// tokenisers those of xtask/page-packages.
 import { transform } from 'esbuild';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -26,9 +26,8 @@ const imports = (text) => Array.from(text.matchAll(IMPORT), ([, name]) => name);
 
 async function put(from, to) {
   await mkdir(dirname(to), { recursive: true });
-  if (!/\.(m?js|ts)$/.test(from)) return copyFile(from, to);
-  const loader = from.endsWith('.ts') ? 'ts' : 'js';
-  const { code } = await transform(await readFile(from, 'utf8'), { format: 'esm', target: 'es2022', loader, minify: loader === 'js', legalComments: 'inline' });
+  if (!/\.m?js$/.test(from)) return copyFile(from, to);
+  const { code } = await transform(await readFile(from, 'utf8'), { format: 'esm', target: 'es2022', minify: true, legalComments: 'inline' });
   return writeFile(to, code);
 }
 
@@ -39,7 +38,6 @@ for (const [folder, libraries] of [['node_modules', LIBRARIES], ['target/page-pa
     await put(join(root, folder, licence), join(target, name, 'LICENSE'));
   }
 }
-for (const name of ['decoder', 'encoder']) await put(join(root, `www/models/${name}.ts`), join(target, `models/${name}.js`));
 
 const wanted = [];
 for (const file of await readdir(DEMOS, { recursive: true })) {

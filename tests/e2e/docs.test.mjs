@@ -7,7 +7,7 @@ import { readPages } from '../../xtask/docs/pages.mjs';
 import { holds, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
 import { answer, launch, openBlankPage } from '../browser.mjs';
-import { madeEncoder, TOKENIZER } from '../made-encoder.mjs';
+import { CONFIG, madeEncoder, TOKENIZER } from '../made-encoder.mjs';
 
 const pages = await readPages();
 /** What the page that runs a program has in its import map, besides the package. */
@@ -21,6 +21,7 @@ const json = (value) => ({ contentType: 'application/json', body: JSON.stringify
 const files = {
   '/model.gguf': { contentType: 'application/octet-stream', body: await readFile(new URL('../../target/small-decoder/model.gguf', import.meta.url)) },
   '/model.safetensors': { contentType: 'application/octet-stream', body: madeEncoder() },
+  '/config.json': json(CONFIG),
   '/tokenizer.json': json(TOKENIZER),
   '/tokenizer_config.json': json({}),
 };
@@ -61,7 +62,7 @@ async function run(code, parts) {
   const text = (value) => (Array.isArray(value) || ArrayBuffer.isView(value) ? [...value].map(text).join(', ') : String(value));
   globalThis.claim = (line, ...values) => void printed.push({ line, text: values.map(text).join(' ') });
   const addressOf = (text) => URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
-  const entries = { "from 'residua'": '/residua/dist/index.js', "from 'residua/tensor'": '/residua/dist/tensor.js', "from 'residua/tensor/train'": '/residua/dist/tensor-train.js' };
+  const entries = { "from 'residua'": '/residua/dist/index.js', "from 'residua/tensor'": '/residua/dist/tensor.js', "from 'residua/tensor/models'": '/residua/dist/tensor-models.js', "from 'residua/tensor/train'": '/residua/dist/tensor-train.js' };
   for (const part of parts) {
     const address = addressOf(Object.entries(entries).reduce((text, [from, path]) => text.replace(from, `from '${new URL(path, location.href)}'`), part.code));
     code = code.replaceAll(`new URL('./${part.module}.js', import.meta.url)`, `'${address}'`).replaceAll(`from './${part.module}.js'`, `from '${address}'`);

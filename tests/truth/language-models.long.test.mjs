@@ -1,4 +1,4 @@
-// The decoder and the encoder of www/models/ in a page, on the GPU: tokens, logits and embeddings beside references in double precision. On the CPU: tests/package/language-models.test.mjs.
+// The decoder and the encoder of residua/tensor/models with real weights in a page, on the GPU: tokens, logits and embeddings beside references in double precision. On the CPU: tests/package/language-models.test.mjs.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { answer, browserName, launch, openBlankPage } from '../browser.mjs';
@@ -21,15 +21,15 @@ async function open(files) {
 /** Loads the decoder of an address, and gives the tokens and the first logits of prompts. */
 async function decode(address, prompts, count) {
   const { Device } = await import('residua/tensor');
-  const { loadModel, makeDecoder } = await import('/vendor/models/decoder.js');
+  const { compileDecoder, loadDecoder } = await import('residua/tensor/models');
   const device = await Device.create({ backend: 'gpu' });
   try {
-    const decoder = await makeDecoder(device, await loadModel(fetch(address), { device }));
+    const decoder = await compileDecoder(device, await loadDecoder(fetch(address), { device }));
     const found = [];
     for (const ids of prompts) {
       const tokens = [];
       for await (const token of decoder.generate(ids, { temperature: 0 })) if (tokens.push(token) === count) break;
-      found.push({ tokens, logits: await decoder.feed(ids, 0, { temperature: 0, topP: 1 }).logits.data() });
+      found.push({ tokens, logits: await decoder.feed(ids).data() });
     }
     return found;
   } finally {
@@ -62,12 +62,12 @@ for (const kind of Object.keys(FILES)) {
 }
 
 /** Embeds lists of token numbers with the weights of the file that was chosen. */
-async function embed(lists, backend) {
+async function embed(lists, config, backend) {
   const { Device } = await import('residua/tensor');
-  const { loadWeights, makeEncoder } = await import('/vendor/models/encoder.js');
+  const { compileEncoder, loadEncoder } = await import('residua/tensor/models');
   const device = await Device.create({ backend });
   try {
-    const encoder = await makeEncoder(device, await loadWeights(document.querySelector('input').files[0], { device }));
+    const encoder = await compileEncoder(device, await loadEncoder(document.querySelector('input').files[0], { device, config }), { tokens: 256 });
     return await encoder.encode(lists);
   } finally {
     device.dispose();
@@ -83,7 +83,7 @@ async function checkEncoder(t, backend, count) {
     await page.evaluate(() => document.body.append(Object.assign(document.createElement('input'), { type: 'file' })));
     await (await page.$('input')).uploadFile(data.file);
     const sentences = data.sentences.slice(0, count);
-    const found = await page.evaluate(embed, sentences.map(({ ids, tokens }) => ids.slice(0, tokens)), backend);
+    const found = await page.evaluate(embed, sentences.map(({ ids, tokens }) => ids.slice(0, tokens)), data.config, backend);
     sentences.forEach(({ text, embedding }, k) => {
       const { difference, cosine } = compare(found[k], embedding);
       assert.ok(difference <= 1e-3 && cosine >= 0.9999, `${text}: ${difference}, ${cosine}`);

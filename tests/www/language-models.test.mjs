@@ -1,9 +1,9 @@
-// Code of the pages with language models that needs no page: tokenisers, sentences, the files that the build writes, and ONNX graphs of the benchmark.
+// What pages with language models need without a page: tokenisers over the library that they take, sentences, the files that the build writes, and ONNX graphs of the benchmark.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { register } from 'node:module';
 import { test } from 'node:test';
+import { ggufTokenizer, wordPieceTokenizer } from '../../pkg-template/dist/tensor-models.js';
 import { onnxModel, madeWeights, SMALL } from '../../www/bench/onnx/bert.js';
 import { bytes, joined, message, single, whole } from '../../www/bench/onnx/protobuf.js';
 import { SAMPLE, sentencesOf } from '../../www/search/sentences.js';
@@ -13,15 +13,15 @@ import { paragraphs } from '../../xtask/small-decoder/text.mjs';
 import { llama } from '../language-models.mjs';
 import { hasData, readData } from '../shared-data.mjs';
 
-/** The pages' tokenisers over the library in target/vendor; null where that was not made. */
+/** The tokenisers of residua/tensor/models over the library in target/vendor; null where that was not made. */
 async function tokenizers(t) {
   const library = new URL('../../target/vendor/tokenizers/tokenizers.mjs', import.meta.url);
   if (!existsSync(library)) {
     t.skip('cargo xtask site makes target/vendor');
     return null;
   }
-  register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === '@huggingface/tokenizers' ? { url: ${JSON.stringify(library.href)}, shortCircuit: true } : next(name, context);`)}`);
-  return import('../../www/models/tokenizers.js');
+  const { Tokenizer } = await import(library.href);
+  return { ggufTokenizer: (metadata) => ggufTokenizer(metadata, Tokenizer), wordPieceTokenizer: (vocabulary) => wordPieceTokenizer(vocabulary, Tokenizer) };
 }
 
 const metadataOf = ({ tokens, merges }) => ({
@@ -68,16 +68,6 @@ test('a vocabulary of SentencePiece is merged by its scores, and unknown letters
   const at = (piece) => tokens.indexOf(piece);
   assert.deepEqual(tokenizer.encode('hello hé'), [1, at('▁hello'), at('▁'), at('h'), at('<0xC3>'), at('<0xA9>')]);
   assert.equal(tokenizer.decode(tokenizer.encode('hello hé')), 'hello hé');
-});
-
-test('a tokeniser that is not known, or lacks a list, is refused by its name', async (t) => {
-  const library = await tokenizers(t);
-  if (library === null) return;
-  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'bert' }), /tokeniser is bert/);
-  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'tekken' }), /cuts texts as tekken; this page has gpt-2, default, llama-bpe, smollm/);
-  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'llama' }), /no tokenizer\.ggml\.tokens/);
-  assert.throws(() => library.ggufTokenizer({ 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.tokens': ['a'] }), /no tokenizer\.ggml\.merges/);
-  assert.throws(() => library.wordPieceTokenizer('a\nb\n'), /no \[UNK\]/);
 });
 
 test('word pieces of the encoder are the expected ones, and long texts are cut before the last token', async (t) => {

@@ -7,7 +7,7 @@
  * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt').
  */
 import { Device, Random } from 'residua/tensor';
-import { makeDecoder } from '../vendor/models/decoder.js';
+import { compileDecoder, decoderSettings } from 'residua/tensor/models';
 import { repeated } from './repeated.js';
 import { median } from './statistics.js';
 
@@ -27,10 +27,10 @@ async function madeModel(device, { layers, width, heads, kvHeads, forward, vocab
   const weights = {};
   const matrix = async (name, rows, columns) => {
     const numbers = await device.store(random.uniform([rows, columns], -1 / Math.sqrt(columns), 1 / Math.sqrt(columns)));
-    weights[name] = await device.quantize(numbers, 'q4_0');
+    weights[`${name}.weight`] = await device.quantize(numbers, 'q4_0');
     numbers.dispose();
   };
-  const norm = (name) => (weights[name] = device.tensor(new Float32Array(width).fill(1)));
+  const norm = (name) => (weights[`${name}.weight`] = device.tensor(new Float32Array(width).fill(1)));
   await matrix('token_embd', vocabulary, width);
   await matrix('output', vocabulary, width);
   norm('output_norm');
@@ -43,7 +43,8 @@ async function madeModel(device, { layers, width, heads, kvHeads, forward, vocab
       await matrix(of(part), rows, columns);
     }
   }
-  return { settings: { layers, heads, kvHeads, size, context: prompt, epsilon: 1e-5, base: 10000, layout: 'pairs', ends: [] }, weights, metadata: {} };
+  const settings = decoderSettings({ model_type: 'llama', num_hidden_layers: layers, hidden_size: width, num_attention_heads: heads, num_key_value_heads: kvHeads, max_position_embeddings: prompt });
+  return { settings, weights, metadata: {} };
 }
 
 export async function run(parameters, report, progress, { reps }) {
@@ -51,7 +52,7 @@ export async function run(parameters, report, progress, { reps }) {
   const shape = parameters.has('small') ? SMALL : TINY_LLAMA;
   const jobs = parameters.get('jobs')?.split(',') ?? ['token', 'prompt'];
   const samples = Math.min(reps, 9);
-  const greedy = { temperature: 0, topP: 1 };
+  const greedy = { temperature: 0 };
   const device = await Device.create({ backend });
   try {
     const model = await madeModel(device, shape, progress);
@@ -59,8 +60,9 @@ export async function run(parameters, report, progress, { reps }) {
     const weightBytes = device.stats().tensorBytes;
     progress('compiling', true);
     const began = performance.now();
-    const decoder = await makeDecoder(device, model, { seed: 1 });
-    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.write.dispatches, 'weights, MB': weightBytes / 1e6 };
+    const decoder = await compileDecoder(device, model);
+    const choose = (position) => decoder.choose(position, greedy);
+    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.token.dispatches, 'weights, MB': weightBytes / 1e6 };
     const prompt = Array.from({ length: shape.prompt }, (_, k) => (k * 7919) % shape.vocabulary);
 
     if (jobs.includes('prompt')) {
@@ -68,7 +70,8 @@ export async function run(parameters, report, progress, { reps }) {
       const times = [];
       for (let rep = 0; rep <= samples; rep++) {
         const start = performance.now();
-        await decoder.feed(prompt, 0, greedy).token.item();
+        decoder.feed(prompt);
+        await choose(prompt.length).item();
         times.push(performance.now() - start);
       }
       const [first, ...rest] = times;
@@ -76,12 +79,16 @@ export async function run(parameters, report, progress, { reps }) {
     }
     if (jobs.includes('token')) {
       progress('tokens', true);
-      await decoder.feed(prompt.slice(0, shape.position), 0, greedy).token.item();
+      decoder.feed(prompt.slice(0, shape.position));
+      await choose(shape.position).item();
+      const step = () => {
+        decoder.step(shape.position);
+        return choose(shape.position + 1);
+      };
       const start = performance.now();
-      await decoder.step(shape.position, greedy).token.item();
+      await step().item();
       const first = performance.now() - start;
-      const step = () => decoder.step(shape.position, greedy);
-      const { alone, inARow } = await repeated({ submit: () => void step(), read: () => step().token.item(), count: IN_A_ROW, samples });
+      const { alone, inARow } = await repeated({ submit: () => void step(), read: () => step().item(), count: IN_A_ROW, samples });
       report({ work: `token at position ${shape.position}`, ...about, status: 'measured', 'first, ms': first, 'in a row, ms': inARow, 'with a read, ms': alone, 'tokens a second': 1000 / inARow });
     }
   } finally {

@@ -7,9 +7,10 @@
  * Parameters: `small` (a small shape and batch, for trying). residua on the CPU runs always: the others are compared with it.
  */
 import { Device } from 'residua/tensor';
-import { embed } from '../vendor/models/encoder.js';
+import { loadEncoder, sentenceVectors } from 'residua/tensor/models';
 import { peer } from './contenders/peers.js';
-import { madeWeights, MINILM, onnxModel, SMALL } from './onnx/bert.js';
+import { configOf, madeWeights, MINILM, onnxModel, SMALL } from './onnx/bert.js';
+import { safetensorsOf } from './onnx/safetensors.js';
 import { repeated } from './repeated.js';
 
 export const name = 'encoder';
@@ -29,10 +30,10 @@ const residua = (backend) => ({
   pace: backend === 'gpu' ? QUICK : SLOW,
   async prepare({ shape, weights, batch, tokens, ids }) {
     const device = await Device.create({ backend });
-    const stored = Object.fromEntries(Object.entries(weights).map(([name, { shape, numbers }]) => [name, device.tensor(numbers, shape)]));
+    const model = await loadEncoder(safetensorsOf(weights), { device, config: configOf(shape) });
     const input = device.tensor(ids, [batch, tokens], 'i32');
     const lengths = device.tensor(new Int32Array(batch).fill(tokens), [batch], 'i32');
-    const program = await device.compile({}, () => embed(input, lengths, stored, shape));
+    const program = await device.compile({}, () => sentenceVectors(input, lengths, model));
     return { run: () => program.run().data(), dispose: () => device.dispose(), submit: () => void program.run() };
   },
 });
@@ -61,11 +62,7 @@ const transformersJs = {
   pace: QUICK,
   async prepare(work) {
     const { AutoModel, env, mean_pooling: meanPooling, Tensor } = await peer('transformers');
-    const { layers, heads, width, forward, vocabulary, places, epsilon } = work.shape;
-    const config = {
-      model_type: 'bert', architectures: ['BertModel'], num_hidden_layers: layers, num_attention_heads: heads, hidden_size: width, intermediate_size: forward, vocab_size: vocabulary,
-      max_position_embeddings: places, layer_norm_eps: epsilon,
-    };
+    const config = configOf(work.shape);
     const files = { 'config.json': () => JSON.stringify(config), 'onnx/model.onnx': () => onnxModel(work.shape, work.weights, false) };
     // The files are made here: what the library asks for by name is answered from memory.
     const answer = (address) => {

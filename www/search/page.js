@@ -1,16 +1,22 @@
 /**
  * The page of search by meaning: sentences of a text and a question become vectors of length 1, and the sentences are listed by their product with the question's.
  *
- * `?backend=gpu|cpu` chooses the engine, `?weights=ADDRESS&vocabulary=ADDRESS` the files, `?auto` loads them at once. `window.residuaSearch` has `state()`: `{ backend, ready, busy, sentences,
+ * `?backend=gpu|cpu` chooses the engine, `?weights=ADDRESS&vocabulary=ADDRESS&config=ADDRESS` the files, `?auto` loads them at once. `window.residuaSearch` has `state()`: `{ backend, ready, busy, sentences,
  * found, milliseconds, failure }`, where `found` is a list of `{ sentence, score }`, the nearest first.
  */
-import { loadWeights, makeEncoder } from '../vendor/models/encoder.js';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { compileEncoder, loadEncoder, wordPieceTokenizer } from 'residua/tensor/models';
 import { chosenEngine, element, engineOf, engineWords, fetched, onEngine, onFiles, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
-import { wordPieceTokenizer } from '../models/tokenizers.js';
 import { SAMPLE, sentencesOf } from './sentences.js';
 
 const query = new URLSearchParams(location.search);
 const HUB = 'https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main/';
+/** What the model's config.json says. */
+const MINILM = {
+  model_type: 'bert', num_hidden_layers: 6, num_attention_heads: 12, hidden_size: 384, max_position_embeddings: 512, layer_norm_eps: 1e-12, hidden_act: 'gelu',
+};
+/** The most tokens of a sentence that this model was trained for. */
+const TOKENS = 256;
 /** How many sentences are listed. */
 const LISTED = 10;
 
@@ -19,7 +25,7 @@ window.residuaSearch = { state: () => structuredClone(state), device: () => devi
 
 let device, encoder, tokenizer;
 /** Functions that open the files and take a signal, kept for another engine and for a device that was lost; null before the first. */
-const source = { weights: null, vocabulary: null };
+const source = { weights: null, vocabulary: null, config: async () => MINILM };
 /** Vectors of sentences that were encoded before. */
 let known = new Map();
 const work = new Work(fail);
@@ -54,11 +60,12 @@ async function begin(backend, signal) {
     fail(new Error(words));
   });
   device = opened;
-  tokenizer = wordPieceTokenizer(await (await source.vocabulary(signal)).text());
-  const weights = await loadWeights(await source.weights(signal), { device: opened, onProgress: showProgress, signal });
+  tokenizer = wordPieceTokenizer(await (await source.vocabulary(signal)).text(), Tokenizer);
+  const config = await source.config(signal);
+  const model = await loadEncoder(await source.weights(signal), { device: opened, config, onProgress: showProgress, signal });
   showProgress();
   element('note').textContent = 'Compiling the encoder…';
-  encoder = await makeEncoder(opened, weights);
+  encoder = await compileEncoder(opened, model, { tokens: Math.min(TOKENS, model.settings.context) });
   Object.assign(state, { backend: opened.backend, ready: true });
   element('note').textContent = `The encoder is ready, ${engineWords(opened)}: ${(opened.stats().tensorBytes / 1e6).toFixed(0)} MB of weights.`;
   setBusy(false);
@@ -91,9 +98,12 @@ async function search() {
 
 const load = (backend = chosenEngine()) => work.addLoad((signal) => begin(backend, signal));
 
-/** Takes files: safetensors are the weights, a text the word pieces. What is missing comes from its address. */
+/** Takes files: safetensors are the weights, a text the word pieces, JSON what the model is. What is missing comes from its address. */
 function takeFiles(files) {
-  for (const file of files) source[file.name.endsWith('.txt') ? 'vocabulary' : 'weights'] = async () => file;
+  for (const file of files) {
+    if (file.name.endsWith('.json')) source.config = async () => JSON.parse(await file.text());
+    else source[file.name.endsWith('.txt') ? 'vocabulary' : 'weights'] = async () => file;
+  }
   if (source.weights === null) {
     element('told').textContent = 'Word pieces are there; weights (model.safetensors) are missing.';
     return;
@@ -129,4 +139,5 @@ element('vocabulary').value = address('vocabulary', 'vocab.txt');
 element('text').value = SAMPLE;
 const engine = engineOf(query);
 if (engine !== 'auto') document.querySelector(`input[name=engine][value=${engine}]`).checked = true;
+if (query.has('config')) source.config = async (signal) => (await fetched(new URL(query.get('config'), location.href).href, signal)).json();
 if (query.has('auto')) element('by-address').requestSubmit();

@@ -4,9 +4,9 @@
  * `?backend=gpu|cpu` chooses the engine, `?model=ADDRESS` the file, `?tokens=N` how many tokens at most, `?temperature=T`, `?auto` writes at once. `window.residuaText` has `state()`:
  * `{ backend, model, ready, writing, ids, text, tokensASecond, firstMs, failure }`, where `ids` are the tokens that were written.
  */
-import { loadModel, makeDecoder } from '../vendor/models/decoder.js';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { compileDecoder, ggufTokenizer, loadDecoder } from 'residua/tensor/models';
 import { chosenEngine, element, engineOf, engineWords, fetched, onEngine, onFiles, openDevice, showFailure, showProgress, Work } from '../models/engine.js';
-import { ggufTokenizer } from '../models/tokenizers.js';
 
 const query = new URLSearchParams(location.search);
 const SMALL = { name: 'the small model of this page', open: (signal) => fetched(new URL('../small-decoder/model.gguf', import.meta.url).href, signal) };
@@ -49,11 +49,11 @@ async function begin(backend, signal) {
     fail(new Error(words));
   });
   device = opened;
-  model = await loadModel(await source.open(signal), { device: opened, onProgress: showProgress, signal });
+  model = await loadDecoder(await source.open(signal), { device: opened, onProgress: showProgress, signal });
   showProgress();
-  tokenizer = ggufTokenizer(model.metadata);
+  tokenizer = ggufTokenizer(model.metadata, Tokenizer);
   element('note').textContent = `Compiling ${source.name}…`;
-  decoder = await makeDecoder(opened, model);
+  decoder = await compileDecoder(opened, model);
   Object.assign(state, { backend: opened.backend, model: source.name, ready: true });
   const { layers, heads, kvHeads } = model.settings;
   const bytes = opened.stats().tensorBytes;

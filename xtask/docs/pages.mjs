@@ -1,7 +1,8 @@
 // All texts of the project with code in them: the documentation's pages and the READMEs, as programs and modules.
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { modulesOf, programsOf } from './programs.mjs';
-import { markdownFiles, readMarkdown } from './site.mjs';
+import { markdownFiles } from './site.mjs';
 
 const READMES = ['README.md', 'pkg-template/README.md'];
 
@@ -11,7 +12,7 @@ export async function readPages() {
   const files = [...[...markdownFiles()].map(([name, file]) => [`docs/${name}`, file]), ...READMES.map((name) => [name, root + name])];
   const pages = [];
   for (const [name, file] of files) {
-    const markdown = await readMarkdown(file);
+    const markdown = await readFile(file, 'utf8');
     pages.push({ name, programs: programsOf(markdown), modules: modulesOf(markdown) });
   }
   return pages;

@@ -65,6 +65,18 @@ const TENSOR_PAGES = [
     exports: ['loadSafetensors', 'saveSafetensors', 'loadGguf', 'loadNpy', 'loadNpz', 'saveNpy', 'FileSource', 'LoadOptions'],
   },
 ];
+/** The same of `residua/tensor/models`. */
+const MODELS_PAGES = [
+  {
+    name: 'api-tensor-models', title: 'residua/tensor/models', words: 'Language models: decoders that generate text, encoders of sentences, and what both need of texts.',
+    exports: [
+      'loadDecoder', 'DecoderLoadOptions', 'DecoderModel', 'compileDecoder', 'DecoderOptions', 'Decoder', 'GenerateOptions', 'SamplingOptions', 'jsonGrammar', 'Grammar', 'GrammarState', 'chatPrompt', 'ChatMessage', 'chatForm', 'ChatForm',
+      'ggufTokenizer', 'wordPieceTokenizer', 'TextTokenizer', 'TokenizerLibrary', 'tokenBytes', 'loadEncoder', 'EncoderLoadOptions', 'EncoderModel', 'Pooling', 'compileEncoder', 'EncoderOptions', 'Encoder',
+      'decoderLogits', 'sentenceVectors', 'decoderSettings', 'DecoderSettings', 'EncoderSettings', 'BlockShape', 'Activation', 'RotarySettings', 'RotaryScaling', 'ModelSource', 'Weight', 'WeightTable', 'Naming',
+    ],
+  },
+];
+
 /** The same of `residua/tensor/onnx`. */
 const ONNX_PAGES = [
   {
@@ -107,10 +119,10 @@ const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
 const WORKER = { name: 'api-worker', title: 'residua/worker' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `onnx`, `training` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `training` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
  * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: onnx }, { declarations: training }, { declarations: cameras }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: training }, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
@@ -125,6 +137,7 @@ export function referencePages(declarations, worker, { declarations: all }, { de
   // Entry points that build on tensors or on `residua`.
   const above = [
     ['residua/cameras', cameras, CAMERA_PAGES, new Map(), linkOf],
+    ['residua/tensor/models', models, MODELS_PAGES, tensors, linkOfTensors],
     ['residua/tensor/onnx', onnx, ONNX_PAGES, tensors, linkOfTensors],
     ['residua/tensor/train', training, TRAIN_PAGES, tensors, linkOfTensors],
   ].map(([entry, names, pages, below, linkOfBelow]) => {

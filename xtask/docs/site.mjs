@@ -31,27 +31,16 @@ export function markdownFiles() {
   return new Map(GROUPS.flatMap(({ pages }) => pages).map((name) => [name, join(root, SOURCES[name]?.file ?? `docs/site/${name}.md`)]));
 }
 
-/** A line that stands for a file of code, which the page shows whole as a module. */
-const MODULE_OF_FILE = /^<!-- module: (.+\/([\w-]+)\.ts) -->$/gm;
-
-/** A page's markdown, with the files of code that it names in their places. */
-export async function readMarkdown(file) {
-  const markdown = await readFile(file, 'utf8');
-  const named = [...markdown.matchAll(MODULE_OF_FILE)];
-  const codes = new Map(await Promise.all(named.map(async ([, path]) => [path, await readFile(join(root, path), 'utf8')])));
-  return markdown.replace(MODULE_OF_FILE, (_, path, name) => `\`\`\`ts ${name}.ts\n${codes.get(path).trimEnd()}\n\`\`\``);
-}
-
 /** Writes the site into `folder`, which is emptied first. `kernels` is what `kernels()` gives for the page that shows one. */
 export async function writeSite(folder, kernels) {
   const rendered = new Map();
   for (const [name, file] of markdownFiles()) {
-    const markdown = (await readMarkdown(file)).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
+    const markdown = (await readFile(file, 'utf8')).replace(/^# .*/, (heading) => (name in SOURCES ? `# ${SOURCES[name].title}` : heading));
     rendered.set(name, renderPage(name === 'how-it-works' ? withKernel(markdown, kernels) : markdown));
   }
   const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
   const entryPoint = async (file) => ({ declarations: read(file), doc: moduleDoc(await readFile(join(root, file), 'utf8')) });
-  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/cameras.ts'));
+  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-models.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/cameras.ts'));
   const groups = GROUPS.map(({ title, pages }) => ({ title, pages: pages.map((name) => ({ name, title: name === 'index' ? 'What residua is' : rendered.get(name).title })) }));
   groups.splice(-1, 0, { title: REFERENCE, pages: reference });
   await rm(folder, { recursive: true, force: true });

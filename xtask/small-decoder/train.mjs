@@ -4,17 +4,22 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { encoderOf, learnPairs } from './byte-pairs.mjs';
 import { writeGguf } from './gguf.mjs';
-import { modelCode, tensor, train } from './modules.mjs';
+import { models, tensor, train } from './modules.mjs';
 import { paragraphs } from './text.mjs';
 
-const { arange, attention, crossEntropy, Device, embedding, ones, Random, rope } = tensor;
+const { arange, crossEntropy, Device, ones, Random } = tensor;
 const { Adam, compileStep } = train;
-const { transform } = await modelCode('decoder.ts');
+const { decoderLogits, decoderSettings } = models;
 
 const [VOCABULARY, CONTEXT, WIDTH, FORWARD, LAYERS, HEADS, KV_HEADS] = [768, 64, 64, 192, 2, 2, 1];
 const SIZE = WIDTH / HEADS;
 const EPSILON = 1e-5;
-const settings = { layers: LAYERS, heads: HEADS, kvHeads: KV_HEADS, size: SIZE, context: 512, epsilon: EPSILON, base: 10000, layout: 'pairs', ends: [1] };
+const BASE = 10000;
+const settings = {
+  ...decoderSettings({ model_type: 'llama', num_hidden_layers: LAYERS, hidden_size: WIDTH, num_attention_heads: HEADS, num_key_value_heads: KV_HEADS, max_position_embeddings: 512, rms_norm_eps: EPSILON }),
+  // As in GGUF files of Llama.
+  rotary: { layout: 'pairs', size: SIZE, base: BASE, scaling: null },
+};
 
 const [BATCH, STEPS, WARM_UP, RATE] = [8, Number(process.env.RESIDUA_STEPS ?? 600), 20, 6e-3];
 
@@ -26,13 +31,13 @@ const numbers = Int32Array.from(texts.flatMap((text) => [0, ...encode(text), 1])
 const device = await Device.create({ backend: 'cpu' });
 const random = new Random(1);
 const matrix = (rows, columns, deviation = Math.sqrt(1 / columns)) => random.normal([rows, columns], 0, deviation);
-const made = { token_embd: matrix(VOCABULARY, WIDTH, 0.1), output_norm: ones([WIDTH]) };
+const made = { 'token_embd.weight': matrix(VOCABULARY, WIDTH, 0.1), 'output_norm.weight': ones([WIDTH]) };
 for (let layer = 0; layer < LAYERS; layer++) {
   const parts = {
     attn_norm: ones([WIDTH]), attn_q: matrix(WIDTH, WIDTH), attn_k: matrix(KV_HEADS * SIZE, WIDTH), attn_v: matrix(KV_HEADS * SIZE, WIDTH), attn_output: matrix(WIDTH, WIDTH, 0.05),
     ffn_norm: ones([WIDTH]), ffn_gate: matrix(FORWARD, WIDTH), ffn_up: matrix(FORWARD, WIDTH), ffn_down: matrix(WIDTH, FORWARD, 0.03),
   };
-  for (const [name, weight] of Object.entries(parts)) made[`blk.${layer}.${name}`] = weight;
+  for (const [name, weight] of Object.entries(parts)) made[`blk.${layer}.${name}.weight`] = weight;
 }
 const weights = await device.store(made);
 const list = Object.values(weights);
@@ -40,16 +45,10 @@ const list = Object.values(weights);
 const rate = (step) => RATE * Math.min((step + 1) / WARM_UP, 0.02 + 0.98 * (0.5 + 0.5 * Math.cos((Math.PI * (step + 1)) / STEPS)));
 const corpus = device.tensor(numbers, [numbers.length], 'i32');
 
-/** Each position of the text sees those before it. */
-function attend(_, q, k, v) {
-  const turned = (x) => rope(x, { position: 0, base: settings.base, layout: settings.layout });
-  return attention(turned(q), turned(k), v, { causal: true });
-}
-
 const step = await compileStep(new Adam(weights, { rate, betas: [0.9, 0.99] }), {}, () => {
   const places = random.integers([BATCH, 1], 0, numbers.length - CONTEXT - 1).add(arange(CONTEXT + 1, 'i32'));
   const ids = corpus.indexSelect(places);
-  const logits = transform(embedding(ids.slice(null, [0, CONTEXT]), weights.token_embd), { settings, weights }, attend);
+  const logits = decoderLogits(ids.slice(null, [0, CONTEXT]), { settings, weights, metadata: {} });
   return crossEntropy(logits, ids.slice(null, [1])).mean();
 });
 
@@ -67,13 +66,13 @@ const count = list.reduce((sum, { shape }) => sum + shape.reduce((a, b) => a * b
 const metadata = {
   'general.architecture': 'llama', 'general.name': 'small decoder', 'general.description': 'Trained on the documentation of residua for the page that shows residua/tensor.',
   'general.parameter_count': count, 'llama.block_count': LAYERS, 'llama.context_length': settings.context, 'llama.embedding_length': WIDTH, 'llama.feed_forward_length': FORWARD,
-  'llama.attention.head_count': HEADS, 'llama.attention.head_count_kv': KV_HEADS, 'llama.attention.layer_norm_rms_epsilon': f32(EPSILON), 'llama.rope.freq_base': f32(settings.base),
+  'llama.attention.head_count': HEADS, 'llama.attention.head_count_kv': KV_HEADS, 'llama.attention.layer_norm_rms_epsilon': f32(EPSILON), 'llama.rope.freq_base': f32(BASE),
   'llama.rope.dimension_count': SIZE, 'llama.vocab_size': VOCABULARY, 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': vocabulary.tokens,
   'tokenizer.ggml.token_type': Int32Array.from(vocabulary.tokens, (_, id) => (id < 2 ? 3 : 1)), 'tokenizer.ggml.merges': vocabulary.merges, 'tokenizer.ggml.bos_token_id': 0,
   'tokenizer.ggml.eos_token_id': 1, 'tokenizer.ggml.add_bos_token': true,
 };
 const tensors = [];
-for (const [name, weight] of Object.entries(weights)) tensors.push({ name: `${name}.weight`, shape: weight.shape, type: weight.rank === 1 ? 'f32' : 'f16', numbers: await weight.data() });
+for (const [name, weight] of Object.entries(weights)) tensors.push({ name, shape: weight.shape, type: weight.rank === 1 ? 'f32' : 'f16', numbers: await weight.data() });
 const folder = new URL('../../target/small-decoder/', import.meta.url);
 await mkdir(folder, { recursive: true });
 await writeFile(new URL('model.gguf', folder), writeGguf(metadata, tensors));

@@ -57,7 +57,7 @@ fn small_decoder(tools: &Tools) -> Outcome {
     let step = Step {
         name: "small-decoder",
         // The text that it learns from changes often, and any version of it does.
-        inputs: &["xtask/small-decoder", "www/models/decoder.ts"],
+        inputs: &["xtask/small-decoder", "pkg-template/src/tensor/models"],
         outputs: &["target/small-decoder"],
         circumstances: "",
     };
@@ -79,7 +79,6 @@ fn vendor(tools: &Tools) -> Outcome {
             "xtask/page-packages",
             "xtask/vendor.mjs",
             "www/demos",
-            "www/models",
             "www/problems",
         ],
         outputs: &["target/vendor"],

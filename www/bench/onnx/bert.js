@@ -1,10 +1,16 @@
-/** A sentence encoder of BERT's shape with made weights: as an ONNX graph for other libraries, and as named weights for www/models/encoder.ts. */
+/** A sentence encoder of BERT's shape with made weights: as an ONNX graph for other libraries, and as named weights for residua/tensor/models. */
 import { congruential } from '../../problems/seeded-noise.js';
 import { Graph } from './graph.js';
 
 /** The sizes of all-MiniLM-L6-v2, and small ones for trying. */
 export const MINILM = { layers: 6, heads: 12, width: 384, forward: 1536, vocabulary: 30522, places: 512, epsilon: 1e-12 };
 export const SMALL = { layers: 2, heads: 4, width: 64, forward: 128, vocabulary: 500, places: 64, epsilon: 1e-12 };
+
+/** What a config.json says of it. */
+export const configOf = ({ layers, heads, width, forward, vocabulary, places, epsilon }) => ({
+  model_type: 'bert', architectures: ['BertModel'], num_hidden_layers: layers, num_attention_heads: heads, hidden_size: width, intermediate_size: forward, vocab_size: vocabulary,
+  max_position_embeddings: places, layer_norm_eps: epsilon,
+});
 
 /** Numbers in −1 … 1, times a scale. */
 function made(count, scale, seed) {

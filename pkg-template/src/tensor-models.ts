@@ -1,0 +1,20 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * residua/tensor/models: language models as recipes and programs of residua/tensor: decoders that generate text, and encoders of sentences.
+ *
+ * A model is loaded from its file, which says what it is, and compiled for a device. Graphs are few: one of decoders and one of encoders serve all families, which differ by settings.
+ *
+ * @packageDocumentation
+ */
+
+export { chatForm, chatPrompt, type ChatForm, type ChatMessage } from './tensor/models/chat.js';
+export { decoderLogits, loadDecoder, type DecoderLoadOptions, type DecoderModel } from './tensor/models/decoder-graph.js';
+export { decoderSettings, type DecoderSettings } from './tensor/models/decoder-settings.js';
+export { compileDecoder, Decoder, type DecoderOptions, type GenerateOptions } from './tensor/models/decoder.js';
+export { compileEncoder, Encoder, loadEncoder, sentenceVectors, type EncoderLoadOptions, type EncoderModel, type EncoderOptions, type EncoderSettings, type Pooling } from './tensor/models/encoder.js';
+export { Grammar, jsonGrammar, type GrammarState } from './tensor/models/grammar.js';
+export type { RotaryScaling, RotarySettings } from './tensor/models/rotary.js';
+export type { SamplingOptions } from './tensor/models/sampling.js';
+export { ggufTokenizer, tokenBytes, wordPieceTokenizer, type TextTokenizer, type TokenizerLibrary } from './tensor/models/tokens.js';
+export type { Activation, BlockShape } from './tensor/models/transformer.js';
+export type { ModelSource, Naming, Weight, WeightTable } from './tensor/models/weights.js';
