@@ -199,12 +199,16 @@ const floats = (base64) => [...new Float32Array(unpacked(base64).buffer)];
 
 const fromHalf = (bits) => (bits & 0x8000 ? -1 : 1) * (bits & 0x7c00 ? (1024 + (bits & 1023)) * 2 ** (((bits >> 10) & 31) - 25) : (bits & 1023) * 2 ** -24);
 
-/** The numbers of a quantised matrix, by the definition of its planes. */
-async function numbersOf({ device, type, shape, planes }) {
+/** The bytes of the words and of the side of quantised weights. */
+async function planesOf({ device, planes }) {
+  const bytes = { u32: 4, f16: 2 };
+  const parts = [planes.words, planes.side].map(({ source, dtype, shape }) => ({ memory: source.memory, bytes: shape.reduce((a, b) => a * b, bytes[dtype]) }));
+  return (await T.Device.coreOf(device).engine.read(parts)).map((plane) => new Uint8Array(plane.buffer));
+}
+
+/** The numbers of a matrix of q8_0 or q4_0, by the definition of its planes. */
+function numbersOf({ type, shape }, [words, scales]) {
   const bits = type === 'q8_0' ? 8 : 4;
-  const count = shape[0] * shape[1];
-  const parts = [[planes.words, (count * bits) / 8], [planes.scales, count / 16]].map(([{ source }, bytes]) => ({ memory: source.memory, bytes }));
-  const [words, scales] = await T.Device.coreOf(device).engine.read(parts);
   const [packed, own] = [new Uint32Array(words.buffer), [...new Uint16Array(scales.buffer)].map(fromHalf)];
   return Array.from({ length: shape[0] * shape[1] }, (_, i) => {
     const value = (packed[Math.floor((i * bits) / 32)] >>> ((i * bits) % 32)) & (2 ** bits - 1);
@@ -225,16 +229,25 @@ for (const [name, { code, numbers, bytes, blocks: packed, values, q8_0: again }]
     const data = unpacked(packed);
     const count = (data.length / bytes) * numbers;
     // Twice the same blocks: a block in the middle of a file begins anywhere in a piece.
-    const file = gguf({}, [['row', [count], code, data], ['cube', [count, 2, 1], code, joined(data, data)], ['matrix', [count, 2], code, joined(data, data)]]);
+    const file = gguf({}, [['row', [count], code, data], ['cube', [count, 1, 2, 1], code, joined(data, data)], ['matrix', [count, 2], code, joined(data, data)], ['experts', [count, 1, 2], code, joined(data, data)]]);
     const { tensors } = await T.loadGguf(file, { device });
     const expected = floats(values);
     const { row, cube } = await contents({ row: tensors.row, cube: tensors.cube });
     assert.deepEqual(row, ['f32', [count], expected]);
-    assert.deepEqual(cube, ['f32', [1, 2, count], [...expected, ...expected]]);
-    const { matrix } = tensors;
-    assert.deepEqual([matrix.type, matrix.shape], [name === 'Q4_0' ? 'q4_0' : 'q8_0', [2, count]]);
-    const kept = name === 'Q4_0' || name === 'Q8_0' ? expected : q8Numbers(again);
-    assert.deepEqual((await numbersOf(matrix)).map(Math.fround), [...kept, ...kept].map(Math.fround));
+    assert.deepEqual(cube, ['f32', [1, 2, 1, count], [...expected, ...expected]]);
+    const { matrix, experts } = tensors;
+    const isKept = !/^(TQ|MXFP)/.test(name);
+    const stored = isKept ? matrix.type.toUpperCase() : 'Q8_0';
+    assert.deepEqual([matrix.type, matrix.shape, experts.type, experts.shape], [matrix.type, [2, count], matrix.type, [2, 1, count]]);
+    assert.equal(stored, isKept ? name : 'Q8_0');
+    const planes = await Promise.all([matrix, experts].map(planesOf));
+    assert.deepEqual(planes[1], planes[0], 'matrices follow one another');
+    if (isKept) assert.ok(planes[0].reduce((sum, plane) => sum + plane.byteLength, 0) <= 1.05 * 2 * data.length);
+    // tests/package/tensor-quantised.test.mjs has the numbers of the other formats.
+    if (!isKept || name === 'Q4_0' || name === 'Q8_0') {
+      const kept = isKept ? expected : q8Numbers(again);
+      assert.deepEqual(numbersOf(matrix, planes[0]).map(Math.fround), [...kept, ...kept].map(Math.fround));
+    }
     T.dispose(tensors);
     assert.equal(device.stats().tensors, 0);
     const halves = await T.loadGguf(file, { device, dtype: 'f16', select: (one) => one === 'row' });

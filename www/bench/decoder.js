@@ -1,10 +1,11 @@
 /**
- * A decoder of TinyLlama's shape in q4_0, with weights that are made on the device: milliseconds for a token at position 512, and for a prompt of 2,048 tokens.
+ * A decoder of TinyLlama's shape in q4_0 or q4_K, with weights that are made up: milliseconds for a token at position 512, and for a prompt of 2,048 tokens.
  *
  * 'in a row, ms' is the time of a token when runs follow each other without a read, as `generate` submits them; 'with a read, ms' that of a token until its number is in JavaScript. A row for
  * the prompt has its whole time until the first token is read.
  *
- * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt').
+ * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt'), `type` ('q4_0', by default, or 'q4_K': with q6_K for the output and, in every
+ * second layer, for values and the way down, about as files named Q4_K_M have them).
  */
 import { Device, Random } from 'residua/tensor';
 import { compileDecoder, decoderSettings } from 'residua/tensor/models';
@@ -16,23 +17,51 @@ export const onDemand = true;
 export const title = 'A decoder of TinyLlama’s shape';
 
 const TINY_LLAMA = { layers: 22, width: 2048, heads: 32, kvHeads: 4, forward: 5632, vocabulary: 32000, position: 512, prompt: 2048 };
-const SMALL = { layers: 2, width: 128, heads: 4, kvHeads: 2, forward: 256, vocabulary: 512, position: 24, prompt: 48 };
+const SMALL = { layers: 2, width: 256, heads: 8, kvHeads: 4, forward: 512, vocabulary: 512, position: 24, prompt: 48 };
 /** Tokens between two reads. */
 const IN_A_ROW = 32;
 
-/** Weights of the shape: each matrix is drawn, rounded to q4_0 on the device, and the numbers it came from are freed. */
-async function madeModel(device, { layers, width, heads, kvHeads, forward, vocabulary, prompt }, progress) {
+/** Formats of 256 numbers: bytes of a block, where its halves stand, and the first one in units of a number's size. The second half makes numbers as often negative as positive. */
+const LONG_BLOCKS = { q4_K: { bytes: 144, halves: [0, 2], unit: 1 / (32 * 4), second: 7.5 }, q6_K: { bytes: 210, halves: [208], unit: 1 / (64 * 16) } };
+
+/** The bits of a positive number in half precision, rounded down. */
+function halfBits(value) {
+  const exponent = Math.max(-14, Math.floor(Math.log2(value)));
+  const fraction = Math.floor((value / 2 ** exponent) * 1024);
+  return fraction < 1024 ? fraction : ((exponent + 14) << 10) + fraction;
+}
+
+/** Blocks of bytes that repeat after some thousands, as weights of about the size 1 / √columns. */
+function madeBlocks(device, type, [rows, columns]) {
+  const { bytes: size, halves, unit, second } = LONG_BLOCKS[type];
+  const count = Math.min(4096, (rows * columns) / 256);
+  const part = Uint8Array.from({ length: count * size }, (_, i) => (Math.imul(i + 1, 0x9e3779b1) >>> 15) & 255);
+  const view = new DataView(part.buffer);
+  const scale = unit / Math.sqrt(columns);
+  for (let block = 0; block < count; block++) halves.forEach((at, k) => view.setUint16(block * size + at, halfBits(k === 0 ? scale : second * scale), true));
+  const bytes = new Uint8Array(((rows * columns) / 256) * size);
+  for (let at = 0; at < bytes.length; at += part.length) bytes.set(part.subarray(0, bytes.length - at), at);
+  return device.quantized(bytes, [rows, columns], type);
+}
+
+/** Weights of the shape. Those in q4_0 are drawn and rounded on the device, and the numbers they came from are freed. */
+async function madeModel(device, { layers, width, heads, kvHeads, forward, vocabulary, prompt }, type, progress) {
   const random = new Random(1);
   const size = width / heads;
   const weights = {};
-  const matrix = async (name, rows, columns) => {
+  const matrix = async (name, rows, columns, more = false) => {
+    if (type !== 'q4_0') {
+      weights[name] = madeBlocks(device, more ? 'q6_K' : type, [rows, columns]);
+      await device.synchronize();
+      return;
+    }
     const numbers = await device.store(random.uniform([rows, columns], -1 / Math.sqrt(columns), 1 / Math.sqrt(columns)));
     weights[`${name}.weight`] = await device.quantize(numbers, 'q4_0');
     numbers.dispose();
   };
   const norm = (name) => (weights[`${name}.weight`] = device.tensor(new Float32Array(width).fill(1)));
   await matrix('token_embd', vocabulary, width);
-  await matrix('output', vocabulary, width);
+  await matrix('output', vocabulary, width, true);
   norm('output_norm');
   for (let layer = 0; layer < layers; layer++) {
     progress(`weights of layer ${layer + 1} of ${layers}`);
@@ -40,7 +69,7 @@ async function madeModel(device, { layers, width, heads, kvHeads, forward, vocab
     norm(of('attn_norm'));
     norm(of('ffn_norm'));
     for (const [part, rows, columns] of [['attn_q', width, width], ['attn_k', kvHeads * size, width], ['attn_v', kvHeads * size, width], ['attn_output', width, width], ['ffn_gate', forward, width], ['ffn_up', forward, width], ['ffn_down', width, forward]]) {
-      await matrix(of(part), rows, columns);
+      await matrix(of(part), rows, columns, layer % 2 === 0 && (part === 'attn_v' || part === 'ffn_down'));
     }
   }
   const settings = decoderSettings({ model_type: 'llama', num_hidden_layers: layers, hidden_size: width, num_attention_heads: heads, num_key_value_heads: kvHeads, max_position_embeddings: prompt });
@@ -51,18 +80,19 @@ export async function run(parameters, report, progress, { reps }) {
   const backend = parameters.get('engine') ?? 'gpu';
   const shape = parameters.has('small') ? SMALL : TINY_LLAMA;
   const jobs = parameters.get('jobs')?.split(',') ?? ['token', 'prompt'];
+  const type = parameters.get('type') ?? 'q4_0';
   const samples = Math.min(reps, 9);
   const greedy = { temperature: 0 };
   const device = await Device.create({ backend });
   try {
-    const model = await madeModel(device, shape, progress);
+    const model = await madeModel(device, shape, type, progress);
     // Before the memory of keys and values.
     const weightBytes = device.stats().tensorBytes;
     progress('compiling', true);
     const began = performance.now();
     const decoder = await compileDecoder(device, model);
     const choose = (position) => decoder.choose(position, greedy);
-    const about = { contender: `residua ${backend.toUpperCase()}`, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.token.dispatches, 'weights, MB': weightBytes / 1e6 };
+    const about = { contender: `residua ${backend.toUpperCase()}`, weights: type, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.token.dispatches, 'weights, MB': weightBytes / 1e6 };
     const prompt = Array.from({ length: shape.prompt }, (_, k) => (k * 7919) % shape.vocabulary);
 
     if (jobs.includes('prompt')) {

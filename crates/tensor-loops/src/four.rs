@@ -1,13 +1,15 @@
 //! Four numbers that are computed side by side: a vector register of WebAssembly, and an array elsewhere.
 
 #[cfg(not(target_arch = "wasm32"))]
-pub use array::{Four, of_bytes, of_nibbles};
+pub use array::{Four, of_bytes, of_curve, of_nibbles};
 #[cfg(target_arch = "wasm32")]
-pub use vector::{Four, of_bytes, of_nibbles};
+pub use vector::{Four, of_bytes, of_curve, of_nibbles};
 
 #[cfg(target_arch = "wasm32")]
 mod vector {
     use core::arch::wasm32::*;
+
+    use crate::format::CURVE;
 
     #[derive(Clone, Copy)]
     pub struct Four(v128);
@@ -102,15 +104,40 @@ mod vector {
         numbers(unsafe { core::mem::transmute::<[u32; 4], v128>(*bytes) })
     }
 
-    /// Thirty-two numbers of four bits, less 8, the first in the low bits.
+    /// Thirty-two numbers of four bits, and of those of `upper` above them, less `zero`. The first is in the low bits.
     #[inline]
     #[target_feature(enable = "simd128")]
-    pub fn of_nibbles(nibbles: &[u32; 4]) -> [[Four; 4]; 2] {
+    pub fn of_nibbles(nibbles: &[u32; 4], upper: &[u32; 4], zero: i8) -> [[Four; 4]; 2] {
+        let (nibbles, upper) = (bits(nibbles), bits(upper));
+        let fifteen = u8x16_splat(15);
+        let low = v128_or(v128_and(nibbles, fifteen), u8x16_shl(v128_and(upper, fifteen), 4));
+        let high = v128_or(u8x16_shr(nibbles, 4), v128_andnot(upper, fifteen));
+        let zero = i8x16_splat(zero);
+        in_order(i8x16_sub(low, zero), i8x16_sub(high, zero))
+    }
+
+    /// What thirty-two numbers of four bits stand for in [`CURVE`].
+    #[inline]
+    #[target_feature(enable = "simd128")]
+    pub fn of_curve(nibbles: &[u32; 4]) -> [[Four; 4]; 2] {
         // SAFETY: both types are 16 bytes, of which every value is valid.
-        let pairs = unsafe { core::mem::transmute::<[u32; 4], v128>(*nibbles) };
-        let eight = i8x16_splat(8);
-        let low = i8x16_sub(v128_and(pairs, i8x16_splat(15)), eight);
-        let high = i8x16_sub(u8x16_shr(pairs, 4), eight);
+        let curve = unsafe { core::mem::transmute::<[i8; 16], v128>(CURVE) };
+        let nibbles = bits(nibbles);
+        let of = |places: v128| i8x16_swizzle(curve, places);
+        in_order(of(v128_and(nibbles, u8x16_splat(15))), of(u8x16_shr(nibbles, 4)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "simd128")]
+    fn bits(words: &[u32; 4]) -> v128 {
+        // SAFETY: both types are 16 bytes, of which every value is valid.
+        unsafe { core::mem::transmute::<[u32; 4], v128>(*words) }
+    }
+
+    /// The bytes of two vectors in turns as numbers.
+    #[inline]
+    #[target_feature(enable = "simd128")]
+    fn in_order(low: v128, high: v128) -> [[Four; 4]; 2] {
         [
             numbers(i8x16_shuffle::<0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23>(low, high)),
             numbers(i8x16_shuffle::<8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31>(low, high)),
@@ -133,6 +160,7 @@ mod vector {
 #[cfg(not(target_arch = "wasm32"))]
 mod array {
     use crate::elements::number_of_half;
+    use crate::format::CURVE;
 
     #[derive(Clone, Copy)]
     pub struct Four([f32; 4]);
@@ -195,10 +223,25 @@ mod array {
         bytes.map(|word| Four(word.to_le_bytes().map(|byte| f32::from(byte as i8))))
     }
 
-    /// Thirty-two numbers of four bits, less 8, the first in the low bits.
+    /// Thirty-two numbers of four bits, and of those of `upper` above them, less `zero`. The first is in the low bits.
     #[inline]
-    pub fn of_nibbles(nibbles: &[u32; 4]) -> [[Four; 4]; 2] {
-        let number = |place: usize| ((nibbles[place / 8] >> (4 * (place % 8))) & 15) as f32 - 8.0;
+    pub fn of_nibbles(nibbles: &[u32; 4], upper: &[u32; 4], zero: i8) -> [[Four; 4]; 2] {
+        in_order(|place| (nibble(nibbles, place) | nibble(upper, place) << 4) as f32 - f32::from(zero))
+    }
+
+    /// What thirty-two numbers of four bits stand for in [`CURVE`].
+    #[inline]
+    pub fn of_curve(nibbles: &[u32; 4]) -> [[Four; 4]; 2] {
+        in_order(|place| f32::from(CURVE[nibble(nibbles, place) as usize]))
+    }
+
+    #[inline]
+    fn nibble(words: &[u32; 4], place: usize) -> u32 {
+        (words[place / 8] >> (4 * (place % 8))) & 15
+    }
+
+    #[inline]
+    fn in_order(number: impl Fn(usize) -> f32) -> [[Four; 4]; 2] {
         let four = |first: usize| Four(std::array::from_fn(|lane| number(first + lane)));
         [0, 16].map(|first| [0, 4, 8, 12].map(|place| four(first + place)))
     }

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod elements;
+pub mod format;
 mod four;
 mod integers;
 mod pack;
@@ -23,7 +24,7 @@ use elements::Element;
 pub use elements::{Half, number_of_half};
 pub use integers::integer_product;
 pub use product::{Panels, Product};
-pub use quantised::Quantised;
+pub use quantised::{Quantised, Side};
 pub use sort::smallest;
 
 /// Extents of a product, [`rows`, `depth`] times [`depth`, `columns`].
@@ -72,7 +73,7 @@ pub enum Reals<'a> {
     ScatteredSingles(Scattered<'a, f32>),
     /// f16 at places of their own.
     ScatteredHalves(Scattered<'a, Half>),
-    /// Integers of few bits with scales.
+    /// In blocks.
     Quantised(Quantised<'a>),
 }
 

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::blocks::DEPTH_BLOCK;
 use super::elements::number_of_half;
-use super::{Extents, Factor, Panels, Product, Quantised, Reals, Scattered, Target, integer_product};
+use super::format::{CURVE, FORMATS, Field, Format, Level, Minimum};
+use super::{Extents, Factor, Panels, Product, Quantised, Reals, Scattered, Side, Target, integer_product};
 
 fn product(extents: Extents, left: Reals, right: Reals, target: &mut Target<f32>) {
     let (product, mut panels) = (Product::new(extents, left, right), Panels::default());
@@ -184,53 +185,115 @@ fn a_product_passes_infinities_and_nan() {
 /// Numbers as the elements of a factor have them, and the factor of these elements.
 enum Elements {
     Halves(Vec<u16>),
-    Quantised { bits: u32, words: Vec<u32>, scales: Vec<u16> },
+    Blocks { format: Format, words: Vec<u32>, halves: Vec<u16>, records: Vec<u32> },
 }
+
+/// Elements that are halves.
+const HALVES: usize = FORMATS.len();
 
 impl Elements {
     /// Random ones; halves may be of any size up to 1, also subnormal.
-    fn random(kind: u32, seed: u32, outer: usize, depth: usize) -> Elements {
+    fn random(kind: usize, seed: u32, outer: usize, depth: usize) -> Elements {
         let mut state = seed | 1;
         let mut bits = move || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 8
         };
         let half = |bits: u32| ((bits % 0x3c01) | ((bits >> 8) & 0x8000)) as u16;
-        if kind == 16 {
+        let Some(format) = FORMATS.get(kind).copied() else {
             return Elements::Halves((0..outer * depth).map(|_| half(bits())).collect());
+        };
+        let words = (0..outer * depth * format.low as usize / 32).map(|_| (bits() << 12) ^ bits()).collect();
+        let count = outer * format.side(depth as u32) as usize;
+        if format.record == 0 {
+            let halves = (0..count).map(|_| half(bits())).collect();
+            return Elements::Blocks { format, words, halves, records: Vec::new() };
         }
-        let words = (0..outer * depth * kind as usize / 32).map(|_| (bits() << 12) ^ bits()).collect();
-        let scales = (0..outer * depth / 32).map(|_| half(bits())).collect();
-        Elements::Quantised { bits: kind, words, scales }
+        let word = |place: u32| match place % format.record {
+            0 => u32::from(half(bits())) | u32::from(half(bits())) << 16,
+            _ => (bits() << 12) ^ bits(),
+        };
+        Elements::Blocks { format, words, halves: Vec::new(), records: (0..count as u32).map(word).collect() }
     }
 
     fn factor(&self, outer: usize, depth: usize, is_along_outer: bool) -> Reals<'_> {
         let (outer_stride, depth_stride) = if is_along_outer { (1, outer) } else { (depth, 1) };
         match self {
             Elements::Halves(values) => Reals::Halves(Factor { values, outer_stride, depth_stride }),
-            Elements::Quantised { bits, words, scales } => Reals::Quantised(Quantised {
+            Elements::Blocks { format, words, halves, records } => Reals::Quantised(Quantised {
+                format: *format,
                 words,
-                words_stride: depth * *bits as usize / 32,
-                scales,
-                scales_stride: depth / 32,
-                bits: *bits,
+                words_stride: depth * format.low as usize / 32,
+                side: if format.record == 0 { Side::Halves(halves) } else { Side::Records(records) },
+                side_stride: format.side(depth as u32) as usize,
             }),
         }
     }
 
-    /// The number of an outer position and a place along the depth, by the definition.
-    fn number(&self, outer: usize, place: usize, extents: [usize; 2], is_along_outer: bool) -> f64 {
+    /// The parts of the number of an outer position and a place along the depth, by the definition: what is added up.
+    fn number(&self, outer: usize, place: usize, extents: [usize; 2], is_along_outer: bool) -> [f64; 2] {
         let at = if is_along_outer { place * extents[0] + outer } else { outer * extents[1] + place };
         match self {
-            Elements::Halves(values) => half(values[at]),
-            Elements::Quantised { bits, words, scales } => {
-                let (at, bits) = (outer * extents[1] + place, *bits as usize);
-                let low = words[at * bits / 32] >> (at * bits % 32);
-                let integer = if bits == 8 { f64::from(low as i8) } else { f64::from(low & 15) - 8.0 };
-                integer * half(scales[at / 32])
+            Elements::Halves(values) => [half(values[at]), 0.0],
+            Elements::Blocks { format, words, halves, records } => {
+                let words = &words[outer * extents[1] * format.low as usize / 32..];
+                let low = bits_of(words, format.low as usize, place);
+                if format.record == 0 {
+                    let scale = half(halves[outer * extents[1] / 32 + place / 32]);
+                    return [scale * level(format, low), 0.0];
+                }
+                let (span, count) = (format.span as usize, format.record as usize);
+                let record =
+                    &records[outer * format.side(extents[1] as u32) as usize + place / span * count..][..count];
+                let within = place % span;
+                let high = match format.high {
+                    0 => 0,
+                    high => bits_of(&record[format.high_at as usize..], high as usize, within),
+                };
+                let group = within / format.group as usize;
+                let second = half((record[0] >> 16) as u16);
+                // The second block of 32 of q5_0 has a half of its own.
+                let first = if format.span == 64 && within >= 32 { second } else { half(record[0] as u16) };
+                let scale = first * format.scales.map_or(1.0, |field| integer(field, record, group));
+                let minimum = match format.minimum {
+                    Minimum::None => 0.0,
+                    Minimum::Opposite => -second,
+                    Minimum::Times(field) => second * integer(field, record, group),
+                };
+                [scale * level(format, low | high << format.low), -minimum]
             }
         }
     }
+}
+
+/// The bits of integer `place` of those that follow one another in words.
+fn bits_of(words: &[u32], bits: usize, place: usize) -> u32 {
+    let (word, shift) = match bits {
+        8 => (place / 4, 8 * (place % 4)),
+        // Eight neighbours have a distance of 4.
+        _ => (place * bits / 32, 4 * (place % 8) + bits * (place / 8 % (4 / bits))),
+    };
+    (words[word] >> shift) & ((1 << bits) - 1)
+}
+
+fn level(format: &Format, bits: u32) -> f64 {
+    match format.level {
+        Level::Less(zero) => f64::from(bits) - f64::from(zero),
+        Level::Signed => f64::from(bits as i8),
+        Level::Curve => f64::from(CURVE[bits as usize]),
+    }
+}
+
+/// The integer of a group, from bits that follow one another.
+fn integer(field: Field, record: &[u32], group: usize) -> f64 {
+    let bit = |at: usize| (record[at / 32] >> (at % 32)) & 1;
+    let number = |at: usize, count: usize| (0..count).map(|k| bit(at + k) << k).sum::<u32>();
+    let low = number(32 * field.at as usize + group * field.bits as usize, field.bits as usize);
+    if field.bits == 8 {
+        return f64::from(low as i8);
+    }
+    let upper = field.upper.map_or(0, |upper| number(upper as usize + 2 * group, 2));
+    f64::from(low + 16 * upper) - f64::from(field.less)
 }
 
 /// The number of a half, by the definition of the format.
@@ -251,9 +314,15 @@ fn half(bits: u16) -> f64 {
 }
 
 /// A product with a factor of narrow elements on either side.
-fn check_narrow(Extents { rows, columns, depth }: Extents, kind: u32, is_left: bool, is_along_outer: bool, seed: u32) {
-    let depth = if kind < 16 { depth.next_multiple_of(32) } else { depth };
-    let is_along_outer = is_along_outer && kind == 16;
+fn check_narrow(
+    Extents { rows, columns, depth }: Extents,
+    kind: usize,
+    is_left: bool,
+    is_along_outer: bool,
+    seed: u32,
+) {
+    let depth = FORMATS.get(kind).map_or(depth, |format| depth.next_multiple_of(format.multiple() as usize));
+    let is_along_outer = is_along_outer && kind == HALVES;
     let (outer, others) = if is_left { (rows, columns) } else { (columns, rows) };
     let elements = Elements::random(kind, seed, outer, depth);
     let other = numbers(seed ^ 0x5555, others * depth);
@@ -269,15 +338,16 @@ fn check_narrow(Extents { rows, columns, depth }: Extents, kind: u32, is_left: b
             let (narrow_at, other_at) = if is_left { (row, column) } else { (column, row) };
             let (mut sum, mut size) = (0.0, 0.0);
             for place in 0..depth {
-                let term = elements.number(narrow_at, place, [outer, depth], is_along_outer)
-                    * f64::from(other[other_at * depth + place]);
-                sum += term;
-                size += term.abs();
+                for part in elements.number(narrow_at, place, [outer, depth], is_along_outer) {
+                    let term = part * f64::from(other[other_at * depth + place]);
+                    sum += term;
+                    size += term.abs();
+                }
             }
             let error = (f64::from(result[row * columns + column]) - sum).abs();
             assert!(
                 error <= bound * size,
-                "{kind} bits, {rows} × {columns} × {depth} at {row}, {column}: {error} of {size}"
+                "kind {kind}, {rows} × {columns} × {depth} at {row}, {column}: {error} of {size}"
             );
         }
     }
@@ -285,7 +355,7 @@ fn check_narrow(Extents { rows, columns, depth }: Extents, kind: u32, is_left: b
 
 #[test]
 fn products_with_narrow_factors_are_within_their_bound() {
-    for kind in [4, 8, 16] {
+    for kind in 0..=HALVES {
         for (rows, columns, depth) in [
             (1, 1, 32),
             (1, 7, 64),
@@ -298,7 +368,7 @@ fn products_with_narrow_factors_are_within_their_bound() {
             (6, 520, 1),
             (1, 3, 2100),
         ] {
-            for layout in 0..4 {
+            for layout in 0..if kind == HALVES { 4 } else { 2 } {
                 check_narrow(Extents { rows, columns, depth }, kind, layout % 2 == 1, layout / 2 == 1, layout);
             }
         }
@@ -317,9 +387,9 @@ fn every_half_denotes_its_number() {
 proptest! {
     #[test]
     fn products_with_narrow_factors_of_any_size_are_within_their_bound(
-        rows in 1..12_usize, columns in 1..40_usize, depth in 0..200_usize, kind in 0..3_u32, is_left: bool, is_along_outer: bool, seed: u32,
+        rows in 1..12_usize, columns in 1..40_usize, depth in 0..200_usize, kind in 0..=HALVES, is_left: bool, is_along_outer: bool, seed: u32,
     ) {
-        check_narrow(Extents { rows, columns, depth }, [4, 8, 16][kind as usize], is_left, is_along_outer, seed);
+        check_narrow(Extents { rows, columns, depth }, kind, is_left, is_along_outer, seed);
     }
 
     #[test]

@@ -26,6 +26,9 @@ fn product{SUFFIX}(lane: u32, tile: u32) {
     let column = first_column + cluster % {THREADS / PLACES}u * 4u;
     for (var depth = place * {BLOCK}u; depth < {DEPTH}; depth += {PLACES * BLOCK}u) {
 #for c in 0..4
+#if SPREAD
+        let words_{c}_0 = right_words{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
+#else
         let index_{c} = right_index{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
 #for v in 0..VECTORS
 #if IN_WINDOWS
@@ -34,49 +37,72 @@ fn product{SUFFIX}(lane: u32, tile: u32) {
         let words_{c}_{v} = {WORDS}[index_{c} + {v}u];
 #endif
 #endfor
+#endif
+#if UPPER
+        let upper_{c} = right_upper{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
+#endif
 #if QUANTISED
-        let scale_{c} = right_scale{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth);
+#for g in 0..GROUPS
+        let scale_{c}_{g} = right_scale{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth + {16 * g}u);
+#if MINIMA
+        let minimum_{c}_{g} = right_minimum{SUFFIX}({BATCH_ARGUMENTS}column + {c}u, depth + {16 * g}u);
 #endif
 #endfor
+#endif
+#endfor
+#for g in 0..GROUPS
+        {
 #if QUANTISED
 #for r in 0..ROW_COUNT
-        var block_{r} = vec4<f32>();
+            var block_{r} = vec4<f32>();
+#if MINIMA
+            var total_{r} = 0.0;
+#endif
 #endfor
 #endif
 #for v in 0..VECTORS
 #for w in 0..WORD_STEPS
 #for h in 0..HALF_STEPS
-        {
+            {
 #for c in 0..4
-#if FOUR_BITS
-            let b_{c} = four_nibbles(words_{c}_{v}[{w}] >> {h * 16}u);
-#else if EIGHT_BITS
-            let b_{c} = four_bytes(words_{c}_{v}[{w}]);
+#if UPPER
+                let b_{c} = right_four{SUFFIX}(words_{c}_{v}[{g * WORD_STEPS + w}] >> {h * 16}u, upper_{c}[{g * WORD_STEPS + w}] >> {h * 16}u);
+#else if QUANTISED
+                let b_{c} = right_four{SUFFIX}(words_{c}_{v}[{g * WORD_STEPS + w}] >> {h * 16}u);
 #else if HALVES
-            let b_{c} = vec4<f32>(unpack2x16float(words_{c}_{v}[{w * 2}]), unpack2x16float(words_{c}_{v}[{w * 2 + 1}]));
+                let b_{c} = vec4<f32>(unpack2x16float(words_{c}_{v}[{w * 2}]), unpack2x16float(words_{c}_{v}[{w * 2 + 1}]));
 #else
-            let b_{c} = words_{c}_{v};
+                let b_{c} = words_{c}_{v};
 #endif
 #endfor
 #for r in 0..ROW_COUNT
 #if QUANTISED
-            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u) * {UNIT};
+                let left_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + g * 16 + w * WORD + h * 4}u);
+                let a_{r} = left_{r} * {UNIT};
+#if MINIMA
+                total_{r} += (left_{r}.x + left_{r}.y) + (left_{r}.z + left_{r}.w);
+#endif
 #else
-            let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u);
+                let a_{r} = left_along_depth{SUFFIX}({BATCH_ARGUMENTS}first_row + {r}u, depth + {v * VECTOR + w * WORD + h * 4}u);
 #endif
 #for k in 0..4
-            {SUM}_{r} = fma(vec4<f32>(a_{r}[{k}]), vec4<f32>(b_0[{k}], b_1[{k}], b_2[{k}], b_3[{k}]), {SUM}_{r});
+                {SUM}_{r} = fma(vec4<f32>(a_{r}[{k}]), vec4<f32>(b_0[{k}], b_1[{k}], b_2[{k}], b_3[{k}]), {SUM}_{r});
 #endfor
 #endfor
-        }
+            }
 #endfor
 #endfor
 #endfor
 #if QUANTISED
 #for r in 0..ROW_COUNT
-        sum_{r} = fma(vec4<f32>(scale_0, scale_1, scale_2, scale_3), block_{r}, sum_{r});
+            sum_{r} = fma(vec4<f32>(scale_0_{g}, scale_1_{g}, scale_2_{g}, scale_3_{g}), block_{r}, sum_{r});
+#if MINIMA
+            sum_{r} = fma(vec4<f32>(minimum_0_{g}, minimum_1_{g}, minimum_2_{g}, minimum_3_{g}), vec4<f32>(-total_{r}), sum_{r});
+#endif
 #endfor
 #endif
+        }
+#endfor
     }
 
 #for r in 0..ROW_COUNT

@@ -45,7 +45,12 @@ fn main(
     var left_1 = vec4<f32>();
 #if PACKED
     var words = vec4<u32>();
-    var scale = 0u;
+#if UPPER
+    var upper = vec4<u32>();
+#endif
+#if QUANTISED
+    var side = {SIDE_TYPE}();
+#endif
 #else
     var right_0 = vec4<f32>();
     var right_1 = vec4<f32>();

@@ -1,15 +1,20 @@
-// Loads the step of number `next` into registers. Packed numbers are loaded as they are, {VECTOR} at once, with the word that has their scale.
+// Loads the step of number `next` into registers. Packed numbers are loaded as they are, {VECTOR} at once, with the words that have their scale.
 left_0 = left_along_depth({BATCH_ARGUMENTS}row, next * 8u);
 left_1 = left_along_depth({BATCH_ARGUMENTS}row, next * 8u + 4u);
 #if PACKED
 if (next % {VECTOR / 8}u == 0u) {
-#if IN_WINDOWS
+#if SPREAD
+    words = right_words({BATCH_ARGUMENTS}column, next * 8u);
+#else if IN_WINDOWS
     words = load_{WORDS}(right_index({BATCH_ARGUMENTS}column, next * 8u));
 #else
     words = {WORDS}[right_index({BATCH_ARGUMENTS}column, next * 8u)];
 #endif
+#if UPPER
+    upper = right_upper({BATCH_ARGUMENTS}column, next * 8u);
+#endif
 #if QUANTISED
-    scale = right_scale_bits({BATCH_ARGUMENTS}column, next * 8u);
+    side = right_side({BATCH_ARGUMENTS}column, next * 8u);
 #endif
 }
 #else

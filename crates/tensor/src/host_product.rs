@@ -6,13 +6,13 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered, Target, integer_product};
+use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered, Side, Target, integer_product};
 
 use crate::dtype::DType;
 use crate::host_sort;
 use crate::host_strides::{Strides, is_linear, places, strides};
 use crate::kernel::{Body, Extent, Kernel, Product};
-use crate::quantised::BLOCK;
+use crate::quantised::{BLOCK, Form};
 use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
@@ -26,12 +26,12 @@ struct Access {
     strides: Strides,
 }
 
-/// A factor: its numbers, with strides or in windows, or the words and the scales of a quantised one. The strides of the depth are then those of a
-/// block.
+/// A factor: its numbers, with strides or in windows, or the words and the side of a quantised one. The strides of the depth are then those of a
+/// block and of a record.
 enum Operand {
     Numbers(Access),
     Windows { numbers: Access, index: Id },
-    Quantised { bits: u32, words: Access, scales: Access },
+    Quantised { form: Form, words: Access, side: Access },
 }
 
 /// Where the factors and the result of a product lie.
@@ -65,8 +65,8 @@ impl Layout {
                     || [outer, axes - 1].iter().all(|axis| is_linear(&kernel.graph, index, *axis));
                 Ok(if has_strides { Operand::Numbers(numbers) } else { Operand::Windows { numbers, index } })
             }
-            (_, Some(Dequantized { bits, word, scale, .. })) => {
-                Ok(Operand::Quantised { bits: bits.bits(), words: access(word, BLOCK)?, scales: access(scale, BLOCK)? })
+            (_, Some(Dequantized { form, word, side, .. })) => {
+                Ok(Operand::Quantised { form, words: access(word, BLOCK)?, side: access(side, form.span)? })
             }
             _ => Err(Error::internal("a factor that is not read as it is")),
         };
@@ -167,12 +167,21 @@ impl Access {
 }
 
 impl<T> Matrix<T> {
+    /// The elements, and some after the last.
+    ///
+    /// # Safety
+    /// They are memory that nothing writes.
+    unsafe fn slice<'a>(&self, after: usize) -> &'a [T] {
+        // SAFETY: by the caller.
+        unsafe { std::slice::from_raw_parts(self.first, self.length + after) }
+    }
+
     /// # Safety
     /// The elements are memory that nothing writes.
     unsafe fn factor<'a>(&self) -> Factor<'a, T> {
         let [outer_stride, depth_stride] = self.strides;
         // SAFETY: by the caller.
-        Factor { values: unsafe { std::slice::from_raw_parts(self.first, self.length) }, outer_stride, depth_stride }
+        Factor { values: unsafe { self.slice(0) }, outer_stride, depth_stride }
     }
 
     /// # Safety
@@ -189,14 +198,14 @@ impl Operand {
     fn parts(&self) -> Vec<&Access> {
         match self {
             Operand::Numbers(numbers) | Operand::Windows { numbers, .. } => vec![numbers],
-            Operand::Quantised { words, scales, .. } => vec![words, scales],
+            Operand::Quantised { words, side, .. } => vec![words, side],
         }
     }
 
     fn parts_mut(&mut self) -> Vec<&mut Access> {
         match self {
             Operand::Numbers(numbers) | Operand::Windows { numbers, .. } => vec![numbers],
-            Operand::Quantised { words, scales, .. } => vec![words, scales],
+            Operand::Quantised { words, side, .. } => vec![words, side],
         }
     }
 
@@ -231,22 +240,30 @@ impl Operand {
                 Reals::Halves(unsafe { values.matrix(buffers, point, axes).factor() })
             }
             Operand::Numbers(values) => Reals::Singles(unsafe { values.matrix(buffers, point, axes).factor() }),
-            Operand::Quantised { bits, words, scales } => {
+            Operand::Quantised { form, words, side } => {
                 let [outer, (axis, depth)] = axes;
-                let blocks = depth / BLOCK as usize;
-                if words.strides.of_axes[axis] != i64::from(*bits) || scales.strides.of_axes[axis] != 1 {
+                let block = BLOCK as usize;
+                let record = form.record.max(1) as usize;
+                let (blocks, records) = (depth.div_ceil(block), depth.div_ceil(form.span as usize));
+                let follow = |access: &Access, elements: u32| access.strides.of_axes[axis] == i64::from(elements);
+                if !follow(words, form.block_words()) || !follow(side, record as u32) {
                     return Err(Error::internal("blocks of a quantised factor that do not follow one another"));
                 }
                 let words: Matrix<u32> = words.matrix(buffers, point, [outer, (axis, blocks)]);
-                let scales = unsafe { scales.matrix(buffers, point, [outer, (axis, blocks)]).factor() };
-                // The last block is as long as the others.
-                let length = words.length + *bits as usize - 1;
+                // The last block and record are as long as the others.
+                let (side, side_stride) = if form.record == 0 {
+                    let halves: Matrix<u16> = side.matrix(buffers, point, [outer, (axis, records)]);
+                    (Side::Halves(unsafe { halves.slice(0) }), halves.strides[0])
+                } else {
+                    let words: Matrix<u32> = side.matrix(buffers, point, [outer, (axis, records)]);
+                    (Side::Records(unsafe { words.slice(record - 1) }), words.strides[0])
+                };
                 Reals::Quantised(Quantised {
-                    words: unsafe { std::slice::from_raw_parts(words.first, length) },
+                    format: **form,
+                    words: unsafe { words.slice(form.block_words() as usize - 1) },
                     words_stride: words.strides[0],
-                    scales: scales.values,
-                    scales_stride: scales.outer_stride,
-                    bits: *bits,
+                    side,
+                    side_stride,
                 })
             }
         })

@@ -1,31 +1,59 @@
-//! The form of quantised numbers: blocks along the last axis, with few bits a number and a scale a block.
+//! The form of quantised numbers: blocks along the last axis, whose integers are words, and what belongs to a block the side, in memory of its own.
 //!
-//! Words hold the numbers of a block in their order, low bits first; scales are f16 in memory of their own. So neighbours along a row are
-//! neighbours in a word, and rows of both are multiples of whole words where a row is a multiple of 64 numbers.
+//! The table of formats is that of the inner loops. Both memories have a row for each row of numbers. So neighbours along a row are neighbours in a word
+//! or in words beside one another.
 
-/// Numbers of a block, which share a scale.
-pub const BLOCK: u32 = 32;
+use std::ops::Deref;
 
-/// How many bits a quantised number has.
+use residua_tensor_loops::format::FORMATS;
+pub use residua_tensor_loops::format::{BLOCK, CURVE, Field, Format, Level, Minimum};
+
+use crate::dtype::DType;
+
+/// A format, by its place in the table: its code on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum QuantBits {
-    /// 0 … 15, which stand for −8 … 7.
-    Four,
-    /// −128 … 127.
-    Eight,
-}
+pub struct Form(u8);
 
-impl QuantBits {
-    /// Numbers a word.
-    pub const fn a_word(self) -> u32 {
-        match self {
-            QuantBits::Four => 8,
-            QuantBits::Eight => 4,
-        }
+impl Form {
+    /// The format with a code.
+    pub fn of_code(code: u32) -> Option<Form> {
+        ((code as usize) < FORMATS.len()).then_some(Form(code as u8))
     }
 
-    /// Bits of a number.
-    pub const fn bits(self) -> u32 {
-        32 / self.a_word()
+    /// Its code.
+    pub fn code(self) -> u32 {
+        u32::from(self.0)
+    }
+
+    /// The type of the side: halves, or words of records.
+    pub fn side_dtype(self) -> DType {
+        if self.record == 0 { DType::F16 } else { DType::U32 }
+    }
+
+    /// Numbers a word.
+    pub fn a_word(self) -> u32 {
+        32 / self.low
+    }
+}
+
+impl Deref for Form {
+    type Target = Format;
+
+    fn deref(&self) -> &Format {
+        &FORMATS[self.0 as usize]
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(target_arch = "wasm32"))]
+impl Form {
+    /// Bytes with a half for each block.
+    pub const Q8_0: Form = Form(0);
+    /// Nibbles with a half for each block.
+    pub const Q4_0: Form = Form(1);
+
+    /// All formats.
+    pub fn all() -> impl Iterator<Item = Form> + Clone {
+        (0..FORMATS.len() as u8).map(Form)
     }
 }

@@ -40,7 +40,7 @@
 //! | 23 argsort | how many low bits of the keys count, 1 to 32 |
 //! | 24 set slice | starts (positions in sizes) |
 //! | 25 attention | 1 if causal, position (in sizes), scale, window + 1 or 0 without one, softcap or 0 without one |
-//! | 27 dequantize | bits (4 or 8) |
+//! | 27 dequantize | format (its place in the table) |
 //! | 28 number | bits (position in sizes): those of an f32 for reals, else the number modulo 2³² |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
@@ -56,7 +56,7 @@ use codes::{BORDERS, COMBINES, REDUCTIONS};
 
 use crate::dtype::DType;
 use crate::expr::{Attention, Elementwise, Expr, Op, Rule, Tensor, TensorId};
-use crate::quantised::QuantBits;
+use crate::quantised::Form;
 use crate::size::Size;
 
 mod codes;
@@ -342,11 +342,10 @@ impl Reader<'_> {
             },
             codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             codes::ATTENTION => Op::Attention(self.attention(sizes)?),
-            codes::DEQUANTIZE => match self.index(9)? {
-                4 => Op::Dequantize(QuantBits::Four),
-                8 => Op::Dequantize(QuantBits::Eight),
-                _ => return Err(self.error("follows no number of bits that is 4 or 8")),
-            },
+            codes::DEQUANTIZE => {
+                let code = self.index(u32::MAX)?;
+                Op::Dequantize(Form::of_code(code).ok_or_else(|| self.error("follows no format"))?)
+            }
             _ => return Err(self.error("follows no operation")),
         })
     }

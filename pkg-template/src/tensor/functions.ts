@@ -43,15 +43,21 @@ export function einsum<D extends DType>(formula: string, ...tensors: Tensor<D>[]
   return Tensor.make(einsumOf(formula, nodesOf('einsum', tensors)));
 }
 
-/** x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats or a QuantizedTensor, in single precision. */
+/**
+ * x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats or a QuantizedTensor, in single precision. With several matrices,
+ * weights [..., out, in], x is [..., n, in], and the leading axes broadcast: a matrix for each batch of rows, as experts have.
+ */
 export function linear(x: Tensor, weight: Tensor | Quantized, bias?: Tensor): Tensor<'f32'> {
   const matrix = weight instanceof Quantized ? weight.planes.numbers() : nodeOf('linear: weight', weight, 'a Tensor or a QuantizedTensor');
   return Tensor.make(products.linear(nodeOf('linear: x', x), matrix, bias === undefined ? null : nodeOf('linear: bias', bias)));
 }
 
-/** Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A negative id counts from the end; a row that is not there is 0. */
+/**
+ * Rows of a table [rows, size] of floats, or of a QuantizedTensor, in the shape of the ids, in single precision. A negative id counts from the end; a row that is not there is 0.
+ * Of a QuantizedTensor of several matrices, such as experts, these are matrices: `linear(x, embedding(ids, experts))` reads their blocks.
+ */
 export function embedding(ids: Indices, table: Tensor | Quantized): Tensor<'f32'> {
-  if (table instanceof Quantized) return Tensor.make(table.planes.rows(nodeOf('embedding: ids', ids), 'embedding').numbers());
+  if (table instanceof Quantized) return Tensor.make(table.planes.select(nodeOf('embedding: ids', ids), 'embedding').numbers());
   const rows = nodeOf('embedding: table', table, 'a Tensor or a QuantizedTensor');
   checkType('embedding: table', rows, NOT_COMPLEX);
   return Tensor.make(cast(indexSelect(rows, nodeOf('embedding: ids', ids), 0, 'embedding'), 'f32'));

@@ -1,20 +1,20 @@
 /** Quantised weights as operations take them. */
 
 import { makeInspectable } from '../arguments/inspection.js';
-import type { Planes, QuantizedType } from './recipe/quantised.js';
+import type { Planes, QuantizedShape, QuantizedType } from './recipe/quantised.js';
 import { Tensor } from './tensor.js';
 
 /** Quantised weights, in whatever memory: see QuantizedTensor. */
 export abstract class Quantized {
-  /** q8_0 takes 8.5 bits a number, q4_0 4.5. */
+  /** A format of GGML. */
   readonly type: QuantizedType;
-  /** Rows, and columns, a multiple of 32. */
-  readonly shape: readonly [rows: number, columns: number];
-  /** @internal Words and scales. */
+  /** Rows, and columns, a multiple of 32, or of 256 with types that end in K and with iq4_xs; before them the number of matrices, if there are several. */
+  readonly shape: QuantizedShape;
+  /** @internal Words and side. */
   readonly planes: Planes;
 
   /** @internal */
-  protected constructor(shape: readonly [rows: number, columns: number], planes: Planes) {
+  protected constructor(shape: QuantizedShape, planes: Planes) {
     this.type = planes.type;
     this.shape = shape;
     this.planes = planes;

@@ -3,49 +3,28 @@ import { dim, embedding, grad, linear, spec, zeros } from 'residua/tensor';
 import { onEach } from '../define.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { fill, unitOf } from '../tensors/numbers.js';
+import { BLOCKS, blocksOf, numbersOf, partsOf } from '../tensors/ggml-numbers.js';
 import { GOLDEN } from '../tensors/quantised-golden.js';
 
-const TYPES = ['q8_0', 'q4_0'];
-const BLOCK = 32;
+/** Formats that devices compute. */
+const COMPUTED = ['q8_0', 'q4_0'];
+const TYPES = Object.keys(BLOCKS);
+/** Those of the quick checks: each kernel is compiled slowly on software devices. */
+const FEW_TYPES = ['q8_0', 'q4_0', 'q4_K', 'q6_K', 'q5_0', 'q3_K'];
 
-/** The number whose half-precision bits these are. */
-function ofHalf(bits) {
-  const [sign, exponent, fraction] = [bits & 0x8000 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  return exponent === 31 ? sign * (fraction === 0 ? Infinity : NaN) : sign * (1024 + fraction) * 2 ** (exponent - 25);
-}
+/** Columns of whole blocks, at least so many. */
+const columnsOf = (type, k) => Math.ceil(k / BLOCKS[type].numbers) * BLOCKS[type].numbers;
 
-/** The numbers of GGML's blocks, each an f16 and 32 signed bytes, or 16 bytes with numbers k and k + 16 from 0 to 15. */
-function numbersOf(bytes, type) {
-  const [size, view, numbers] = [type === 'q8_0' ? 34 : 18, new DataView(bytes.buffer), []];
-  for (let at = 0; at < bytes.length; at += size) {
-    const scale = ofHalf(view.getUint16(at, true));
-    for (let k = 0; k < BLOCK; k++) {
-      const byte = view.getUint8(at + 2 + (type === 'q8_0' ? k : k % 16));
-      numbers.push(scale * (type === 'q8_0' ? (byte << 24) >> 24 : ((k < 16 ? byte : byte >> 4) & 15) - 8));
-    }
-  }
-  return numbers;
-}
-
-/** Bytes of blocks that repeat nothing, with scales of about 1/64. */
-function blocksOf(count, type) {
-  const size = type === 'q8_0' ? 34 : 18;
-  const bytes = new Uint8Array(count * size).map((_, i) => Math.floor(((i * 0.618033988749895) % 1) * 256));
-  for (let block = 0; block < count; block++) new DataView(bytes.buffer).setUint16(block * size, 0x2400 + ((block * 389) % 512), true);
-  return bytes;
-}
-
-/** Sums of products of rows, and the sums of their magnitudes. */
-function product(x, w, [m, n, k], bias) {
+/** Sums of products of rows, and the sums of their magnitudes. Numbers of the weights are in two parts, of which the second is taken away. */
+function product(x, parts, [m, n, k], bias) {
   const [values, magnitudes] = [[], []];
   for (let i = 0; i < m; i++) {
     for (let j = 0; j < n; j++) {
       let [sum, magnitude] = [bias?.[j] ?? 0, Math.abs(bias?.[j] ?? 0)];
       for (let l = 0; l < k; l++) {
-        const term = x[i * k + l] * w[j * k + l];
-        sum += term;
-        magnitude += Math.abs(term);
+        const [number, less] = parts[j * k + l];
+        sum += x[i * k + l] * (number - less);
+        magnitude += Math.abs(x[i * k + l]) * (Math.abs(number) + Math.abs(less));
       }
       values.push(sum);
       magnitudes.push(magnitude);
@@ -54,19 +33,57 @@ function product(x, w, [m, n, k], bias) {
   return { array: { shape: [m, n], values }, magnitudes };
 }
 
-const BECAUSE = 'a rounding for each term and the bias, of at most the sum of magnitudes';
+const BECAUSE = 'a rounding for each part of a term and the bias, of at most the sum of magnitudes';
+/** Units of the last place by which the sum of a product may differ. */
+const unitsOf = ({ array, magnitudes }, k) => (i) => Math.max(1, ((2 * k + 1) * magnitudes[i] * 2 ** -24) / unitOf('f32', array.values[i]));
 
-/** `x · weightᵀ` of a shape [rows, out, in], and what becomes of it. */
-async function checkLinear(check, device, type, [m, n, k], { dtype = 'f32', bias = false } = {}) {
-  const bytes = blocksOf((n * k) / BLOCK, type);
+/** `x · weightᵀ` of a shape [rows, out, in], where `in` is rounded up to whole blocks, and what becomes of it. */
+async function checkLinear(check, device, type, [m, n, least], { dtype = 'f32', bias = false } = {}) {
+  const k = columnsOf(type, least);
+  const bytes = blocksOf((n * k) / BLOCKS[type].numbers, type);
   const weight = device.quantized(bytes, [n, k], type);
   const x = fill([-1, 1], m * k, dtype);
   const added = bias ? fill([-1, 1], n, 'f32', 1) : undefined;
-  const { array, magnitudes } = product(x, numbersOf(bytes, type), [m, n, k], added);
+  const expected = product(x, partsOf(bytes, type), [m, n, k], added);
   const tensor = linear(device.tensor(x, [m, k], dtype), weight, bias ? device.tensor(added) : undefined);
-  const allowed = (i) => Math.max(1, ((k + 1) * magnitudes[i] * 2 ** -24) / unitOf('f32', array.values[i]));
-  await compare(check, device, 'f32', [{ name: `${type} ${m} × ${n} × ${k}`, tensor, array, allowed, because: BECAUSE }]);
+  await compare(check, device, 'f32', [{ name: `${type} ${m} × ${n} × ${k}`, tensor, array: expected.array, allowed: unitsOf(expected, k), because: BECAUSE }]);
   weight.dispose();
+}
+
+/** The numbers of blocks, and rows of a table. */
+async function checkNumbers(check, device, type) {
+  const [rows, columns] = [7, columnsOf(type, 96)];
+  const bytes = blocksOf((rows * columns) / BLOCKS[type].numbers, type);
+  const numbers = numbersOf(bytes, type);
+  const table = device.quantized(bytes, [rows, columns], type);
+  const ids = [3, 0, -1, 9];
+  const row = (id) => (id < rows && id >= -rows ? numbers.slice(((id + rows) % rows) * columns, ((id + rows) % rows) * columns + columns) : Array.from({ length: columns }, () => 0));
+  await compare(check, device, 'f32', [
+    { name: `the blocks of ${type}`, tensor: table.dequantize(), array: { shape: [rows, columns], values: numbers } },
+    { name: `rows of ${type}`, tensor: embedding(device.tensor(ids, [2, 2], 'i32'), table), array: { shape: [2, 2, columns], values: ids.flatMap(row) } },
+  ]);
+  table.dispose();
+}
+
+/** Products with several matrices, all of them and those that ids choose. */
+async function checkMatrices(check, device, type, m) {
+  const [count, n, k] = [3, 12, columnsOf(type, 64)];
+  const bytes = blocksOf((count * n * k) / BLOCKS[type].numbers, type);
+  const experts = device.quantized(bytes, [count, n, k], type);
+  const parts = partsOf(bytes, type);
+  const x = fill([-1, 1], count * m * k, 'f32');
+  const tensor = device.tensor(x, [count, m, k]);
+  const ids = [2, 0, 2];
+  const expected = (matrices) => {
+    const all = matrices.map((matrix, at) => product(x.slice(at * m * k, (at + 1) * m * k), parts.slice(matrix * n * k, (matrix + 1) * n * k), [m, n, k]));
+    const array = { shape: [count, m, n], values: all.flatMap(({ array }) => array.values) };
+    return { array, allowed: unitsOf({ array, magnitudes: all.flatMap(({ magnitudes }) => magnitudes) }, k), because: BECAUSE };
+  };
+  await compare(check, device, 'f32', [
+    { name: `all matrices of ${type}, ${m} rows each`, tensor: linear(tensor, experts), ...expected([0, 1, 2]) },
+    { name: `chosen matrices of ${type}, ${m} rows each`, tensor: linear(tensor, embedding(device.tensor(ids, [count], 'i32'), experts)), ...expected(ids) },
+  ]);
+  experts.dispose();
 }
 
 /** Rows about those of the kernels, with columns that are multiples of no tile, and in whole tiles. */
@@ -77,12 +94,12 @@ const FEW_SIZES = [[1, 70, 96], [9, 70, 96]];
 export const group = {
   id: 'tensor-quantised',
   title: 'Tensors: quantised weights',
-  about: 'Weights in blocks of 32 with a scale: GGML’s bytes, rounding as the package gguf has it, and products with the numbers in double precision.',
+  about: 'Weights in blocks: the formats of GGML, rounding as the package gguf has it, and products with the numbers in double precision.',
   checks: [
     ...onEach('blocks of GGML have its numbers, and quantize() gives its bits', async (check) => {
       const device = await tensorDevice(check);
       const { shape, weights } = GOLDEN;
-      for (const type of TYPES) {
+      for (const type of COMPUTED) {
         const array = { shape, values: numbersOf(GOLDEN[type], type) };
         const [stored, computed] = [device.quantized(GOLDEN[type], shape, type), await device.quantize(device.tensor(weights, shape), type)];
         check.same([computed.type, ...computed.shape], [type, ...shape], 'its type and shape');
@@ -106,52 +123,77 @@ export const group = {
       await compare(check, device, 'f32', [{ name: 'bytes from 1 on', tensor: device.quantized(shifted, GOLDEN.shape, 'q4_0').dequantize(), array }]);
     }),
 
+    ...onEach('formats of GGML have the numbers of their definition, also by rows', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of FEW_TYPES) await checkNumbers(check, device, type);
+    }),
+    ...onEach('all formats of GGML have the numbers of their definition, also by rows', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of TYPES) await checkNumbers(check, device, type);
+    }, { long: true }),
     ...onEach('linear with quantised weights agrees with its definition', async (check) => {
       const device = await tensorDevice(check);
-      for (const type of TYPES) for (const size of FEW_SIZES) await checkLinear(check, device, type, size);
+      for (const type of FEW_TYPES) for (const size of FEW_SIZES) await checkLinear(check, device, type, size);
     }),
-    ...onEach('linear with quantised weights of all sizes', async (check) => {
+    ...onEach('linear with quantised weights of all formats and sizes', async (check) => {
       const device = await tensorDevice(check);
       for (const type of TYPES) for (const size of SIZES) await checkLinear(check, device, type, size, { bias: size[0] % 2 === 1 });
       for (const type of TYPES) await checkLinear(check, device, type, [12, 36, 64], { dtype: 'f16', bias: true });
     }, { long: true }),
     ...onEach('linear with quantised weights takes halves and a bias', async (check) => {
       const device = await tensorDevice(check);
-      for (const type of TYPES) await checkLinear(check, device, type, [1, 36, 64], { dtype: 'f16', bias: true });
+      for (const type of COMPUTED) await checkLinear(check, device, type, [1, 36, 64], { dtype: 'f16', bias: true });
+    }),
+    ...onEach('several matrices of quantised weights are multiplied as they are, and those that ids choose', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of ['q4_K', 'q6_K']) await checkMatrices(check, device, type, 1);
+    }),
+    ...onEach('several matrices of quantised weights of all formats', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of TYPES) for (const m of [1, 9]) await checkMatrices(check, device, type, m);
+    }, { long: true }),
+    ...onEach('weights of two formats are multiplied side by side', async (check) => {
+      const device = await tensorDevice(check);
+      const [n, k] = [24, 256];
+      const x = fill([-1, 1], k, 'f32');
+      const row = device.tensor(x, [1, k]);
+      const outputs = [];
+      for (const type of ['q4_K', 'q6_K', 'q4_0']) {
+        const bytes = blocksOf((n * k) / BLOCKS[type].numbers, type);
+        const expected = product(x, partsOf(bytes, type), [1, n, k]);
+        outputs.push({ type, weight: device.quantized(bytes, [n, k], type), expected });
+      }
+      const program = await device.compile({ x: spec('f32', [1, k]) }, ({ x }) => outputs.map(({ weight }) => linear(x, weight)));
+      const found = program.run({ x: row });
+      await compare(check, device, 'f32', outputs.map(({ type, expected }, at) => ({ name: type, tensor: found[at], array: expected.array, allowed: unitsOf(expected, k), because: BECAUSE })));
     }),
 
     ...onEach('an activation, batches and a number of rows told at each run follow a quantised product', async (check) => {
       const device = await tensorDevice(check);
       const [n, k, most] = [20, 64, 12];
-      const bytes = blocksOf((n * k) / BLOCK, 'q4_0');
+      const bytes = blocksOf((n * k) / 32, 'q4_0');
       const weight = device.quantized(bytes, [n, k], 'q4_0');
       const rows = dim('rows', most);
       const program = await device.compile({ x: spec('f32', [rows, k]) }, ({ x }) => linear(x.reshape([1, rows, k]), weight).relu().squeeze(0));
       for (const m of [1, 5, 12]) {
         const x = fill([-1, 1], m * k, 'f32', m % 3);
-        const { array, magnitudes } = product(x, numbersOf(bytes, 'q4_0'), [m, n, k]);
+        const { array, magnitudes } = product(x, partsOf(bytes, 'q4_0'), [m, n, k]);
         const values = array.values.map((value) => Math.max(value, 0));
         const floor = Math.max(...magnitudes);
         await compare(check, device, 'f32', [{ name: `${m} rows`, tensor: program.run({ x }, { rows: m }), array: { shape: [m, n], values }, allowed: k, floor, because: 'a rounding for each term, of at most the sum of magnitudes' }]);
       }
     }),
 
-    ...onEach('embedding reads rows of a quantised table, and a derivative passes quantised weights', async (check) => {
+    ...onEach('a derivative passes quantised weights', async (check) => {
       const device = await tensorDevice(check);
-      const [rows, columns] = [7, 64];
-      for (const type of TYPES) {
-        const bytes = blocksOf((rows * columns) / BLOCK, type);
+      for (const type of ['q8_0', 'q4_K']) {
+        const [rows, columns] = [7, columnsOf(type, 64)];
+        const bytes = blocksOf((rows * columns) / BLOCKS[type].numbers, type);
         const numbers = numbersOf(bytes, type);
-        const table = device.quantized(bytes, [rows, columns], type);
-        const ids = [3, 0, -1, 9];
-        const row = (id) => (id < rows && id >= -rows ? numbers.slice(((id + rows) % rows) * columns, ((id + rows) % rows) * columns + columns) : Array.from({ length: columns }, () => 0));
         const x = device.tensor(fill([-1, 1], columns, 'f32'), [1, columns]);
-        const [derivative] = grad(linear(x, table).sum(), [x]);
+        const [derivative] = grad(linear(x, device.quantized(bytes, [rows, columns], type)).sum(), [x]);
         const sums = Array.from({ length: columns }, (_, l) => Array.from({ length: rows }, (_, j) => numbers[j * columns + l]).reduce((sum, number) => sum + number, 0));
-        await compare(check, device, 'f32', [
-          { name: `rows of ${type}`, tensor: embedding(device.tensor(ids, [2, 2], 'i32'), table), array: { shape: [2, 2, columns], values: ids.flatMap(row) } },
-          { name: `the derivative through ${type}`, tensor: derivative, array: { shape: [1, columns], values: sums }, allowed: rows, floor: 28, because: 'a rounding for each of 7 terms, whose magnitudes sum to less than 28' },
-        ]);
+        await compare(check, device, 'f32', [{ name: type, tensor: derivative, array: { shape: [1, columns], values: sums }, allowed: rows, floor: 28, because: 'a rounding for each of 7 terms, whose magnitudes sum to less than 28' }]);
       }
     }),
 
@@ -163,7 +205,8 @@ export const group = {
         'quantized: bytes:': () => device.quantized([1, 2], [1, 32], 'q8_0'),
         'quantized: shape': () => device.quantized(bytes, [1, 31], 'q8_0'),
         'quantized: shape:': () => device.quantized(bytes, [32], 'q8_0'),
-        'quantized: type': () => device.quantized(bytes, [1, 32], 'q5_0'),
+        'quantized: shape: got rows of 128': () => device.quantized(bytes, [1, 128], 'q4_K'),
+        'quantized: type': () => device.quantized(bytes, [1, 32], 'iq2_xs'),
       };
       for (const [argument, call] of Object.entries(calls)) {
         const error = await check.failure(call);

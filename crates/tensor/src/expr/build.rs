@@ -6,7 +6,7 @@
 use super::infer::{product, replaced, without};
 use super::{Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
 use crate::dtype::DType;
-use crate::quantised::QuantBits;
+use crate::quantised::Form;
 use crate::size::Size;
 use residua_base::list::Listed;
 
@@ -222,12 +222,12 @@ impl Expr {
     }
 
     /// Quantised numbers as f32.
-    pub fn dequantize(&mut self, bits: QuantBits, words: TensorId, scales: TensorId) -> TensorId {
+    pub fn dequantize(&mut self, form: Form, words: TensorId, side: TensorId) -> TensorId {
         let mut shape = self.shape(words).to_vec();
         if let Some(last) = shape.last_mut() {
-            *last = &*last * &Size::constant(i64::from(bits.a_word()));
+            *last = &*last * &Size::constant(i64::from(form.a_word()));
         }
-        self.add_op(Op::Dequantize(bits), &[words, scales], DType::F32, shape)
+        self.add_op(Op::Dequantize(form), &[words, side], DType::F32, shape)
     }
 
     /// The derivative of a scalar, to be replaced by differentiation.

@@ -6,7 +6,6 @@ use residua_ir::elementary;
 
 use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
-use crate::quantised::BLOCK;
 use crate::size::Size;
 
 /// Most terms of the number of elements of a tensor, and of the partial products on the way to it.
@@ -250,7 +249,9 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         }
         Op::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
         Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
-        Op::Dequantize(_) => own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == DType::F16,
+        Op::Dequantize(form) => {
+            own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
+        }
         Op::DigitCounts(_) | Op::DigitSort(_) => {
             own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
         }
@@ -365,14 +366,19 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let is_more = matches!((own[last].known(), of[last].known()), (Some(own), Some(of)) if own > of);
             ensure(!is_more, "more places than a row has")
         }
-        Op::Dequantize(bits) => {
-            let holds = |shape: &[Size], numbers: u32| match (shape, own) {
-                ([leading @ .., last], [own @ .., columns]) => {
-                    leading == own && &(last * &Size::constant(i64::from(numbers))) == columns
-                }
-                _ => false,
+        Op::Dequantize(form) => {
+            let side = &operands[1].shape;
+            let ([words_leading @ .., words], [side_leading @ .., side], [leading @ .., columns]) =
+                (of, side.as_slice(), own)
+            else {
+                return Err(SHAPES);
             };
-            ensure(holds(of, bits.a_word()) && holds(&operands[1].shape, BLOCK), SHAPES)
+            let count = columns.known().and_then(|columns| u32::try_from(columns).ok());
+            let Some(count) = count.filter(|count| count.is_multiple_of(form.multiple())) else {
+                return Err("rows that are no whole blocks");
+            };
+            ensure(words_leading == leading && side_leading == leading, SHAPES)?;
+            ensure(words.is(i64::from(count / form.a_word())) && side.is(i64::from(form.side(count))), SHAPES)
         }
         Op::DigitCounts(_) => {
             ensure(of.len() == 2 && rank == 3 && own[0] == of[0] && own[1].is(256), SHAPES)?;

@@ -10,7 +10,7 @@ use residua_base::list::Listed;
 use residua_ir::graph::{CheckedGraph, NodeId as ScalarId};
 
 use crate::dtype::DType;
-use crate::quantised::QuantBits;
+use crate::quantised::Form;
 use crate::size::Size;
 
 mod attention;
@@ -173,7 +173,7 @@ pub enum Op {
     },
     /// Numbers of a few bits with a scale for each block of 32 along the last axis, as f32: (n − 8) · scale of 4 bits, n · scale of 8, which are
     /// signed. The operands are words of u32, which hold the numbers low bits first, and scales of f16, one a block.
-    Dequantize(QuantBits),
+    Dequantize(Form),
     /// How often each value of a digit occurs in each block of 2048 keys of a row of u32: [rows, n] gives [rows, 256, blocks]
     /// of u32. Planning makes it of sorts; no tape has it.
     DigitCounts(Digit),

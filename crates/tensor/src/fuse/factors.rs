@@ -16,6 +16,7 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
     };
     for tensor in &expr.nodes {
         for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
+            store_blocks(expr, *factor, stored);
             let base = under_windows(expr, stored, *factor, is_host);
             let may_have_windows = base.is_none() || tensor.op == Op::MatMul;
             let is_short = |stored: &[bool]| !is_host && may_have_windows && is_short(expr, stored, *factor);
@@ -33,6 +34,18 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
             };
             stored[factor.0 as usize] |= !is_read;
         }
+    }
+}
+
+/// Gives memory to what blocks of a quantised factor are gathered into, which is less than the numbers.
+fn store_blocks(expr: &Expr, factor: TensorId, stored: &mut [bool]) {
+    let mut id = factor;
+    while let Some(of) = viewed(expr, stored, id) {
+        id = of;
+    }
+    let tensor = expr.tensor(id);
+    if matches!(tensor.op, Op::Dequantize(_)) && !stored[id.0 as usize] {
+        tensor.operands.iter().for_each(|operand| stored[operand.0 as usize] = true);
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
 use crate::kernel::Buffer;
-use crate::quantised::{BLOCK, QuantBits};
+use crate::quantised::Form;
 use crate::scalar::{self, Graph, Id, Type};
 use crate::size::Size;
 
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a> {
             | Op::Windows { .. }
             | Op::Gather(_)
             | Op::GatherElements(_) => self.view(id, index),
-            Op::Dequantize(bits) => self.dequantized(id, index, *bits),
+            Op::Dequantize(form) => self.dequantized(id, index, *form),
             Op::Input(_)
             | Op::Reduce(..)
             | Op::Scan { .. }
@@ -266,22 +266,27 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// A number of a block: its bits and the scale, which operands give.
-    fn dequantized(&mut self, id: TensorId, index: &Index, bits: QuantBits) -> Result<Id> {
+    /// A number of a block, of words and elements of the side, which operands give.
+    fn dequantized(&mut self, id: TensorId, index: &Index, form: Form) -> Result<Id> {
         let operands = &self.expr.tensor(id).operands;
         let mut at = self.coordinates(index, id);
-        let (Some(place), [words, scales]) = (at.pop(), operands.as_slice()) else {
+        let (Some(place), [words, side]) = (at.pop(), operands.as_slice()) else {
             return Err(Error::internal("quantised numbers without an axis"));
         };
-        let mut part = |operand: TensorId, numbers: u32| {
-            let count = self.graph.u32(numbers.trailing_zeros());
-            at.push(self.graph.apply(scalar::Op::Shr, &[place, count]));
-            let value = self.value(operand, Index::Coordinates(at.clone()));
+        let mut element = |lowering: &mut Self, operand: TensorId, place: Id| {
+            at.push(place);
+            let value = lowering.value(operand, Index::Coordinates(at.clone()));
             at.pop();
             value
         };
-        let (word, scale) = (part(*words, bits.a_word())?, part(*scales, BLOCK)?);
-        Ok(self.graph.dequantized(bits, word, scale, place))
+        let count = self.graph.u32(form.a_word().trailing_zeros());
+        let word = self.graph.apply(scalar::Op::Shr, &[place, count]);
+        let word = element(self, *words, word)?;
+        let mut elements = Vec::new();
+        for place in self.graph.side_places(form, place) {
+            elements.push(element(self, *side, place)?);
+        }
+        Ok(self.graph.dequantized(form, word, &elements, place))
     }
 
     /// A literal of an element type.

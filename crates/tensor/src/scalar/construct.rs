@@ -156,7 +156,9 @@ impl Graph {
             | Op::Shr
             | Op::ToF32
             | Op::BitsToF32
-            | Op::BitsOfF32 => None,
+            | Op::BitsOfF32
+            | Op::HalfToF32
+            | Op::Level(_) => None,
         }
     }
 

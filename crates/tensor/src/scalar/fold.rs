@@ -4,6 +4,7 @@
 use residua_ir::graph::Op as Real;
 
 use super::{Op, Type};
+use crate::half::number_of_half;
 
 /// The bits of an operation's result from the types and bits of its operands, where every engine has the same.
 pub(crate) fn fold(op: Op, types: [Type; 3], [a, b, c]: [u32; 3]) -> Option<u32> {
@@ -69,6 +70,7 @@ pub(crate) fn fold(op: Op, types: [Type; 3], [a, b, c]: [u32; 3]) -> Option<u32>
             Type::F32 => x as u32,
             Type::I32 | Type::U32 | Type::Bool => a,
         },
-        Op::BitsToF32 | Op::BitsOfF32 => a,
+        Op::BitsToF32 | Op::BitsOfF32 | Op::Level(_) => a,
+        Op::HalfToF32 => number_of_half(a as u16).to_bits(),
     })
 }

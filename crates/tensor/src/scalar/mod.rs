@@ -10,6 +10,7 @@ use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
+use crate::quantised::Form;
 
 mod affine;
 mod construct;
@@ -138,6 +139,10 @@ pub enum Op {
     BitsToF32,
     /// The bits of an f32 as a u32.
     BitsOfF32,
+    /// The half in the low bits of a u32.
+    HalfToF32,
+    /// a, which [`Graph::dequantized`] made of the loads b and c: of a word, and of the first element of its side.
+    Level(Form),
 }
 
 impl Op {
@@ -145,8 +150,10 @@ impl Op {
     pub fn arity(self) -> usize {
         match self {
             Op::Real(op) => op.arity(),
-            Op::Trunc | Op::Not | Op::ToF32 | Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 => 1,
-            Op::Select => 3,
+            Op::Trunc | Op::Not | Op::ToF32 | Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 | Op::HalfToF32 => {
+                1
+            }
+            Op::Select | Op::Level(_) => 3,
             Op::Eq
             | Op::Lt
             | Op::Le
@@ -169,7 +176,7 @@ impl Op {
     /// The type of its result, from the types of its operands.
     pub fn result(self, operands: [Type; 3]) -> Type {
         match self {
-            Op::Real(_) | Op::Trunc | Op::ToF32 | Op::BitsToF32 => Type::F32,
+            Op::Real(_) | Op::Trunc | Op::ToF32 | Op::BitsToF32 | Op::HalfToF32 | Op::Level(_) => Type::F32,
             Op::Eq | Op::Lt | Op::Le => Type::Bool,
             Op::Select => operands[1],
             Op::IntAdd
@@ -267,16 +274,6 @@ impl Graph {
             _ => None,
         };
         self.needed(roots).into_iter().filter_map(load).list()
-    }
-
-    /// The node that is equal to one, if there is one.
-    fn find(&self, node: Node) -> Option<Id> {
-        self.known.get(&node).copied()
-    }
-
-    /// The literal with these bits, if there is one.
-    fn find_literal(&self, ty: Type, bits: u32) -> Option<Id> {
-        self.find(Node::Literal(ty, bits))
     }
 
     /// Adds a node of a type, or finds the equal one.

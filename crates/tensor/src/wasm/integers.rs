@@ -39,7 +39,14 @@ impl Code<'_> {
             Op::Shl => wasm::I32_SHL,
             Op::Shr => choose(wasm::I32_SHR_S, wasm::I32_SHR_U),
             Op::ToI32 | Op::ToU32 => return a,
-            Op::Real(_) | Op::Trunc | Op::HighProduct | Op::ToF32 | Op::BitsToF32 | Op::BitsOfF32 => {
+            Op::Real(_)
+            | Op::Trunc
+            | Op::HighProduct
+            | Op::ToF32
+            | Op::BitsToF32
+            | Op::BitsOfF32
+            | Op::HalfToF32
+            | Op::Level(_) => {
                 unreachable!("operations of reals are on vectors")
             }
         };

@@ -113,7 +113,8 @@ impl Code<'_> {
                     self.two(block, wasm::V128_AND, a, one)
                 }
             },
-            Op::BitsToF32 | Op::BitsOfF32 => a,
+            Op::BitsToF32 | Op::BitsOfF32 | Op::Level(_) => a,
+            Op::HalfToF32 => self.call(block, Routine::FromHalf, &[a]),
         }
     }
 

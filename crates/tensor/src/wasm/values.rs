@@ -288,6 +288,9 @@ impl<'k, 'm> Values<'k, 'm> {
     }
 
     fn apply_lanes(&mut self, op: Op, operands: [Id; 3], block: usize) -> Local {
+        if let Op::Level(_) = op {
+            return self.lanes(operands[0]);
+        }
         if matches!(op, Op::Shl | Op::Shr) && self.is_uniform(operands[1]) {
             let (a, count) = (self.lanes(operands[0]), self.first(operands[1]));
             return self.code.shift(block, op, self.graph.ty(operands[0]), a, count.get());

@@ -108,6 +108,12 @@ pub fn expression(op: Op, operands: &[&Text], module: &mut Module) -> String {
         Op::ToU32 => format!("{}({a})", type_of(Type::U32, is_vector)),
         Op::BitsToF32 => format!("bitcast<{}>({a})", type_of(Type::F32, is_vector)),
         Op::BitsOfF32 => format!("bitcast<{}>({a})", type_of(Type::U32, is_vector)),
+        Op::HalfToF32 if is_vector => {
+            let halves = COMPONENTS.map(|component| format!("unpack2x16float({a}.{component}).x"));
+            format!("vec4<f32>({})", halves.join(", "))
+        }
+        Op::HalfToF32 => format!("unpack2x16float({a}).x"),
+        Op::Level(_) => a.clone(),
     }
 }
 

@@ -19,12 +19,12 @@ import type { Pending } from '../engine/pending.js';
 import { checkPicture, type ImageSource } from '../engine/picture.js';
 import type { ReadOptions } from '../evaluator.js';
 import { elementBytes, elementCount, encode, flatten, isNested, numberCount, numbersOf, paddedBytes, wholeWords, type Numbers, type Numeric, type Rows } from '../memory/numbers.js';
-import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
+import { splitBlocks } from '../memory/ggml.js';
 import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
 import type { Node } from '../recipe/node.js';
 import { checkType, nodeOf, REALS } from '../recipe/operands.js';
-import { checkQuantizedType, planeSizes, type QuantizedType } from '../recipe/quantised.js';
+import { checkComputedType, checkQuantizedType, type ComputedType, FORMATS, planeSizes, planeTypes, type QuantizedShape, type QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
 import { SparseMatrix } from '../sparse.js';
 import { Tensor, type Selection } from '../tensor.js';
@@ -77,9 +77,6 @@ export interface DeviceOptions {
    */
   tuning?: 'table' | 'measure' | { readonly found: string };
 }
-
-/** Element types of the words and the scales of quantised weights. */
-const PLANES = ['u32', 'f16'] as const;
 
 const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, checks: true, profile: true, sliceMs: true, tuning: true };
 
@@ -278,8 +275,8 @@ export class Device {
    * of the largest magnitude, which becomes 127 or −127 with 'q8_0' and −8 with 'q4_0'. Columns are a multiple of 32. Rejects with
    * 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed'.
    */
-  async quantize(weights: Tensor, type: QuantizedType): Promise<QuantizedTensor> {
-    checkQuantizedType('quantize: type', type);
+  async quantize(weights: Tensor, type: ComputedType): Promise<QuantizedTensor> {
+    checkComputedType('quantize: type', type);
     const node = nodeOf('quantize: weights', weights);
     checkType('quantize: weights', node, REALS);
     const shape = checkMatrix('quantize: weights', weights.sizes);
@@ -289,35 +286,36 @@ export class Device {
   }
 
   /**
-   * Stores quantised weights [rows, columns] of a file: blocks in the order of the rows, each an f16 scale and 32 numbers as GGML has them
-   * ('q8_0' 34 bytes, 'q4_0' 18). They are copied at the call. Columns are a multiple of 32. Throws 'invalid-argument', also for another number
-   * of bytes; 'limit-exceeded', and on the CPU 'out-of-memory'.
+   * Stores quantised weights [rows, columns] or [matrices, rows, columns] of a file: blocks in the order of the rows, as GGML has them. They are copied at
+   * the call. Columns are a multiple of 32, or of 256 with types that end in K and with 'iq4_xs'. Throws 'invalid-argument', also for another number of
+   * bytes; 'limit-exceeded', and on the CPU 'out-of-memory'.
    */
-  quantized(bytes: BufferSource, shape: readonly [rows: number, columns: number], type: QuantizedType): QuantizedTensor {
+  quantized(bytes: BufferSource, shape: QuantizedShape, type: QuantizedType): QuantizedTensor {
     this.core.check();
     checkQuantizedType('quantized: type', type);
-    const matrix = checkMatrix('quantized: shape', checkSizes('quantized: shape', shape));
-    const sizes = planeSizes('quantized: shape', matrix, type);
+    const own = checkSizes('quantized: shape', shape);
+    if (own.length !== 2 && own.length !== 3) throw invalidArgument('quantized: shape', shapeText(own), 'two or three sizes: [rows, columns] or [matrices, rows, columns]');
+    const sizes = planeSizes('quantized: shape', own, type);
     const source = bytesOf('quantized: bytes', bytes);
-    const count = elementCount(sizes[1]) * BLOCK_BYTES[type];
-    if (source.length !== count) throw invalidArgument('quantized: bytes', `${source.length} bytes`, `${count}: the shape is ${shapeText(matrix)} of ${type}`);
-    const planes = [new Uint32Array(elementCount(sizes[0])), new Uint16Array(elementCount(sizes[1]))] as const;
-    splitBlocks(type, source, ...planes);
+    const { numbers, bytes: blockBytes } = FORMATS[type];
+    const blocks = elementCount(own) / numbers;
+    if (source.length !== blocks * blockBytes) throw invalidArgument('quantized: bytes', `${source.length} bytes`, `${blocks * blockBytes}: the shape is ${shapeText(own)} of ${type}`);
+    const { words, side } = splitBlocks(type, source, (own.at(-1) as number) / numbers);
     const memories: Memory[] = [];
     try {
-      planes.forEach((plane, k) => {
-        memories.push(this.allocate('quantised weights', PLANES[k] as DType, sizes[k] as readonly number[], {}));
+      [words, side].forEach((plane, k) => {
+        memories.push(this.allocate('quantised weights', planeTypes(type)[k as 0 | 1], sizes[k as 0 | 1], {}));
         this.core.engine.write(memories[k] as Memory, 0, wholeWords(new Uint8Array(plane.buffer)));
       });
     } catch (error) {
       for (const memory of memories) this.core.free(memory);
       throw error;
     }
-    return this.quantizedTensor(type, matrix, sizes, memories);
+    return this.quantizedTensor(type, own as unknown as QuantizedShape, sizes, memories);
   }
 
-  private quantizedTensor(type: QuantizedType, shape: readonly [number, number], sizes: readonly (readonly number[])[], memories: readonly Memory[]): QuantizedTensor {
-    const cell = (k: 0 | 1) => new Cell(this.core, PLANES[k], sizes[k] as readonly number[], memories[k] as Memory, 'tensor');
+  private quantizedTensor(type: QuantizedType, shape: QuantizedShape, sizes: readonly (readonly number[])[], memories: readonly Memory[]): QuantizedTensor {
+    const cell = (k: 0 | 1) => new Cell(this.core, planeTypes(type)[k], sizes[k] as readonly number[], memories[k] as Memory, 'tensor');
     return new QuantizedTensor(this, type, shape, [cell(0), cell(1)]);
   }
 

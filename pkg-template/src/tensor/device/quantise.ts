@@ -6,7 +6,7 @@
  */
 
 import { where } from '../functions.js';
-import { BITS, BLOCK, type QuantizedType } from '../recipe/quantised.js';
+import { BITS, BLOCK, type ComputedType } from '../recipe/quantised.js';
 import { full, iota } from '../sources.js';
 import type { Tensor } from '../tensor.js';
 
@@ -71,7 +71,7 @@ const LEAST_LARGEST = 16;
 const [LEAST_SCALE, MOST_SCALE] = [2, 250];
 
 /** Words and scales of a matrix whose rows are whole blocks. */
-export function quantised(weights: Tensor, type: QuantizedType): [words: Tensor<'u32'>, scales: Tensor<'f16'>] {
+export function quantised(weights: Tensor, type: ComputedType): [words: Tensor<'u32'>, scales: Tensor<'f16'>] {
   const [rows, columns] = weights.sizes as [number, number];
   const blocks: Tensor<'f32'> = weights.cast('f32').reshape([rows, columns / BLOCK, BLOCK]);
   const sizes = blocks.abs();

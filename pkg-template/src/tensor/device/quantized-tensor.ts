@@ -3,28 +3,30 @@
 import { makeDisposable } from '../../compile/dispose.js';
 import type { Memory } from '../engine/engine.js';
 import { inputNode } from '../recipe/node.js';
-import { Planes, type QuantizedType } from '../recipe/quantised.js';
+import { Planes, planeTypes, type QuantizedShape, type QuantizedType } from '../recipe/quantised.js';
 import { Quantized } from '../quantized.js';
 import type { Cell } from './cell.js';
 import type { DeviceCore } from './core.js';
 import type { Device } from './device.js';
 
 /**
- * A matrix of weights in blocks of 32 numbers along a row, each with a scale in half precision, as GGML has them: q8_0 takes 8.5 bits a number,
- * q4_0 4.5. `linear` and `embedding` take it and read the quantised numbers themselves. It is freed by dispose(); the garbage collector frees
- * what was forgotten, and `stats().leaked` counts that.
+ * A matrix of weights in blocks along a row, as GGML has them, or several matrices, such as experts. `linear` and `embedding` take it and read the
+ * blocks themselves. Its memory is that of the file but for a padding of at most 2 %: bits a number are 8.5 with q8_0, 4.5 with q4_0, q4_K and iq4_nl, 5
+ * with q4_1, 5.5 with q5_0 and q5_K, 6 with q5_1, 2.625 with q2_K, 3.5 with q3_K, 6.625 with q6_K, 4.25 with iq4_xs. It is freed by dispose(); the
+ * garbage collector frees what was forgotten, and `stats().leaked` counts that.
  */
 export class QuantizedTensor extends Quantized {
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;
   /** The device that it is on. */
   readonly device: Device;
-  private readonly cells: readonly [words: Cell, scales: Cell];
+  private readonly cells: readonly [words: Cell, side: Cell];
 
   /** @internal Made by devices. */
-  constructor(device: Device, type: QuantizedType, shape: readonly [rows: number, columns: number], cells: readonly [words: Cell, scales: Cell]) {
-    const [words, scales] = cells;
-    super(shape, new Planes(type, inputNode('u32', words.sizes, words), inputNode('f16', scales.sizes, scales)));
+  constructor(device: Device, type: QuantizedType, shape: QuantizedShape, cells: readonly [words: Cell, side: Cell]) {
+    const [words, side] = cells;
+    const dtypes = planeTypes(type);
+    super(shape, new Planes(type, inputNode(dtypes[0], words.sizes, words), inputNode(dtypes[1], side.sizes, side)));
     this.device = device;
     this.cells = cells;
     const { core } = words;

@@ -4,7 +4,7 @@
  * rows, and the number of slices of a long depth. The extents alone decide them; the tile of a slice is chosen as that of any other product.
  */
 
-import { BITS, Planes, type QuantizedType } from '../recipe/quantised.js';
+import { Planes, planeSizes, planeTypes, QUANTIZED_TYPES } from '../recipe/quantised.js';
 import { inputNode, type Node } from '../recipe/node.js';
 import { matmul } from '../recipe/products.js';
 import { transpose } from '../recipe/views.js';
@@ -41,7 +41,7 @@ export interface Product {
 /** A product that stands for those of the same types and layouts and of similar extents: these are rounded up to powers of two, within limits. */
 export interface Likeness {
   readonly dtype: 'f32' | 'i32' | 'u32';
-  /** Bits of a number of the right factor in memory. */
+  /** Bits of a number of the right factor in memory, or FIRST_FORMAT and the code of a format of quantised numbers. */
   readonly bits: number;
   /** Whether the left and the right factor have neighbours in memory along the depth. */
   readonly alongDepth: readonly [left: boolean, right: boolean];
@@ -53,6 +53,9 @@ export interface Likeness {
 
 /** Types by their numbers in the module. */
 const DTYPES = ['f32', 'i32', 'u32'] as const;
+
+/** Before the codes of formats, see `Blocks::stored` in crates/tensor/src/wgsl/product/blocks.rs. */
+const FIRST_FORMAT = 64;
 
 /** Words of a product: see `words_of_product` in crates/tensor/src/wgsl/mod.rs. */
 const PRODUCT_WORDS = 10;
@@ -90,9 +93,9 @@ function similar([matrices, rows, columns, depth]: readonly [number, number, num
   return { matrices: even.matrices, rows: ragged(even.rows, rows), columns: ragged(even.columns, columns), depth: ragged(even.depth, depth) };
 }
 
-/** A likeness in a word, such as 'f32 4 kk 1x512x2048x512': type, bits, axes of the neighbours, extents with the depth last. */
+/** A likeness in a word, such as 'f32 q4_0 kk 1x512x2048x512': type, bits or format, axes of the neighbours, extents with the depth last. */
 export function keyOf({ dtype, bits, alongDepth: [left, right], matrices, rows, columns, depth }: Likeness): string {
-  return `${dtype} ${bits} ${left ? 'k' : 'm'}${right ? 'k' : 'n'} ${matrices}x${rows}x${columns}x${depth}`;
+  return `${dtype} ${QUANTIZED_TYPES[bits - FIRST_FORMAT] ?? bits} ${left ? 'k' : 'm'}${right ? 'k' : 'n'} ${matrices}x${rows}x${columns}x${depth}`;
 }
 
 /**
@@ -108,10 +111,10 @@ export function recipeOf({ dtype, bits, alongDepth, matrices, rows, columns, dep
   const input = (type: Parameters<typeof inputNode>[0], ...shape: number[]) => inputNode(type, matrices === 1 ? shape : [matrices, ...shape], {});
   const swapped = (node: Node) => transpose(node, -2, -1);
   const left = alongDepth[0] ? input(dtype, rows, depth) : swapped(input(dtype, depth, rows));
-  const [quantised] = Object.entries(BITS).find(([, of]) => of === bits) ?? [];
+  const quantised = QUANTIZED_TYPES[bits - FIRST_FORMAT];
   if (quantised !== undefined) {
-    const planes = new Planes(quantised as QuantizedType, input('u32', columns, (depth * bits) / 32), input('f16', columns, depth / 32));
-    return matmul(left, swapped(planes.numbers()));
+    const [sizes, dtypes] = [planeSizes('a product', [columns, depth], quantised), planeTypes(quantised)];
+    return matmul(left, swapped(new Planes(quantised, input(dtypes[0], ...sizes[0]), input(dtypes[1], ...sizes[1])).numbers()));
   }
   const type = bits === 16 ? 'f16' : dtype;
   return matmul(left, alongDepth[1] ? swapped(input(type, columns, depth)) : input(type, depth, columns));

@@ -13,7 +13,7 @@ import { ggmlType, readableTypes, type GgmlType } from './ggml-types.js';
 import { GgufHeader } from './gguf-metadata.js';
 import { checkedSizes, load, type Load, type LoadOptions } from './load.js';
 import type { FileSource } from './source.js';
-import { blockBytes, storeBlocks, storeMatrix } from './stored-blocks.js';
+import { blockBytes, storeBlocks, storeMatrices } from './stored-blocks.js';
 import { storeElements } from './stored-elements.js';
 
 const MAGIC = 0x46554747;
@@ -42,9 +42,10 @@ interface Entry {
 
 /**
  * Loads a file of the GGUF format, version 2 or 3: its tensors by name, and its metadata. Shapes have the outermost axis first, so a matrix is
- * [out, in]. F32 and F16 stay what they are; BF16 and F64 become f32, I8, I16, I32 and I64 become i32. Matrices of Q8_0 and Q4_0 stay quantised;
- * those of Q4_1, Q5_0, Q5_1, Q2_K to Q6_K, IQ4_NL, IQ4_XS, TQ1_0, TQ2_0 and MXFP4 are quantised to q8_0, piece by piece. A quantised tensor with one axis or more than
- * two becomes f32, or f16 by the option `dtype`. Numbers of metadata are numbers, or bigints where 64 bits are not exact as a number; lists are arrays. Rejects as
+ * [out, in]. F32 and F16 stay what they are; BF16 and F64 become f32, I8, I16, I32 and I64 become i32. Matrices of Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q2_K
+ * to Q6_K, IQ4_NL and IQ4_XS stay quantised, as do several matrices with three axes, such as experts; those of TQ1_0, TQ2_0 and MXFP4 are quantised to
+ * q8_0, piece by piece. A quantised tensor with one axis or more than
+ * three becomes f32, or f16 by the option `dtype`. Numbers of metadata are numbers, or bigints where 64 bits are not exact as a number; lists are arrays. Rejects as
  * loadSafetensors() does, and with 'invalid-argument' for selected tensors of other types.
  */
 export function loadGguf(source: FileSource, options: LoadOptions = {}): Promise<{ tensors: Record<string, StoredTensor | QuantizedTensor>; metadata: Record<string, unknown> }> {
@@ -69,8 +70,8 @@ export function loadGguf(source: FileSource, options: LoadOptions = {}): Promise
 function store(work: Load, reader: ByteReader, place: string, { name, code, type, sizes }: Entry): Promise<StoredTensor | QuantizedTensor> {
   if (type?.plain !== undefined) return storeElements(work, reader, place, { name, type: type.plain, sizes });
   if (type?.dequantise === undefined) throw invalidArgument(`${reader.call}: ${place}`, `type ${type?.name ?? code}`, readableTypes());
-  const isMatrix = sizes.length === 2 && elementCount(sizes) > 0;
-  return isMatrix ? storeMatrix(work, reader, place, { name, type, sizes }) : storeBlocks(work, reader, place, { name, type, sizes });
+  const areMatrices = (sizes.length === 2 || sizes.length === 3) && elementCount(sizes) > 0;
+  return areMatrices ? storeMatrices(work, reader, place, { name, type, sizes }) : storeBlocks(work, reader, place, { name, type, sizes });
 }
 
 /** The tensors in the order of their bytes, the metadata, and where bytes of tensors begin. */

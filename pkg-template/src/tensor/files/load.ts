@@ -17,7 +17,7 @@ import { Abortion, type Pending } from '../engine/pending.js';
 import { elementBytes, paddedBytes, wholeWords } from '../memory/numbers.js';
 import { Turns } from '../memory/turns.js';
 import type { DType } from '../dtype.js';
-import type { QuantizedType } from '../recipe/quantised.js';
+import type { QuantizedShape, QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
 import { ByteReader, type ReaderHost } from './byte-reader.js';
 import { openSource, type ByteSource, type FileSource } from './source.js';
@@ -149,10 +149,10 @@ export class Load implements ReaderHost {
     return tensor;
   }
 
-  /** Makes a quantised matrix of memory of this load. */
-  quantized(type: QuantizedType, shape: readonly [rows: number, columns: number], words: Cell, scales: Cell): QuantizedTensor {
-    const tensor = new QuantizedTensor(this.device, type, shape, [words, scales]);
-    this.owned.delete(scales);
+  /** Makes quantised weights of memory of this load. */
+  quantized(type: QuantizedType, shape: QuantizedShape, words: Cell, side: Cell): QuantizedTensor {
+    const tensor = new QuantizedTensor(this.device, type, shape, [words, side]);
+    this.owned.delete(side);
     this.owned.set(words, tensor);
     return tensor;
   }

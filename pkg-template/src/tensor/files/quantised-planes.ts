@@ -1,40 +1,32 @@
-/**
- * Quantised blocks of a file as the two planes of a QuantizedTensor: words, in which the numbers of a block follow one another from the lowest
- * bits on, and scales.
- */
+/** Quantised blocks of a file as the words and the side of a QuantizedTensor. */
 
 import { invalidArgument } from '../../arguments/errors.js';
-import { BLOCK_BYTES, splitBlocks } from '../memory/ggml.js';
+import { splitBlocks } from '../memory/ggml.js';
 import { toHalf } from '../memory/half.js';
-import { BLOCK, type QuantizedType } from '../recipe/quantised.js';
+import { BLOCK, QUANTIZED_TYPES, type QuantizedType } from '../recipe/quantised.js';
 import { bytesOf } from './elements.js';
 import type { Dequantise, GgmlType } from './ggml-types.js';
 
 /** The bytes of both planes for some blocks. */
 export interface Planes {
   readonly words: Uint8Array<ArrayBuffer>;
-  readonly scales: Uint8Array<ArrayBuffer>;
+  readonly side: Uint8Array<ArrayBuffer>;
 }
 
-/** Makes planes of whole blocks of a file. */
+/** Makes planes of whole blocks of a file, of whole rows where these have an odd number of blocks. */
 export type Repack = (piece: Uint8Array<ArrayBuffer>) => Planes;
 
-/** Types of files that stay what they are. */
-const KEPT: Readonly<Record<string, QuantizedType>> = { Q8_0: 'q8_0', Q4_0: 'q4_0' };
-
-/** Returns how blocks of a type are stored, and what makes them so. `place` is the tensor in messages. */
-export function repackOf(place: string, type: GgmlType): { readonly as: QuantizedType; readonly repack: Repack } {
-  const kept = KEPT[type.name];
+/** Returns how rows of a type are stored, and what makes them so. `place` is the tensor in messages. */
+export function repackOf(place: string, type: GgmlType, columns: number): { readonly as: QuantizedType; readonly repack: Repack } {
+  const kept = QUANTIZED_TYPES.find((name) => name.toUpperCase() === type.name.toUpperCase());
   if (kept === undefined) return { as: 'q8_0', repack: requantising(place, type) };
-  return { as: kept, repack: (piece) => split(kept, piece) };
-}
-
-function split(type: QuantizedType, piece: Uint8Array<ArrayBuffer>): Planes {
-  const count = piece.length / BLOCK_BYTES[type];
-  const words = new Uint32Array((count * (BLOCK_BYTES[type] - 2)) / 4);
-  const scales = new Uint16Array(count);
-  splitBlocks(type, piece, words, scales);
-  return { words: bytesOf(words), scales: bytesOf(scales) };
+  return {
+    as: kept,
+    repack(piece) {
+      const { words, side } = splitBlocks(kept, piece, columns / type.numbers);
+      return { words: bytesOf(words), side: bytesOf(side) };
+    },
+  };
 }
 
 /** The numbers of whole blocks. */
@@ -81,5 +73,5 @@ function quantise(numbers: Float32Array, placeOf: (block: number) => string): Pl
       words[i] = scaled < 0 ? -Math.trunc(0.5 - scaled) : Math.trunc(scaled + 0.5);
     }
   }
-  return { words: bytesOf(words), scales: bytesOf(scales) };
+  return { words: bytesOf(words), side: bytesOf(scales) };
 }

@@ -1,10 +1,10 @@
-/** Streams quantised blocks from a file to the device: matrices stay quantised, other tensors become plain numbers. */
+/** Streams quantised blocks from a file to the device: matrices, one or several, stay quantised, other tensors become plain numbers. */
 
 import type { QuantizedTensor } from '../device/quantized-tensor.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import { elementCount } from '../memory/numbers.js';
-import { BLOCK, planeSizes } from '../recipe/quantised.js';
+import { planeSizes, planeTypes, type QuantizedShape } from '../recipe/quantised.js';
 import type { ByteReader } from './byte-reader.js';
 import { bytesOf, halvesOf } from './elements.js';
 import type { Dequantise, GgmlType } from './ggml-types.js';
@@ -39,24 +39,27 @@ export async function storeBlocks(load: Load, reader: ByteReader, place: string,
   return load.tensor(cell);
 }
 
-/** As storeBlocks(), for a matrix, which stays quantised or becomes q8_0. */
-export async function storeMatrix(load: Load, reader: ByteReader, place: string, { name, type, sizes }: BlocksInFile): Promise<QuantizedTensor> {
-  const [rows, columns] = sizes as readonly [number, number];
-  const { as, repack } = repackOf(`${reader.call}: ${place}`, type);
+/** As storeBlocks(), for a matrix or several, which stay quantised or become q8_0. */
+export async function storeMatrices(load: Load, reader: ByteReader, place: string, { name, type, sizes }: BlocksInFile): Promise<QuantizedTensor> {
+  const shape = sizes as QuantizedShape;
+  const columns = sizes.at(-1) as number;
+  const { as, repack } = repackOf(`${reader.call}: ${place}`, type, columns);
   const bytes = blockBytes(type, sizes);
   reader.checkLeft(bytes, place);
-  const [wordSizes, scaleSizes] = planeSizes(place, [rows, columns], as);
-  const words = await load.allocate(name, 'u32', wordSizes);
-  const scales = await load.allocate(name, 'f16', scaleSizes);
-  let [wordBytes, scaleBytes] = [0, 0];
-  // Scales of an even number of blocks are whole words.
-  const grain = type.numbers === BLOCK ? 2 * type.bytes : type.bytes;
+  const [wordSizes, sideSizes] = planeSizes(place, shape, as);
+  const [wordType, sideType] = planeTypes(as);
+  const words = await load.allocate(name, wordType, wordSizes);
+  const side = await load.allocate(name, sideType, sideSizes);
+  let [wordBytes, sideBytes] = [0, 0];
+  // Halves of an even number of blocks are whole words. Two blocks of a row may share a record.
+  const blocks = columns / type.numbers;
+  const grain = type.bytes * (type.numbers === 256 ? 1 : as === 'q5_0' && blocks % 2 === 1 ? blocks : 2);
   for await (const piece of reader.pieces(bytes, grain, place)) {
     const planes = repack(piece);
     await load.write(words, wordBytes, planes.words);
-    await load.write(scales, scaleBytes, planes.scales);
+    await load.write(side, sideBytes, planes.side);
     wordBytes += planes.words.length;
-    scaleBytes += planes.scales.length;
+    sideBytes += planes.side.length;
   }
-  return load.quantized(as, [rows, columns], words, scales);
+  return load.quantized(as, shape, words, side);
 }

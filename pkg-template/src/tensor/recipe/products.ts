@@ -58,14 +58,15 @@ function checkVectors(operation: string, a: Node, b: Node): void {
 /** x · weightᵀ + bias in single precision, with the weight as [out, in]. */
 export function linear(x: Node, weight: Node, bias: Node | null): Node {
   if (!isReal(x.dtype) || !isReal(weight.dtype)) throw invalidArgument('linear', `${nodeText(x)} and ${nodeText(weight)}`, 'tensors of f32 or f16');
-  if (weight.shape.length !== 2) throw invalidArgument('linear: weight', nodeText(weight), 'a matrix [out, in]');
+  if (weight.shape.length < 2) throw invalidArgument('linear: weight', nodeText(weight), 'a matrix [out, in], or several');
   const size = x.shape.at(-1);
   if (size === undefined) throw invalidArgument('linear: x', nodeText(x), 'a tensor [..., in]');
-  if (!sameSize(size, weight.shape[1] as Size)) throw invalidArgument('linear: weight', nodeText(weight), `a matrix [out, in] whose last size is ${sizeText(size)}, as that of x, ${nodeText(x)}`);
-  const product = matmul(x, transpose(weight, 0, 1), 'linear', 'f32');
+  if (!sameSize(size, weight.shape.at(-1) as Size)) throw invalidArgument('linear: weight', nodeText(weight), `a matrix [out, in] whose last size is ${sizeText(size)}, as that of x, ${nodeText(x)}`);
+  if (weight.shape.length > 2 && x.shape.length < 2) throw invalidArgument('linear: x', nodeText(x), 'a tensor [..., n, in], as there are several matrices');
+  const product = matmul(x, transpose(weight, -2, -1), 'linear', 'f32');
   if (bias === null) return product;
   checkType('linear: bias', bias, ['f32', 'f16']);
-  const out = weight.shape[0] as Size;
+  const out = weight.shape.at(-2) as Size;
   const own = bias.shape.at(-1);
   if (own !== undefined && own !== 1 && out !== 1 && !sameSize(own, out)) {
     throw invalidArgument('linear: bias', nodeText(bias), `a tensor that broadcasts to [..., ${sizeText(out)}], as the weight is ${nodeText(weight)}`);

@@ -5,7 +5,8 @@
 
 use crate::dtype::DType;
 use crate::expr::{Border, Expr, Op, Tensor, TensorId};
-use crate::quantised::{BLOCK, QuantBits};
+use crate::half::number_of_half;
+use crate::quantised::{CURVE, Form, Level, Minimum};
 use crate::size::Size;
 use residua_base::list::Listed;
 
@@ -194,7 +195,7 @@ impl Node<'_> {
                 })
             }
             Op::Argsort { .. } => self.argsort(shape),
-            Op::Dequantize(bits) => self.dequantized(shape, *bits),
+            Op::Dequantize(form) => self.dequantized(shape, *form),
             Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
             Op::DigitSort(digit) => self.digit_sort(shape, *digit),
             Op::Gradient => panic!("gradients are replaced before evaluation"),
@@ -226,17 +227,46 @@ impl Node<'_> {
         x.at(&from)
     }
 
-    /// Numbers from words and scales, whose rows lie as those of the result do.
-    fn dequantized(&self, shape: Vec<usize>, bits: QuantBits) -> Array {
-        let (words, scales) = (&self.operand(0).data, &self.operand(1).data);
+    /// Numbers from words and the side, whose rows lie as those of the result do.
+    fn dequantized(&self, shape: Vec<usize>, form: Form) -> Array {
+        let (words, side) = (self.operand(0), self.operand(1));
+        let last = |array: &Array| array.shape.last().copied().unwrap_or_default();
+        let columns = last(&Array { shape: shape.clone(), data: Vec::new() });
         let number = |place: usize| {
-            let (word, within) = (place / bits.a_word() as usize, place % bits.a_word() as usize);
-            let shifted = words[word] as u32 >> (within as u32 * bits.bits());
-            let number = match bits {
-                QuantBits::Four => f64::from(shifted & 15) - 8.0,
-                QuantBits::Eight => f64::from(shifted as u8 as i8),
+            let (row, place) = (place / columns.max(1), (place % columns.max(1)) as u32);
+            let words = &words.data[row * last(words)..];
+            let side = &side.data[row * last(side)..];
+            let integer = |words: &[f64], bits: u32, place: u32| {
+                let (word, shift) = match bits {
+                    8 => (place / 4, 8 * (place % 4)),
+                    _ => (place * bits / 32, 4 * (place % 8) + bits * (place / 8 % (4 / bits))),
+                };
+                (words[word as usize] as u32 >> shift) & ((1 << bits) - 1)
             };
-            number * scales[place / BLOCK as usize]
+            let mut bits = integer(words, form.low, place);
+            let (mut scale, mut minimum) = (side[(place / form.span) as usize], 0.0);
+            if form.record > 0 {
+                let record = side[(place / form.span * form.record) as usize..].iter().take(form.record as usize);
+                let (floats, record): (Vec<f64>, Vec<u32>) = record.map(|word| (*word, *word as u32)).unzip();
+                let (within, group) = (place % form.span, place % form.span / form.group);
+                if form.high > 0 {
+                    bits |= integer(&floats[form.high_at as usize..], form.high, within) << form.low;
+                }
+                let half = |half: u32| f64::from(number_of_half((record[0] >> (16 * half)) as u16));
+                scale = half(within / form.half);
+                scale *= form.scales.map_or(1.0, |field| f64::from(field.integer(&record, group)));
+                minimum = match form.minimum {
+                    Minimum::None => 0.0,
+                    Minimum::Opposite => -half(1),
+                    Minimum::Times(field) => half(1) * f64::from(field.integer(&record, group)),
+                };
+            }
+            let level = match form.level {
+                Level::Less(zero) => f64::from(bits) - f64::from(zero),
+                Level::Signed => f64::from(bits as i8),
+                Level::Curve => f64::from(CURVE[bits as usize]),
+            };
+            scale * level - minimum
         };
         Array { data: (0..shape.iter().product()).map(number).list(), shape }
     }

@@ -5,13 +5,14 @@ use residua_codegen::template_parameters;
 use super::functions::set_coordinates;
 use super::roles::Roles;
 use crate::dtype::DType;
-use crate::kernel::{Extent, Product, Tile};
-use crate::quantised::QuantBits;
-use crate::scalar::{Id, LoadAt, Node};
+use crate::kernel::{Product, Tile};
+use crate::quantised::{self, Level};
+use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
 use crate::wgsl::batch;
 use crate::wgsl::code::Code;
 use crate::wgsl::layout::{Layout, name_of_buffer};
-use crate::wgsl::module::{Module, QUANTISED};
+use crate::wgsl::module::{COMPONENTS, Module, QUANTISED};
+use crate::wgsl::operation::Text;
 
 template_parameters! {
     /// Parameters of `product_blocks.wgsl`.
@@ -31,8 +32,10 @@ template_parameters! {
         words: String,
         in_windows: bool,
         quantised: bool,
-        four_bits: bool,
-        eight_bits: bool,
+        spread: bool,
+        upper: bool,
+        minima: bool,
+        groups: u32,
         halves: bool,
         sum: String,
         unit: String,
@@ -48,34 +51,39 @@ template_parameters! {
 /// What the words hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    Quantised(QuantBits),
+    Quantised(quantised::Form),
     Halves,
     Singles,
 }
 
 impl Form {
     /// Numbers of a vector of four words.
-    const fn a_vector(self) -> u32 {
+    fn a_vector(self) -> u32 {
         match self {
-            Form::Quantised(bits) => 4 * bits.a_word(),
+            // Integers of two bits become nibbles.
+            Form::Quantised(form) => if_bytes(form, 16, 32),
             Form::Halves => 8,
             Form::Singles => 4,
         }
     }
 
     /// Vectors that a thread reads of a column at once.
-    const fn vectors(self) -> u32 {
+    fn vectors(self) -> u32 {
         match self {
-            Form::Quantised(QuantBits::Four) => 1,
-            Form::Quantised(QuantBits::Eight) | Form::Halves | Form::Singles => 2,
+            Form::Quantised(form) => if_bytes(form, 2, 1),
+            Form::Halves | Form::Singles => 2,
         }
     }
 
     /// What four numbers as `quantised.wgsl` gives them are to be multiplied by, if they are.
-    const fn unit(self) -> &'static str {
+    fn unit(self) -> &'static str {
         match self {
-            Form::Quantised(QuantBits::Four) => "vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625)",
-            Form::Quantised(QuantBits::Eight) => "vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625)",
+            Form::Quantised(form) if form.level == Level::Curve => "vec4<f32>(1.0)",
+            Form::Quantised(form) => if_bytes(
+                form,
+                "vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625)",
+                "vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625)",
+            ),
             Form::Halves | Form::Singles => "",
         }
     }
@@ -89,14 +97,19 @@ impl Form {
     }
 }
 
+/// One of two by whether a format has bytes.
+fn if_bytes<T>(form: quantised::Form, bytes: T, others: T) -> T {
+    if form.low == 8 { bytes } else { others }
+}
+
 /// How a thread reads a right factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     form: Form,
     /// The words, or the numbers themselves.
     words: LoadAt,
-    /// The scales of quantised numbers.
-    scales: Option<LoadAt>,
+    /// What quantised numbers are made of.
+    factor: Option<Dequantized>,
     /// Threads that divide the depth of four columns; a power of two.
     places: u32,
     /// Rows of a workgroup.
@@ -111,9 +124,10 @@ impl Blocks {
     pub fn of(module: &Module, roles: Roles) -> Option<Blocks> {
         let kernel = module.kernel;
         let [_, _, depth] = roles.axes;
-        let (form, words, scales) = match (kernel.graph.as_dequantized(roles.right), kernel.graph.node(roles.right)) {
+        let factor = kernel.graph.as_dequantized(roles.right);
+        let (form, words) = match (factor, kernel.graph.node(roles.right)) {
             (Some(factor), _) if kernel.graph.is_in_blocks(&factor, depth, &kernel.sizes) => {
-                (Form::Quantised(factor.bits), factor.word, Some(factor.scale))
+                (Form::Quantised(factor.form), factor.word)
             }
             (None, Node::Load { buffer, index }) => {
                 let form = match kernel.buffers[buffer as usize].dtype {
@@ -121,15 +135,13 @@ impl Blocks {
                     DType::F16 => Form::Halves,
                     DType::I32 | DType::U32 | DType::U8 | DType::Bool => return None,
                 };
-                (form, (buffer, index), None)
+                (form, (buffer, index))
             }
             _ => return None,
         };
         let block = form.a_vector() * form.vectors();
-        let is_whole = match scales {
-            Some(_) => true,
-            None => kernel.graph.is_consecutive(words.1, depth, block, form.elements(), &kernel.sizes),
-        };
+        let is_whole =
+            factor.is_some() || kernel.graph.is_consecutive(words.1, depth, block, form.elements(), &kernel.sizes);
         let is_read = !kernel.buffers[words.0 as usize].written;
         if !is_whole || !is_read || !module.kernel.is_multiple(roles.extents[2], block) {
             return None;
@@ -137,7 +149,7 @@ impl Blocks {
         let [rows, columns, length] = roles.extents.map(|extent| kernel.bound(extent));
         let blocks = length.map_or(64, |length| length / block);
         let rows = rows.unwrap_or(4).clamp(1, Tile::MOST_ROWS);
-        Some(Blocks { form, words, scales, places: places_of(columns, blocks), rows })
+        Some(Blocks { form, words, factor, places: places_of(columns, blocks), rows })
     }
 
     /// Columns of a workgroup of so many threads.
@@ -157,6 +169,9 @@ impl Blocks {
 
     /// Declares what it reads.
     pub fn declare(&self, module: &mut Module) {
+        if self.is_spread() {
+            return;
+        }
         module.layouts[self.words.0 as usize] = match self.form {
             Form::Quantised(_) | Form::Singles => Layout::Vectors,
             Form::Halves => Layout::PackedVectors,
@@ -168,18 +183,46 @@ impl Blocks {
         self.form != Form::Singles
     }
 
-    /// Whether the numbers are quantised to four bits, and whether to eight.
-    pub fn are_quantised(&self) -> [bool; 2] {
-        [QuantBits::Four, QuantBits::Eight].map(|bits| self.form == Form::Quantised(bits))
+    /// The format of quantised numbers.
+    pub fn quantised(&self) -> Option<quantised::Form> {
+        self.factor.map(|factor| factor.form)
     }
 
-    /// Bits of a number in memory.
-    pub const fn bits(&self) -> u32 {
-        128 / self.a_vector()
+    /// Whether blocks of 32 numbers have two words, which become four.
+    pub fn is_spread(&self) -> bool {
+        self.quantised().is_some_and(|form| form.low == 2)
+    }
+
+    /// Whether there are bits above the lower four.
+    pub fn has_upper(&self) -> bool {
+        self.quantised().is_some_and(|form| form.low == 4 && form.high > 0)
+    }
+
+    /// Whether there is a minimum.
+    pub fn has_minimum(&self) -> bool {
+        self.factor.is_some_and(|factor| factor.minimum.is_some())
+    }
+
+    /// Four numbers from texts of words.
+    pub fn four(&self, word: &str, upper: &str) -> String {
+        if self.has_upper() { format!("right_four({word}, {upper})") } else { format!("right_four({word})") }
+    }
+
+    /// The type of the bits of the side from which the scale and the minimum of a block are computed.
+    pub fn side_type(&self, module: &Module) -> String {
+        match self.side_loads(module).len() {
+            0 | 1 => "u32".to_owned(),
+            count => format!("vec{count}<u32>"),
+        }
+    }
+
+    /// What the right factor has in memory: bits of a number, or 64 and the code of a format.
+    pub fn stored(&self) -> u32 {
+        self.quantised().map_or(128 / self.form.a_vector(), |form| 64 + form.code())
     }
 
     /// What four of the numbers are to be multiplied by, if they are.
-    pub const fn unit(&self) -> &'static str {
+    pub fn unit(&self) -> &'static str {
         self.form.unit()
     }
 
@@ -189,11 +232,11 @@ impl Blocks {
     }
 
     /// Numbers of a vector of four words.
-    pub const fn a_vector(&self) -> u32 {
+    pub fn a_vector(&self) -> u32 {
         self.form.a_vector()
     }
 
-    /// The functions that say where the numbers of a column begin, and what their scale is; their names end with `suffix`.
+    /// The functions that say where the numbers of a column begin, and what their scale and minimum are; their names end with `suffix`.
     pub fn functions(
         &self,
         module: &mut Module,
@@ -202,51 +245,91 @@ impl Blocks {
         threads: u32,
         suffix: &str,
     ) -> String {
-        let last = self.last(module, roles, self.columns(threads));
-        let mut text = self.index(module, product, roles, last, suffix);
-        if let Some((buffer, index)) = self.scales {
-            let scale = function(module, product, roles, last, index, |module, index| module.place(buffer).load(index));
-            let parameters = batch::parameters(&product.batch);
-            text += &format!("\nfn right_scale{suffix}({parameters}column: u32, depth: u32) -> f32 {{\n{scale}}}\n");
+        let mut writer = Functions { module, product, roles, columns: self.columns(threads), suffix };
+        let mut text = self.words_functions(&mut writer);
+        if let Some(Dequantized { scale, minimum, .. }) = self.factor {
+            text += &writer.function("right_scale", "f32", "", scale, None);
+            if let Some(minimum) = minimum {
+                text += &writer.function("right_minimum", "f32", "", minimum, None);
+            }
         }
         text
     }
 
-    /// The functions that say where the numbers of a column begin, in tiles of so many columns, and which word has their scale as its low half:
-    /// the scale is not computed where the word is loaded, which would wait for it.
+    /// The functions that say where the numbers of a column begin, in tiles of so many columns, which bits of the side the scale and the minimum need,
+    /// and what these are. They are not computed where the bits are loaded, which would wait for them.
     pub fn functions_of_bits(&self, module: &mut Module, product: &Product, roles: Roles, columns: u32) -> String {
-        let last = self.last(module, roles, columns);
-        let mut text = self.index(module, product, roles, last, "");
-        if let Some((buffer, index)) = self.scales {
-            let bits = |module: &Module, index: &str| module.place(buffer).load_bits(index);
-            let bits = function(module, product, roles, last, index, bits);
-            let parameters = batch::parameters(&product.batch);
-            text += &format!("\nfn right_scale_bits({parameters}column: u32, depth: u32) -> u32 {{\n{bits}}}\n");
+        let (ty, loads) = (self.side_type(module), self.side_loads(module));
+        let mut writer = Functions { module, product, roles, columns, suffix: "" };
+        let mut text = self.words_functions(&mut writer);
+        let Some(Dequantized { scale, minimum, .. }) = self.factor else { return text };
+        text += &writer.bits("right_side", &ty, &loads);
+        let parameter = format!(", side: {ty}");
+        text += &writer.function("right_scale_of", "f32", &parameter, scale, Some(&loads));
+        if let Some(minimum) = minimum {
+            text += &writer.function("right_minimum_of", "f32", &parameter, minimum, Some(&loads));
         }
         text
     }
 
-    /// What limits columns, if those beyond the last are asked for.
-    fn last(&self, module: &Module, roles: Roles, columns: u32) -> Option<Extent> {
-        let extent = roles.extents[1];
-        (!module.kernel.is_multiple(extent, columns)).then_some(extent)
+    /// The loads of the side that the scale and the minimum need.
+    fn side_loads(&self, module: &Module) -> Vec<Id> {
+        let Some(Dequantized { side, scale, minimum, .. }) = self.factor else { return Vec::new() };
+        module.kernel.graph.loads_of(side.0, [scale].into_iter().chain(minimum))
     }
 
-    fn index(
-        &self,
-        module: &mut Module,
-        product: &Product,
-        roles: Roles,
-        last: Option<Extent>,
-        suffix: &str,
-    ) -> String {
-        if self.scales.is_some() {
-            module.push_shader(QUANTISED);
+    /// The functions of words, and of the numbers in them.
+    fn words_functions(&self, writer: &mut Functions) -> String {
+        let Some(Dequantized { form, word, side, level, .. }) = self.factor else { return self.index(writer) };
+        writer.module.push_shader(QUANTISED);
+        let Functions { product, suffix, .. } = *writer;
+        let parameters = format!("{}column: u32, depth: u32", batch::parameters(&product.batch));
+        let arguments = format!("{}column, depth", batch::arguments(&product.batch));
+        let mut load = |name: &str, buffer: u32| {
+            let load = writer.module.kernel.graph.loads_of(buffer, [level]);
+            load.first().map_or_else(String::new, |load| writer.function(name, "u32", "", *load, None))
+        };
+        let pairs =
+            |name: &str| format!("spread_pairs({name}{suffix}({arguments}), {name}{suffix}({arguments} + 16u))");
+        let high = match form.high {
+            1 => format!("spread_bits(right_high{suffix}({arguments}))"),
+            _ => pairs("right_high"),
+        };
+        let vector =
+            |name: &str, value: &str| function_text(&format!("{name}{suffix}({parameters}) -> vec4<u32>"), value);
+        let mut text = if form.high > 0 { load("right_high", side.0) } else { String::new() };
+        if self.is_spread() {
+            text += &load("right_word", word.0);
+            let third = if form.high > 0 { format!(" | ({high} << vec4<u32>(2u))") } else { String::new() };
+            text += &vector("right_words", &(pairs("right_word") + &third));
+        } else {
+            text += &self.index(writer);
         }
+        if self.has_upper() {
+            text += &vector("right_upper", &high);
+        }
+        let (parameters, four) = match form.level {
+            Level::Signed => ("word: u32", "four_bytes(word)".to_owned()),
+            Level::Curve => ("word: u32", "four_of_curve(word)".to_owned()),
+            Level::Less(zero) => {
+                // 2²³ and the number zero.
+                let zero = [1, 16, 256, 4096].map(|unit| format!("{}.0", (1 << 23) + zero * unit)).join(", ");
+                match self.has_upper() {
+                    true => ("word: u32, upper: u32", format!("four_of_more(word, upper, vec4<f32>({zero}))")),
+                    false => ("word: u32", format!("four_nibbles(word, vec4<f32>({zero}))")),
+                }
+            }
+        };
+        text + &function_text(&format!("right_four{suffix}({parameters}) -> vec4<f32>"), &four)
+    }
+
+    /// The function that says where the words of a column begin.
+    fn index(&self, writer: &mut Functions) -> String {
         let shift = self.form.elements().trailing_zeros();
-        let index = function(module, product, roles, last, self.words.1, |_, index| format!("{index} >> {shift}u"));
-        let parameters = batch::parameters(&product.batch);
-        format!("\nfn right_index{suffix}({parameters}column: u32, depth: u32) -> u32 {{\n{index}}}\n")
+        writer.text("right_index", "u32", "", |code| {
+            let index = code.value(self.words.1).text;
+            format!("{index} >> {shift}u")
+        })
     }
 
     /// The parameters of the template.
@@ -258,10 +341,10 @@ impl Blocks {
         threads: u32,
         suffix: &str,
     ) -> BlocksTemplate {
-        let Blocks { form, words, scales, places, rows } = *self;
+        let Blocks { form, words, places, rows, .. } = *self;
+        let groups = self.quantised().map_or(1, |form| quantised::BLOCK / form.group);
         let (word_steps, half_steps) = match form {
-            Form::Quantised(QuantBits::Four) => (4, 2),
-            Form::Quantised(QuantBits::Eight) => (4, 1),
+            Form::Quantised(form) => (4 / groups, if_bytes(form, 1, 2)),
             Form::Halves => (2, 1),
             Form::Singles => (1, 1),
         };
@@ -275,16 +358,18 @@ impl Blocks {
             vectors: form.vectors(),
             vector: form.a_vector(),
             block: form.a_vector() * form.vectors(),
-            word: form.a_vector() / word_steps,
+            word: form.a_vector() / word_steps / groups,
             word_steps,
             half_steps,
             words: name_of_buffer(words.0),
             in_windows: self.in_windows(module),
-            quantised: scales.is_some(),
-            four_bits: form == Form::Quantised(QuantBits::Four),
-            eight_bits: form == Form::Quantised(QuantBits::Eight),
+            quantised: self.factor.is_some(),
+            spread: self.is_spread(),
+            upper: self.has_upper(),
+            minima: self.has_minimum(),
+            groups,
             halves: form == Form::Halves,
-            sum: if scales.is_some() { "block" } else { "sum" }.to_owned(),
+            sum: if self.factor.is_some() { "block" } else { "sum" }.to_owned(),
             unit: form.unit().to_owned(),
             rows: module.extent(roles.extents[0]),
             columns: module.extent(roles.extents[1]),
@@ -296,29 +381,71 @@ impl Blocks {
     }
 }
 
-/// The body of a function of `column` and `depth` that returns what `result` makes of an index there.
-fn function(
-    module: &mut Module,
-    product: &Product,
+/// Writes functions of the coordinates of the batch, `column` and `depth`, for tiles of so many columns.
+struct Functions<'w, 'a> {
+    module: &'w mut Module<'a>,
+    product: &'w Product,
     roles: Roles,
-    last: Option<Extent>,
-    index: Id,
-    result: impl Fn(&Module, &str) -> String,
-) -> String {
-    let last = last.map(|last| module.extent(last));
-    let [_, column, depth] = roles.axes;
-    let mut code = Code::new(module, None);
-    set_coordinates(&mut code, product);
-    code.set_coordinate(depth, "depth".to_owned());
-    let place = match last {
-        Some(last) => code.bind(&format!("min(column, {last} - 1u)")),
-        None => "column".to_owned(),
-    };
-    code.set_coordinate(column, place);
-    let index = code.value(index).text;
-    let value = result(code.module, &index);
-    code.line(&format!("return {value};"));
-    code.finish()
+    columns: u32,
+    suffix: &'w str,
+}
+
+impl Functions<'_, '_> {
+    /// A function that returns what `result` writes at a column, the last one for those beyond it.
+    fn text(&mut self, name: &str, ty: &str, parameter: &str, result: impl FnOnce(&mut Code) -> String) -> String {
+        let extent = self.roles.extents[1];
+        let is_guarded = !self.module.kernel.is_multiple(extent, self.columns);
+        let last = is_guarded.then(|| self.module.extent(extent));
+        let [_, column, depth] = self.roles.axes;
+        let mut code = Code::new(self.module, None);
+        set_coordinates(&mut code, self.product);
+        code.set_coordinate(depth, "depth".to_owned());
+        let place = match last {
+            Some(last) => code.bind(&format!("min(column, {last} - 1u)")),
+            None => "column".to_owned(),
+        };
+        code.set_coordinate(column, place);
+        let value = result(&mut code);
+        code.line(&format!("return {value};"));
+        let (parameters, suffix, body) = (batch::parameters(&self.product.batch), self.suffix, code.finish());
+        format!("\nfn {name}{suffix}({parameters}column: u32, depth: u32{parameter}) -> {ty} {{\n{body}}}\n")
+    }
+
+    /// A function that returns a value. Loads that are known are the bits of `side`.
+    fn function(&mut self, name: &str, ty: &str, parameter: &str, value: Id, known: Option<&[Id]>) -> String {
+        self.text(name, ty, parameter, |code| {
+            let loads = known.unwrap_or_default();
+            let of = |(place, load): (usize, &Id)| {
+                let bits = if loads.len() == 1 { "side".to_owned() } else { format!("side.{}", COMPONENTS[place]) };
+                let ty = code.module.kernel.graph.ty(*load);
+                let text = if ty == Type::F32 { format!("unpack2x16float({bits}).x") } else { bits };
+                ((*load, false), Text { text, ty, is_vector: false, literal: None })
+            };
+            let values = loads.iter().enumerate().map(of).collect();
+            code.push_values(values);
+            code.value(value).text
+        })
+    }
+
+    /// A function that returns the bits of loads.
+    fn bits(&mut self, name: &str, ty: &str, loads: &[Id]) -> String {
+        self.text(name, ty, "", |code| {
+            let mut bits = Vec::with_capacity(loads.len());
+            for load in loads {
+                let Node::Load { buffer, index } = code.module.kernel.graph.node(*load) else { continue };
+                let index = code.value(index).text;
+                let place = code.module.place(buffer);
+                let is_half = code.module.kernel.buffers[buffer as usize].dtype == DType::F16;
+                bits.push(if is_half { place.load_bits(&index) } else { place.load(&index) });
+            }
+            if bits.len() == 1 { bits.remove(0) } else { format!("{ty}({})", bits.join(", ")) }
+        })
+    }
+}
+
+/// A function that returns a value.
+fn function_text(head: &str, value: &str) -> String {
+    format!("\nfn {head} {{\n    return {value};\n}}\n")
 }
 
 /// Neighbours that read places beside one another; other neighbours read the same places of other columns.

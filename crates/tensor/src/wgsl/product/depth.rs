@@ -33,8 +33,13 @@ template_parameters! {
         columns_guarded: bool,
         packed: bool,
         quantised: bool,
-        four_bits: bool,
+        spread: bool,
+        upper: bool,
+        minima: bool,
         eight_bits: bool,
+        side_type: String,
+        first_four: String,
+        second_four: String,
         unit: String,
         words: String,
         in_windows: bool,
@@ -81,7 +86,9 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
     };
     let functions =
         [left.function(&mut module, product), right_function, store(&mut module, product, roles, "")].concat();
-    let [four_bits, eight_bits] = blocks.map_or([false; 2], |blocks| blocks.are_quantised());
+    let quantised = blocks.and_then(|blocks| blocks.quantised());
+    let eight_bits = quantised.is_some_and(|form| form.low == 8);
+    let four = |word: &str, upper: &str| blocks.map_or_else(String::new, |blocks| blocks.four(word, upper));
     let parameters = DepthTemplate {
         x: shape.x,
         y: shape.y,
@@ -98,9 +105,14 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
         rows_guarded: left.is_outer_guarded,
         columns_guarded: right.is_outer_guarded,
         packed: blocks.is_some(),
-        quantised: four_bits || eight_bits,
-        four_bits,
+        quantised: quantised.is_some(),
+        spread: blocks.is_some_and(|blocks| blocks.is_spread()),
+        upper: blocks.is_some_and(|blocks| blocks.has_upper()),
+        minima: blocks.is_some_and(|blocks| blocks.has_minimum()),
         eight_bits,
+        side_type: blocks.map_or_else(String::new, |blocks| blocks.side_type(&module)),
+        first_four: four("words.x", "upper.x"),
+        second_four: if eight_bits { four("words.y", "") } else { four("words.x >> 16u", "upper.x >> 16u") },
         unit: blocks.map_or("", |blocks| blocks.unit()).to_owned(),
         words: blocks.map_or_else(String::new, |blocks| blocks.words()),
         in_windows: blocks.is_some_and(|blocks| blocks.in_windows(&module)),

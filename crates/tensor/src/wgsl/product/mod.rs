@@ -39,15 +39,15 @@ pub fn write(module: Module, product: &Product) -> Result<KernelText> {
     }
 }
 
-/// The number of the type of a product's elements, whether the left and the right factor have their vectors along the depth, and the bits of a number of the right
-/// factor in memory.
+/// The number of the type of a product's elements, whether the left and the right factor have their vectors along the depth, and what the right factor has in
+/// memory: bits of a number, or 64 and the code of a format.
 pub fn form(module: &Module, product: &Product) -> [u32; 4] {
     let roles = Roles::of(product);
     let [row, column, depth] = roles.axes;
     let ty = module.kernel.graph.ty(product.left) as u32;
     let is_along_depth = |factor, outer| u32::from(is_along_depth(module, factor, outer, depth));
-    let bits = Blocks::of(module, roles).map_or(32, |blocks| blocks.bits());
-    [ty, is_along_depth(product.left, row), is_along_depth(product.right, column), bits]
+    let stored = Blocks::of(module, roles).map_or(32, |blocks| blocks.stored());
+    [ty, is_along_depth(product.left, row), is_along_depth(product.right, column), stored]
 }
 
 /// Writes the kernel of several products with few rows, which workgroups compute side by side or one after the other.

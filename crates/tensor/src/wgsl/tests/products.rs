@@ -4,7 +4,7 @@ use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
 use crate::kernel::{Body, Extent, Kernel, Product, Tile};
-use crate::quantised::{BLOCK, QuantBits};
+use crate::quantised::Form;
 use crate::sample::{Sample, store};
 use crate::scalar::{Id, Op, Type};
 use crate::wgsl::{Limits, PRODUCT_WORDS, Windows, words_of_product, write};
@@ -124,17 +124,22 @@ pub fn all() -> Vec<Kernel> {
 }
 
 /// Rows times a quantised matrix [columns, depth], transposed.
-fn quantised(bits: QuantBits, tile: Tile, [rows, columns, depth]: [u32; 3]) -> Kernel {
-    let mut sample = Sample::new(&[(DType::F32, false), (DType::U32, false), (DType::F16, false), (DType::F32, true)]);
+fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3]) -> Kernel {
+    let depth = depth.next_multiple_of(form.multiple());
+    let buffers = [(DType::F32, false), (DType::U32, false), (form.side_dtype(), false), (DType::F32, true)];
+    let mut sample = Sample::new(&buffers);
     let [row, column, place] = [0, 1, 2].map(|axis| sample.coordinate(axis));
-    let [of_words, of_scales] = [bits.a_word(), BLOCK].map(|numbers| {
-        let count = sample.u32(numbers.trailing_zeros());
-        let within = sample.apply(Op::Shr, &[place, count]);
-        let length = sample.word(i64::from(depth / numbers));
-        sample.affine(column, length, within)
-    });
-    let (word, scale) = (sample.load(1, of_words), sample.load(2, of_scales));
-    let right = sample.graph.dequantized(bits, word, scale, place);
+    let element = |sample: &mut Sample, buffer: u32, length: u32, within| {
+        let length = sample.word(i64::from(length));
+        let index = sample.affine(column, length, within);
+        sample.load(buffer, index)
+    };
+    let count = sample.u32(form.a_word().trailing_zeros());
+    let within = sample.apply(Op::Shr, &[place, count]);
+    let word = element(&mut sample, 1, depth / form.a_word(), within);
+    let places = sample.graph.side_places(form, place);
+    let side: Vec<Id> = places.iter().map(|within| element(&mut sample, 2, form.side(depth), *within)).collect();
+    let right = sample.graph.dequantized(form, word, &side, place);
     let [rows, columns, depth] = [rows, columns, depth].map(|extent| sample.word(i64::from(extent)));
     let (left, result) = (sample.affine(row, depth, place), sample.affine(row, columns, column));
     let left = sample.load(0, left);
@@ -156,16 +161,16 @@ pub fn of_quantised() -> Vec<Kernel> {
         [257, 255, 160],
         [300, 40, 64],
     ];
-    let all = |bits| {
+    let all = |form| {
         let tile = |[rows, ..]: &[u32; 3]| match *rows {
             0..=Tile::MOST_ROWS => Tile::Vector,
             9..=255 => Tile::Medium,
             256..=257 => Tile::Large,
             258.. => Tile::LargeOf64,
         };
-        extents.iter().map(move |extents| quantised(bits, tile(extents), *extents))
+        extents.iter().map(move |extents| quantised(form, tile(extents), *extents))
     };
-    all(QuantBits::Four).chain(all(QuantBits::Eight)).collect()
+    Form::all().flat_map(all).collect()
 }
 
 /// The texts that are compared with golden ones: a tile with transposed and guarded factors, and few rows.
@@ -184,8 +189,8 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
         ("product", plain.kernel()),
         ("product_guarded", guarded.kernel()),
         ("product_vector", vector.kernel()),
-        ("product_quantised", quantised(QuantBits::Four, Tile::Vector, [1, 256, 512])),
-        ("product_along_depth", quantised(QuantBits::Four, Tile::Large, [256, 128, 64])),
+        ("product_quantised", quantised(Form::Q4_0, Tile::Vector, [1, 256, 512])),
+        ("product_along_depth", quantised(Form::Q4_0, Tile::Large, [256, 128, 64])),
     ]
 }
 
@@ -224,8 +229,8 @@ fn the_form_of_a_product_has_its_type_its_layouts_and_its_packing() {
     assert_eq!(form(&Description { dtypes: [DType::U32; 3], ..PLAIN }.kernel()), [2, 1, 0, 32]);
     let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], transposed: [false, true], ..PLAIN };
     assert_eq!(form(&halves.kernel()), [0, 1, 1, 16]);
-    assert_eq!(form(&quantised(QuantBits::Four, Tile::Large, [64, 64, 64])), [0, 1, 1, 4]);
-    assert_eq!(form(&quantised(QuantBits::Eight, Tile::Large, [64, 64, 64])), [0, 1, 1, 8]);
+    assert_eq!(form(&quantised(Form::Q4_0, Tile::Large, [64, 64, 64])), [0, 1, 1, 65]);
+    assert_eq!(form(&quantised(Form::Q8_0, Tile::Large, [64, 64, 64])), [0, 1, 1, 64]);
 }
 
 /// The page check of tiles (www/checks/groups/tensor-tuning.js) counts the texts by this rule.

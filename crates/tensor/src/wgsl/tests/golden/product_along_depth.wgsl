@@ -4,15 +4,39 @@
 @group(0) @binding(2) var<storage, read> b2: array<u32>;
 @group(0) @binding(3) var<storage, read_write> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<uniform> sizes: array<vec4<u32>, 2>;
-fn four_nibbles(word: u32) -> vec4<f32> {
+fn four_nibbles(word: u32, zero: vec4<f32>) -> vec4<f32> {
     let bits = (vec4<u32>(word) & vec4<u32>(0xfu, 0xf0u, 0xf00u, 0xf000u)) | vec4<u32>(0x4b000000u);
-    return bitcast<vec4<f32>>(bits) - vec4<f32>(8388616.0, 8388736.0, 8390656.0, 8421376.0);
+    return bitcast<vec4<f32>>(bits) - zero;
+}
+
+fn four_of_more(word: u32, upper: u32, zero: vec4<f32>) -> vec4<f32> {
+    let low = vec4<u32>(word) & vec4<u32>(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    let high = vec4<u32>(upper << 4u) & vec4<u32>(0xf0u, 0xf00u, 0xf000u, 0xf0000u);
+    return bitcast<vec4<f32>>(low | high | vec4<u32>(0x4b000000u)) - zero;
 }
 
 fn four_bytes(word: u32) -> vec4<f32> {
     let shifted = word ^ 0x80808080u;
     let bits = (vec4<u32>(shifted, shifted, shifted >> 16u, shifted >> 16u) & vec4<u32>(0xffu, 0xff00u, 0xffu, 0xff00u)) | vec4<u32>(0x4b000000u);
     return bitcast<vec4<f32>>(bits) - vec4<f32>(8388736.0, 8421376.0, 8388736.0, 8421376.0);
+}
+
+fn four_of_curve(word: u32) -> vec4<f32> {
+    let place = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let is_odd = (place & vec4<u32>(4u)) != vec4<u32>();
+    let low = select(vec4<u32>(0xbfad9881u), vec4<u32>(0xf6eaddcfu), is_odd);
+    let high = select(vec4<u32>(0x26190d01u), vec4<u32>(0x71594535u), is_odd);
+    let bytes = select(low, high, (place & vec4<u32>(8u)) != vec4<u32>());
+    let first = bytes << (vec4<u32>(24u) - ((place & vec4<u32>(3u)) << vec4<u32>(3u)));
+    return vec4<f32>(bitcast<vec4<i32>>(first) >> vec4<u32>(24u));
+}
+
+fn spread_bits(word: u32) -> vec4<u32> {
+    return (vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(0x11111111u);
+}
+
+fn spread_pairs(a: u32, b: u32) -> vec4<u32> {
+    return (vec4<u32>(a, a, b, b) >> vec4<u32>(0u, 2u, 0u, 2u)) & vec4<u32>(0x33333333u);
 }
 
 
@@ -79,7 +103,7 @@ fn main(
     var left_0 = vec4<f32>();
     var left_1 = vec4<f32>();
     var words = vec4<u32>();
-    var scale = 0u;
+    var side = u32();
 
     let steps = (sizes[1].x + 7u) / 8u;
     if (steps > 0u) {
@@ -90,14 +114,14 @@ fn main(
             left_1 = left_along_depth(row, next * 8u + 4u);
             if (next % 4u == 0u) {
                 words = b1[right_index(column, next * 8u)];
-                scale = right_scale_bits(column, next * 8u);
+                side = right_side(column, next * 8u);
             }
             tile_left[half][0][remainder][place] = left_0;
             tile_left[half][1][remainder][place] = left_1;
             {
-                let unit = unpack2x16float(scale).x * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-                tile_right[half][0][remainder][place] = four_nibbles(words.x) * unit;
-                tile_right[half][1][remainder][place] = four_nibbles(words.x >> 16u) * unit;
+                let unit = right_scale_of(column, next * 8u, side) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                tile_right[half][0][remainder][place] = right_four(words.x) * unit;
+                tile_right[half][1][remainder][place] = right_four(words.x >> 16u) * unit;
                 words = words.yzwx;
             }
         }
@@ -108,7 +132,7 @@ fn main(
             left_1 = left_along_depth(row, next * 8u + 4u);
             if (next % 4u == 0u) {
                 words = b1[right_index(column, next * 8u)];
-                scale = right_scale_bits(column, next * 8u);
+                side = right_side(column, next * 8u);
             }
             {
                 let a_0_0 = tile_left[half][0][0][thread_row + 0u];
@@ -438,9 +462,9 @@ fn main(
             tile_left[half][0][remainder][place] = left_0;
             tile_left[half][1][remainder][place] = left_1;
             {
-                let unit = unpack2x16float(scale).x * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-                tile_right[half][0][remainder][place] = four_nibbles(words.x) * unit;
-                tile_right[half][1][remainder][place] = four_nibbles(words.x >> 16u) * unit;
+                let unit = right_scale_of(column, next * 8u, side) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                tile_right[half][0][remainder][place] = right_four(words.x) * unit;
+                tile_right[half][1][remainder][place] = right_four(words.x >> 16u) * unit;
                 words = words.yzwx;
             }
             workgroupBarrier();
@@ -995,11 +1019,19 @@ fn right_index(column: u32, depth: u32) -> u32 {
     return v2 >> 2u;
 }
 
-fn right_scale_bits(column: u32, depth: u32) -> u32 {
+fn right_four(word: u32) -> vec4<f32> {
+    return four_nibbles(word, vec4<f32>(8388616.0, 8388736.0, 8390656.0, 8421376.0));
+}
+
+fn right_side(column: u32, depth: u32) -> u32 {
     let v0 = depth >> 5u;
     let v1 = column * sizes[0].y;
     let v2 = v0 + v1;
     return b2[v2 >> 1u] >> ((v2 & 1u) << 4u);
+}
+
+fn right_scale_of(column: u32, depth: u32, side: u32) -> f32 {
+    return unpack2x16float(side).x;
 }
 
 fn store(row: u32, column: u32, product: vec4<f32>) {

@@ -4,15 +4,39 @@
 @group(0) @binding(2) var<storage, read> b2: array<u32>;
 @group(0) @binding(3) var<storage, read_write> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<uniform> sizes: array<vec4<u32>, 2>;
-fn four_nibbles(word: u32) -> vec4<f32> {
+fn four_nibbles(word: u32, zero: vec4<f32>) -> vec4<f32> {
     let bits = (vec4<u32>(word) & vec4<u32>(0xfu, 0xf0u, 0xf00u, 0xf000u)) | vec4<u32>(0x4b000000u);
-    return bitcast<vec4<f32>>(bits) - vec4<f32>(8388616.0, 8388736.0, 8390656.0, 8421376.0);
+    return bitcast<vec4<f32>>(bits) - zero;
+}
+
+fn four_of_more(word: u32, upper: u32, zero: vec4<f32>) -> vec4<f32> {
+    let low = vec4<u32>(word) & vec4<u32>(0xfu, 0xf0u, 0xf00u, 0xf000u);
+    let high = vec4<u32>(upper << 4u) & vec4<u32>(0xf0u, 0xf00u, 0xf000u, 0xf0000u);
+    return bitcast<vec4<f32>>(low | high | vec4<u32>(0x4b000000u)) - zero;
 }
 
 fn four_bytes(word: u32) -> vec4<f32> {
     let shifted = word ^ 0x80808080u;
     let bits = (vec4<u32>(shifted, shifted, shifted >> 16u, shifted >> 16u) & vec4<u32>(0xffu, 0xff00u, 0xffu, 0xff00u)) | vec4<u32>(0x4b000000u);
     return bitcast<vec4<f32>>(bits) - vec4<f32>(8388736.0, 8421376.0, 8388736.0, 8421376.0);
+}
+
+fn four_of_curve(word: u32) -> vec4<f32> {
+    let place = (vec4<u32>(word) >> vec4<u32>(0u, 4u, 8u, 12u)) & vec4<u32>(15u);
+    let is_odd = (place & vec4<u32>(4u)) != vec4<u32>();
+    let low = select(vec4<u32>(0xbfad9881u), vec4<u32>(0xf6eaddcfu), is_odd);
+    let high = select(vec4<u32>(0x26190d01u), vec4<u32>(0x71594535u), is_odd);
+    let bytes = select(low, high, (place & vec4<u32>(8u)) != vec4<u32>());
+    let first = bytes << (vec4<u32>(24u) - ((place & vec4<u32>(3u)) << vec4<u32>(3u)));
+    return vec4<f32>(bitcast<vec4<i32>>(first) >> vec4<u32>(24u));
+}
+
+fn spread_bits(word: u32) -> vec4<u32> {
+    return (vec4<u32>(word) >> vec4<u32>(0u, 1u, 2u, 3u)) & vec4<u32>(0x11111111u);
+}
+
+fn spread_pairs(a: u32, b: u32) -> vec4<u32> {
+    return (vec4<u32>(a, a, b, b) >> vec4<u32>(0u, 2u, 0u, 2u)) & vec4<u32>(0x33333333u);
 }
 
 
@@ -52,106 +76,116 @@ fn product_0(lane: u32, tile: u32) {
     for (var depth = place * 32u; depth < sizes[1].x; depth += 512u) {
         let index_0 = right_index_0(column + 0u, depth);
         let words_0_0 = b1[index_0 + 0u];
-        let scale_0 = right_scale_0(column + 0u, depth);
+        let scale_0_0 = right_scale_0(column + 0u, depth + 0u);
         let index_1 = right_index_0(column + 1u, depth);
         let words_1_0 = b1[index_1 + 0u];
-        let scale_1 = right_scale_0(column + 1u, depth);
+        let scale_1_0 = right_scale_0(column + 1u, depth + 0u);
         let index_2 = right_index_0(column + 2u, depth);
         let words_2_0 = b1[index_2 + 0u];
-        let scale_2 = right_scale_0(column + 2u, depth);
+        let scale_2_0 = right_scale_0(column + 2u, depth + 0u);
         let index_3 = right_index_0(column + 3u, depth);
         let words_3_0 = b1[index_3 + 0u];
-        let scale_3 = right_scale_0(column + 3u, depth);
-        var block_0 = vec4<f32>();
+        let scale_3_0 = right_scale_0(column + 3u, depth + 0u);
         {
-            let b_0 = four_nibbles(words_0_0[0] >> 0u);
-            let b_1 = four_nibbles(words_1_0[0] >> 0u);
-            let b_2 = four_nibbles(words_2_0[0] >> 0u);
-            let b_3 = four_nibbles(words_3_0[0] >> 0u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 0u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            var block_0 = vec4<f32>();
+            {
+                let b_0 = right_four_0(words_0_0[0] >> 0u);
+                let b_1 = right_four_0(words_1_0[0] >> 0u);
+                let b_2 = right_four_0(words_2_0[0] >> 0u);
+                let b_3 = right_four_0(words_3_0[0] >> 0u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 0u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[0] >> 16u);
+                let b_1 = right_four_0(words_1_0[0] >> 16u);
+                let b_2 = right_four_0(words_2_0[0] >> 16u);
+                let b_3 = right_four_0(words_3_0[0] >> 16u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 4u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[1] >> 0u);
+                let b_1 = right_four_0(words_1_0[1] >> 0u);
+                let b_2 = right_four_0(words_2_0[1] >> 0u);
+                let b_3 = right_four_0(words_3_0[1] >> 0u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 8u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[1] >> 16u);
+                let b_1 = right_four_0(words_1_0[1] >> 16u);
+                let b_2 = right_four_0(words_2_0[1] >> 16u);
+                let b_3 = right_four_0(words_3_0[1] >> 16u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 12u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[2] >> 0u);
+                let b_1 = right_four_0(words_1_0[2] >> 0u);
+                let b_2 = right_four_0(words_2_0[2] >> 0u);
+                let b_3 = right_four_0(words_3_0[2] >> 0u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 16u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[2] >> 16u);
+                let b_1 = right_four_0(words_1_0[2] >> 16u);
+                let b_2 = right_four_0(words_2_0[2] >> 16u);
+                let b_3 = right_four_0(words_3_0[2] >> 16u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 20u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[3] >> 0u);
+                let b_1 = right_four_0(words_1_0[3] >> 0u);
+                let b_2 = right_four_0(words_2_0[3] >> 0u);
+                let b_3 = right_four_0(words_3_0[3] >> 0u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 24u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            {
+                let b_0 = right_four_0(words_0_0[3] >> 16u);
+                let b_1 = right_four_0(words_1_0[3] >> 16u);
+                let b_2 = right_four_0(words_2_0[3] >> 16u);
+                let b_3 = right_four_0(words_3_0[3] >> 16u);
+                let left_0 = left_along_depth_0(first_row + 0u, depth + 28u);
+                let a_0 = left_0 * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
+                block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
+                block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
+                block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
+                block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
+            }
+            sum_0 = fma(vec4<f32>(scale_0_0, scale_1_0, scale_2_0, scale_3_0), block_0, sum_0);
         }
-        {
-            let b_0 = four_nibbles(words_0_0[0] >> 16u);
-            let b_1 = four_nibbles(words_1_0[0] >> 16u);
-            let b_2 = four_nibbles(words_2_0[0] >> 16u);
-            let b_3 = four_nibbles(words_3_0[0] >> 16u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 4u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[1] >> 0u);
-            let b_1 = four_nibbles(words_1_0[1] >> 0u);
-            let b_2 = four_nibbles(words_2_0[1] >> 0u);
-            let b_3 = four_nibbles(words_3_0[1] >> 0u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 8u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[1] >> 16u);
-            let b_1 = four_nibbles(words_1_0[1] >> 16u);
-            let b_2 = four_nibbles(words_2_0[1] >> 16u);
-            let b_3 = four_nibbles(words_3_0[1] >> 16u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 12u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[2] >> 0u);
-            let b_1 = four_nibbles(words_1_0[2] >> 0u);
-            let b_2 = four_nibbles(words_2_0[2] >> 0u);
-            let b_3 = four_nibbles(words_3_0[2] >> 0u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 16u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[2] >> 16u);
-            let b_1 = four_nibbles(words_1_0[2] >> 16u);
-            let b_2 = four_nibbles(words_2_0[2] >> 16u);
-            let b_3 = four_nibbles(words_3_0[2] >> 16u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 20u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[3] >> 0u);
-            let b_1 = four_nibbles(words_1_0[3] >> 0u);
-            let b_2 = four_nibbles(words_2_0[3] >> 0u);
-            let b_3 = four_nibbles(words_3_0[3] >> 0u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 24u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        {
-            let b_0 = four_nibbles(words_0_0[3] >> 16u);
-            let b_1 = four_nibbles(words_1_0[3] >> 16u);
-            let b_2 = four_nibbles(words_2_0[3] >> 16u);
-            let b_3 = four_nibbles(words_3_0[3] >> 16u);
-            let a_0 = left_along_depth_0(first_row + 0u, depth + 28u) * vec4<f32>(1.0, 0.0625, 0.00390625, 0.000244140625);
-            block_0 = fma(vec4<f32>(a_0[0]), vec4<f32>(b_0[0], b_1[0], b_2[0], b_3[0]), block_0);
-            block_0 = fma(vec4<f32>(a_0[1]), vec4<f32>(b_0[1], b_1[1], b_2[1], b_3[1]), block_0);
-            block_0 = fma(vec4<f32>(a_0[2]), vec4<f32>(b_0[2], b_1[2], b_2[2], b_3[2]), block_0);
-            block_0 = fma(vec4<f32>(a_0[3]), vec4<f32>(b_0[3], b_1[3], b_2[3], b_3[3]), block_0);
-        }
-        sum_0 = fma(vec4<f32>(scale_0, scale_1, scale_2, scale_3), block_0, sum_0);
     }
 
     sums_0[slot] = sum_0;
@@ -182,11 +216,16 @@ fn right_index_0(column: u32, depth: u32) -> u32 {
     return v2 >> 2u;
 }
 
+fn right_four_0(word: u32) -> vec4<f32> {
+    return four_nibbles(word, vec4<f32>(8388616.0, 8388736.0, 8390656.0, 8421376.0));
+}
+
 fn right_scale_0(column: u32, depth: u32) -> f32 {
     let v0 = depth >> 5u;
     let v1 = column * sizes[0].y;
     let v2 = v0 + v1;
-    return unpack2x16float(b2[v2 >> 1u] >> ((v2 & 1u) << 4u)).x;
+    let v3 = unpack2x16float(b2[v2 >> 1u] >> ((v2 & 1u) << 4u)).x;
+    return v3;
 }
 
 fn store_0(row: u32, column: u32, product: vec4<f32>) {
