@@ -5,8 +5,9 @@
 #import pair_sum
 // The normal equations of a problem in pairs: `g`, the gradient, and `h`, the upper triangle of H, column after column. Loops and not unrolled code,
 // since compilers take seconds for the pair operations of a factorisation that is written out.
-const COORDINATES = {COORDINATES}u;
 const LEAST = 1.1754944e-38; // normal number
+// A pivot below this share of the diagonal is rounding.
+const LEAST_PIVOT = 3e-14 * f32(COORDINATES);
 const ENTRIES = COORDINATES * (COORDINATES + 1u) / 2u;
 
 // Where an entry of H stands, for row <= column.
@@ -33,15 +34,18 @@ fn is_sound(normal: Normal) -> bool {
     return sound;
 }
 
-// The largest |g|/√D, in units of the columns.
-fn scaled_gradient(normal: Normal, frozen: u32) -> f32 {
+// The largest |g|/√C in units of the columns, and the length of all of them.
+fn scaled_gradient(normal: Normal, frozen: u32) -> vec2<f32> {
     var largest = 0.0;
+    var squares = 0.0;
     for (var i = 0u; i < COORDINATES; i++) {
         let diagonal = diagonal_of(normal, i);
         let size = select(0.0, abs(normal.g[i].x) * inverseSqrt(diagonal), diagonal > 0.0);
-        largest = max(largest, select(size, 0.0, is_frozen(frozen, i)));
+        let slope = select(size, 0.0, is_frozen(frozen, i));
+        largest = max(largest, slope);
+        squares += slope * slope;
     }
-    return largest;
+    return vec2<f32>(largest, sqrt(squares));
 }
 
 fn step_length(normal: Normal, step: Step) -> f32 {
@@ -75,8 +79,8 @@ fn curvature_along(normal: Normal, step: Step) -> f32 {
     return sum.x;
 }
 
-// An entry of H + λD. Of a column of zeros no unit is known.
-fn damped_entry(normal: Normal, row: u32, column: u32, damping: f32, frozen: u32) -> vec2<f32> {
+// An entry of H + λD². Of what has never had an effect no unit is known.
+fn damped_entry(normal: Normal, scale: Step, row: u32, column: u32, damping: f32, frozen: u32) -> vec2<f32> {
     let entry = normal.h[entry_of(row, column)];
     if is_frozen(frozen, row) || is_frozen(frozen, column) {
         return vec2<f32>(select(0.0, 1.0, row == column), 0.0);
@@ -84,31 +88,42 @@ fn damped_entry(normal: Normal, row: u32, column: u32, damping: f32, frozen: u32
     if row < column {
         return entry;
     }
-    return pair_sum(entry, select(vec2<f32>(damping, 0.0), pair_scaled(entry, damping), entry.x > 0.0));
+    if !(scale.d[row] > 0.0) {
+        return vec2<f32>(1.0, 0.0);
+    }
+    return pair_sum(entry, product_with_error(damping, scale.d[row]));
 }
 
-// (H + λD)δ = −g by Cholesky's factorisation LDLᵀ, without roots. A pivot that is not positive is no step.
-fn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {
-    var sound = true;
+// (H + λD²)δ = −g by Cholesky's factorisation LDLᵀ, without roots. A pivot that rounding does not tell from 0 is no step.
+fn damped_step(normal: Normal, scale: Step, damping: f32, frozen: u32) -> Solved {
+    var solved = Solved();
+    solved.sound = true;
     var factor = array<vec2<f32>, ENTRIES>();
+    var sums = array<f32, COORDINATES>();
     for (var column = 0u; column < COORDINATES; column++) {
         // The column of L times the pivots, then the column itself and its pivot.
         for (var row = 0u; row < column; row++) {
-            var sum = damped_entry(normal, row, column, damping, frozen);
+            var sum = damped_entry(normal, scale, row, column, damping, frozen);
             for (var k = 0u; k < row; k++) {
                 sum = pair_difference(sum, pair_product(factor[entry_of(k, row)], factor[entry_of(k, column)]));
             }
             factor[entry_of(row, column)] = sum;
         }
-        var pivot = damped_entry(normal, column, column, damping, frozen);
+        let diagonal = damped_entry(normal, scale, column, column, damping, frozen);
+        var pivot = diagonal;
+        // What bounds the inverse of the factor in units of the columns.
+        var bound = sqrt(diagonal.x);
         for (var row = 0u; row < column; row++) {
             let scaled = factor[entry_of(row, column)];
             let entry = pair_quotient(scaled, factor[entry_of(row, row)]);
             pivot = pair_difference(pivot, pair_product(scaled, entry));
             factor[entry_of(row, column)] = entry;
+            bound += abs(scaled.x) * inverseSqrt(factor[entry_of(row, row)].x) * sums[row];
         }
         factor[entry_of(column, column)] = pivot;
-        sound = sound & (pivot.x > LEAST) & is_finite(pivot.x);
+        sums[column] = bound * inverseSqrt(pivot.x);
+        solved.trace += sums[column] * sums[column];
+        solved.sound = solved.sound & (pivot.x > max(LEAST, LEAST_PIVOT * diagonal.x)) & is_finite(pivot.x);
     }
     var d = array<vec2<f32>, COORDINATES>();
     for (var row = 0u; row < COORDINATES; row++) {
@@ -117,8 +132,8 @@ fn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {
             sum = pair_difference(sum, pair_product(factor[entry_of(k, row)], d[k]));
         }
         d[row] = sum;
+        solved.promise += 0.5 * sum.x * (sum.x / factor[entry_of(row, row)].x);
     }
-    var step = Step();
     for (var after = COORDINATES; after > 0u; after--) {
         let row = after - 1u;
         var sum = pair_quotient(d[row], factor[entry_of(row, row)]);
@@ -126,7 +141,16 @@ fn damped_step(normal: Normal, damping: f32, frozen: u32) -> Solved {
             sum = pair_difference(sum, pair_product(factor[entry_of(row, k)], d[k]));
         }
         d[row] = sum;
-        step.d[row] = sum.x;
+        solved.step.d[row] = sum.x;
+        solved.square += scale.d[row] * sum.x * sum.x;
     }
-    return Solved(step, sound);
+    for (var row = 0u; row < COORDINATES; row++) {
+        var sum = vec2<f32>(scale.d[row] * solved.step.d[row], 0.0);
+        for (var k = 0u; k < row; k++) {
+            sum = pair_difference(sum, pair_product(factor[entry_of(k, row)], d[k]));
+        }
+        d[row] = sum;
+        solved.bend += sum.x * (sum.x / factor[entry_of(row, row)].x);
+    }
+    return solved;
 }

@@ -92,25 +92,16 @@ fn ordinary_fits_of_the_device_keep_their_digits() {
 fn unix_time_stamps_are_lost_on_the_device_and_solved_on_the_host() {
     let (template, batch) = (lines(40), points(6, 40, 1.7e9));
     let device = on_device(&template, &batch, &defaults(), 40);
-    assert!(device.termination.iter().any(|end| end.converged()), "the device cannot tell: {:?}", device.termination);
+    assert!(!device.termination.iter().any(|end| end.converged()), "{:?}", device.termination);
 
     let refused = guarded(&template, &batch, device.clone(), false);
-    let precision = refused.precision.unwrap();
-    assert!(!precision.suffices() && precision.loss > 1e-3, "{precision:?}");
     assert!(!refused.solutions.termination.iter().any(|end| end.converged()), "{:?}", refused.solutions.termination);
     assert!(refused.solutions.termination.contains(&Termination::PrecisionLimit));
-    let text = precision.sentence(Arithmetic::F32);
-    assert!(text.starts_with("Rounding in single precision explains up to "), "{text}");
 
     let continued = guarded(&template, &batch, device.clone(), true);
     assert_eq!(continued.arithmetic, Arithmetic::F64);
     let reason = continued.reason().unwrap();
-    assert!(
-        reason.ends_with(
-            "The CPU solved the problems again in double precision, from the solutions in single precision."
-        ),
-        "{reason}"
-    );
+    assert_eq!(reason, "The CPU solved the problems again in double precision, from their starts.");
     let exact = on_cpu(&template, &batch, &defaults());
     for problem in 0..6 {
         let (slope, expected) = (continued.solutions.x[2 * problem + 1], exact.x[2 * problem + 1]);
@@ -190,17 +181,19 @@ fn problems_at_the_precision_limit_go_on_in_pairs_alone() {
             assert!((cost / exact.cost[problem] - 1.0).abs() < 1e-8, "{problem}: {cost}");
         }
         let which = match limited.len() {
-            1 => "1 problem that ended with 'precision-limit'".to_owned(),
-            count => format!("{count} problems that ended with 'precision-limit'"),
+            1 => "1 problem that had come to no minimum for certain".to_owned(),
+            count => format!("{count} problems that had come to no minimum for certain"),
         };
-        let says =
-            format!("The GPU solved {which} again in double-single precision, from the solutions in single precision.");
+        let says = format!("The GPU solved {which} again in double-single precision, from where they had ended.");
         let text = found.message();
         assert!(text.starts_with("12 of 12 problems converged.") && text.ends_with(&says), "{text}");
     }
-    // Without pairs they stay at the limit, and the CPU is not asked.
-    let found = guarded(&template, &batch, device.clone(), true);
-    assert_eq!((found.solutions, found.arithmetic), (device, Arithmetic::F32));
+    // Without pairs the host begins them at their starts.
+    let found = guarded(&template, &batch, device, true);
+    for problem in [2, 7, 11] {
+        assert_eq!(found.solutions.cost[problem], exact.cost[problem], "{problem}");
+    }
+    assert!(found.message().ends_with("again in double precision, from their starts."), "{}", found.message());
 }
 
 /// What a device would give that loses nothing: solutions of the host, rounded.

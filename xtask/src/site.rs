@@ -74,13 +74,7 @@ fn vendor(tools: &Tools) -> Outcome {
     page_packages::install(tools)?;
     let step = Step {
         name: "vendor",
-        inputs: &[
-            "package-lock.json",
-            "xtask/page-packages",
-            "xtask/vendor.mjs",
-            "www/demos",
-            "www/problems",
-        ],
+        inputs: &["package-lock.json", "xtask/page-packages", "xtask/vendor.mjs", "www/demos", "www/problems"],
         outputs: &["target/vendor"],
         circumstances: "",
     };

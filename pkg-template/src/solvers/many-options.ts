@@ -45,7 +45,7 @@ export interface ManyOptions {
   gradientTolerance?: number;
   /** Relative length of a step, in units of the Jacobian's columns; 1e-8 by default. */
   parameterTolerance?: number;
-  /** The initial λ of λ·diag(JᵀJ), by default 1e-4 on the GPU; on the CPU it is as in `levenbergMarquardt`. */
+  /** What the length of the first step is given by, as on the CPU in `levenbergMarquardt`. */
   initialDamping?: number;
   /**
    * Whether the result has standard errors; false by default. They are computed in f64 on the CPU whichever engine solved the problems, and take

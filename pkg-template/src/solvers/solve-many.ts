@@ -51,16 +51,16 @@ const FEWEST_RESIDUALS = 20_000;
  *
  * What the GPU finds is checked: 256 problems and those with the largest numbers are solved again in f64, from their solutions. Where rounding
  * has changed a cost by more than 1e-3, or moved a parameter by more than 1e-4 of its scale, problems that converged end with
- * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU. With
- * 'auto' problems that end with 'precision-limit' in f32 go on in f32x2.
+ * 'precision-limit', and with backend 'auto' all go on from there: in f32x2 on the GPU, and where that does not suffice in f64 on the CPU.
  *
  * Constraints of the template are met by the method of multipliers: all problems are solved together, some ten times. `batch.data` may have data of constraint blocks, one
  * array for all problems. In f64 constraints hold to 1e-10 of their terms, in f32x2, which is the default on the GPU then, to 1e-9, in f32 to 1e-4. A problem whose
  * constraints do not hold ends with 'infeasible', or 'max-iterations' where they nearly do or where `maxIterations` ended its last round. Rejects with 'invalid-argument' for constraints with stars or lists of data,
  * and for `standardErrors` with constraints.
  *
- * Problems in which a parameter has lost its effect on the way on the GPU are solved a second time on the CPU, from their starts; a solution with a lower cost is
- * taken. With backend 'gpu' such a problem ends with 'precision-limit'.
+ * A problem has converged where the model of its residuals promises next to nothing. Where the GPU comes to no such point, or its arithmetic does not tell, the
+ * problem goes on with backend 'auto' in f32x2, and then on the CPU from its start. With 'gpu' the CPU computes in f64 what the model promises where a tolerance was
+ * met; where that is too much the problem ends with 'precision-limit'.
  *
  * On the GPU a problem has at most 16 numbers that are not constant and 64 parameters, and in f32x2 residuals of some 300 operations in all. Larger
  * problems reject with 'limit-exceeded', or run on the CPU with backend 'auto'. Rejects with 'gpu-unavailable' for precision 'f32x2' with backend 'gpu'

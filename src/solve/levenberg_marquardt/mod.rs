@@ -37,8 +37,11 @@
 //! An attempt of a small problem that ends without a minimum is followed by two more from the same start: one whose steps change each parameter by a share of
 //! itself, and one whose first step is not cut.
 //!
-//! The device and many problems have damping in place of a radius: (J̃ᵀJ̃ + λD²) δ = −g, up to a forcing term, with λ by rule lm_damping. Steps of theirs that
-//! lose a column of J̃ are rejected, in problems of up to 65,536 numbers on the device, and where many problems are solved a second time.
+//! Many problems have radii on both engines; on the device steps on the surface of the ball solve (H + λD²) δ = −g, with λ by Newton's method. Its kernel tells
+//! of each point whether its arithmetic suffices for the promise. Open problems go on elsewhere ([`super::many::guard`]).
+//!
+//! Single solves on the device have damping in place of a radius: (J̃ᵀJ̃ + λD²) δ = −g, up to a forcing term, with λ by rule lm_damping. Steps of theirs that
+//! lose a column of J̃ are rejected, in problems of up to 65,536 numbers.
 //!
 //! # The four implementations
 //!
@@ -46,9 +49,9 @@
 //! |---|---|---|---|---|
 //! | control | state machine `minimizer`; the caller computes what it asks for | command lists with gates in the state block | all problems of a chunk in step | one thread for each problem |
 //! | linearise | `linearise` | [`crate::gauss_newton::device`], `begin` | `linearise` | `linearise` |
-//! | converge | `converge` | `converge`, `settle` | `converge` | `lm_convergence` |
-//! | scale | `strategy`, [`point`] | `begin` | [`point::follow`] | `damped_step` |
-//! | solve, step | `exact`, `dogleg`, [`residua_linalg`] | product kernels, `update`, `direct` | `solve`, with a radius | `damped_step` |
+//! | converge | `converge` | `converge`, `settle` | `converge` | `lm_convergence`, `lm_minimum` |
+//! | scale | `strategy`, [`point`] | `begin` | [`point::follow`] | `follow` |
+//! | solve, step | `exact`, `dogleg`, [`residua_linalg`] | product kernels, `update`, `direct` | `solve` | `step_within` |
 //! | project | `retraction` | `retract` | `project` | `moved_by` |
 //! | predict | `predict` | `measure`, `decide` | `predict` | `predicted_reduction` |
 //! | evaluate trial | [`crate::gauss_newton::host`] | [`crate::gauss_newton::device`] | `evaluate_trial` | `reduction` |

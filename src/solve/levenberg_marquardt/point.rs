@@ -2,14 +2,8 @@
 
 use crate::solve::rules;
 
-/// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
-const LEFT: f64 = 1e-5;
-
-/// What rounding moves a coordinate by, at most, in units of ε times the coordinate.
-const HALF_A_UNIT: f64 = 0.5;
-
 /// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
-const FALL_OF_SCALE: f64 = 0.81;
+pub const FALL_OF_SCALE: f64 = 0.81;
 
 /// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
 pub const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
@@ -48,7 +42,7 @@ impl Linearised {
         // Squares beyond the range are no measure.
         let scaled_size = if scaled_size.is_finite() { scaled_size } else { 0.0 };
         let of_residuals = rules::ROUNDINGS * rules::ROUNDINGS * coordinates / residuals.max(1.0);
-        0.5 * epsilon * epsilon * scaled_size * of_residuals.max(HALF_A_UNIT * HALF_A_UNIT)
+        0.5 * epsilon * epsilon * scaled_size * of_residuals.max(rules::HALF_A_UNIT * rules::HALF_A_UNIT)
     }
 
     /// The largest promise of a point that is a minimum, with what rounding leaves of one: every parameter is within some hundredth of its standard error of
@@ -61,7 +55,7 @@ impl Linearised {
     pub fn tolerable_promise(&self, rounding: f64, cost_tolerance: f64) -> f64 {
         let least = self.least_promise(rounding);
         match cost_tolerance > 0.0 {
-            true => least.min((LEFT * cost_tolerance * self.influence).max(rounding)),
+            true => least.min((rules::LEFT_OF_TOLERANCE * cost_tolerance * self.influence).max(rounding)),
             false => least,
         }
     }

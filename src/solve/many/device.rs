@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::eval::Arithmetic;
 use crate::eval::pairs::split;
-use crate::solve::options::{INITIAL_DAMPING, SolveOptions};
-use crate::solve::rules::{INITIAL_GROWTH, NO_FLOOR};
+use crate::solve::options::SolveOptions;
+use crate::solve::rules::NO_FLOOR;
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
 use residua_codegen::Width;
@@ -19,8 +19,8 @@ use super::program::{Program, SolveManyUniforms, program};
 use super::template::Template;
 use super::{ManyOptions, ManySolutions};
 
-/// Columns of the state table: end, iterations, cost, λ, ν, floor, columns of the Jacobian that were not 0 at the start and those that are not at the end, and
-/// in pairs the low part of the cost.
+/// Columns of the state table: end, iterations, cost, radius, ‖Dδ‖ of the last step, floor, cost by influence, and whether the arithmetic tells a minimum. Then
+/// in pairs the low part of the cost, and D² of each free coordinate.
 const STATE_COLUMNS: u32 = 8;
 
 /// A template with a batch, laid out for the device.
@@ -85,7 +85,7 @@ impl<'a> DeviceBatch<'a> {
     }
 
     fn state_columns(&self) -> u32 {
-        STATE_COLUMNS + u32::from(self.is_in_pairs())
+        STATE_COLUMNS + u32::from(self.is_in_pairs()) + self.template.free.len() as u32
     }
 
     /// The largest table's bytes for a problem.
@@ -129,8 +129,6 @@ impl<'a> DeviceBatch<'a> {
             let mut set =
                 |column: usize, number: f64| state[column * stride as usize + problem] = (number as f32).to_bits();
             set(2, f64::NAN);
-            set(3, self.options.initial_damping.unwrap_or(INITIAL_DAMPING));
-            set(4, INITIAL_GROWTH);
             set(5, NO_FLOOR.min(f32::MAX.into()));
         }
         let width = if self.is_in_pairs() { Width::Pair } else { Width::Single };
@@ -154,6 +152,7 @@ impl<'a> DeviceBatch<'a> {
             cost_tolerance,
             gradient_tolerance,
             parameter_tolerance,
+            initial_damping: self.options.initial_damping.unwrap_or_default() as f32,
         }
     }
 
@@ -201,7 +200,8 @@ impl<'a> DeviceBatch<'a> {
             solutions.cost.push(number(2) + low);
             solutions.iterations.push(iterations);
             solutions.termination.push(end);
-            solutions.deficient.push(word(6) & !word(7) != 0);
+            solutions.deficient.push(false);
+            solutions.unproven.push(word(7) == 0);
         }
     }
 }

@@ -12,8 +12,8 @@
 //! such problem in the sample is enough for all to go on in another arithmetic: what happens to problems outside of it is not known. Where they may not
 //! go on, all that have converged are checked like the sample, and those that have lost digits end with 'precision-limit'.
 //!
-//! Before that, problems in which a parameter has lost its effect on the way, and those that ended with 'non-finite', are solved on the host from their
-//! starts. The host's solution is taken where problems may go on; else those for which it is better end with 'precision-limit'.
+//! A problem is *open* where the device has come to no minimum, or its arithmetic does not tell whether it has: the promise of its model is less certain than
+//! that. Open problems go on in pairs, and then as single solves of the host. Where they may not, the host computes the promise of what has met a tolerance.
 
 use residua_base::cooperative::Yielder;
 use residua_base::decimal::scientific;
@@ -22,9 +22,10 @@ use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
-use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, Which, cpu};
+use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, cpu, single};
 use crate::eval::Arithmetic;
 use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
+use crate::solve::rules::LEAST_PROMISE;
 use crate::solve::summary::Termination;
 
 /// Problems that are sampled at equal distances, at least, if there are so many.
@@ -135,7 +136,11 @@ impl Guarded {
         let (problems, of) = match (self.arithmetic, self.precision) {
             (Arithmetic::F64, _) => (self.solutions.converged_deficient(), String::new()),
             (_, Some(precision)) => {
-                (self.deficient.clone(), format!(" of the {} that were checked", precision.problems))
+                let mut problems = self.deficient.clone();
+                problems.push_all(self.solutions.converged_deficient());
+                problems.sort_unstable();
+                problems.dedup();
+                (problems, format!(" of the {} that were checked", precision.problems))
             }
             (_, None) => (Vec::new(), String::new()),
         };
@@ -151,92 +156,135 @@ impl Guarded {
     }
 }
 
-/// Checks what a device has found in an arithmetic. Where that does not suffice, all problems go on, else those that have ended with 'precision-limit': the
-/// device goes on in pairs, and where that does not suffice the host, if they may. Without pairs, problems at the limit stay as they are, and those that
-/// have lost digits end there.
+/// Checks what a device has found in an arithmetic, where problems may go on: all of them where that does not suffice, else those that are open. First the device
+/// continues in pairs, then the host, which begins open problems at their starts. Without `pairs` problems stay where they are, and those that have lost digits, or
+/// that are no minima in f64, end with 'precision-limit'.
 pub async fn guard(
     template: &Template,
     batch: &Batch<'_>,
     options: &ManyOptions,
     solutions: ManySolutions,
     arithmetic: Arithmetic,
-    mut pairs: Option<&mut impl PairSolver>,
+    pairs: Option<&mut impl PairSolver>,
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
     let mut guarded = Guarded { solutions, precision: None, arithmetic, deficient: Vec::new(), remarks: Vec::new() };
-    let is_lost = |problem: &u32| match guarded.solutions.termination[*problem as usize] {
-        Termination::NonFinite => pairs.is_some(),
-        end => end.converged() && guarded.solutions.deficient.get(*problem as usize) == Some(&true),
+    let Some(pairs) = pairs else {
+        guarded.confirm(template, batch, options, audience).await?;
+        return Ok(guarded);
     };
-    let problems = (0..batch.count).filter(is_lost).list();
-    if !problems.is_empty() {
-        let again = batch.extract(template, &problems, None);
-        let found = cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?;
-        let which = if pairs.is_some() { Which::Better } else { Which::NoneButEnd };
-        let count = guarded.solutions.replace(&problems, template.values.len(), &found, which);
-        if count > 0 {
-            guarded.remarks.push(format!(
-                "In {} {count} of the problems lost a parameter or ended with 'non-finite'; the CPU found a lower cost from the same start.",
-                arithmetic.name()
-            ));
-        }
-        if which == Which::Better && count == batch.count as usize {
-            guarded.arithmetic = Arithmetic::F64;
-        }
-    }
-    loop {
-        if audience.aborted() || guarded.arithmetic == Arithmetic::F64 {
-            return Ok(guarded);
-        }
-        let sample = sampled(template, batch, &guarded.solutions.termination).await;
-        let mut checked = check(template, batch, options, &guarded.solutions, sample, &mut Deaf).await?;
-        let is_lost = checked.as_ref().is_some_and(|checked| !checked.precision.suffices());
-        let Some(pairs) = pairs.as_deref_mut() else {
-            if is_lost {
-                let ends = &guarded.solutions.termination;
-                let all = (0..batch.count).filter(|&problem| ends[problem as usize].converged()).list();
-                if checked.as_ref().is_some_and(|checked| checked.precision.problems < all.len() as u32) {
-                    checked = check(template, batch, options, &guarded.solutions, all, &mut Quiet(audience)).await?;
-                }
-                let lost = checked.iter().flat_map(|checked| &checked.lost);
-                lost.for_each(|&problem| guarded.solutions.termination[problem as usize] = Termination::PrecisionLimit);
-            }
+    let (mut is_checked, mut tries_pairs) = (false, arithmetic == Arithmetic::F32);
+    while !audience.aborted() {
+        let mut is_lost = false;
+        if !is_checked {
+            let sample = sampled(template, batch, &guarded.solutions.termination).await;
+            let checked = check(template, batch, options, &guarded.solutions, sample, &mut Deaf).await?;
+            is_lost = checked.as_ref().is_some_and(|checked| !checked.precision.suffices());
             guarded.take(checked);
-            return Ok(guarded);
-        };
-        guarded.take(checked);
-        let ends = &guarded.solutions.termination;
-        let goes_on = |problem: &u32| is_lost || ends[*problem as usize] == Termination::PrecisionLimit;
+        }
+        let goes_on = |problem: &u32| is_lost || guarded.is_open(*problem, options);
         let problems = (0..batch.count).filter(goes_on).list();
         if problems.is_empty() {
-            return Ok(guarded);
+            break;
         }
-        let again = batch.extract(template, &problems, Some(&guarded.solutions.x));
-        let in_pairs = match guarded.arithmetic {
-            Arithmetic::F32 => match pairs.solve(&again, &mut Quiet(audience)).await {
-                Ok(solutions) => Some(solutions),
-                Err(error) if matches!(error.code, ErrorCode::GpuUnavailable | ErrorCode::LimitExceeded) => None,
-                Err(error) => return Err(error),
-            },
-            Arithmetic::F32x2 | Arithmetic::F64 => None,
+        let is_all = problems.len() == batch.count as usize;
+        let from = if is_all { "the solutions" } else { "where they had ended" };
+        let in_pairs = match std::mem::take(&mut tries_pairs) {
+            true => {
+                let again = batch.extract(template, &problems, Some(&guarded.solutions.x));
+                match pairs.solve(&again, &mut Quiet(audience)).await {
+                    Ok(solutions) => Some(solutions),
+                    Err(error) if matches!(error.code, ErrorCode::GpuUnavailable | ErrorCode::LimitExceeded) => None,
+                    Err(error) => return Err(error),
+                }
+            }
+            false => None,
         };
-        let (arithmetic, engine, found) = match in_pairs {
-            Some(found) => (Arithmetic::F32x2, "GPU", found),
-            None if !is_lost => return Ok(guarded),
-            None => (Arithmetic::F64, "CPU", cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?),
+        let (to, engine, from, found) = match in_pairs {
+            Some(found) => (Arithmetic::F32x2, "GPU", from, found),
+            None => {
+                let x = (!guarded.is_any_open(&problems, options)).then_some(guarded.solutions.x.as_slice());
+                let again = batch.extract(template, &problems, x);
+                let found = cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?;
+                (Arithmetic::F64, "CPU", if x.is_some() { from } else { "their starts" }, found)
+            }
         };
-        guarded.solutions.replace(&problems, template.values.len(), &found, Which::All);
+        guarded.solutions.replace(&problems, template.values.len(), &found);
         let which = match problems.len() {
-            all if all == batch.count as usize => "the problems".to_owned(),
-            1 => "1 problem that ended with 'precision-limit'".to_owned(),
-            some => format!("{some} problems that ended with 'precision-limit'"),
+            _ if is_all => "the problems".to_owned(),
+            1 => "1 problem that had come to no minimum for certain".to_owned(),
+            some => format!("{some} problems that had come to no minimum for certain"),
         };
-        let (to, from) = (arithmetic.name(), guarded.arithmetic.name());
-        guarded.remarks.push(format!("The {engine} solved {which} again in {to}, from the solutions in {from}."));
-        if problems.len() < batch.count as usize {
-            return Ok(guarded);
+        let of = if from == "the solutions" { format!(" in {}", guarded.arithmetic.name()) } else { String::new() };
+        guarded.remarks.push(format!("The {engine} solved {which} again in {}, from {from}{of}.", to.name()));
+        if is_all {
+            guarded.arithmetic = to;
         }
-        guarded.arithmetic = arithmetic;
+        if to == Arithmetic::F64 {
+            break;
+        }
+        is_checked = !is_all;
+    }
+    Ok(guarded)
+}
+
+impl Guarded {
+    /// Whether it is open if a problem has a minimum where it ended.
+    fn is_open(&self, problem: u32, options: &ManyOptions) -> bool {
+        let problem = problem as usize;
+        let is_unproven = self.solutions.unproven.get(problem) == Some(&true);
+        match self.solutions.termination[problem] {
+            Termination::PrecisionLimit | Termination::TrustRegionCollapsed | Termination::NonFinite => true,
+            // By default the host has more of them, and those of too few digits do not count.
+            Termination::MaxIterations => options.max_iterations.is_none() || is_unproven,
+            end => end.converged() && is_unproven,
+        }
+    }
+
+    fn is_any_open(&self, problems: &[u32], options: &ManyOptions) -> bool {
+        problems.iter().any(|&problem| self.is_open(problem, options))
+    }
+
+    /// Has what the device calls a minimum without being certain end with 'precision-limit' where its derivatives in f64 do not agree, and what has lost digits.
+    async fn confirm(
+        &mut self,
+        template: &Template,
+        batch: &Batch<'_>,
+        options: &ManyOptions,
+        audience: &mut dyn ManyListener,
+    ) -> Result<()> {
+        let ends = &self.solutions.termination;
+        let is_uncertain = |problem: &u32| ends[*problem as usize].converged() && self.is_open(*problem, options);
+        let uncertain = (0..batch.count).filter(is_uncertain).list();
+        let promises = single::promises(template, batch, &uncertain, &self.solutions.x, audience).await?;
+        // False of a NaN.
+        let is_minimum = |promise: &f64| *promise <= LEAST_PROMISE;
+        let mut refused = 0;
+        for (&problem, _) in uncertain.iter().zip(&promises).filter(|(_, promise)| !is_minimum(promise)) {
+            self.solutions.termination[problem as usize] = Termination::PrecisionLimit;
+            refused += 1;
+        }
+        if refused > 0 {
+            let arithmetic = self.arithmetic.name();
+            let sentence = "other parameters lower the cost by the derivatives in double precision.";
+            self.remarks.push(format!("Where {refused} of the problems met a tolerance in {arithmetic}, {sentence}"));
+        }
+        if audience.aborted() {
+            return Ok(());
+        }
+        let sample = sampled(template, batch, &self.solutions.termination).await;
+        let mut checked = check(template, batch, options, &self.solutions, sample, &mut Deaf).await?;
+        if let Some(of_sample) = checked.as_ref().filter(|checked| !checked.precision.suffices()) {
+            let ends = &self.solutions.termination;
+            let all = (0..batch.count).filter(|&problem| ends[problem as usize].converged()).list();
+            if of_sample.precision.problems < all.len() as u32 {
+                checked = check(template, batch, options, &self.solutions, all, &mut Quiet(audience)).await?;
+            }
+            let lost = checked.iter().flat_map(|checked| &checked.lost);
+            lost.for_each(|&problem| self.solutions.termination[problem as usize] = Termination::PrecisionLimit);
+        }
+        self.take(checked);
+        Ok(())
     }
 }
 

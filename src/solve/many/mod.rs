@@ -103,9 +103,10 @@ pub struct ManySolutions {
     pub iterations: Vec<u32>,
     /// Why each ended.
     pub termination: Vec<Termination>,
-    /// Whether the residuals leave a direction free where each ended. Of a device: whether a
-    /// parameter has lost its effect on the way.
+    /// Whether the residuals leave a direction free where each ended, as far as it is known.
     pub deficient: Vec<bool>,
+    /// Of a device: of which its arithmetic does not tell whether they ended at a minimum.
+    pub unproven: Vec<bool>,
 }
 
 impl ManySolutions {
@@ -116,48 +117,33 @@ impl ManySolutions {
         (0..self.deficient.len() as u32).filter(is_both).list()
     }
 
-    /// Puts solutions of some problems in their places, or else has them end at the limit of precision. Iterations add up. Gives how many it were.
-    fn replace(&mut self, problems: &[u32], numbers: usize, found: &ManySolutions, which: Which) -> usize {
-        let mut count = 0;
+    /// Puts solutions of some problems in their places, unless a problem had come further. Iterations add up.
+    fn replace(&mut self, problems: &[u32], numbers: usize, found: &ManySolutions) {
         for (position, &problem) in problems.iter().enumerate() {
             let problem = problem as usize;
-            let is_better = match self.termination[problem] {
-                Termination::NonFinite => found.termination[position] != Termination::NonFinite,
-                _ => found.cost[position] < (1.0 - NO_LOSS) * self.cost[problem],
-            };
-            if which != Which::All && !is_better {
-                continue;
-            }
-            count += 1;
-            if which == Which::NoneButEnd {
-                self.termination[problem] = Termination::PrecisionLimit;
+            self.iterations[problem] += found.iterations[position];
+            let end = found.termination[position];
+            let is_better = end.converged()
+                || self.termination[problem] == Termination::NonFinite
+                || found.cost[position] <= self.cost[problem];
+            if !is_better {
                 continue;
             }
             let own = &found.x[position * numbers..(position + 1) * numbers];
             self.x[problem * numbers..(problem + 1) * numbers].copy_from_slice(own);
             self.cost[problem] = found.cost[position];
-            self.iterations[problem] += found.iterations[position];
-            self.termination[problem] = found.termination[position];
-            if let Some(own) = self.deficient.get_mut(problem) {
-                *own = found.deficient[position];
+            self.termination[problem] = end;
+            for (own, found) in [(&mut self.deficient, &found.deficient), (&mut self.unproven, &found.unproven)] {
+                if let Some(own) = own.get_mut(problem) {
+                    *own = found.get(position) == Some(&true);
+                }
             }
         }
-        count
     }
 }
 
 /// Relative differences of costs below this are no loss: sums of some hundred squares in f32 are right to 1e-5.
 const NO_LOSS: f64 = 1e-4;
-
-/// Which solutions are replaced by others.
-#[derive(Clone, Copy, PartialEq)]
-enum Which {
-    All,
-    /// Where the others are better.
-    Better,
-    /// None: where the others are better the problem ends at the limit of precision.
-    NoneButEnd,
-}
 
 /// Receives progress while problems are solved.
 pub trait ManyListener {

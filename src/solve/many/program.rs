@@ -2,24 +2,35 @@
 //! coordinates, since what is addressed at run time does not stay in registers ([`super::unrolled`]). In pairs the normal equations are arrays, and their
 //! factorisation is `shaders/solve_many_pairs.wgsl`.
 
+use crate::eval::Arithmetic;
 use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::template;
-use crate::solve::rules::Rules;
+use crate::solve::levenberg_marquardt::point::{FALL_OF_SCALE, GROWTH_AFTER_SHORT_STEP};
+use crate::solve::rules::{GROWTH, GROWTH_AFTER_REJECTION, Rules};
 use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
-use residua_codegen::wgsl::{Binding, PairForm, ProgramText, Resource};
+use residua_codegen::wgsl::{Binding, NoParameters, PairForm, ProgramText, Resource};
 use residua_codegen::{OPERATIONS_OF_PAIR, Width, template_parameters, uniform};
 use residua_ir::graph::NodeId;
 
+use super::kernels::NormalLayout;
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
 use super::pattern::{Numbers, each, fill, filled};
 use super::template::Template;
 use super::terms::Source;
+use super::unrolled::float;
 
 /// Free coordinates that a thread can keep the normal equations of.
 pub const MOST_FREE: usize = 16;
+
+/// The relative error that a promise may have.
+const MOST_ERROR: f64 = 0.1;
+
+/// The damping that is tried where H has no factor.
+const LEAST_DAMPING: f64 = 1e-5;
+const LEAST_DAMPING_IN_PAIRS: f64 = 1e-11;
 
 /// Parameters that a thread can keep, constant ones included.
 const MOST_PARAMETERS: usize = 64;
@@ -51,6 +62,8 @@ uniform! {
         gradient_tolerance: f32,
         /// see `Tolerances`
         parameter_tolerance: f32,
+        /// damping that makes the first step as long as the first radius; 0: the radius is the length of the point
+        initial_damping: f32,
     }
 }
 
@@ -76,9 +89,10 @@ pub fn program(template: &Template, layout: &Layout, pairs: Option<PairForm>) ->
     limit("parameters", template.values.len(), MOST_PARAMETERS)?;
     let mut writer = Writer::new(template, layout, pairs);
     writer.declare();
-    for function in Rules::new().functions().into_iter().take(5) {
+    for function in Rules::new().of_kernel() {
         writer.program.push_function(function);
     }
+    writer.constants();
     writer.structures();
     writer.parameters();
     writer.samples();
@@ -105,20 +119,20 @@ pub fn program(template: &Template, layout: &Layout, pairs: Option<PairForm>) ->
 template_parameters! {
     /// Parameters of `solve_many.wgsl`.
     struct SolveManyTemplate {
+        /// Free coordinates.
+        coordinates: u32,
         /// Code of a termination.
         non_finite: u32,
         /// Code of a termination.
         max_iterations: u32,
+        /// Code of a termination.
+        cost_tolerance: u32,
+        /// Code of a termination.
+        precision_limit: u32,
+        /// Whether a robust loss is among the losses.
+        robust: bool,
         /// Whether it computes in pairs.
         pairs: bool,
-    }
-}
-
-template_parameters! {
-    /// Parameters of `solve_many_pairs.wgsl`.
-    struct SolveManyPairsTemplate {
-        /// Free coordinates.
-        coordinates: u32,
     }
 }
 
@@ -131,7 +145,7 @@ pub fn resources() -> Vec<Resource> {
         Resource::read("problem_numbers", "f32"),
         // The numbers that do not, and a zero.
         Resource::read("template_numbers", "f32"),
-        // End, iterations, cost, λ, ν, floor, in pairs the cost's low part.
+        // See `device::STATE_COLUMNS`.
         Resource::read_write("state", "u32"),
         Resource::uniform("dispatch", &SolveManyUniforms::STRUCTURE),
     ]
@@ -142,6 +156,8 @@ pub(super) struct Writer<'a> {
     pub(super) layout: &'a Layout,
     /// The form of products; none in f32.
     pub(super) pairs_form: Option<PairForm>,
+    /// Whether a robust loss is among the losses.
+    pub(super) is_robust: bool,
     pub(super) program: ProgramText,
     /// What follows there.
     pub(super) text: String,
@@ -181,6 +197,7 @@ impl<'a> Writer<'a> {
             template,
             layout,
             pairs_form,
+            is_robust: NormalLayout::new(template).is_robust,
             program,
             text,
             operations: 0,
@@ -208,12 +225,33 @@ impl<'a> Writer<'a> {
         let numbers = self.layout.shared * if self.pairs_form.is_some() { 2 } else { 1 };
         self.program.read_guard_from(&numbered("bitcast<u32>(template_numbers[$0u])", numbers));
         self.program.set_pair_form(self.pairs_form.unwrap_or_default());
+        let is_in_pairs = self.pairs_form.is_some();
+        let code = |termination: Termination| termination.code() as u32;
         let parameters = SolveManyTemplate {
-            non_finite: Termination::NonFinite.code() as u32,
-            max_iterations: Termination::MaxIterations.code() as u32,
-            pairs: self.pairs_form.is_some(),
+            coordinates: self.free.len() as u32,
+            non_finite: code(Termination::NonFinite),
+            max_iterations: code(Termination::MaxIterations),
+            cost_tolerance: code(Termination::CostTolerance),
+            precision_limit: code(Termination::PrecisionLimit),
+            robust: self.is_robust,
+            pairs: is_in_pairs,
         };
         self.program.push_template(template!("solve_many"), &[], &parameters);
+    }
+
+    /// Numbers of the radius and of the factorisation.
+    fn constants(&mut self) {
+        let is_in_pairs = self.pairs_form.is_some();
+        let rows = self.template.model.num_residuals as usize;
+        for (name, number) in [
+            ("GROWTH", GROWTH),
+            ("GROWTH_AFTER_REJECTION", GROWTH_AFTER_REJECTION),
+            ("GROWTH_AFTER_SHORT_STEP", GROWTH_AFTER_SHORT_STEP),
+            ("MOST_TRACE", most_trace(self.free.len(), rows, is_in_pairs)),
+            ("LEAST_DAMPING", if is_in_pairs { LEAST_DAMPING_IN_PAIRS } else { LEAST_DAMPING }),
+        ] {
+            self.text += &format!("const {name} = {};\n", float(number));
+        }
     }
 
     fn structures(&mut self) {
@@ -225,7 +263,7 @@ impl<'a> Writer<'a> {
             None => each(&mut self.text, "    d$0: f32,\n", &self.free, ""),
             Some(_) => fill(&mut self.text, "    d: array<f32, $0>,\n", &[self.free.len()]),
         }
-        self.text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n";
+        self.text += "}\n\nstruct Normal {\n    cost: vec2<f32>,\n    influence: f32,\n";
         match self.pairs_form {
             None => {
                 each(&mut self.text, "    g$0: vec2<f32>,\n", &self.free, "");
@@ -237,7 +275,8 @@ impl<'a> Writer<'a> {
             }
         }
         self.text += "}\n\nstruct Moved {\n    trial: Parameters,\n    projected: Step,\n}\n\n\
-                 struct Solved {\n    step: Step,\n    sound: bool,\n}\n";
+                 // A step, −½δᵀg, ‖Dδ‖², (D²δ)ᵀ(H + λD²)⁻¹D²δ, and at least the trace of the inverse of H + λD² in units of the columns.\n\
+                 struct Solved {\n    step: Step,\n    sound: bool,\n    promise: f32,\n    square: f32,\n    bend: f32,\n    trace: f32,\n}\n";
     }
 
     /// Loads and stores of the parameters; only those that move are stored.
@@ -387,19 +426,40 @@ impl<'a> Writer<'a> {
                 );
             }
         }
-        self.text += "    return frozen;\n}\n\nfn columns_of(normal: Normal) -> u32 {\n    return 0u";
-        let column = self.pattern(
-            "\n        | select(0u, $2u, normal.h$0_$0 > 0.0)",
-            "\n        | select(0u, $2u, diagonal_of(normal, $0u) > 0.0)",
-        );
-        each(&mut self.text, column, &self.free, "");
-        self.text += ";\n}\n";
+        self.text += "    return frozen;\n}\n";
+        self.scale();
+    }
+
+    /// How many coordinates may move and have an effect; the place of D² in the state, and how it follows the diagonal of H.
+    fn scale(&mut self) {
+        let diagonal = self.pattern("normal.h$0_$0", "diagonal_of(normal, $0u)");
+        let scale = self.pattern("scale.d$0", "scale.d[$0]");
+        let place = "state[(STATE_COLUMNS + $0u) * dispatch.stride + problem]";
+        self.text += "\nfn coordinates_of(normal: Normal, frozen: u32) -> f32 {\n    return 0.0";
+        for coordinate in &self.free {
+            let has_effect = ["select(0.0, 1.0, ", diagonal, " > 0.0)"].concat();
+            let column = ["\n        + ", &self.unless_frozen(coordinate[0], &has_effect, "0.0")].concat();
+            fill(&mut self.text, &column, coordinate);
+        }
+        self.text += ";\n}\n\nfn load_scale(problem: u32) -> Step {\n    var scale = Step();\n";
+        each(&mut self.text, &["    ", scale, " = bitcast<f32>(", place, ");\n"].concat(), &self.free, "");
+        self.text += "    return scale;\n}\n\nfn store_scale(problem: u32, scale: Step) {\n";
+        each(&mut self.text, &["    ", place, " = bitcast<u32>(", scale, ");\n"].concat(), &self.free, "");
+        self.text += "}\n\n\
+            // D² at a new point, from the ratio of the costs.\n\
+            fn follow(before: Step, normal: Normal, ratio: f32) -> Step {\n    var scale = before;\n    var of_all = ratio;\n";
+        let of_common = ["    of_all = max(of_all, select(0.0, ", diagonal, " / ", scale, ", ", scale, " > 0.0));\n"];
+        each(&mut self.text, &of_common.concat(), &self.free, "");
+        self.text += "    of_all = min(of_all, 1.0);\n";
+        let share = FALL_OF_SCALE;
+        let followed = ["    ", scale, " = max(", &format!("{share} * of_all * "), scale, ", ", diagonal, ");\n"];
+        each(&mut self.text, &followed.concat(), &self.free, "");
+        self.text += "    return scale;\n}\n";
     }
 
     /// The template of the linear algebra in pairs, and sizes.
     fn linear_algebra_in_pairs(&mut self) {
-        let coordinates = self.free.len() as u32;
-        self.program.push_template(template!("solve_many_pairs"), &[], &SolveManyPairsTemplate { coordinates });
+        self.program.push_template(template!("solve_many_pairs"), &[], &NoParameters);
         self.sizes();
     }
 
@@ -444,6 +504,18 @@ impl<'a> Writer<'a> {
                 (self.pattern("normal.h$0_$0 / $1.0", "diagonal_of(normal, $0u) / $1.0"), [position, square as usize])
             }
         }
+    }
+}
+
+/// The trace of the inverse of H with columns of unit length up to which H tells a promise to a tenth. In f32 sums of so many rows round; in pairs it is J̃ that
+/// has been rounded, once.
+fn most_trace(coordinates: usize, rows: usize, is_in_pairs: bool) -> f64 {
+    let (n, m) = (coordinates as f64, (rows as f64).max(1.0));
+    let [single, pair] = [Arithmetic::F32, Arithmetic::F32x2].map(|arithmetic| arithmetic.epsilon() / 2.0);
+    let of_sums = |epsilon: f64| MOST_ERROR / (n * m.sqrt() * epsilon);
+    match is_in_pairs {
+        false => of_sums(single),
+        true => of_sums(pair).min((MOST_ERROR / (2.0 * n * single)).powi(2)),
     }
 }
 

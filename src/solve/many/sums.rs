@@ -47,11 +47,15 @@ impl Writer<'_> {
 
     /// The loop over a group's instances that adds to the normal equations in f32.
     fn add_terms(&mut self, group: &Group, layout: &GroupLayout) -> Result<()> {
-        let terms = normal_terms(self.template, group, false)?;
+        let terms = normal_terms(self.template, group, self.is_robust)?;
         self.count(group, terms.graph.graph().len() + terms.gradient.len() * 8);
         // What is added to: a pattern with its numbers.
         let mut sums = vec![("        normal.cost = add_to(normal.cost, ", ");\n", [0, 0])];
         let mut nodes = vec![(terms.cost, Width::Single)];
+        if let Some(influence) = terms.influence {
+            sums.push(("        normal.influence += ", ";\n", [0, 0]));
+            nodes.push((influence, Width::Single));
+        }
         for &(position, node) in &terms.gradient {
             sums.push(("        normal.g$0 = add_to(normal.g$0, ", ");\n", [position, 0]));
             nodes.push((node, Width::Single));
@@ -74,8 +78,9 @@ impl Writer<'_> {
 
     /// The same in pairs.
     fn add_pair_terms(&mut self, group: &Group, layout: &GroupLayout) -> Result<()> {
-        let terms = pair_terms(self.template, group)?;
+        let terms = pair_terms(self.template, group, self.is_robust)?;
         let mut nodes = vec![(terms.cost, Width::Pair)];
+        nodes.push_all(terms.influence.map(|node| (node, Width::Single)));
         nodes.push_all(terms.gradient.iter().map(|(_, node)| (*node, Width::Pair)));
         nodes.push_all(terms.rows.iter().flatten().map(|(_, node)| (*node, Width::Single)));
         let bindings = self.bindings(layout, &terms.inputs);
@@ -84,6 +89,9 @@ impl Writer<'_> {
         let mut texts = texts.into_iter();
         let mut next = || texts.next().ok_or_else(|| Error::internal("a text of a node is missing"));
         self.text += &format!("        normal.cost = sum_of_pairs(normal.cost, {});\n", next()?);
+        if terms.influence.is_some() {
+            self.text += &format!("        normal.influence += {};\n", next()?);
+        }
         for (position, _) in &terms.gradient {
             let addend = next()?;
             self.text += &format!("        normal.g[{position}] = sum_of_pairs(normal.g[{position}], {addend});\n");

@@ -55,6 +55,8 @@ pub struct PairTerms {
     pub inputs: Vec<Source>,
     /// Added to the cost.
     pub cost: NodeId,
+    /// Added to the cost by influence, a single number, where it is asked for.
+    pub influence: Option<NodeId>,
     /// Added to the gradient, by positions among the free coordinates.
     pub gradient: Vec<(usize, NodeId)>,
     /// Rows of which the products make H: J̃, and one for the loss's second derivative. Entries by positions, ascending.
@@ -298,10 +300,11 @@ pub fn normal_terms(template: &Template, group: &Group, with_influence: bool) ->
 
 /// What an instance of a group adds to normal equations in pairs. The gradient is w ρ′ Jᵀr by a reverse sweep, which in pairs takes far fewer operations
 /// than the rows of J, of which single numbers do: their products are exact, so that H is the Gram matrix of a J̃ that is rounded once.
-pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
+pub fn pair_terms(template: &Template, group: &Group, with_influence: bool) -> Result<PairTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
     let Weighted { mut cost, scale, weight, bend } = draft.weighted(&residuals);
+    let mut influence = with_influence.then(|| draft.influence(&residuals, cost, scale));
     let root_of_scale = draft.graph.sqrt(scale);
     let seeds = residuals.iter().map(|&residual| (residual, draft.graph.mul(scale, residual))).list();
     let mut gradient = draft.gradient(&seeds);
@@ -329,10 +332,11 @@ pub fn pair_terms(template: &Template, group: &Group) -> Result<PairTerms> {
         ascending(row);
     }
     let mut nodes = vec![&mut cost];
+    nodes.push_all(influence.as_mut());
     nodes.push_all(gradient.iter_mut().map(|(_, node)| node));
     nodes.push_all(rows.iter_mut().flatten().map(|(_, node)| node));
     let graph = draft.extract(nodes)?;
-    Ok(PairTerms { graph, inputs: draft.inputs, cost, gradient, rows })
+    Ok(PairTerms { graph, inputs: draft.inputs, cost, influence, gradient, rows })
 }
 
 /// By how much the cost of an instance of a group falls: ½ w (ρ(s) − ρ(s′)) for r at the point and r′ at the trial point. Where s

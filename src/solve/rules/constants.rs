@@ -28,9 +28,13 @@ pub const GROWTH: f64 = 3.0;
 pub const GROWTH_AFTER_REJECTION: f64 = 1.5;
 /// The promise of a minimum in units of σ²: each parameter is within √(2 · 10⁻⁴) of its standard error of it.
 pub const LEAST_PROMISE: f64 = 1e-4;
+/// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
+pub const LEFT_OF_TOLERANCE: f64 = 1e-5;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine
 /// or the step below as many times ε counts as that, one of the cost below the square of it.
 pub const ROUNDINGS: f64 = 4.0;
+/// What rounding moves a coordinate by, at most, in units of ε times the coordinate.
+pub const HALF_A_UNIT: f64 = 0.5;
 /// A tolerance of the cost up to this asks for all digits, and counts as the least: four units in the last place of double precision, below which
 /// no arithmetic shows a change of the cost.
 pub(super) const ALL_DIGITS: f64 = 1e-15;

@@ -1,8 +1,8 @@
 //! The graphs of the rules.
 
 use super::constants::{
-    ALL_DIGITS, GOOD_GAIN, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_SHRINK, MAX_DAMPING, MIN_DAMPING, MOST_NOISE,
-    NOISES, POOR_GAIN, ROUNDINGS, SETTLED, STEEP,
+    ALL_DIGITS, GOOD_GAIN, HALF_A_UNIT, INITIAL_GROWTH, LEAST_FALL, LEAST_GAIN, LEAST_PROMISE, LEAST_SHRINK,
+    LEFT_OF_TOLERANCE, MAX_DAMPING, MIN_DAMPING, MOST_NOISE, NOISES, POOR_GAIN, ROUNDINGS, SETTLED, STEEP,
 };
 use crate::solve::scalar;
 use crate::solve::summary::Termination;
@@ -367,6 +367,70 @@ pub(super) fn radius() -> Function {
         let rejected = g.mul(share, length);
         [g.select(verdict, accepted, rejected)]
     })
+}
+
+/// Whether a point is a minimum by the promise of its undamped model, whether rounding leaves no more of one, and whether rounding could hide one that
+/// counts: [`Linearised`](crate::solve::levenberg_marquardt::point::Linearised) has the same in f64.
+pub(super) fn minimum() -> Function {
+    let parameters = &[
+        "promise",
+        "cost",
+        "influence",
+        "residuals",
+        "coordinates",
+        "scaled_size",
+        "noise",
+        "cost_tolerance",
+        "epsilon",
+    ];
+    rule(
+        "lm_minimum",
+        parameters,
+        |g, [promise, cost, influence, residuals, coordinates, scaled_size, noise, of_cost, epsilon]| {
+            let (zero, one, two, half) = (g.literal(0.0), g.literal(1.0), g.literal(2.0), g.literal(0.5));
+            let exact = g.le(cost, noise);
+            let finite = is_finite(g, scaled_size);
+            let size = g.select(finite, scaled_size, zero);
+            let roundings = g.literal(ROUNDINGS);
+            let rounding = g.mul(roundings, epsilon);
+            let number = g.apply(Op::Max, &[residuals, one]);
+            let mean = g.div(size, number);
+            let root = g.sqrt(mean);
+            let of_coordinate = g.mul(rounding, root);
+            let square = g.mul(of_coordinate, of_coordinate);
+            let square = g.mul(square, coordinates);
+            let unit = g.literal(HALF_A_UNIT);
+            let unit = g.mul(unit, epsilon);
+            let root = g.sqrt(size);
+            let beside = g.mul(unit, root);
+            let beside = g.mul(beside, beside);
+            let square = g.apply(Op::Max, &[square, beside]);
+            let of_rounding = g.mul(half, square);
+
+            let freedom = g.sub(residuals, coordinates);
+            let freedom = g.apply(Op::Max, &[freedom, one]);
+            let squares = g.mul(two, influence);
+            let variance = g.div(squares, freedom);
+            let least = g.literal(LEAST_PROMISE);
+            let least = g.mul(least, variance);
+            let left = g.literal(LEFT_OF_TOLERANCE);
+            let left = g.mul(left, of_cost);
+            let left = g.mul(left, influence);
+            let asks = g.lt(zero, of_cost);
+            let few = g.apply(Op::Min, &[left, least]);
+            let tolerable = g.select(asks, few, least);
+            let tolerable = g.apply(Op::Max, &[tolerable, of_rounding]);
+
+            let magnitude = g.abs(promise);
+            let known = is_finite(g, magnitude);
+            let hidden = g.le(promise, of_rounding);
+            let hidden = and(g, hidden, known);
+            let small = g.le(promise, tolerable);
+            let small = and(g, small, known);
+            let told = g.le(of_rounding, least);
+            [or(g, exact, small), or(g, exact, hidden), or(g, exact, told)]
+        },
+    )
 }
 
 /// Eisenstat and Walker, *Choosing the forcing terms in an inexact Newton method* (1996), choice 2 with γ = 0.9 and α = 2, and its

@@ -7,6 +7,7 @@
 //! | `lm_gain` | numbers of a trial step, the noise, the floor | gain ratio, verdict, floor, end |
 //! | `lm_damping` | λ, ν, gain ratio, verdict | λ, ν, end |
 //! | `lm_convergence` | numbers of an accepted step, tolerances | end |
+//! | `lm_minimum` | promise of the undamped model, numbers of the point | whether it is a minimum, whether rounding leaves no more, and whether it could hide one that counts |
 //! | `lm_dogleg` | radius; lengths and product of Cauchy and Gauss-Newton step | their shares in the step |
 //! | `lm_radius` | radius, numbers of a trial step, gain ratio, verdict | radius |
 //! | `lm_forcing` | gradient norms, last forcing term, ceiling | forcing term η of the linear solver |
@@ -48,8 +49,8 @@ mod constants;
 mod graphs;
 
 pub use constants::{
-    EXACT_GAIN, GROWTH, GROWTH_AFTER_REJECTION, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEAST_PROMISE, LEFT_OF_GRADIENT,
-    MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, NOISES, POOR_GAIN, ROUNDINGS,
+    EXACT_GAIN, GROWTH, GROWTH_AFTER_REJECTION, HALF_A_UNIT, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEAST_PROMISE,
+    LEFT_OF_GRADIENT, LEFT_OF_TOLERANCE, MAX_DAMPING, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, NOISES, POOR_GAIN, ROUNDINGS,
 };
 
 use std::rc::Rc;
@@ -70,6 +71,7 @@ pub struct Rules {
     forcing: Function,
     dogleg: Function,
     radius: Function,
+    minimum: Function,
 }
 
 /// The verdict on a trial step.
@@ -237,6 +239,7 @@ impl Rules {
             forcing: graphs::forcing(),
             dogleg: graphs::dogleg(),
             radius: graphs::radius(),
+            minimum: graphs::minimum(),
         }
     }
 
@@ -256,6 +259,11 @@ impl Rules {
     /// Those that many problems on the host take.
     pub fn of_many(&self) -> [&Function; 5] {
         [&self.noise, &self.cosine, &self.gain, &self.radius, &self.convergence]
+    }
+
+    /// Those that the kernel of many problems takes.
+    pub fn of_kernel(&self) -> [&Function; 6] {
+        [&self.noise, &self.cosine, &self.gain, &self.radius, &self.convergence, &self.minimum]
     }
 
     /// The largest difference of two costs near here that rounding explains: from the cost, Σ Dⱼxⱼ² with D the diagonal of J̃ᵀJ̃, the

@@ -366,3 +366,28 @@ fn the_radius_follows_the_gain() {
         assert_eq!(found, expected, "{radius} {change} {growth} {ratio}");
     }
 }
+
+#[test]
+fn shaders_and_the_host_call_the_same_points_minima() {
+    use crate::solve::levenberg_marquardt::point::Linearised;
+    let rules = Rules::new();
+    for (cost, influence, noise) in [(2.0, 1.5, 1e-12), (2.0, 2.0, 3.0), (1e-30, 1e-30, 1e-40)] {
+        for (residuals, coordinates, scaled_size) in [(50.0, 4.0, 1e6), (3.0, 3.0, 1e20), (0.0, 2.0, INF)] {
+            for (tolerance, epsilon) in [(1e-8, EPSILON), (0.0, f64::from(f32::EPSILON)), (0.5, 0.0)] {
+                let point = Linearised { cost, influence, residuals, coordinates, scaled_size, cosine: 0.0 };
+                let rounding = point.rounding(noise, epsilon);
+                for promise in [0.0, 1e-18, 1e-13, 1e-9, 1e-6, 1e-4, 1.0, NAN, INF] {
+                    let arguments =
+                        [promise, cost, influence, residuals, coordinates, scaled_size, noise, tolerance, epsilon];
+                    let [small, hidden, told] = rules.minimum.evaluate(0, &arguments)[..] else { panic!() };
+                    // A cost that is noise is a minimum whatever the model says of it.
+                    let all = cost <= noise;
+                    let least = point.tolerable_promise(rounding, tolerance);
+                    assert_eq!(small != 0.0, all || (promise <= least && promise < INF), "{point:?} {promise} {least}");
+                    assert_eq!(hidden != 0.0, all || promise <= rounding, "{point:?} {promise}");
+                    assert_eq!(told != 0.0, all || rounding <= LEAST_PROMISE * point.variance(), "{point:?}");
+                }
+            }
+        }
+    }
+}

@@ -25,14 +25,7 @@ pub(super) async fn solve(
     }
     let numbers = template.values.len();
     let mut functions = single::functions(template.clone())?;
-    let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; numbers], vec![f64::INFINITY; numbers]);
-    for coordinate in &template.free {
-        if let Some(bounds) = coordinate.bounds {
-            let parameter = coordinate.parameter as usize;
-            (lower[parameter], upper[parameter]) = bounds;
-        }
-    }
-    functions.set_bounds(lower, upper)?;
+    single::set_bounds(&mut functions, template)?;
     let mut resources = SolverResources::default();
     let mut yielder = Yielder::new();
     for (left, &problem) in (0..problems.len() as u32).rev().zip(problems) {
