@@ -9,13 +9,16 @@
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_ir::autodiff;
-use residua_ir::graph::{CheckedGraph, InputId, Node, NodeId, evaluate};
+use residua_ir::graph::{CheckedGraph, InputId, Loop, Node, NodeId, evaluate, steps};
 
 use super::Arithmetic;
 use crate::model::{Batch, Model, Rows, losses};
 
 /// Instances of a batch that are tried, at most.
 const MOST_INSTANCES: u32 = 64;
+
+/// The same of instances whose reference takes all steps of a loop.
+const MOST_WITH_LOOPS: u32 = 4;
 
 /// 2⁻³⁸: pairs err by 2⁻⁴⁶ or so in an operation, and residuals have some hundred.
 const RELATIVE: f64 = 1.0 / (1u64 << 38) as f64;
@@ -154,7 +157,8 @@ fn first_missed(expected: &[Bounded], found: &[f64]) -> Option<usize> {
 /// The instances of a batch that are tried, at equal distances.
 fn instances(batch: &Batch) -> Vec<usize> {
     let count = u64::from(batch.count);
-    let tried = count.min(MOST_INSTANCES.into());
+    let has_loops = !batch.class.graph.graph().loops().is_empty();
+    let tried = count.min(if has_loops { MOST_WITH_LOOPS } else { MOST_INSTANCES }.into());
     (0..tried).map(|number| (number * count / tried) as usize).list()
 }
 
@@ -230,7 +234,7 @@ impl<'a> Reference<'a> {
                 let locals = (0..class.locals.len()).map(|local| x[parameter(instance, local)]);
                 let data = self.batch.data.chunks_exact(self.batch.count as usize).map(|column| column[instance]);
                 let inputs = locals.chain(data).chain(self.batch.batch_constants.iter().copied()).list();
-                [self.nodes(&inputs, Arithmetic::F64), self.nodes(&inputs, Arithmetic::F32)]
+                [Arithmetic::F64, Arithmetic::F32].map(|arithmetic| rounded(&self.graph, &inputs, arithmetic))
             })
             .list();
         // The error of single precision in a node, the largest of all instances.
@@ -262,23 +266,44 @@ impl<'a> Reference<'a> {
             }
         }
     }
+}
 
-    /// The values of all nodes, each rounded.
-    fn nodes(&self, inputs: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
-        let mut nodes: Vec<f64> = Vec::with_capacity(self.graph.graph().len());
-        for node in self.graph.graph().nodes() {
-            let value = match node {
-                Node::Literal(bits) => f64::from_bits(*bits),
-                Node::Input(input) => inputs[input.0 as usize],
-                Node::Apply(op, operands) => {
-                    let operands = operands.map(|operand| nodes[operand.index()]);
-                    evaluate(*op, &operands[..op.arity()])
-                }
-            };
-            nodes.push(arithmetic.quantise(value));
-        }
-        nodes
+/// The values of all nodes, each rounded, those of the steps of loops too.
+fn rounded(graph: &CheckedGraph, inputs: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
+    let graph = graph.graph();
+    let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
+    let mut nodes: Vec<f64> = Vec::with_capacity(graph.len());
+    for node in graph.nodes() {
+        let value = match node {
+            Node::Literal(bits) => f64::from_bits(*bits),
+            Node::Input(input) => inputs[input.0 as usize],
+            Node::Apply(op, operands) => {
+                let operands = operands.map(|operand| nodes[operand.index()]);
+                evaluate(*op, &operands[..op.arity()])
+            }
+            Node::Result(of, number) => {
+                let run = || run_rounded(graph.loop_of(*of), &nodes, arithmetic);
+                states[of.index()].get_or_insert_with(run)[*number as usize]
+            }
+        };
+        nodes.push(arithmetic.quantise(value));
     }
+    nodes
+}
+
+/// The final state of a loop over the values of the nodes before it.
+fn run_rounded(of_loop: &Loop, nodes: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
+    let (body, start) = (of_loop.body(), nodes[of_loop.start().index()]);
+    let mut inputs = [start].to_vec();
+    inputs.push_all(of_loop.inputs().iter().map(|input| nodes[input.index()]));
+    for step in 0..steps(nodes[of_loop.count().index()]) {
+        inputs[0] = start + f64::from(step);
+        let values = rounded(body.graph(), &inputs, arithmetic);
+        for (number, next) in body.next().iter().enumerate() {
+            inputs[1 + number] = values[next.index()];
+        }
+    }
+    inputs[1..][..body.states()].to_vec()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Class {
             (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.batch_constants);
         (outputs, locals, block_dims, manifolds, data, batch_constants) == tables
             && (*losses, *weight) == (other.losses, other.weight)
-            && graph.graph().nodes() == other.graph.graph().nodes()
+            && graph.graph().is_same(other.graph.graph())
     }
 }
 

@@ -60,7 +60,7 @@ fn key_without_sign(graph: &Graph, node: NodeId, depth: u32) -> u64 {
             // The factors of a product stand in any order.
             if op == Op::Mul { a.wrapping_add(b) } else { mix(a, b) }
         }
-        Node::Apply(..) | Node::Input(_) => mix(2, node.index() as u64),
+        Node::Apply(..) | Node::Input(_) | Node::Result(..) => mix(2, node.index() as u64),
     }
 }
 
@@ -78,6 +78,6 @@ fn are_opposite(graph: &Graph, a: NodeId, b: NodeId) -> bool {
         (Node::Apply(Op::Div, [a, c, ..]), Node::Apply(Op::Div, [b, d, ..])) => {
             a == b && opposite(c, d) || c == d && opposite(a, b)
         }
-        (Node::Apply(..) | Node::Literal(_) | Node::Input(_), _) => false,
+        (Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..), _) => false,
     }
 }

@@ -28,18 +28,18 @@ impl<'a> SampleCounter<'a> {
         let graph = class.graph.graph();
         let locals = class.locals.len() as u32;
         let (mut moves, mut may_be_out) = (Vec::with_capacity(graph.len()), Vec::with_capacity(graph.len()));
-        for node in graph.nodes() {
+        for (id, node) in graph.ids().zip(graph.nodes()) {
             let moving = match node {
                 Node::Literal(_) => false,
                 Node::Input(input) => input.0 < locals,
-                Node::Apply(..) => node.operands().iter().any(|operand| moves[operand.index()]),
+                Node::Apply(..) | Node::Result(..) => graph.operands(id).iter().any(|operand| moves[operand.index()]),
             };
             moves.push(moving);
             let may = |operand: &NodeId| may_be_out[operand.index()];
             let is_factor = |operand: &NodeId| may(operand) || !moves[operand.index()];
             may_be_out.push(match node {
                 Node::Literal(_) => is_zero(node),
-                Node::Input(_) => false,
+                Node::Input(_) | Node::Result(..) => false,
                 Node::Apply(_, _) if !moving => false,
                 Node::Apply(op, [a, b, c]) => match op {
                     Op::Add | Op::Sub => may(a) && may(b),
@@ -56,10 +56,11 @@ impl<'a> SampleCounter<'a> {
         }
         let mut decides = vec![false; graph.len()];
         class.outputs.iter().for_each(|output| decides[output.index()] = true);
-        for (position, node) in graph.nodes().iter().enumerate().rev() {
-            decides[position] &= may_be_out[position] || !moves[position];
-            let operands = node.operands().iter().filter(|_| decides[position]).map(|operand| operand.index()).list();
-            operands.into_iter().for_each(|operand| decides[operand] = true);
+        for id in graph.ids().rev() {
+            decides[id.index()] &= may_be_out[id.index()] || !moves[id.index()];
+            if decides[id.index()] {
+                graph.operands(id).iter().for_each(|operand| decides[operand.index()] = true);
+            }
         }
         let steps = graph.ids().filter(|step| decides[step.index()]).list();
         let (numbers, is_out) = (vec![0.0; graph.len()], vec![false; graph.len()]);
@@ -86,6 +87,11 @@ impl<'a> SampleCounter<'a> {
                 }
                 Node::Input(input) if input.0 >= locals => number = datum(input.0 - locals),
                 Node::Input(_) => {}
+                // A loop over data alone is run again for each of its results, which are few.
+                Node::Result(of, result) if !moves[step.index()] => {
+                    number = class.graph.graph().loop_of(of).run(|node| numbers[node.index()])[result as usize];
+                }
+                Node::Result(..) => {}
                 Node::Apply(op, operands) if !moves[step.index()] => {
                     number = evaluate(op, &operands.map(|operand| numbers[operand.index()])[..op.arity()]);
                 }

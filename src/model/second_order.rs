@@ -73,6 +73,9 @@ impl Planner<'_> {
                 bend[local.0 as usize] = bends;
             }
         }
+        if !self.graph.loops().is_empty() {
+            return self.second_along(&velocity, &bend);
+        }
         let rows = autodiff::sparse_jacobian(&mut self.graph, &class.outputs, &locals);
         let slopes = rows.iter().map(|row| self.along(row, &velocity)).list();
         let bends = autodiff::sparse_jacobian(&mut self.graph, &slopes, &locals);
@@ -80,6 +83,25 @@ impl Planner<'_> {
             let of_path = self.along(row, &bend);
             let of_residual = self.along(second, &velocity);
             let node = self.graph.add(of_residual, of_path);
+            let index = self.row_index(output);
+            self.write(Role::Residuals, index, node, matches!(self.rows, Rows::Addends(_)));
+        }
+    }
+
+    /// The same by sweeps forward along the path: a loop has tangents along it alone, and not by each local parameter.
+    fn second_along(&mut self, velocity: &[Option<NodeId>], bend: &[Option<NodeId>]) {
+        let moving = |numbers: &[Option<NodeId>]| {
+            let inputs = (0u32..).map(InputId).zip(numbers);
+            inputs.filter_map(|(input, number)| Some((input, (*number)?))).list()
+        };
+        let (velocity, bend) = (moving(velocity), moving(bend));
+        let (zero, outputs) = (self.graph.literal(0.0), self.class.outputs.clone());
+        let slopes = autodiff::directional(&mut self.graph, &outputs, &velocity);
+        let slopes = slopes.into_iter().map(|slope| slope.unwrap_or(zero)).list();
+        let of_residuals = autodiff::directional(&mut self.graph, &slopes, &velocity);
+        let of_paths = autodiff::directional(&mut self.graph, &outputs, &bend);
+        for (output, (of_residual, of_path)) in (0..).zip(of_residuals.into_iter().zip(of_paths)) {
+            let node = self.graph.add(of_residual.unwrap_or(zero), of_path.unwrap_or(zero));
             let index = self.row_index(output);
             self.write(Role::Residuals, index, node, matches!(self.rows, Rows::Addends(_)));
         }

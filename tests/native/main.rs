@@ -34,4 +34,5 @@ mod standard_errors;
 mod weights;
 mod wgsl_arithmetic;
 mod wgsl_kernels;
+mod wgsl_loops;
 mod wgsl_pairs;

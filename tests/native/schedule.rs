@@ -27,6 +27,7 @@ fn as_made(kernel: &CheckedKernel) -> Vec<NodeId> {
 fn needs(kernel: &CheckedKernel, node: NodeId) -> Option<Vec<NodeId>> {
     match kernel.graph.graph().node(node) {
         Node::Literal(_) => None,
+        Node::Result(..) => Some(kernel.graph.graph().operands(node).to_vec()),
         Node::Apply(op, operands) => Some(operands[..op.arity()].to_vec()),
         Node::Input(input) => match &kernel.loads[input.0 as usize] {
             Load::Read(_) => None,
@@ -155,7 +156,7 @@ fn distances() -> Class {
     let whole = r.apply(Op::Abs, &[sum]);
     let batches = params_model(r.tape(vec![whole], 60, 0), 60).batches;
     let mut class = Class::clone(&batches[0].class);
-    class.outputs = class.graph.graph().node(class.outputs[0]).operands().to_vec();
+    class.outputs = class.graph.graph().operands(class.outputs[0]).to_vec();
     class
 }
 

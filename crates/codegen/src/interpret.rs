@@ -29,6 +29,7 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
     let needed: Vec<NodeId> = kernel.uses().needed(graph).list();
     let mut values = vec![0.0; graph.len()];
     let mut results: Vec<Option<Vec<f64>>> = vec![None; kernel.calls.len()];
+    let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
     let writes = kernel.outputs.iter().filter_map(|output| Some((output, output.element()?)));
     let (accumulating, stores): (Vec<Write>, Vec<Write>) = writes.partition(|(output, _)| output.accumulates());
     let is_same = |write: &Write| write.1.index.is_same();
@@ -41,12 +42,17 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
 
     for (position, instance) in dispatch.instances.clone().enumerate() {
         results.fill(None);
+        states.fill(None);
         for id in &needed {
             values[id.index()] = match graph.node(*id) {
                 Node::Literal(bits) => f64::from_bits(bits),
                 Node::Apply(op, operands) => {
                     let operands = operands.map(|operand| values[operand.index()]);
                     graph::evaluate(op, &operands[..op.arity()])
+                }
+                Node::Result(of, number) => {
+                    let run = || graph.loop_of(of).run(|node| values[node.index()]);
+                    states[of.index()].get_or_insert_with(run)[number as usize]
                 }
                 Node::Input(input) => match &kernel.loads[input.0 as usize] {
                     Load::Read(element) => {

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use residua_ir::graph::{CheckedGraph, InputId, Node, NodeId};
+use residua_ir::graph::{CheckedGraph, Graph, InputId, Loop, LoopBody, Node, NodeId};
 
 use crate::{Constant, Index};
 
@@ -340,6 +340,21 @@ impl Kernel {
         read.chain(self.outputs.iter().filter_map(Output::element))
     }
 
+    /// The bodies of all loops, those within others before these.
+    pub fn loop_bodies(&self) -> Vec<Rc<LoopBody>> {
+        fn add(graph: &Graph, bodies: &mut Vec<Rc<LoopBody>>) {
+            for body in graph.loops().iter().map(Loop::body) {
+                if !bodies.iter().any(|known| Rc::ptr_eq(known, body)) {
+                    add(body.graph().graph(), bodies);
+                    bodies.push(body.clone());
+                }
+            }
+        }
+        let mut bodies = Vec::new();
+        add(self.graph.graph(), &mut bodies);
+        bodies
+    }
+
     /// The nodes that are summed over all instances, in order.
     pub fn reduced(&self) -> impl Iterator<Item = NodeId> {
         self.totals().map(|output| output.node)
@@ -361,7 +376,7 @@ impl Kernel {
         let is_same = |(a, b): (&Call, &Call)| {
             Rc::ptr_eq(&a.function, &b.function) && a.selector == b.selector && a.arguments == b.arguments
         };
-        self.graph.graph().nodes() == other.graph.graph().nodes()
+        self.graph.graph().is_same(other.graph.graph())
             && self.loads == other.loads
             && self.outputs == other.outputs
             && self.buffers == other.buffers

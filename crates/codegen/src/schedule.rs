@@ -167,6 +167,10 @@ impl Demand {
                     operands[..op.arity()].iter().copied().for_each(operand);
                     true
                 }
+                Node::Result(..) => {
+                    graph.operands(id).iter().copied().for_each(operand);
+                    true
+                }
                 Node::Input(input) => match &kernel.loads[input.0 as usize] {
                     Load::Read(_) => false,
                     Load::Call { call, .. } => {

@@ -3,7 +3,8 @@
 //! What an output wants as a pair is computed in pairs, with all that it depends on. The rest is computed in single numbers, of which an operand in pairs
 //! gives its high part. So a kernel whose residuals are pairs and whose Jacobian is single has no operation in pairs that the Jacobian alone needs.
 
-use residua_ir::graph::{Graph, InputId, Node, NodeId};
+use residua_ir::graph::{Graph, InputId, LoopBody, LoopId, Node, NodeId};
+use std::rc::Rc;
 
 use crate::{Call, Case, Kernel, Load, Width};
 
@@ -37,6 +38,39 @@ impl Widths {
         Widths::from_roots(graph, roots, |_, _| {})
     }
 
+    /// The widths in a body of a loop whose final state is wanted in these, and those of its inputs after the counter. What a step takes in pairs the step
+    /// before it gives in pairs.
+    pub fn of_body(body: &LoopBody, wanted: &[Width]) -> (Widths, Vec<Width>) {
+        let graph = body.graph().graph();
+        let mut inputs = vec![Width::Single; body.states() + body.captured()];
+        inputs[..wanted.len()].copy_from_slice(wanted);
+        loop {
+            let widths = Widths::of_nodes(graph, body.next().iter().copied().zip(inputs.iter().copied()));
+            let before = inputs.clone();
+            for id in graph.ids() {
+                if let Node::Input(InputId(input @ 1..)) = graph.node(id) {
+                    inputs[input as usize - 1] = inputs[input as usize - 1].max(widths.of(id));
+                }
+            }
+            if inputs == before {
+                return (widths, inputs);
+            }
+        }
+    }
+
+    /// In which widths the results of a loop are wanted, by their numbers.
+    pub fn of_results(&self, graph: &Graph, of: LoopId) -> Vec<Width> {
+        let mut wanted = vec![Width::Single; graph.loop_of(of).body().states()];
+        for id in graph.ids() {
+            if let Node::Result(other, number) = graph.node(id)
+                && other == of
+            {
+                wanted[number as usize] = self.of(id);
+            }
+        }
+        wanted
+    }
+
     /// `input` widens what an input in pairs depends on.
     fn from_roots(
         graph: &Graph,
@@ -47,11 +81,22 @@ impl Widths {
         for (node, width) in roots {
             widths[node.index()] = widths[node.index()].max(width);
         }
+        let mut wanted: Vec<Vec<Width>> = vec![Vec::new(); graph.loops().len()];
         for id in graph.ids().rev() {
             if widths[id.index()] == Width::Single {
                 continue;
             }
             match graph.node(id) {
+                Node::Result(of, number) => {
+                    let of_loop = graph.loop_of(of);
+                    let wanted = &mut wanted[of.index()];
+                    wanted.resize(of_loop.body().states(), Width::Single);
+                    wanted[number as usize] = Width::Pair;
+                    let (_, inputs) = Widths::of_body(of_loop.body(), wanted);
+                    for (input, width) in of_loop.inputs().iter().zip(inputs) {
+                        widths[input.index()] = widths[input.index()].max(width);
+                    }
+                }
                 Node::Literal(_) => {}
                 Node::Input(number) => input(number, &mut widths),
                 Node::Apply(op, operands) => {
@@ -66,9 +111,19 @@ impl Widths {
     pub fn text_operations(&self, graph: &Graph) -> usize {
         let of_node = |id| match (graph.node(id), self.of(id)) {
             (Node::Apply(..), Width::Pair) => OPERATIONS_OF_PAIR,
-            (Node::Apply(..), Width::Single) | (Node::Input(_) | Node::Literal(_), _) => 1,
+            (Node::Apply(..), Width::Single) | (Node::Input(_) | Node::Literal(_) | Node::Result(..), _) => 1,
         };
-        graph.ids().map(of_node).sum()
+        let mut bodies: Vec<&Rc<LoopBody>> = Vec::new();
+        let mut count: usize = graph.ids().map(of_node).sum();
+        for of in graph.loop_ids() {
+            let body = graph.loop_of(of).body();
+            if !bodies.iter().any(|known| Rc::ptr_eq(known, body)) {
+                bodies.push(body);
+                let wanted = self.of_results(graph, of);
+                count += Widths::of_body(body, &wanted).0.text_operations(body.graph().graph());
+            }
+        }
+        count
     }
 
     /// The width of a node.

@@ -10,7 +10,7 @@
 //! J̃ᵀJ̃ is the first sum, with max(ρ″, 0) for ρ″ ([`crate::model::least_squares`]). S has no ρ″. So where ρ″ is negative, J̃ᵀJ̃ + S lacks its share, which
 //! would make it smaller.
 //!
-//! Of plain functions S is not known, and their second derivatives along a direction are differences.
+//! Of plain functions S is not known, and their second derivatives along a direction are differences. Of functions with loops S is not computed.
 //!
 //! r̃″ is r″ scaled by the matrix that scales J to J̃, w½(ρ′I + 2 max(ρ″, 0) rrᵀ)½, so that ‖J̃a + r̃″‖ measures as the model does. Rows of J̃ that the
 //! correction for ρ″ would fill too much are an exception: r̃″ has the correction then, too.
@@ -23,7 +23,7 @@ use crate::eval::{Functions, OnHost};
 use crate::model::access_plan::Entry;
 use crate::model::losses::{self, LossKind};
 use crate::model::second_order::Pairs;
-use crate::model::{BlockInfo, Model};
+use crate::model::{Batch, BlockInfo, Model};
 
 use super::plain;
 
@@ -40,7 +40,9 @@ pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline
 /// Compiles the kernels of S.
 pub(super) async fn prepare(functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
     let OnHost { model, engine, .. } = functions.on_host();
-    if model.num_params > MOST_PARAMETERS || model.batches.iter().any(|batch| batch.plain.is_some()) {
+    // Second derivatives of a loop are n(1 + p)² numbers in each of its steps.
+    let is_left_out = |batch: &Batch| batch.plain.is_some() || !batch.class.graph.graph().loops().is_empty();
+    if model.num_params > MOST_PARAMETERS || model.batches.iter().any(is_left_out) {
         return Ok(Some(false));
     }
     for entry in [Entry::Values, Entry::SecondOrder] {

@@ -39,6 +39,7 @@ fn results(case: &Case, inputs: [f64; 3], round: impl Fn(f64) -> f64) -> [f64; 2
         let value = match node {
             Node::Literal(bits) => f64::from_bits(*bits),
             Node::Input(input) => inputs[input.0 as usize],
+            Node::Result(..) => unreachable!("losses have no loops"),
             Node::Apply(op, operands) => evaluate(*op, &operands.map(|operand| values[operand.index()])[..op.arity()]),
         };
         values.push(round(value));

@@ -40,6 +40,7 @@ fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
                 nodes.push(round(match node {
                     Node::Literal(bits) => f64::from_bits(*bits),
                     Node::Input(input) => inputs[input.0 as usize],
+                    Node::Result(..) => unreachable!("these models have no loops"),
                     Node::Apply(op, operands) => {
                         let operands = operands.map(|operand| nodes[operand.index()]);
                         residua_ir::graph::evaluate(*op, &operands[..op.arity()])

@@ -52,6 +52,8 @@ pub(super) struct Expression<'a> {
     pub free_variables: Option<Vec<u32>>,
     /// Addresses in the code at which another function begins.
     pub cuts: Vec<usize>,
+    /// For each loop its results with their numbers, once a loop is run.
+    pub(super) results: Vec<Vec<(NodeId, u32)>>,
 }
 
 /// Which nodes of an expression are computed.
@@ -79,6 +81,7 @@ impl<'a> Expression<'a> {
             slots: vec![None; graph.len()],
             free_variables: None,
             cuts: Vec::new(),
+            results: Vec::new(),
             roots: Vec::new(),
             before: Vec::new(),
             constants: FxHashMap::default(),

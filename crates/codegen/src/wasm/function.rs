@@ -49,6 +49,7 @@ fn write_case(case: &Case, width: Width, functions: &Functions, locals: Locals) 
             Node::Literal(_) => {}
             Node::Input(input) => body.set_local(id, input.0),
             Node::Apply(op, _) => body.apply(id, op),
+            Node::Result(..) => unreachable!("cases of functions have no loops"),
         }
     }
     for result in &case.results {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use residua_ir::graph::Op;
+use residua_ir::graph::{LoopBody, Op};
 use vecmap::VecMap;
 
 use super::locals::Width;
@@ -14,6 +14,7 @@ use crate::Function;
 pub(super) struct Functions {
     pub math: VecMap<Op, u32>,
     pub calls: VecMap<(*const Function, Width), u32>,
+    pub loops: VecMap<(*const LoopBody, Width), u32>,
     /// The variables of the module.
     pub variables: RefCell<Vec<Variable>>,
     /// Where the exponential's table stands.
@@ -51,6 +52,11 @@ impl Functions {
         let mut variables = self.variables.borrow_mut();
         variables.push(Variable::Value(width));
         variables.len() as u32 - 1
+    }
+
+    /// The function of a loop, of one width.
+    pub fn of_loop(&self, body: &Rc<LoopBody>, width: Width) -> u32 {
+        *self.loops.get(&(Rc::as_ptr(body), width)).expect("loops are written before what runs them")
     }
 
     /// A function with cases, of one width.

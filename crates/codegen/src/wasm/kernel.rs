@@ -139,6 +139,8 @@ fn hoist(kernel: &CheckedKernel, body: &mut Expression, addresses: &mut Addresse
                     same[id.index()] = true;
                 }
             }
+            // Loops are run where their results are needed.
+            Node::Result(..) => {}
         }
     }
 }

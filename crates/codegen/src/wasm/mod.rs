@@ -18,7 +18,7 @@ use self::functions::{Functions, Variable};
 use self::locals::Width;
 use crate::{CheckedKernel, Instances};
 use residua_base::error::Result;
-use residua_ir::graph::{Node, Op};
+use residua_ir::graph::{CheckedGraph, Node, Op};
 
 mod accesses;
 mod addresses;
@@ -31,6 +31,7 @@ mod function;
 mod functions;
 mod kernel;
 mod locals;
+mod loops;
 mod math;
 mod round;
 mod rounds;
@@ -86,6 +87,23 @@ impl Unfinished {
                     let body = function::function(&call.function, width, &functions);
                     let position = sections.add(parameters, results, &body);
                     functions.calls.insert(key, position);
+                }
+            }
+        }
+        for kernel in kernels {
+            let widths: &[Width] = match kernel.instances {
+                Instances::One => &[Width::Single],
+                Instances::Few | Instances::Many => &[Width::Pair, Width::Single],
+            };
+            for (body, width) in
+                kernel.loop_bodies().iter().flat_map(|body| widths.iter().map(move |width| (body, *width)))
+            {
+                let key = (Rc::as_ptr(body), width);
+                if !functions.loops.contains_key(&key) {
+                    let [parameters, results] = loops::signature(body, width);
+                    let written = loops::function(body, width, &functions);
+                    let position = sections.add(parameters, results, &written);
+                    functions.loops.insert(key, position);
                 }
             }
         }
@@ -214,17 +232,20 @@ fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
 
 /// The ops that some kernel, or a case of a function it calls, imports; in the order of the op table.
 fn imported(kernels: &[CheckedKernel]) -> Vec<Op> {
-    let graphs = kernels.iter().flat_map(|kernel| {
-        let cases = kernel.calls.iter().flat_map(|call| &call.function.cases).map(|case| &case.graph);
-        cases.chain([&kernel.graph])
-    });
     let mut used = Vec::new();
-    for node in graphs.flat_map(|graph| graph.graph().nodes()) {
-        if let Node::Apply(op, _) = node
-            && !used.contains(op)
-        {
-            used.push(*op);
+    let mut note = |graph: &CheckedGraph| {
+        for node in graph.graph().nodes() {
+            if let Node::Apply(op, _) = node
+                && !used.contains(op)
+            {
+                used.push(*op);
+            }
         }
+    };
+    for kernel in kernels {
+        note(&kernel.graph);
+        kernel.calls.iter().flat_map(|call| &call.function.cases).for_each(|case| note(&case.graph));
+        kernel.loop_bodies().iter().for_each(|body| note(body.graph()));
     }
     Op::ALL.iter().copied().filter(|op| used.contains(op) && math_function(*op).is_some()).list()
 }

@@ -59,6 +59,7 @@ pub(super) fn write_round(
     let accumulating: Vec<Write> = adding.into_iter().filter(|write| sum_of[write.number as usize].is_none()).list();
     let accumulating = by_two(&accumulating, body.width);
     let mut called = vec![false; kernel.calls.len()];
+    let mut has_run = vec![false; graph.loops().len()];
     for step in schedule {
         body.mark();
         addresses.cut(body);
@@ -112,6 +113,14 @@ pub(super) fn write_round(
                     load(kernel, body, addresses, *operand);
                 }
                 body.apply(id, op);
+            }
+            Node::Result(of, _) => {
+                if !std::mem::replace(&mut has_run[of.index()], true) {
+                    for operand in graph.operands(id) {
+                        load(kernel, body, addresses, *operand);
+                    }
+                    body.run_loop(of);
+                }
             }
         }
     }
@@ -256,7 +265,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
             match first.graph.graph().node(*result) {
                 Node::Input(parameter) => body.push(plan.arguments[parameter.0 as usize]),
                 Node::Literal(bits) => body.number(f64::from_bits(bits)),
-                Node::Apply(..) => unreachable!("there is nothing to compute"),
+                Node::Apply(..) | Node::Result(..) => unreachable!("there is nothing to compute"),
             }
             body.set(*local);
         }
@@ -281,5 +290,6 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
 /// Whether the first case gives arguments and numbers alone.
 pub(super) fn has_nothing_to_do(function: &crate::Function) -> bool {
     let first = &function.cases[0];
-    first.results.iter().all(|result| !matches!(first.graph.graph().node(*result), Node::Apply(..)))
+    let is_leaf = |node| matches!(node, Node::Input(_) | Node::Literal(_));
+    first.results.iter().all(|result| is_leaf(first.graph.graph().node(*result)))
 }

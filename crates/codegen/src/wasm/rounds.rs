@@ -132,6 +132,7 @@ fn side_by_side(kernel: &CheckedKernel, body: &Expression, length: usize) -> u32
         || kernel.instances != Instances::Many
         || kernel.is_parted()
         || kernel.reads_what_it_writes()
+        || !kernel.graph.graph().loops().is_empty()
     {
         return 1;
     }

@@ -11,10 +11,10 @@ use crate::wgsl::names::{Names, label};
 use crate::wgsl::order::Hidden;
 use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
-use crate::wgsl::{literal, operation, pairs};
+use crate::wgsl::{literal, loops, operation, pairs};
 use crate::width::Widths;
 use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable, Width};
-use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
+use residua_ir::graph::{Graph, InputId, LoopId, Node, NodeId, Op};
 
 /// The value of a node that is written.
 fn value_of(written: &[Option<Value>], node: NodeId) -> &Value {
@@ -42,6 +42,8 @@ pub(super) struct Body<'a> {
     reads: FxHashMap<Element, String>,
     /// Names of calls, by position.
     calls: VecMap<u32, String>,
+    /// Names and widths of the final states of loops.
+    loops: VecMap<LoopId, (String, Vec<Width>)>,
     /// Angles whose sine and cosine are both used.
     angles: VecMap<NodeId, Angle>,
 }
@@ -77,6 +79,7 @@ impl<'a> Body<'a> {
             written: vec![None; graph.len()],
             reads: FxHashMap::default(),
             calls: VecMap::new(),
+            loops: VecMap::new(),
             angles: VecMap::new(),
         };
         body.angles = body.angles_of_pairs(roots);
@@ -88,7 +91,7 @@ impl<'a> Body<'a> {
         for (angle, found) in self.angles.iter_mut() {
             let takes_angle = |node: &NodeId| match self.graph.node(*node) {
                 Node::Apply(Op::Sin | Op::Cos, [of, ..]) => of == *angle && widths.of(*node) == Width::Pair,
-                Node::Apply(..) | Node::Literal(_) | Node::Input(_) => false,
+                Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => false,
             };
             if self.graph.ids().any(|node| takes_angle(&node)) {
                 found.width = Width::Pair;
@@ -264,7 +267,7 @@ impl<'a> Body<'a> {
                 Some((_, [a, b])) => vec![a, b, then, otherwise],
                 None => vec![condition, then, otherwise],
             },
-            (node, _) => node.operands().to_vec(),
+            _ => self.graph.operands(node).to_vec(),
         }
     }
 
@@ -272,7 +275,7 @@ impl<'a> Body<'a> {
     fn comparison(&self, node: NodeId) -> Option<(Op, [NodeId; 2])> {
         match self.graph.node(node) {
             Node::Apply(op, [a, b, _]) if operation::is_comparison(op) => Some((op, [a, b])),
-            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => None,
         }
     }
 
@@ -295,6 +298,7 @@ impl<'a> Body<'a> {
                 },
             },
             Node::Apply(op, operands) => self.apply(node, op, &operands[..op.arity()]),
+            Node::Result(of, number) => self.result(of, number),
         }
     }
 
@@ -338,6 +342,28 @@ impl<'a> Body<'a> {
             (_, Width::Pair) => format!("{name}[{result}]"),
         };
         Value::of_width(width, text)
+    }
+
+    /// A number of the final state of a loop, which is run on first use.
+    fn result(&mut self, of: LoopId, number: u32) -> Value {
+        if !self.loops.contains_key(&of) {
+            let of_loop = self.graph.loop_of(of);
+            let body = of_loop.body();
+            let (_, widths) = Widths::of_body(body, &self.widths.of_results(self.graph, of));
+            let function = loops::require(body, &widths, self.imports);
+            let mut operands = vec![self.single(of_loop.start()), self.single(of_loop.count())];
+            for (input, width) in of_loop.inputs().iter().zip(&widths) {
+                operands.push(match width {
+                    Width::Single => self.single(*input),
+                    Width::Pair => self.pair(*input),
+                });
+            }
+            let name = self.names.fresh(format!("state_{}", of.index()));
+            self.line(&format!("let {name} = {function}({});", operands.join(", ")));
+            self.loops.insert(of, (name, widths));
+        }
+        let (name, widths) = self.loops.get(&of).expect("the loop has just been run");
+        Value::of_width(widths[number as usize], loops::member(name, number))
     }
 
     /// The number that a node's text is: a stopped gradient has the text of its operand.
@@ -455,7 +481,7 @@ impl<'a> Body<'a> {
             match self.graph.node(node) {
                 Node::Apply(Op::Sin, [angle, ..]) => wanted[angle.index()][0] = true,
                 Node::Apply(Op::Cos, [angle, ..]) => wanted[angle.index()][1] = true,
-                Node::Apply(..) | Node::Literal(_) | Node::Input(_) => {}
+                Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => {}
             }
         }
         let mut pairs = VecMap::new();

@@ -45,6 +45,7 @@ impl<'a> FusedKernel<'a> {
                 Node::Apply(op, _) => matches!(op, Op::Add | Op::Sub | Op::Mul | Op::Neg),
                 Node::Literal(bits) => f64::from_bits(bits).is_finite(),
                 Node::Input(_) => true,
+                Node::Result(..) => false,
             };
             let is_guarded = kernel.guard == Guard::Gate && kernel.space == Space::Instances && !kernel.has_pairs();
             let has_one_total = kernel.reduced().count() == 1;

@@ -23,14 +23,18 @@ pub fn reads_zero(kernel: &CheckedKernel) -> bool {
     kernel.guard == Guard::None
         && (kernel.has_pairs()
             || is_guarded(kernel.graph.graph(), kernel.uses())
-            || cases.into_iter().any(|case| is_guarded(case.graph.graph(), &Uses::of_case(case))))
+            || cases.into_iter().any(|case| is_guarded(case.graph.graph(), &Uses::of_case(case)))
+            || kernel.loop_bodies().iter().any(|body| {
+                let graph = body.graph().graph();
+                is_guarded(graph, &Uses::of_nodes(graph, body.next().iter().copied()))
+            }))
 }
 
 /// Whether the text of a graph refers to the zero.
 fn is_guarded(graph: &Graph, uses: &Uses) -> bool {
     let is_literal = |id| graph.literal_value(id).is_some();
     uses.needed(graph).any(|id| match graph.node(id) {
-        Node::Input(_) => false,
+        Node::Input(_) | Node::Result(..) => false,
         Node::Literal(bits) => (f64::from_bits(bits) as f32).is_infinite(),
         Node::Apply(op, operands) => is_guarded_op(op) || operands[..op.arity()].iter().all(|id| is_literal(*id)),
     })

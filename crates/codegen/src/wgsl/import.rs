@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use super::loops::LoopFunction;
 use super::order::Hidden;
 use super::template::{Template, Value};
 use residua_ir::graph::{Graph, NodeId, Op};
@@ -80,6 +81,8 @@ pub(super) struct Imports {
     nan_by_guard: bool,
     /// How operands of an operation are hidden, where generated code keeps the order of its operations.
     order: Option<Order>,
+    /// The functions of loops.
+    pub(super) loops: Vec<LoopFunction>,
 }
 
 /// How the operands of an operation of a graph are hidden: see [`super::order`].
@@ -146,6 +149,7 @@ impl Imports {
     /// The same, and whether `guard_zero` is called.
     pub fn text_and_guard(mut self) -> (String, bool) {
         let mut text = String::new();
+        self.loops.iter().for_each(|function| append(&function.text, &mut text));
         let mut next = 0;
         while let Some((name, scope)) = self.files.get(next).cloned() {
             if name == GUARD_ZERO {

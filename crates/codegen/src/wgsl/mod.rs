@@ -12,7 +12,7 @@
 //! | `operation`, `pairs` | each op as an expression, in f32 and in pairs |
 //! | `order` | which operands compilers must not see through, where the order of operations is kept |
 //! | `value`, `total` | texts of nodes and types of totals in either width |
-//! | `function` | functions that are defined as graphs |
+//! | `function`, `loops` | functions that are defined as graphs, and loops |
 //! | `guard` | which kernels need a zero that compilers cannot derive |
 //! | `template` | the preprocessor of hand-written shaders |
 //! | `import`, `program` | the shader library, and modules of templates and generated functions |
@@ -27,6 +27,7 @@ mod inputs;
 mod instance;
 mod kernel;
 mod literal;
+mod loops;
 mod names;
 mod operation;
 mod order;

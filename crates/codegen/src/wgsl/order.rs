@@ -25,7 +25,7 @@ impl Operations for Graph {
     fn operation(&self, id: NodeId) -> Option<(Op, [NodeId; 2])> {
         match self.node(id) {
             Node::Apply(op, [a, b, _]) => Some((op, [a, b])),
-            Node::Literal(_) | Node::Input(_) => None,
+            Node::Literal(_) | Node::Input(_) | Node::Result(..) => None,
         }
     }
 

@@ -57,7 +57,7 @@ impl Body<'_> {
     pub(super) fn unnormalised(&self, roots: &[NodeId]) -> Vec<bool> {
         let op = |node: NodeId| match self.graph.node(node) {
             Node::Apply(op, _) if self.widths.of(node) == Width::Pair => Some(op),
-            Node::Apply(..) | Node::Literal(_) | Node::Input(_) => None,
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => None,
         };
         let mut needed = vec![false; self.graph.len()];
         let mut found: Vec<bool> =

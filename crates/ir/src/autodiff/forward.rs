@@ -2,6 +2,7 @@
 //! a reverse sweep. It has the rules of reverse sweeps, since what they give is linear in the adjoint: with the derivative of an operand in its place it is
 //! what that operand adds to the derivative of the result.
 
+use super::loops::{Longer, Row};
 use super::rules::{Application, Derivation, InGraph, Passage, Slope, passage, slope};
 use crate::graph::{Graph, InputId, Node, NodeId, Op};
 use residua_base::list::Listed;
@@ -12,14 +13,14 @@ const LONG: usize = 4096;
 /// Whether a sweep forward takes less than half the operations of a reverse sweep for each output. Where a slope may be infinite the reverse sweep has
 /// limits that this one has not.
 pub(super) fn is_shorter(graph: &Graph, active: &[bool], outputs: &[NodeId], inputs: usize) -> bool {
-    if graph.len() < LONG || outputs.len() <= inputs {
+    if graph.len() < LONG || outputs.len() <= inputs || !graph.loops().is_empty() {
         return false;
     }
     let is_steep = |(node, &active): (&Node, &bool)| match node {
         Node::Apply(op, operands) if active => {
             (0..op.arity()).any(|place| slope(graph, *op, place, operands).is_some_and(|slope| slope > Slope::Finite))
         }
-        Node::Apply(..) | Node::Literal(_) | Node::Input(_) => false,
+        Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => false,
     };
     if graph.nodes().iter().zip(active).any(is_steep) {
         return false;
@@ -38,7 +39,7 @@ pub(super) fn is_shorter(graph: &Graph, active: &[bool], outputs: &[NodeId], inp
                 continue;
             }
             backward += 1;
-            pending.extend_from_slice(graph.nodes()[id.index()].operands());
+            pending.extend_from_slice(graph.operands(id));
         }
         if backward > enough {
             return true;
@@ -53,9 +54,9 @@ fn needed(graph: &Graph, active: &[bool], outputs: &[NodeId]) -> Vec<bool> {
     for output in outputs.iter().filter(|output| output.index() < active.len()) {
         needed[output.index()] = active[output.index()];
     }
-    for position in (0..active.len()).rev().filter(|&position| active[position]) {
-        if needed[position] {
-            for operand in graph.nodes()[position].operands() {
+    for id in graph.ids().take(active.len()).rev().filter(|id| active[id.index()]) {
+        if needed[id.index()] {
+            for operand in graph.operands(id) {
                 needed[operand.index()] |= active[operand.index()];
             }
         }
@@ -65,16 +66,28 @@ fn needed(graph: &Graph, active: &[bool], outputs: &[NodeId]) -> Vec<bool> {
 
 /// For each output its derivatives by the active inputs that it depends on, ascending.
 pub(super) fn jacobian(graph: &mut Graph, active: &[bool], outputs: &[NodeId]) -> Vec<Vec<(InputId, NodeId)>> {
-    let needed = needed(graph, active, outputs);
     let one = graph.literal(1.0);
-    let mut derivatives: Vec<Vec<(InputId, NodeId)>> = vec![Vec::new(); active.len()];
+    tangents(graph, active, outputs, &|input| vec![(input, one)])
+}
+
+/// For each output its derivatives along some directions, ascending, from those of the active inputs. A tangent of 0 is one whatever the slope.
+pub(super) fn tangents(
+    graph: &mut Graph,
+    active: &[bool],
+    outputs: &[NodeId],
+    of_input: &dyn Fn(InputId) -> Vec<(InputId, NodeId)>,
+) -> Vec<Vec<(InputId, NodeId)>> {
+    let needed = needed(graph, active, outputs);
+    let mut longer = Longer::default();
+    let mut of_loops: Vec<Option<Vec<Row>>> = vec![None; graph.loops().len()];
+    let mut derivatives: Vec<Row> = vec![Vec::new(); active.len()];
     for result in graph.ids().take(active.len()).list() {
         if !needed[result.index()] {
             continue;
         }
         derivatives[result.index()] = match graph.node(result) {
             Node::Literal(_) => Vec::new(),
-            Node::Input(input) => vec![(input, one)],
+            Node::Input(input) => of_input(input),
             Node::Apply(Op::Select, [condition, a, b]) => {
                 let zero = graph.literal(0.0);
                 let select = |graph: &mut Graph, a: Option<NodeId>, b: Option<NodeId>| {
@@ -88,9 +101,10 @@ pub(super) fn jacobian(graph: &mut Graph, active: &[bool], outputs: &[NodeId]) -
                     if passage(op, place) == Passage::Closed {
                         continue;
                     }
+                    let guarded = slope(graph, op, place, &operands).is_some_and(|slope| slope > Slope::Finite);
                     let mut shares = Vec::new();
                     for &(input, adjoint) in &derivatives[operands[place].index()] {
-                        let (are_active, guarded, above) = ([true; 3], false, Slope::Finite);
+                        let (are_active, above) = ([true; 3], Slope::Finite);
                         let application = Application { operands, result, adjoint };
                         let mut rule = InGraph { graph, application, are_active, guarded, above };
                         shares.extend(rule.pull_back(op, place).map(|share| (input, share)));
@@ -103,10 +117,23 @@ pub(super) fn jacobian(graph: &mut Graph, active: &[bool], outputs: &[NodeId]) -
                 }
                 sum
             }
+            Node::Result(of, number) => {
+                let rows =
+                    || graph.loop_of(of).inputs().iter().map(|input| derivatives_of(&derivatives, *input)).list();
+                let rows = of_loops[of.index()].is_none().then(rows);
+                if let Some(rows) = rows {
+                    of_loops[of.index()] = Some(longer.differentiate(graph, of, &rows));
+                }
+                of_loops[of.index()].as_ref().map_or_else(Vec::new, |states| states[number as usize].clone())
+            }
         };
     }
-    let of_output = |output: &NodeId| derivatives.get(output.index()).cloned().unwrap_or_default();
-    outputs.iter().map(of_output).list()
+    outputs.iter().map(|output| derivatives_of(&derivatives, *output)).list()
+}
+
+/// Those of a node; none of one that is newer than all that are active.
+fn derivatives_of(derivatives: &[Row], node: NodeId) -> Row {
+    derivatives.get(node.index()).cloned().unwrap_or_default()
 }
 
 /// Both lists as one, ascending by input.

@@ -2,14 +2,14 @@
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
 //! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
-//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs). [`jacobian`] is a gradient per output,
+//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs), and so are loops (loops.rs). [`jacobian`] is a gradient per output,
 //! [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
 //! number, but for adjoints that came through a selection, whose zeros absorb what the branch not taken makes of them, and for zeros below
 //! an infinite slope (of √a and aᵇ at 0) that their limit makes zeros: the derivative of (x/c)ᵇ by c is 0 at x = 0.
 
-use crate::graph::{Graph, InputId, Node, NodeId};
+use crate::graph::{Graph, InputId, Node, NodeId, Op};
 use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use std::collections::BinaryHeap;
@@ -17,6 +17,9 @@ use std::collections::BinaryHeap;
 mod forward;
 #[cfg(test)]
 mod limits_test;
+mod loops;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod loops_test;
 mod rules;
 #[cfg(test)]
 mod rules_test;
@@ -50,6 +53,19 @@ pub fn sparse_jacobian(graph: &mut Graph, outputs: &[NodeId], wrt: &[InputId]) -
     outputs.iter().map(|output| sweep.run(graph, &active, &[(*output, one)])).list()
 }
 
+/// For each output its derivative along a direction, given by the velocity of each input that moves: Σ velocity · ∂output/∂input, in one sweep forward. `None`
+/// where the output does not depend on them.
+pub fn directional(graph: &mut Graph, outputs: &[NodeId], velocity: &[(InputId, NodeId)]) -> Vec<Option<NodeId>> {
+    let wrt = velocity.iter().map(|(input, _)| *input).list();
+    let active = active_nodes(graph, &wrt);
+    let of_input = |input: InputId| {
+        let moves = velocity.iter().find(|(moving, _)| *moving == input);
+        moves.map(|(_, velocity)| (InputId(0), *velocity)).into_iter().list()
+    };
+    let rows = forward::tangents(graph, &active, outputs, &of_input);
+    rows.iter().map(|row| row.first().map(|(_, node)| *node)).list()
+}
+
 /// The derivatives by some inputs, given those that there are, ascending.
 fn in_order_of(wrt: &[InputId], derivatives: &[(InputId, NodeId)]) -> Vec<Option<NodeId>> {
     let of_input = |input: &InputId| {
@@ -65,6 +81,7 @@ pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<b
     let bit = |column: usize| (column / 64, 1u64 << (column % 64));
     // Node after node, `words` words each: the inputs that it depends on.
     let mut dependencies = vec![0u64; graph.len() * words];
+    let mut influences: Vec<Option<loops::Influence>> = vec![None; graph.loops().len()];
     for (position, node) in graph.nodes().iter().enumerate() {
         let (before, from) = dependencies.split_at_mut(position * words);
         let own = &mut from[..words];
@@ -76,10 +93,20 @@ pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<b
                     own[word] |= mask;
                 }
             }
-            Node::Apply(op, _) => {
-                for (place, operand) in node.operands().iter().enumerate() {
+            Node::Apply(op, operands) => {
+                for (place, operand) in operands[..op.arity()].iter().enumerate() {
                     if passage(*op, place) != Passage::Closed {
                         let operand = &before[operand.index() * words..][..words];
+                        own.iter_mut().zip(operand).for_each(|(own, operand)| *own |= operand);
+                    }
+                }
+            }
+            Node::Result(of, number) => {
+                let of_loop = graph.loop_of(*of);
+                let influence = influences[of.index()].get_or_insert_with(|| loops::influence(of_loop.body()));
+                for (input, has) in of_loop.inputs().iter().zip(&influence[*number as usize]) {
+                    if *has {
+                        let operand = &before[input.index() * words..][..words];
                         own.iter_mut().zip(operand).for_each(|(own, operand)| *own |= operand);
                     }
                 }
@@ -109,11 +136,11 @@ fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
         active[position] = match node {
             Node::Literal(_) => false,
             Node::Input(input) => wanted.get(input.0 as usize) == Some(&true),
-            Node::Apply(op, _) => node
-                .operands()
+            Node::Apply(op, operands) => operands[..op.arity()]
                 .iter()
                 .enumerate()
                 .any(|(place, operand)| active[operand.index()] && passage(*op, place) != Passage::Closed),
+            Node::Result(of, _) => graph.loop_of(*of).inputs().iter().any(|input| active[input.index()]),
         };
     }
     active
@@ -170,11 +197,24 @@ struct Sweep {
     adjoints: Vec<Option<Adjoint>>,
     /// The nodes that something has come down to, the newest on top.
     pending: BinaryHeap<NodeId>,
+    /// The tangents of loops that outputs depend on.
+    loops: loops::Known,
 }
 
 impl Sweep {
-    /// The derivatives by the active inputs that the outputs depend on, ascending.
+    /// The derivatives by the active inputs that the outputs depend on, ascending. Those of loops that they depend on are found first.
     fn run(&mut self, graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)]) -> Vec<(InputId, NodeId)> {
+        for of in self.loops.missing(graph, active, seeds) {
+            let one = graph.literal(1.0);
+            let inputs = graph.loop_of(of).inputs().to_vec();
+            let rows = inputs.iter().map(|input| self.sweep(graph, active, &[(*input, one)])).list();
+            self.loops.add(graph, of, &rows);
+        }
+        self.sweep(graph, active, seeds)
+    }
+
+    /// One sweep; loops on its way are known.
+    fn sweep(&mut self, graph: &mut Graph, active: &[bool], seeds: &[(NodeId, NodeId)]) -> Vec<(InputId, NodeId)> {
         // An output that is newer than the marks of activity can only be a literal 1 made beside them.
         let is_active = |id: NodeId| active.get(id.index()).copied().unwrap_or(false);
         self.adjoints.resize(self.adjoints.len().max(active.len()), None);
@@ -208,6 +248,14 @@ impl Sweep {
                             }
                         };
                         self.add(graph, operands[place], share);
+                    }
+                }
+                Node::Result(of, number) => {
+                    for (input, tangent) in self.loops.of(of)[number as usize].clone() {
+                        let op = if adjoint.guarded { Op::GuardedMul } else { Op::Mul };
+                        let node = graph.apply(op, &[adjoint.node, tangent]);
+                        let input = graph.input(input);
+                        self.add(graph, input, Adjoint { node, slope: Slope::Finite, ..adjoint });
                     }
                 }
             }

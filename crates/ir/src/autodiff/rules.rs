@@ -467,7 +467,7 @@ impl InGraph<'_> {
                 let quotient = self.divided_by_root(a, depth - 1)?;
                 Some(self.graph.neg(quotient))
             }
-            Node::Literal(_) | Node::Input(_) | Node::Apply(..) => None,
+            Node::Literal(_) | Node::Input(_) | Node::Apply(..) | Node::Result(..) => None,
         }
     }
 }

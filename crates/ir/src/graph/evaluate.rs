@@ -113,11 +113,17 @@ impl CheckedGraph {
 
     /// The same, written to a slice of as many numbers as the graph has nodes.
     pub fn evaluate_into(&self, inputs: &[f64], values: &mut [f64]) {
-        for (position, node) in self.graph().nodes().iter().enumerate() {
+        let graph = self.graph();
+        let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
+        for (position, node) in graph.nodes().iter().enumerate() {
             values[position] = match node {
                 Node::Literal(bits) => f64::from_bits(*bits),
                 Node::Input(input) => inputs[input.0 as usize],
                 Node::Apply(op, [a, b, c]) => apply(*op, values[a.index()], values[b.index()], values[c.index()]),
+                Node::Result(of, number) => {
+                    let run = || graph.loop_of(*of).run(|node| values[node.index()]);
+                    states[of.index()].get_or_insert_with(run)[*number as usize]
+                }
             };
         }
     }

@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use loops::Refinement;
 use residua_base::error::{Error, Result};
 
 mod construct;
@@ -13,6 +14,8 @@ pub(crate) mod elementary;
 mod evaluate;
 pub mod exponential;
 mod extract;
+mod loop_needs;
+mod loops;
 mod op;
 #[cfg(test)]
 mod op_codes;
@@ -23,6 +26,7 @@ pub mod sine;
 mod substitute;
 
 pub use evaluate::evaluate;
+pub use loops::{Loop, LoopBody, LoopId, MOST_STEPS, steps};
 pub use op::{Function, Op, leaf};
 
 /// A node of the [`Graph`] that made it.
@@ -49,6 +53,8 @@ pub enum Node {
     Input(InputId),
     /// An operation on nodes that stand before this one.
     Apply(Op, [NodeId; 3]),
+    /// A number of the final state of a loop.
+    Result(LoopId, u32),
 }
 
 impl Node {
@@ -58,17 +64,10 @@ impl Node {
             Node::Literal(bits) => [0, bits, 0],
             Node::Input(InputId(number)) => [1, u64::from(number), 0],
             Node::Apply(op, [a, b, c]) => [2 + op as u64, u64::from(a.0) | u64::from(b.0) << 32, u64::from(c.0)],
+            Node::Result(of, number) => [2 + (1 << 8), u64::from(of.0), u64::from(number)],
         };
         let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95);
         mix(mix(mix(0, kind), first), second)
-    }
-
-    /// The operands: as many as the op takes, none for a leaf.
-    pub fn operands(&self) -> &[NodeId] {
-        match self {
-            Node::Literal(_) | Node::Input(_) => &[],
-            Node::Apply(op, operands) => &operands[..op.arity()],
-        }
     }
 }
 
@@ -76,6 +75,9 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Node>,
+    loops: Vec<Loop>,
+    /// For each loop another that computes its results too.
+    refinements: Vec<Option<Refinement>>,
     /// The nodes by their keys: maps of numbers are all of one kind, of which the code exists once.
     ids: FxHashMap<u64, u32>,
 }
@@ -96,6 +98,15 @@ impl Graph {
         self.nodes[id.index()]
     }
 
+    /// The operands of a node: as many as its op takes, those of the whole loop for a result, none for a leaf.
+    pub fn operands(&self, id: NodeId) -> &[NodeId] {
+        match &self.nodes[id.index()] {
+            Node::Literal(_) | Node::Input(_) => &[],
+            Node::Apply(op, operands) => &operands[..op.arity()],
+            Node::Result(of, _) => self.loop_of(*of).operands(),
+        }
+    }
+
     /// The ids of all nodes, operands before users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
         (0..self.nodes.len() as u32).map(NodeId)
@@ -104,6 +115,11 @@ impl Graph {
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Whether another graph has the same nodes and loops.
+    pub fn is_same(&self, other: &Graph) -> bool {
+        self.nodes == other.nodes && self.loops == other.loops
     }
 
     /// Whether there are none.
@@ -115,7 +131,7 @@ impl Graph {
     pub fn literal_value(&self, id: NodeId) -> Option<f64> {
         match self.node(id) {
             Node::Literal(bits) => Some(f64::from_bits(bits)),
-            Node::Input(_) | Node::Apply(..) => None,
+            Node::Input(_) | Node::Apply(..) | Node::Result(..) => None,
         }
     }
 
@@ -185,17 +201,29 @@ impl Graph {
                     )));
                 }
                 Node::Input(_) => {}
-                Node::Apply(op, _) => {
-                    if let Some(later) = node.operands().iter().find(|operand| operand.index() >= position) {
+                Node::Apply(op, _) => self.check_operands(position, op.name())?,
+                Node::Result(of, number) => {
+                    let states = self.loops.get(of.index()).map_or(0, |of| of.body().states());
+                    if *number as usize >= states {
                         return Err(Error::internal(format!(
-                            "node {position} ({}) has operand {} that does not stand before it",
-                            op.name(),
-                            later.index()
+                            "node {position} is number {number} of a loop over {states}"
                         )));
                     }
+                    self.check_operands(position, "loop")?;
                 }
             }
         }
         Ok(CheckedGraph { graph: self, inputs })
+    }
+
+    fn check_operands(&self, position: usize, name: &str) -> Result<()> {
+        let operands = self.operands(NodeId(position as u32));
+        match operands.iter().find(|operand| operand.index() >= position) {
+            None => Ok(()),
+            Some(later) => Err(Error::internal(format!(
+                "node {position} ({name}) has operand {} that does not stand before it",
+                later.index()
+            ))),
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::{Graph, Node, NodeId, Op, evaluate};
 use crate::elementary;
+use residua_base::list::Listed;
 
 impl Graph {
     /// The node for an op on operands, simplified: literals folded, neutral elements dropped, signs drawn outward, small
@@ -38,7 +39,7 @@ impl Graph {
     fn application(&self, id: NodeId) -> Option<(Op, [NodeId; 3])> {
         match self.node(id) {
             Node::Apply(op, operands) => Some((op, operands)),
-            Node::Literal(_) | Node::Input(_) => None,
+            Node::Literal(_) | Node::Input(_) | Node::Result(..) => None,
         }
     }
 
@@ -261,6 +262,7 @@ impl Graph {
     /// of each of the other's nodes.
     pub fn append(&mut self, other: &Graph, inputs: &[NodeId]) -> Vec<NodeId> {
         let mut copies: Vec<NodeId> = Vec::with_capacity(other.len());
+        let mut states: Vec<Option<Vec<NodeId>>> = vec![None; other.loops().len()];
         for node in other.nodes() {
             let copy = match node {
                 Node::Literal(bits) => self.literal(f64::from_bits(*bits)),
@@ -268,6 +270,14 @@ impl Graph {
                 Node::Apply(op, operands) => {
                     let operands = operands.map(|operand| copies[operand.index()]);
                     self.apply(*op, &operands[..op.arity()])
+                }
+                Node::Result(of, number) => {
+                    let apply = || {
+                        let of = other.loop_of(*of);
+                        let operands = of.operands().iter().map(|operand| copies[operand.index()]).list();
+                        self.apply_body(of.body(), operands)
+                    };
+                    states[of.index()].get_or_insert_with(apply)[*number as usize]
                 }
             };
             copies.push(copy);

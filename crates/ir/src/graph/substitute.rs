@@ -1,6 +1,6 @@
 //! Composition: a graph written into another, its inputs replaced by nodes that stand there.
 
-use super::{Graph, InputId, Node, NodeId};
+use super::{Graph, NodeId};
 use residua_base::list::Listed;
 
 impl Graph {
@@ -11,23 +11,14 @@ impl Graph {
     /// If an output depends on an input that has no replacement.
     pub fn substitute(&mut self, source: &Graph, inputs: &[NodeId], outputs: &[NodeId]) -> Vec<NodeId> {
         let (needed, outputs) = source.extract(outputs);
-        let mut copies: Vec<NodeId> = Vec::with_capacity(needed.len());
-        for node in needed.nodes() {
-            copies.push(match *node {
-                Node::Literal(bits) => self.literal(f64::from_bits(bits)),
-                Node::Input(InputId(input)) => inputs[input as usize],
-                Node::Apply(op, operands) => {
-                    let operands = operands.map(|operand| copies[operand.index()]);
-                    self.apply(op, &operands[..op.arity()])
-                }
-            });
-        }
+        let copies = self.append(&needed, inputs);
         outputs.iter().map(|output| copies[output.index()]).list()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::InputId;
     use super::*;
 
     #[test]

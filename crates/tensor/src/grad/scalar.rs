@@ -16,8 +16,10 @@ pub(super) fn tensors_of(expr: &mut Expr, graph: &Graph, inputs: &[TensorId], ou
         let tensor = match node {
             Node::Literal(bits) => expr.constant(f64::from_bits(*bits), DType::F32),
             Node::Input(InputId(input)) => inputs[*input as usize],
-            Node::Apply(op, _) => {
-                let operands: Vec<TensorId> = node.operands().iter().map(|operand| tensors[operand.index()]).list();
+            Node::Result(..) => unreachable!("rules of tensors have no loops"),
+            Node::Apply(op, operands) => {
+                let operands: Vec<TensorId> =
+                    operands[..op.arity()].iter().map(|operand| tensors[operand.index()]).list();
                 apply(expr, *op, &operands)
             }
         };

@@ -27,6 +27,7 @@ pub fn evaluate(graph: &CheckedGraph, inputs: &[f32], results: &[NodeId]) -> Vec
         let value = match node {
             ScalarNode::Literal(bits) => f64::from_bits(*bits) as f32,
             ScalarNode::Input(input) => inputs[input.0 as usize],
+            ScalarNode::Result(..) => unreachable!("rules of tensors have no loops"),
             ScalarNode::Apply(op, operands) => {
                 let operands = operands.map(|operand| f64::from(values[operand.index()]));
                 real(*op, &operands[..op.arity()])

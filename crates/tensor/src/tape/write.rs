@@ -62,9 +62,10 @@ fn write_rule(rule: &Rule, tape: &mut Vec<f64>) {
         match node {
             Node::Literal(bits) => tape.extend([f64::from(leaf::LITERAL), f64::from_bits(*bits)]),
             Node::Input(input) => tape.extend([f64::from(leaf::DATA), f64::from(input.0)]),
-            Node::Apply(op, _) => {
+            Node::Result(..) => unreachable!("rules of tensors have no loops"),
+            Node::Apply(op, operands) => {
                 tape.push(f64::from(*op as u8));
-                tape.extend(node.operands().iter().map(|operand| operand.index() as f64));
+                tape.extend(operands[..op.arity()].iter().map(|operand| operand.index() as f64));
             }
         }
     }

@@ -163,6 +163,7 @@ fn merged_by(code: &mut Code, block: usize, rule: &Rule, types: &[Type; 3], inpu
         let value = match node {
             RuleNode::Literal(bits) => code.word((f64::from_bits(*bits) as f32).to_bits()),
             RuleNode::Input(input) => inputs[input.0 as usize],
+            RuleNode::Result(..) => unreachable!("rules of tensors have no loops"),
             RuleNode::Apply(op, operands) => {
                 let operands = operands.map(|operand| values[operand.index()]);
                 code.operation(block, Op::Real(*op), *types, operands)

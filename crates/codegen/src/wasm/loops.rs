@@ -1,0 +1,198 @@
+//! Loops as functions: start, count, the initial state and what the body takes from outside are the parameters, the final state is what they give.
+//!
+//! Of two instances at a time the steps are those of the larger count. A lane that has done its own keeps its state from then on.
+
+use residua_base::list::{Listed, PushAll};
+use residua_ir::graph::{LoopBody, LoopId, MOST_STEPS, Node, NodeId};
+
+use super::encoding::{self, Instruction, ValType};
+use super::expression::Expression;
+use super::functions::Functions;
+use super::locals::{Locals, Width};
+use crate::uses::Uses;
+
+const START: u32 = 0;
+const COUNT: u32 = 1;
+const STATE: u32 = 2;
+
+/// The types of a loop's parameters and results.
+pub(super) fn signature(body: &LoopBody, width: Width) -> [Vec<ValType>; 2] {
+    let parameters = STATE as usize + body.states() + body.captured();
+    [vec![width.value(); parameters], vec![width.value(); body.states()]]
+}
+
+/// The function of one width. Loops within the body have been written.
+pub(super) fn function(body: &LoopBody, width: Width, functions: &Functions) -> encoding::Function {
+    let graph = body.graph().graph();
+    let states = body.states() as u32;
+    let mut locals = Locals::after(STATE + states + body.captured() as u32);
+    let [step, steps] = [0; 2].map(|_| locals.add(ValType::I32));
+    let [counter, done, mask] = [0; 3].map(|_| locals.add(width.value()));
+    let uses = Uses::of_nodes(graph, body.next().iter().copied());
+    let mut code = Expression::new(graph, uses, width, functions, locals).in_loop();
+
+    write_steps(&mut code, steps);
+    let before_loop = std::mem::take(&mut code.code);
+    let mut has_run = vec![false; graph.loops().len()];
+    let mut takes_counter = false;
+    for id in graph.ids() {
+        if code.uses(id) == 0 || code.is_computed(id) {
+            continue;
+        }
+        match graph.node(id) {
+            Node::Literal(_) => {}
+            Node::Input(LoopBody::COUNTER) => {
+                takes_counter = true;
+                code.set_local(id, counter);
+            }
+            Node::Input(input) => code.set_local(id, STATE - 1 + input.0),
+            Node::Apply(op, _) => code.apply(id, op),
+            Node::Result(of, _) => {
+                if !std::mem::replace(&mut has_run[of.index()], true) {
+                    code.run_loop(of);
+                }
+            }
+        }
+    }
+    // All of the next state is on the stack before any of it replaces the last one.
+    for (state, next) in (STATE..).zip(body.next()) {
+        code.take(*next);
+        if width == Width::Pair {
+            for instruction in [Instruction::LocalGet(state), Instruction::LocalGet(mask), Instruction::V128Bitselect] {
+                code.write(instruction);
+            }
+        }
+    }
+    let Expression { code: in_loop, before, locals, .. } = code;
+
+    let mut function = encoding::Function::new(locals.types());
+    function.raw(&before);
+    function.raw(&before_loop);
+    function.instructions(&[
+        Instruction::Block,
+        Instruction::Loop,
+        Instruction::LocalGet(step),
+        Instruction::LocalGet(steps),
+        Instruction::I32GeU,
+        Instruction::BrIf(1),
+    ]);
+    function.instructions(&match width {
+        Width::Pair => vec![
+            Instruction::LocalGet(START),
+            Instruction::LocalGet(done),
+            Instruction::F64x2Add,
+            Instruction::LocalSet(counter),
+            Instruction::LocalGet(COUNT),
+            Instruction::LocalGet(done),
+            Instruction::F64x2Gt,
+            Instruction::LocalSet(mask),
+            Instruction::LocalGet(done),
+            Instruction::V128Const(splat(1.0)),
+            Instruction::F64x2Add,
+            Instruction::LocalSet(done),
+        ],
+        Width::Single if takes_counter => vec![
+            Instruction::LocalGet(START),
+            Instruction::LocalGet(step),
+            Instruction::F64ConvertI32U,
+            Instruction::F64Add,
+            Instruction::LocalSet(counter),
+        ],
+        Width::Single => Vec::new(),
+    });
+    function.raw(&in_loop);
+    for state in (STATE..STATE + states).rev() {
+        function.instruction(&Instruction::LocalSet(state));
+    }
+    function.instructions(&[
+        Instruction::LocalGet(step),
+        Instruction::I32Const(1),
+        Instruction::I32Add,
+        Instruction::LocalSet(step),
+        Instruction::Br(0),
+        Instruction::End,
+        Instruction::End,
+    ]);
+    for state in STATE..STATE + states {
+        function.instruction(&Instruction::LocalGet(state));
+    }
+    function.instruction(&Instruction::End);
+    function
+}
+
+/// Sets the number of steps, as [`residua_ir::graph::steps`] has it, of the instance that has most; of two instances each count becomes a whole number.
+fn write_steps(code: &mut Expression, steps: u32) {
+    let most = f64::from(MOST_STEPS);
+    match code.width {
+        // The conversion makes a NaN and what is below 0 zeros, and the smaller of a NaN and a number is a NaN.
+        Width::Single => {
+            for instruction in [Instruction::LocalGet(COUNT), Instruction::F64Const(most), Instruction::F64Min] {
+                code.write(instruction);
+            }
+        }
+        Width::Pair => {
+            // Of a NaN and a number the first operand.
+            for instruction in [
+                Instruction::V128Const(splat(0.0)),
+                Instruction::LocalGet(COUNT),
+                Instruction::F64x2PseudoMax,
+                Instruction::V128Const(splat(most)),
+                Instruction::F64x2PseudoMin,
+                Instruction::F64x2Floor,
+                Instruction::LocalTee(COUNT),
+                Instruction::F64x2ExtractLane(0),
+                Instruction::LocalGet(COUNT),
+                Instruction::F64x2ExtractLane(1),
+                Instruction::F64Max,
+            ] {
+                code.write(instruction);
+            }
+        }
+    }
+    code.write(Instruction::I32TruncSatF64U);
+    code.write(Instruction::LocalSet(steps));
+}
+
+/// A number in both lanes.
+fn splat(value: f64) -> u128 {
+    let bits = u128::from(value.to_bits());
+    bits << 64 | bits
+}
+
+impl Expression<'_> {
+    /// Runs a loop whose operands are computed, and leaves its results to their nodes.
+    pub fn run_loop(&mut self, of: LoopId) {
+        let graph = self.graph;
+        let of_loop = graph.loop_of(of);
+        for operand in of_loop.operands() {
+            self.push(*operand);
+        }
+        self.write(Instruction::Call(self.functions.of_loop(of_loop.body(), self.width)));
+        for operand in of_loop.operands() {
+            self.release(*operand);
+        }
+        let mut results: Vec<Option<NodeId>> = vec![None; of_loop.body().states()];
+        for &(node, number) in &self.results_of(of) {
+            results[number as usize] = Some(node);
+        }
+        for node in results.into_iter().rev() {
+            match node {
+                Some(node) if self.uses(node) > 0 => self.assign(node),
+                _ => self.write(Instruction::Drop),
+            }
+        }
+    }
+
+    /// The results of a loop among the nodes, with their numbers.
+    fn results_of(&mut self, of: LoopId) -> Vec<(NodeId, u32)> {
+        if self.results.is_empty() {
+            self.results.resize(self.graph.loops().len(), Vec::new());
+            for id in self.graph.ids() {
+                if let Node::Result(of, number) = self.graph.node(id) {
+                    self.results[of.index()].push_all([(id, number)]);
+                }
+            }
+        }
+        self.results[of.index()].iter().copied().list()
+    }
+}
