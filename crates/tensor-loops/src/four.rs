@@ -94,6 +94,33 @@ mod vector {
         pub fn plus(self, other: Four) -> Four {
             Four(f32x4_add(self.0, other.0))
         }
+
+        #[inline]
+        #[target_feature(enable = "simd128")]
+        pub fn minus(self, other: Four) -> Four {
+            Four(f32x4_sub(self.0, other.0))
+        }
+
+        /// The numbers with even places, and those with odd ones, of eight.
+        #[inline]
+        #[target_feature(enable = "simd128")]
+        pub fn split(first: Four, second: Four) -> [Four; 2] {
+            [Four(i32x4_shuffle::<0, 2, 4, 6>(first.0, second.0)), Four(i32x4_shuffle::<1, 3, 5, 7>(first.0, second.0))]
+        }
+
+        /// What [`Four::split`] splits.
+        #[inline]
+        #[target_feature(enable = "simd128")]
+        pub fn joined(even: Four, odd: Four) -> [Four; 2] {
+            [Four(i32x4_shuffle::<0, 4, 1, 5>(even.0, odd.0)), Four(i32x4_shuffle::<2, 6, 3, 7>(even.0, odd.0))]
+        }
+
+        /// The numbers in the opposite order.
+        #[inline]
+        #[target_feature(enable = "simd128")]
+        pub fn reversed(self) -> Four {
+            Four(i32x4_shuffle::<3, 2, 1, 0>(self.0, self.0))
+        }
     }
 
     /// Sixteen signed bytes as numbers.
@@ -214,6 +241,30 @@ mod array {
         #[inline]
         pub fn plus(self, other: Four) -> Four {
             Four(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
+        }
+
+        #[inline]
+        pub fn minus(self, other: Four) -> Four {
+            Four(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+        }
+
+        /// The numbers with even places, and those with odd ones, of eight.
+        #[inline]
+        pub fn split(Four([a, b, c, d]): Four, Four([e, f, g, h]): Four) -> [Four; 2] {
+            [Four([a, c, e, g]), Four([b, d, f, h])]
+        }
+
+        /// What [`Four::split`] splits.
+        #[inline]
+        pub fn joined(Four([a, c, e, g]): Four, Four([b, d, f, h]): Four) -> [Four; 2] {
+            [Four([a, b, c, d]), Four([e, f, g, h])]
+        }
+
+        /// The numbers in the opposite order.
+        #[inline]
+        pub fn reversed(self) -> Four {
+            let Four([a, b, c, d]) = self;
+            Four([d, c, b, a])
         }
     }
 

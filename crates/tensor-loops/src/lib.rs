@@ -1,4 +1,4 @@
-//! Inner loops of tensors on the CPU: products of matrices, and sorts. They are a crate of their own because a Cargo profile has one optimisation
+//! Inner loops of tensors on the CPU: products of matrices, Fourier transforms and sorts. They are a crate of their own because a Cargo profile has one optimisation
 //! level for a crate: this one is compiled for speed, the others for size.
 //!
 //! Factors are given with a stride for each axis, so that transposed ones need no copy, and as the elements that stand in memory: halves and
@@ -9,6 +9,7 @@ mod blocks;
 mod elements;
 pub mod format;
 mod four;
+pub mod fourier;
 mod integers;
 mod pack;
 mod product;

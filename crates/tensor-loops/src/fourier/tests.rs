@@ -1,0 +1,165 @@
+use super::{Fourier, Kind, Memory, Numbers, Results, root};
+
+/// Numbers between −1 and 1 of a sequence of its own.
+fn noise(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as f32 / (1u64 << 31) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The transform by its definition, in f64, each frequency by itself.
+fn reference(x: &[[f64; 2]], inverse: bool) -> Vec<[f64; 2]> {
+    let n = x.len() as u64;
+    let roots: Vec<[f64; 2]> = (0..n).map(|k| root(k, n)).collect();
+    let frequency = |k: u64| {
+        x.iter().zip(0..).fold([0.0; 2], |[a, b], ([re, im], j): (_, u64)| {
+            let [cos, sin] = roots[(j * k % n) as usize];
+            let sin = if inverse { -sin } else { sin };
+            [a + re * cos - im * sin, b + re * sin + im * cos]
+        })
+    };
+    (0..n).map(frequency).collect()
+}
+
+/// The Euclidean norm of the difference beside that of what is expected.
+fn error(found: &[[f32; 2]], expected: &[[f64; 2]]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let mut sums = [0.0; 2];
+    for (found, expected) in found.iter().zip(expected) {
+        for part in 0..2 {
+            sums[0] += (f64::from(found[part]) - expected[part]).powi(2);
+            sums[1] += expected[part].powi(2);
+        }
+    }
+    if sums[1] == 0.0 { sums[0] } else { (sums[0] / sums[1]).sqrt() }
+}
+
+/// The largest error that is promised for any length, of a transform in f32 with rounded roots.
+const MOST_ERROR: f64 = 4e-7;
+
+/// How the rows of a test lie: from number to number, and from row to row, in complex numbers.
+fn layouts(n: usize, rows: usize) -> [[usize; 2]; 3] {
+    [[1, n + 1], [rows, 1], [2 * rows + 1, 2]]
+}
+
+/// Transforms rows of each kind, in each layout.
+fn check(n: usize, rows: usize) {
+    for [stride, distance] in layouts(n, rows) {
+        let size = 2 * ((n - 1) * stride + (rows - 1) * distance + 1);
+        let values = noise(size, n as u32);
+        let starts: Vec<usize> = (0..rows).map(|row| 2 * row * distance).collect();
+        let ends: Vec<usize> = starts.iter().map(|start| start + 1).collect();
+        let part = |starts| Numbers { values: &values, starts, stride: 2 * stride };
+        let at = |row: usize, place: usize| 2 * (row * distance + place * stride);
+        let complex = |row: usize, j: usize| [f64::from(values[at(row, j)]), f64::from(values[at(row, j) + 1])];
+        let real = |row: usize, j: usize| [f64::from(values[at(row, j)]), 0.0];
+        let half = n / 2 + 1;
+        // The spectrum that half of it stands for.
+        let whole = |row: usize, k: usize| {
+            let [re, im] = complex(row, k.min(n - k));
+            [
+                re,
+                if (2 * k).is_multiple_of(n) {
+                    0.0
+                } else if k < half {
+                    im
+                } else {
+                    -im
+                },
+            ]
+        };
+        let kinds = [
+            (Kind::Complex { inverse: false }, n),
+            (Kind::Complex { inverse: true }, n),
+            (Kind::Whole { inverse: false }, n),
+            (Kind::Whole { inverse: true }, n),
+            (Kind::Half, half),
+            (Kind::Real, n),
+        ];
+        for (kind, count) in kinds {
+            let fourier = Fourier::new(n, kind, 0.5).unwrap();
+            let has_parts = matches!(kind, Kind::Complex { .. } | Kind::Real);
+            let mut values = vec![7.0; size];
+            let mut to = Results { values: &mut values, starts: &starts, stride: 2 * stride };
+            fourier.run(part(&starts), has_parts.then_some(part(&ends)), &mut to, &mut Memory::default());
+            for row in 0..rows {
+                let (x, inverse): (Vec<_>, bool) = match kind {
+                    Kind::Complex { inverse } => ((0..n).map(|j| complex(row, j)).collect(), inverse),
+                    Kind::Whole { inverse } => ((0..n).map(|j| real(row, j)).collect(), inverse),
+                    Kind::Half => ((0..n).map(|j| real(row, j)).collect(), false),
+                    Kind::Real => ((0..n).map(|k| whole(row, k)).collect(), true),
+                };
+                let mut expected = reference(&x, inverse);
+                expected.truncate(count);
+                expected.iter_mut().flatten().for_each(|part| *part *= 0.5);
+                let found: Vec<[f32; 2]> = (0..count)
+                    .map(|k| [values[at(row, k)], if kind == Kind::Real { 0.0 } else { values[at(row, k) + 1] }])
+                    .collect();
+                let error = error(&found, &expected);
+                assert!(error <= MOST_ERROR, "{kind:?} of {n}, row {row} of {rows}, stride {stride}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn transforms_are_those_of_the_definition() {
+    for n in 1..=64 {
+        if super::radices(n).is_some() {
+            [1, 2, 4, 7].into_iter().for_each(|rows| check(n, rows));
+        }
+    }
+    for n in [65, 77, 91, 96, 121, 128, 143, 169, 240, 243, 256, 343, 512, 625] {
+        check(n, 5);
+    }
+    for n in [1000, 1001, 1024, 1331] {
+        check(n, 1);
+    }
+}
+
+#[test]
+fn lengths_with_larger_prime_factors_have_none() {
+    for n in [0, 17, 34, 1_000_003] {
+        assert!(Fourier::new(n, Kind::Half, 1.0).is_none(), "{n}");
+    }
+}
+
+#[test]
+fn long_transforms_are_those_of_waves() {
+    // A sum of a few waves with known amplitudes, and noise that is transformed back.
+    for n in [1usize << 15, 3usize.pow(9), 2 * 3 * 5 * 7 * 11 * 13, 1 << 17] {
+        let waves = [(0, 1.0), (1, -0.5), (n / 3, 0.25), (n - 1, 2.0)];
+        let mut x = vec![0f32; 2 * n];
+        for j in 0..n {
+            for (k, amplitude) in waves {
+                let [cos, sin] = root((j as u64 * k as u64) % n as u64, n as u64);
+                x[2 * j] += (amplitude * cos) as f32;
+                x[2 * j + 1] -= (amplitude * sin) as f32;
+            }
+        }
+        let run = |x: &[f32], inverse: bool, scale: f32| {
+            let mut found = vec![0f32; 2 * n];
+            let part = |start: &'static [usize]| Numbers { values: x, starts: start, stride: 2 };
+            let mut to = Results { values: &mut found, starts: &[0], stride: 2 };
+            let fourier = Fourier::new(n, Kind::Complex { inverse }, scale).unwrap();
+            fourier.run(part(&[0]), Some(part(&[1])), &mut to, &mut Memory::default());
+            found
+        };
+        let pairs = |x: &[f32]| x.as_chunks::<2>().0.to_vec();
+        let mut expected = vec![[0.0; 2]; n];
+        waves.iter().for_each(|(k, amplitude)| expected[*k][0] += amplitude);
+        let error_of_waves = error(&pairs(&run(&x, false, 1.0 / n as f32)), &expected);
+        assert!(error_of_waves <= MOST_ERROR, "{n}: {error_of_waves}");
+        let x = noise(2 * n, n as u32);
+        let back = run(&run(&x, false, 1.0), true, 1.0 / n as f32);
+        let expected: Vec<[f64; 2]> = pairs(&x).iter().map(|pair| pair.map(f64::from)).collect();
+        // Two transforms.
+        let error = error(&pairs(&back), &expected);
+        assert!(error <= 2.0 * MOST_ERROR, "{n} and back: {error}");
+    }
+}
