@@ -324,6 +324,26 @@ class Evaluation {
           return sum === 0 ? 0 : mean();
         });
       }
+      case 'fourier': {
+        const [axis, to, length, kind, scale] = attributes;
+        const [isReal, sign] = [kind === 3, kind === 0 || kind === 2 ? -1 : 1];
+        return fill((place) => {
+          const from = place.slice(0, x.shape.length);
+          const [k] = from.splice(to, 1);
+          from.splice(axis, 0, 0);
+          let sum = 0;
+          for (let j = 0; j < x.shape[axis]; j++) {
+            from[axis] = j;
+            // Of real numbers the frequencies that are not their own conjugates stand for two.
+            const isAlone = !isReal || (2 * j) % length === 0;
+            const [a, b] = [read(x, from), y === undefined || (isReal && isAlone) ? 0 : read(y, from)];
+            const angle = (sign * 2 * Math.PI * ((j * k) % length)) / length;
+            const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+            sum += (isAlone ? scale : 2 * scale) * (!isReal && place.at(-1) === 1 ? a * sin + b * cos : a * cos - b * sin);
+          }
+          return sum;
+        });
+      }
       case 'fold': {
         const [{ rule }, result, ...axes] = node.attributes;
         return this.groups(axes, x, shape).map((group) => group.map((i) => operands.map(({ data }) => data[i])).reduce((a, b) => merged(rule, a, b), rule.identity)[result]);

@@ -1,4 +1,4 @@
-//! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, and sorts.
+//! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, Fourier transforms and sorts.
 //!
 //! Fusion gives factors of the host that are loads with fixed strides, or loads from windows, whose places follow from one place for each row or column
 //! and one along the depth; and results without an epilogue. Strides and places are those of the kernel's addresses, found by evaluating them. A product
@@ -9,6 +9,7 @@ use residua_base::list::Listed;
 use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered, Side, Target, integer_product};
 
 use crate::dtype::DType;
+use crate::host_fourier;
 use crate::host_sort;
 use crate::host_strides::{Strides, is_linear, places, strides};
 use crate::kernel::{Body, Extent, Kernel, Product};
@@ -274,13 +275,14 @@ impl Operand {
 #[derive(Default)]
 pub struct Workspace {
     panels: Panels,
+    transforms: host_fourier::Transforms,
     /// The number of the product that the places are of.
     owner: Option<u32>,
     /// Places of windows of the left and of the right factor.
     places: [[Vec<u32>; 2]; 2],
 }
 
-/// Runs a part of a product or of a sort with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
+/// Runs a part of a product, of a transform or of a sort with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
 /// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same workspace, which other products may
 /// use in between: `owner` is a number of this product.
 ///
@@ -297,6 +299,10 @@ pub unsafe fn run(
     if let Body::Sort(sort) = &kernel.body {
         // SAFETY: by the caller.
         return unsafe { host_sort::run(kernel, sort, words, buffers, part) };
+    }
+    if let Body::Fourier(fourier) = &kernel.body {
+        // SAFETY: by the caller.
+        return unsafe { host_fourier::run(kernel, fourier, words, buffers, part, &mut workspace.transforms) };
     }
     let layout = Layout::of(kernel, words)?;
     let Extents { rows, columns, depth } = layout.extents;
@@ -328,7 +334,7 @@ pub unsafe fn run(
         }
         return Ok(if end == points { 0 } else { end });
     }
-    let Workspace { panels, owner: placed, places } = workspace;
+    let Workspace { panels, owner: placed, places, .. } = workspace;
     if part == 0 || *placed != Some(owner) {
         *places = [layout.left.places(kernel, words, left)?, layout.right.places(kernel, words, right)?];
         *placed = Some(owner);

@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::dtype::DType;
-use crate::expr::{Digit, Rule};
+use crate::expr::{Digit, Fourier as Of, Rule};
 use crate::scalar::{Graph, Id, Type};
 use crate::size::Size;
 
@@ -105,6 +105,8 @@ pub enum Body {
     DigitCounts(DigitCounts),
     /// The order of the keys of each row by a digit.
     DigitSort(DigitSort),
+    /// Fourier transforms of rows.
+    Fourier(Fourier),
     /// Attention of a batch of heads.
     Attention(Attention),
 }
@@ -270,6 +272,33 @@ pub struct DigitSort {
     pub before: Id,
     /// What is written for each (outer, rank).
     pub elements: Vec<Store>,
+}
+
+/// A kernel that transforms rows. Coordinates 0 … count the outer axes, the two after them are the place of a number in its row and a place of the
+/// result. The results of fold 0 at such a place are the real part and, where it is complex, the imaginary one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fourier {
+    /// Extents of the axes whose points each have a row; may be empty.
+    pub outer: Vec<Extent>,
+    /// What is transformed. Its axes are those of the tensors.
+    pub of: Of,
+    /// The real part at (outer, place), an f32: on the host a load.
+    pub re: Id,
+    /// The imaginary part; none: 0.
+    pub im: Option<Id>,
+    /// Whether the imaginary part stands behind the real one, at an even place.
+    pub has_pairs: bool,
+    /// What is written for each (outer, place of the result). The first of them are pairs, as many as `pairs` says: the second of a pair stands behind
+    /// the first, at an even place.
+    pub elements: Vec<Store>,
+    /// How many pairs of stores there are.
+    pub pairs: usize,
+    /// The buffer of the roots of unity of the length, on a device. Lengths up to 2 need none.
+    pub roots: Option<u32>,
+    /// Whether the numbers of a row are neighbours in the tensors that are read. If not, those of different rows are.
+    pub reads_rows: bool,
+    /// Whether they are in what is written.
+    pub writes_rows: bool,
 }
 
 /// Attention of a batch of heads. Coordinates 0 … count the axes of the batch; those after them are the query, the key, the place along a vector

@@ -22,7 +22,8 @@
 //! | [`interpret`] | kernels run natively on bytes, for tests |
 //! | [`half`] | conversion to and from half precision |
 //! | [`wgsl`] | kernels as WGSL |
-//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products and sorts as loops of Rust |
+//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products, transforms and sorts as loops of Rust |
+//! | [`roots`] | tables of roots of unity |
 //! | [`plan`] | the order of kernels and their memory |
 
 pub mod dtype;
@@ -30,6 +31,7 @@ pub mod expr;
 pub mod fuse;
 pub mod grad;
 pub mod half;
+mod host_fourier;
 pub mod host_product;
 mod host_sort;
 mod host_strides;
@@ -43,6 +45,7 @@ pub mod quantised;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod recorded;
+pub mod roots;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod sample;

@@ -55,7 +55,7 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 use codes::{BORDERS, COMBINES, REDUCTIONS};
 
 use crate::dtype::DType;
-use crate::expr::{Attention, Elementwise, Expr, Op, Rule, Tensor, TensorId};
+use crate::expr::{Attention, Elementwise, Expr, Fourier, FourierKind, Op, Rule, Tensor, TensorId};
 use crate::quantised::Form;
 use crate::size::Size;
 
@@ -342,6 +342,13 @@ impl Reader<'_> {
             },
             codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             codes::ATTENTION => Op::Attention(self.attention(sizes)?),
+            codes::FOURIER => Op::Fourier(Fourier {
+                axis: self.axis()?,
+                to: self.axis()?,
+                length: self.index(Fourier::MOST + 1)?,
+                kind: self.choice(&FourierKind::ALL)?,
+                scale: self.number()?,
+            }),
             codes::DEQUANTIZE => {
                 let code = self.index(u32::MAX)?;
                 Op::Dequantize(Form::of_code(code).ok_or_else(|| self.error("follows no format"))?)

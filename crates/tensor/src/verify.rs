@@ -38,7 +38,9 @@ pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
         }
         Body::Product(product) => rows(std::slice::from_ref(product)),
         Body::Products(products) | Body::Sequence(products) => rows(products),
-        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) => return None,
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) | Body::Fourier(_) => {
+            return None;
+        }
     };
     wasm::module(&parts).is_ok().then_some(parts)
 }

@@ -27,8 +27,8 @@ const IRFFT_OPTIONS: OptionNames<FftOptions & { length?: number }> = { ...FFT_OP
 
 /**
  * The discrete Fourier transform X[k] = Σⱼ x[j] e^(−2πi jk/n), of the shape of x, for any length n up to 2²⁴: lengths whose prime factors are at most
- * 127 are fastest, those of 2, 3, 5 and 7 among them; others, up to 2²³, take three transforms of up to four times the length. The Euclidean norm of the error
- * is about 2⁻²⁴ (2 log₂ n + 4) of that of the result at most, with larger prime factors 2⁻²⁴ (6 log₂ n + 24). Throws 'invalid-argument' for other types than f32 and c64, for axes and
+ * 13 are fastest; others, up to 2²³, take three transforms of two to three times the length. The Euclidean norm of the error is at most 4e-7 of that of the
+ * result, and the same numbers give the same bits again. Throws 'invalid-argument' for other types than f32 and c64, for axes and
  * norms that are not there, and for an axis without elements or whose size is a Dim.
  */
 export function fft(x: Tensor<'c64'> | Tensor<'f32'>, options: FftOptions = {}): Tensor<'c64'> {

@@ -34,6 +34,7 @@ export const OP = {
   attention: 25,
   dequantize: 27,
   number: 28,
+  fourier: 30,
 } as const;
 
 /** Reductions. */

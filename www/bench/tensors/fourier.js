@@ -1,8 +1,8 @@
 /** Fourier transforms of rows of complex numbers as works: the sizes of the frequencies. See `works.js`. */
 import { means } from './works.js';
 
-/** The sizes of the transform of a row, whose length is a power of two: butterflies in double precision, the input in bit-reversed order. */
-function spectrumSizes(re, im) {
+/** The transform of a row, whose length is a power of two: butterflies in double precision, the input in bit-reversed order. */
+function spectrum(re, im) {
   const n = re.length;
   const [x, y] = [new Float64Array(n), new Float64Array(n)];
   for (let i = 0, reversed = 0; i < n; i++) {
@@ -24,6 +24,12 @@ function spectrumSizes(re, im) {
       }
     }
   }
+  return [x, y];
+}
+
+/** The sizes of the transform of a row. */
+function spectrumSizes(re, im) {
+  const [x, y] = spectrum(re, im);
   return x.map((value, k) => Math.hypot(value, y[k]));
 }
 
@@ -41,9 +47,26 @@ function rows(count, length) {
   };
 }
 
-/** Many transforms of middle length, and few long ones. */
+/** The sizes of the transform of a matrix along both axes: of its rows, then of the columns of what they give. */
+function matrix(side) {
+  const shape = [side, side];
+  const scale = side / Math.sqrt(6);
+  const along = (row, parts) => parts.map((part) => part.subarray(row * side, (row + 1) * side));
+  return {
+    name: 'Fourier transform', size: `of ${side.toLocaleString('en-US')}²`, inputs: [shape, shape], operations: 10 * side * side * Math.log2(side),
+    residua: (t, [re, im]) => t.fft(t.complex(re, im), { axes: [0, 1] }).abs(),
+    expected: ([re, im]) => {
+      // Transforms are linear and symmetric in their axes: those of the rows first, kept for all columns.
+      const spectra = Array.from({ length: side }, (_, row) => spectrum(...along(row, [re, im])));
+      const columns = Array.from({ length: side }, (_, k) => spectrumSizes(...[0, 1].map((part) => spectra.map((row) => row[part][k]))));
+      return means(shape, scale, scale, (row) => columns.map((column) => column[row]));
+    },
+  };
+}
+
+/** Many transforms of middle length, few long ones, and those of a matrix. */
 export function transforms(divisor = 1) {
   const power = (n) => 2 ** Math.max(3, Math.round(Math.log2(n)));
   const side = power(4096 / divisor);
-  return [{ ...rows(side, side), tfjs }, rows(16, power(2 ** 20 / divisor ** 2))];
+  return [{ ...rows(side, side), tfjs }, rows(16, power(2 ** 20 / divisor ** 2)), matrix(power(1024 / divisor))];
 }

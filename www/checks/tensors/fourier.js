@@ -43,15 +43,10 @@ export function relativeError([re, im], [x, y]) {
 }
 
 /**
- * The largest relative error of a transform of n numbers in single precision, in units of 2⁻²⁴: a sum of 2r products has √(2r)/2 where its roundings are independent, at most
- * 1.2 log₂ r for radices r from 2 to 128, and roots of unity and their products add 2 for each radix. Lengths with larger prime factors take three transforms of at most 4n.
+ * The largest relative error of a transform in single precision, which the documentation promises: 7 units of 2⁻²⁴. Roundings of stages add as squares; a
+ * transform of 2²⁴ numbers has a few units, and so has a convolution, which takes three transforms.
  */
-export function fftErrorBound(n) {
-  let rest = n;
-  while (rest > 1 && primeOf(rest) <= 128) rest /= primeOf(rest);
-  const bound = (length) => 2 ** -24 * (2 * Math.log2(length) + 4);
-  return rest === 1 ? bound(n) : 3 * bound(4 * n);
-}
+export const FFT_ERROR = 4e-7;
 
 /** `count` numbers in −1 … 1 without a pattern, in single precision, the same in every run. */
 export function noise(count, seed) {

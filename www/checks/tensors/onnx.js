@@ -293,7 +293,7 @@ const SUMS = new Set(['DFT', 'STFT']);
 
 /**
  * Runs a case on a device and compares; returns null, or what is wrong. Numbers may be off by ONNX's own tolerance: 1e-3 of themselves and 1e-7; results of f16 by a unit more. Elements of
- * a Fourier transform are sums with the rounding of the largest one, in ONNX's results too: 1e-6 of it, where `fftErrorBound` has 6e-7 for ten numbers.
+ * a Fourier transform are sums with the rounding of the largest one, in ONNX's results too: 1e-6 of it, where `FFT_ERROR` is relative to the norm of all.
  */
 export async function runCase(device, given, bytes) {
   const numbers = given.inputs.map((input) => (input === null ? null : numbersOf(input, bytes)));

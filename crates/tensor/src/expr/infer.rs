@@ -4,8 +4,9 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_ir::elementary;
 
-use super::{Attention, Border, Combine, Elementwise, Expr, Op, Reduction, Takes, Tensor, TensorId};
+use super::{Attention, Border, Combine, Elementwise, Expr, FourierKind, Op, Reduction, Takes, Tensor, TensorId};
 use crate::dtype::DType;
+use crate::roots;
 use crate::size::Size;
 
 /// Most terms of the number of elements of a tensor, and of the partial products on the way to it.
@@ -114,6 +115,8 @@ impl Op {
             Op::IndexPut(..) => "put slices",
             Op::SetSlice { .. } => "set slice",
             Op::Argsort { .. } => "argsort",
+            Op::Fourier(_) => "fourier transform",
+            Op::Roots(_) => "roots of unity",
             Op::Dequantize(_) => "dequantize",
             Op::DigitCounts(_) => "counts of digits",
             Op::DigitSort(_) => "sort by a digit",
@@ -124,7 +127,7 @@ impl Op {
     /// How many operands it takes; none if it depends.
     fn arity(&self) -> Option<usize> {
         match self {
-            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) => Some(0),
+            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) | Op::Roots(_) => Some(0),
             Op::RandomBits(_)
             | Op::Reshape
             | Op::Expand
@@ -145,7 +148,7 @@ impl Op {
             | Op::Gradient => Some(2),
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
-            Op::Concat(_) | Op::Attention(_) => None,
+            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) => None,
         }
     }
 }
@@ -249,6 +252,17 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         }
         Op::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
         Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
+        Op::Fourier(fourier) => {
+            let most = match fourier.kind {
+                FourierKind::Forward | FourierKind::Inverse => 1..=2,
+                FourierKind::Half => 1..=1,
+                FourierKind::Real => 2..=2,
+            };
+            most.contains(&operands.len())
+                && own == DType::F32
+                && operands.iter().all(|operand| operand.dtype == DType::F32)
+        }
+        Op::Roots(_) => own == DType::F32,
         Op::Dequantize(form) => {
             own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
         }
@@ -359,6 +373,12 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             }
             Ok(())
         }
+        Op::Fourier(fourier) => {
+            ensure(operands.iter().all(|operand| operand.shape == of), SHAPES)?;
+            ensure(fourier.fits(of), "the length of a transform")?;
+            ensure(own == fourier.shape(of), SHAPES)
+        }
+        Op::Roots(length) => ensure(own == roots::shape(*length), SHAPES),
         Op::Argsort { .. } => {
             ensure(own.len() == of.len() && rank > 0, SHAPES)?;
             let last = own.len() - 1;

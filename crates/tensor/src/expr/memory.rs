@@ -16,6 +16,8 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }
+        | Op::Fourier(_)
+        | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
         | Op::DigitCounts(_)
         | Op::DigitSort(_)

@@ -19,6 +19,7 @@ mod digit;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
 mod evaluate;
+mod fourier;
 mod infer;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
@@ -30,6 +31,7 @@ pub use digit::Digit;
 pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
 pub use evaluate::{Array, evaluate};
+pub use fourier::{Fourier, FourierKind};
 pub use memory::{has_memory, memory_dtype};
 
 /// A node of an [`Expr`].
@@ -174,6 +176,10 @@ pub enum Op {
     /// Numbers of a few bits with a scale for each block of 32 along the last axis, as f32: (n − 8) · scale of 4 bits, n · scale of 8, which are
     /// signed. The operands are words of u32, which hold the numbers low bits first, and scales of f16, one a block.
     Dequantize(Form),
+    /// A Fourier transform of real and imaginary parts, or of real numbers; f32.
+    Fourier(Fourier),
+    /// The table of the roots of unity of a length, [`crate::roots`]: [roots, 2] of f32. Planning makes it of transforms; no tape has it.
+    Roots(u32),
     /// How often each value of a digit occurs in each block of 2048 keys of a row of u32: [rows, n] gives [rows, 256, blocks]
     /// of u32. Planning makes it of sorts; no tape has it.
     DigitCounts(Digit),

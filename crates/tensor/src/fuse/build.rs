@@ -82,7 +82,7 @@ pub fn writes(
     for memory in destinations(id) {
         let dtype = match memory {
             Memory::Tensor(_) => memory_dtype(lowering.expr, id),
-            Memory::Slot(_) | Memory::Scratch(_) => lowering.expr.tensor(id).dtype,
+            Memory::Slot(_) | Memory::Scratch(_) | Memory::Roots(_) => lowering.expr.tensor(id).dtype,
         };
         let value = as_type(lowering, value, Type::of(dtype));
         writes.push(Write { memory, dtype, index, value });

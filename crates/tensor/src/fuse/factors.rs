@@ -75,6 +75,8 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         | Op::IndexPut(..)
         | Op::SetSlice { .. }
         | Op::Argsort { .. }
+        | Op::Fourier(_)
+        | Op::Roots(_)
         | Op::Dequantize(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
@@ -157,7 +159,7 @@ fn swaps_last(op: &Op) -> bool {
 }
 
 /// Whether a factor is memory that is read with fixed strides.
-fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
+pub(super) fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
     let mut id = factor;
     while let Some(of) = viewed(expr, stored, id) {
         let tensor = expr.tensor(id);

@@ -39,6 +39,13 @@ pub enum Group {
         /// It.
         counts: TensorId,
     },
+    /// A Fourier transform.
+    Fourier {
+        /// It.
+        fourier: TensorId,
+        /// What is computed for each number of the result.
+        elements: Vec<TensorId>,
+    },
     /// Attention.
     Attention {
         /// It.
@@ -103,6 +110,7 @@ impl Group {
             Group::Scan { scans } => scans.clone(),
             Group::Product { product, elements } => [&[*product], elements.as_slice()].concat(),
             Group::Sort { sort, elements } => [&[*sort], elements.as_slice()].concat(),
+            Group::Fourier { fourier, elements } => [&[*fourier], elements.as_slice()].concat(),
             Group::DigitCounts { counts } => vec![*counts],
             Group::Attention { attention } => vec![*attention],
             Group::Scatter { scatter } => vec![*scatter],

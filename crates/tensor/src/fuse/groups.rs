@@ -9,7 +9,7 @@ use residua_base::sort::ascending;
 
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
-use super::{elements, product, rows, sort};
+use super::{elements, fourier, product, rows, sort};
 use crate::expr::{Expr, Op, TensorId};
 use crate::size::Size;
 use crate::turns;
@@ -58,7 +58,7 @@ pub async fn groups<'a>(
     };
     for place in (0..count).filter(|place| stored[*place]) {
         let id = TensorId(place as u32);
-        if matches!(expr.tensor(id).op, Op::Input(_)) {
+        if matches!(expr.tensor(id).op, Op::Input(_) | Op::Roots(_)) {
             continue;
         }
         groups.leaves[place] = leaves(expr, stored, id);
@@ -146,6 +146,7 @@ impl Groups<'_> {
             }
             Op::MatMul => Group::Product { product: id, elements: Vec::new() },
             Op::Argsort { .. } | Op::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
+            Op::Fourier(_) => Group::Fourier { fourier: id, elements: Vec::new() },
             Op::DigitCounts(_) => Group::DigitCounts { counts: id },
             Op::Attention(_) => Group::Attention { attention: id },
             Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
@@ -169,7 +170,9 @@ impl Groups<'_> {
         }
         let is_new = |leaf: &&TensorId| self.of[leaf.0 as usize] != Some(group) && !self.reads[group].contains(leaf);
         let read = self.reads[group].len() + own.iter().filter(is_new).count();
-        let written = self.groups[group].members().len() + 1;
+        // Transforms read their roots too.
+        let hidden = usize::from(matches!(self.groups[group], Group::Fourier { .. }));
+        let written = self.groups[group].members().len() + 1 + hidden;
         read + written <= self.target.most_buffers as usize
     }
 
@@ -319,6 +322,16 @@ impl Groups<'_> {
                     }
                     Group::Sort { sort, elements }
                 }
+                Group::Fourier { fourier, elements } if !self.target.is_host => {
+                    if !fourier::is_of_results(expr, *fourier, id) {
+                        continue;
+                    }
+                    let (fourier, elements) = (*fourier, [elements.as_slice(), &[id]].concat());
+                    if !fourier::reads_itself_in_place(expr, stored, fourier, &elements)? {
+                        continue;
+                    }
+                    Group::Fourier { fourier, elements }
+                }
                 Group::Elements { roots } => {
                     let joined = [roots.as_slice(), &[id]].concat();
                     let fits = without_ones(points(expr, roots[0])) == shape;
@@ -331,6 +344,7 @@ impl Groups<'_> {
                 | Group::Scatter { .. }
                 | Group::Product { .. }
                 | Group::Sort { .. }
+                | Group::Fourier { .. }
                 | Group::DigitCounts { .. }
                 | Group::Attention { .. } => continue,
             };

@@ -4,7 +4,7 @@
 //! 2. [`storage`], and `factors` for those of products, decide which tensors have memory. All others are computed within the kernels that read them.
 //! 3. [`groups`] decides which tensors with memory one kernel writes: a [`Group`](group::Group), whose members read each other where they are
 //!    computed.
-//! 4. The file of each kind of group ([`elements`], [`rows`], [`scan`], [`product`], [`sort`], [`attention`], [`scatter`]) makes its kernel, with what
+//! 4. The file of each kind of group ([`elements`], [`rows`], [`scan`], [`product`], [`sort`], [`attention`], [`fourier`], [`scatter`]) makes its kernel, with what
 //!    [`build`] has for all: it lowers the members to one scalar graph ([`crate::lower`]), merges axes, and lists buffers and stores. Long rows and
 //!    depths become several kernels, by way of [`states`] in scratch memory.
 //! 5. On a device [`siblings`] makes one dispatch of kernels that wait for nothing in between.
@@ -16,6 +16,7 @@ pub mod build;
 mod composed;
 pub mod elements;
 mod factors;
+pub mod fourier;
 pub mod group;
 pub mod groups;
 mod operations;

@@ -63,6 +63,8 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::Scatter(..)
         | Op::IndexPut(..)
         | Op::Argsort { .. }
+        | Op::Fourier(_)
+        | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
         | Op::DigitCounts(_)
         | Op::DigitSort(_)

@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use rustc_hash::FxHashSet;
 
-use super::factors::store_factors;
+use super::factors::{is_view, store_factors};
 use super::group::{is_packed, points};
 use super::operations::operations;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, has_memory};
@@ -49,6 +49,7 @@ pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32
     store_factors(expr, target.is_host, &mut stored);
     store_epilogues(expr, &mut stored);
     store_of_sorts(expr, target, &mut stored);
+    store_of_transforms(expr, target, &mut stored);
     store_what_is_used_often(expr, &counts, target, most_dims, &mut stored);
     store_for_limits(expr, target, &mut stored);
     stored
@@ -92,6 +93,27 @@ fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
                 stored[place] |= matches!(expr.tensor(tensor.operands[1]).op, Op::DigitSort(_));
             }
             _ => {}
+        }
+    }
+}
+
+/// Gives memory to what transforms on the host read, but for views with fixed strides; and on a device to pairs of which transforms read either part, so
+/// that a pass writes both at once, and the next reads both at once.
+fn store_of_transforms(expr: &Expr, target: &Target, stored: &mut [bool]) {
+    for tensor in expr.nodes.iter().filter(|tensor| matches!(tensor.op, Op::Fourier(_))) {
+        for operand in &tensor.operands {
+            if target.is_host {
+                stored[operand.0 as usize] |= !is_view(expr, stored, *operand);
+                continue;
+            }
+            let (mut id, mut is_part) = (*operand, false);
+            while let Op::Reshape | Op::Slice { .. } = expr.tensor(id).op {
+                is_part |= expr.tensor(id).op != Op::Reshape;
+                id = expr.tensor(id).operands[0];
+            }
+            let tensor = expr.tensor(id);
+            let is_of_parts = |axis: u32| axis as usize + 1 == tensor.shape.len() && tensor.shape[axis as usize].is(2);
+            stored[id.0 as usize] |= is_part && matches!(tensor.op, Op::Concat(axis) if is_of_parts(axis));
         }
     }
 }
@@ -196,9 +218,9 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
 
 /// Gives memory where kernels would become too deep, too long, or have too many buffers.
 fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    // One binding is for the uniform, and two for results; a block of attention has three.
+    // One binding is for the uniform, and two for results; a block of attention has three, and a transform its roots.
     let most_leaves = |op: &Op| {
-        let written = if matches!(op, Op::Attention(_)) { 3 } else { 2 };
+        let written = if matches!(op, Op::Attention(_) | Op::Fourier(_)) { 3 } else { 2 };
         (target.most_buffers as usize).saturating_sub(written).max(2)
     };
     let mut depth = vec![0u32; expr.nodes.len()];

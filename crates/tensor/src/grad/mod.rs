@@ -22,6 +22,7 @@ use crate::tape::Recipe;
 mod accumulate;
 mod attention;
 mod elementwise;
+mod fourier;
 mod product;
 mod rule;
 mod scalar;
@@ -224,6 +225,7 @@ impl PullBack<'_> {
             }
             Op::MatMul => self.product(),
             Op::Attention(attention) => self.attention(&attention),
+            Op::Fourier(fourier) => self.fourier(&fourier),
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
             Op::Input(_)
@@ -235,7 +237,7 @@ impl PullBack<'_> {
             | Op::Argsort { .. }
             // Quantised weights are constants.
             | Op::Dequantize(_) => Vec::new(),
-            Op::DigitCounts(_) | Op::DigitSort(_) => {
+            Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) => {
                 return Err(Error::internal("an operation that planning makes, before it"));
             }
             Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),

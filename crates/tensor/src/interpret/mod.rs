@@ -12,6 +12,7 @@ use crate::scalar::{Id, Node, Type};
 pub(crate) mod arithmetic;
 mod attention;
 mod combine;
+mod fourier;
 mod memory;
 mod sort;
 
@@ -40,6 +41,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
             products.iter().try_for_each(|product| machine.product(product))
         }
         Body::Sort(sort) => machine.sort(sort),
+        Body::Fourier(fourier) => machine.fourier(fourier),
         Body::DigitCounts(counts) => machine.digit_counts(counts),
         Body::DigitSort(sort) => machine.digit_sort(sort),
         Body::Attention(attention) => machine.attention(attention),

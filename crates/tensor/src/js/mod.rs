@@ -18,7 +18,7 @@ use crate::size::Size;
 use crate::tape::Recipe;
 use crate::turns;
 use crate::wgsl::{self, KernelText, Limits, Windows};
-use crate::{host_product, interpret, verify, wasm};
+use crate::{host_product, interpret, roots, verify, wasm};
 
 mod memory;
 
@@ -100,14 +100,21 @@ impl CompiledPlan {
         }
     }
 
-    /// Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes.
+    /// Triples: kind (0 slot, 1 temporary, 2 result, 3 roots of unity), slot, their length or 0, bytes.
     pub fn places(&self) -> Vec<f64> {
         let place = |place: &Place| match *place {
             Place::Slot(slot) => [0.0, f64::from(slot), 0.0],
             Place::Temporary { bytes } => [1.0, 0.0, bytes as f64],
             Place::Result { bytes } => [2.0, 0.0, bytes as f64],
+            Place::Roots(length) => [3.0, f64::from(length), roots::bytes(length).len() as f64],
         };
         self.plan.places.iter().flat_map(place).list()
+    }
+
+    /// The bytes of the table of the roots of unity of a length that a place has.
+    #[wasm_bindgen(js_name = rootsOfUnity)]
+    pub fn roots_of_unity(&self, length: u32) -> Vec<u8> {
+        roots::bytes(length)
     }
 
     /// The place of each result.
@@ -177,7 +184,7 @@ impl CompiledPlan {
         Ok(())
     }
 
-    /// The kernels as a WebAssembly module, those of matrix products and sorts left out. The plan has it once.
+    /// The kernels as a WebAssembly module, those of matrix products, transforms and sorts left out. The plan has it once.
     #[wasm_bindgen(js_name = hostModule)]
     pub fn host_module(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.module)
@@ -226,7 +233,7 @@ impl CompiledPlan {
     }
 }
 
-/// A kernel of the CPU that `hostModule` leaves out: a matrix product or a sort.
+/// A kernel of the CPU that `hostModule` leaves out: a matrix product, a transform or a sort.
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,

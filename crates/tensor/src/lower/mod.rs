@@ -37,6 +37,8 @@ pub enum Memory {
     Slot(u32),
     /// Numbers that one kernel of a group leaves for another, by position in the plan's list.
     Scratch(u32),
+    /// The table of the roots of unity of a length.
+    Roots(u32),
 }
 
 /// Writes the graph of one kernel.
@@ -151,6 +153,7 @@ impl<'a> Lowering<'a> {
         let dtype = memory_dtype(self.expr, id);
         let memory = match self.expr.tensor(id).op {
             Op::Input(slot) | Op::SetSlice { slot: Some(slot), .. } => Memory::Slot(slot),
+            Op::Roots(length) => Memory::Roots(length),
             _ => Memory::Tensor(id),
         };
         let buffer = self.buffer(memory, dtype);
@@ -259,6 +262,8 @@ impl<'a> Lowering<'a> {
             | Op::Scatter(..)
             | Op::IndexPut(..)
             | Op::Argsort { .. }
+            | Op::Fourier(_)
+            | Op::Roots(_)
             | Op::SetSlice { slot: Some(_), .. }
             | Op::DigitCounts(_)
             | Op::DigitSort(_)

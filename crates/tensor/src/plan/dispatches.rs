@@ -11,6 +11,7 @@ use crate::expr::{Op, TensorId};
 use crate::fuse::attention;
 use crate::fuse::build::Built;
 use crate::fuse::elements;
+use crate::fuse::fourier;
 use crate::fuse::group::{Group, RowGroup};
 use crate::fuse::groups::{Groups, groups, waits_for};
 use crate::fuse::rows;
@@ -97,7 +98,8 @@ pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32])
         let is_elsewhere = results.contains(value)
             || work.read_elsewhere[value.0 as usize]
             || assignments.iter().any(|(other, same)| same == value && other != slot);
-        let is_loop = matches!(groups.groups[writer], Group::Product { .. } | Group::Sort { .. });
+        let is_loop =
+            matches!(groups.groups[writer], Group::Product { .. } | Group::Sort { .. } | Group::Fourier { .. });
         if target.is_host && is_loop && is_elsewhere {
             copies.push((*value, *slot));
             continue;
@@ -245,6 +247,9 @@ impl Work<'_> {
             Group::Sort { sort, elements } => {
                 vec![sort::sort(expr, self.stored, *sort, elements, &to, self.most_dims)?]
             }
+            Group::Fourier { fourier, elements } => {
+                vec![fourier::fourier(expr, self.stored, *fourier, elements, &to, self.target.is_host)?]
+            }
             Group::DigitCounts { counts } => vec![sort::counts(expr, self.stored, *counts, &to)?],
             Group::Attention { attention } => {
                 attention::attention(expr, self.stored, *attention, &to, self.most_dims, &mut scratch)?
@@ -324,8 +329,8 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Sort(sort) => &sort.elements,
         Body::DigitCounts(counts) => &counts.elements,
         Body::DigitSort(sort) => &sort.elements,
-        // A query is read by all threads that have a part of its result.
-        Body::Attention(_) => return false,
+        // A query is read by all threads that have a part of its result, and all of a row before its transform is written.
+        Body::Attention(_) | Body::Fourier(_) => return false,
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };

@@ -10,6 +10,7 @@ use super::steps::{Place, Plan, Step, padded};
 use crate::expr::{Digit, Expr, Op, TensorId, memory_dtype};
 use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Store};
 use crate::lower::Memory;
+use crate::roots;
 use crate::scalar::Node;
 use crate::size::Size;
 
@@ -49,6 +50,10 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
                     plan.places.push(Place::Slot(*slot));
                     plan.places.len() as u32 - 1
                 }
+                (None, Memory::Roots(length)) => {
+                    plan.places.push(Place::Roots(*length));
+                    plan.places.len() as u32 - 1
+                }
                 (None, Memory::Tensor(id)) => temporary(&mut plan, &mut free, most_bytes(expr, *id, most_dims)),
                 (None, Memory::Scratch(number)) => {
                     let elements = stored_elements(&built.kernel, buffer, most_dims);
@@ -69,6 +74,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
         }
         let count = |memory: &Memory| match memory {
             Memory::Tensor(id) => expr.count(*id),
+            Memory::Roots(length) => Size::constant(2 * i64::from(roots::count(*length))),
             Memory::Slot(slot) => slots.get(slot).map(|id| expr.count(*id)).unwrap_or_default(),
             Memory::Scratch(number) => Size::constant(scratch.get(number).copied().unwrap_or_default() as i64),
         };
@@ -128,7 +134,9 @@ fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
         Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).list(), &rows.folds),
         Body::Scan(scan) => (scan.elements.iter().list(), std::slice::from_ref(&scan.fold)),
         Body::Elements(_) | Body::Maps(_) | Body::Product(_) | Body::Products(_) | Body::Sequence(_) => return false,
-        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) => return false,
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) | Body::Fourier(_) => {
+            return false;
+        }
     };
     stores.iter().any(|store| {
         store.buffer as usize == buffer
@@ -159,6 +167,8 @@ fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
         // Products that write scratch memory are not joined.
         Body::Products(_) | Body::Sequence(_) | Body::Maps(_) => 0,
+        // Transforms leave nothing for others of their group.
+        Body::Fourier(_) => 0,
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),

@@ -28,6 +28,8 @@ pub enum Place {
         /// For the largest dims.
         bytes: u64,
     },
+    /// The table of the roots of unity of a length, [`crate::roots::table`], which nothing writes.
+    Roots(u32),
     /// A result, which lasts until the next run.
     Result {
         /// For the largest dims.
@@ -82,6 +84,7 @@ impl std::fmt::Display for Plan {
         for (number, place) in self.places.iter().enumerate() {
             match place {
                 Place::Slot(slot) => writeln!(formatter, "place {number}: slot {slot}")?,
+                Place::Roots(length) => writeln!(formatter, "place {number}: roots of unity of {length}")?,
                 Place::Temporary { bytes } => writeln!(formatter, "place {number}: {bytes} bytes")?,
                 Place::Result { bytes } => writeln!(formatter, "place {number}: {bytes} bytes of a result")?,
             }

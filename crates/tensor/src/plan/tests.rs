@@ -15,6 +15,7 @@ mod borders;
 mod convolutions;
 mod empty;
 mod extremes;
+mod fourier;
 mod long;
 mod narrow;
 mod offsets;

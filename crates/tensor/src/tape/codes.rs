@@ -42,6 +42,7 @@ operations! {
     ATTENTION 25 "attention";
     DEQUANTIZE 27 "dequantize";
     NUMBER 28 "number";
+    FOURIER 30 "fourier";
 }
 
 /// The reductions by code.

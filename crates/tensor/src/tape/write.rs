@@ -7,7 +7,7 @@ use residua_ir::graph::{Node, leaf};
 
 use super::codes::{self, BORDERS, COMBINES, REDUCTIONS};
 use super::{Recipe, VERSION};
-use crate::expr::{Op, Rule, Tensor};
+use crate::expr::{FourierKind, Op, Rule, Tensor};
 use crate::size::Size;
 
 /// The tape of a recipe.
@@ -124,7 +124,19 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
         Op::Dequantize(form) => (codes::DEQUANTIZE, vec![f64::from(form.code())]),
         Op::SetSlice { starts, .. } => (codes::SET_SLICE, starts.iter().map(|start| place(sizes, start)).list()),
-        Op::DigitCounts(_) | Op::DigitSort(_) => unreachable!("planning makes them after the tape was read"),
+        Op::Fourier(of) => (
+            codes::FOURIER,
+            vec![
+                f64::from(of.axis),
+                f64::from(of.to),
+                f64::from(of.length),
+                code(&FourierKind::ALL, &of.kind),
+                of.scale,
+            ],
+        ),
+        Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) => {
+            unreachable!("planning makes them after the tape was read")
+        }
     };
     let mut written = vec![f64::from(op), f64::from(tensor.dtype as u8), shape.len() as f64];
     written.extend(shape);

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Reals are f32 in four lanes and integers i32: the results are those of [`crate::scalar`] but for elementary functions and the order of
-//! reductions. Matrix products and sorts have no code here: loops of Rust run them.
+//! reductions. Matrix products, transforms and sorts have no code here: loops of Rust run them.
 
 use residua_base::cooperative::run_synchronously;
 use residua_base::error::{Error, ErrorCode, Result};
@@ -53,7 +53,7 @@ pub(crate) use tests::machine::run_generated;
 /// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").
 const MOST_LOCALS: usize = 50_000;
 
-/// The bytes of a module with a function for each kernel that is no matrix product and no sort.
+/// The bytes of a module with a function for each kernel that is no matrix product, no transform and no sort.
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
@@ -68,7 +68,8 @@ pub async fn module_in_turns(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Elements(elements) => elements::function(kernel, elements, &mut shared),
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
-            Body::Product(_) | Body::Products(_) | Body::Sequence(_) | Body::Sort(_) => continue,
+            Body::Product(_) | Body::Products(_) | Body::Sequence(_) => continue,
+            Body::Sort(_) | Body::Fourier(_) => continue,
             Body::Maps(_) => return Err(Error::internal("several maps of one kernel on the host")),
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));

@@ -58,6 +58,7 @@ impl Place {
         match self.layout {
             Layout::Scalars => self.read(index),
             Layout::Vectors => format!("{}[{index} & 3u]", self.read(&format!("{index} >> 2u"))),
+            Layout::Pairs => format!("{}[{index} & 1u]", self.read(&format!("{index} >> 1u"))),
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let shifted = self.load_bits(index);
                 match self.dtype {
@@ -105,6 +106,7 @@ impl Place {
         match self.layout {
             Layout::Scalars => vec![self.write(index, value)],
             Layout::Vectors => vec![self.write_lane(index, value)],
+            Layout::Pairs => vec![format!("{}[{index} >> 1u][{index} & 1u] = {value};", name_of_buffer(self.buffer))],
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => {
                 let (shift, log) = (shift_of(self.dtype, index), packing(self.dtype).trailing_zeros());
                 let mask = if self.dtype == DType::F16 { 0xffff } else { 0xff };
@@ -162,7 +164,7 @@ impl Place {
     fn word(self, index: &str) -> String {
         match self.layout {
             Layout::PackedVectors => format!("{}[({index}) & 3u]", self.read(&format!("({index}) >> 2u"))),
-            Layout::Scalars | Layout::Vectors | Layout::Packed | Layout::Atomic => self.read(index),
+            Layout::Scalars | Layout::Vectors | Layout::Pairs | Layout::Packed | Layout::Atomic => self.read(index),
         }
     }
 

@@ -10,6 +10,8 @@ pub enum Layout {
     Scalars,
     /// An array of vectors of four elements, which are words.
     Vectors,
+    /// An array of pairs of elements, which are words. It is bound whole.
+    Pairs,
     /// An array of words of several elements.
     Packed,
     /// An array of vectors of four such words, which is read alone.
@@ -30,6 +32,7 @@ impl Layout {
         match self {
             Layout::Scalars | Layout::Packed => scalar.to_owned(),
             Layout::Vectors | Layout::PackedVectors => format!("vec4<{scalar}>"),
+            Layout::Pairs => format!("vec2<{scalar}>"),
             Layout::Atomic => format!("atomic<{scalar}>"),
         }
     }
@@ -37,7 +40,7 @@ impl Layout {
     /// The type of the numbers that the array consists of.
     pub fn scalar(self, dtype: DType) -> &'static str {
         match self {
-            Layout::Scalars | Layout::Vectors => type_name(Type::of(dtype)),
+            Layout::Scalars | Layout::Vectors | Layout::Pairs => type_name(Type::of(dtype)),
             Layout::Packed | Layout::PackedVectors | Layout::Atomic => type_name(Type::U32),
         }
     }

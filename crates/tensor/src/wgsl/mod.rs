@@ -18,7 +18,7 @@
 //! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |
 //! | `held` | points that a thread holds in registers |
-//! | `elements`, `rows`, `scan`, `product`, `attention`, `sort`, `digits` | the bodies of kernels |
+//! | `elements`, `rows`, `scan`, `product`, `attention`, `fourier`, `sort`, `digits` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
@@ -32,10 +32,12 @@ use crate::kernel::{Body, Extent, Kernel, Tile};
 mod attention;
 mod batch;
 mod buffers;
+mod butterflies;
 mod code;
 mod combine;
 mod digits;
 mod elements;
+mod fourier;
 mod held;
 mod layout;
 mod module;
@@ -101,6 +103,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::Products(products) => product::write_siblings(module, products, false),
         Body::Sequence(products) => product::write_siblings(module, products, true),
         Body::Sort(sort) => sort::write(module, sort),
+        Body::Fourier(fourier) => fourier::write(module, fourier),
         Body::DigitCounts(counts) => digits::write_counts(module, counts),
         Body::DigitSort(sort) => digits::write_sort(module, sort),
         Body::Attention(attention) => attention::write(module, attention),

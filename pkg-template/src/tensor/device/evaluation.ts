@@ -87,7 +87,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, 
       engine.write(memory, 0, new Uint8Array(key.buffer));
       return memory;
     });
-    const places = ownedPlaces(plan, allocate);
+    const places = ownedPlaces(plan, engine, allocate);
     const words = wordsAt(plan, first, numbers);
     // Each run has a runner, so that no words change.
     const runner = engine.runner({ ...plan, varying: NOTHING_VARIES }, kernels, places, words);

@@ -80,7 +80,7 @@ export class ProgramCore {
     const { plan, kernels, words } = compiled;
     try {
       this.inputs = new ProgramInputs(core, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
-      const places = ownedPlaces(plan, (bytes) => this.allocate('the memory', bytes));
+      const places = ownedPlaces(plan, core.engine, (bytes) => this.allocate('the memory', bytes));
       this.slots = this.inputs.slots();
       const used = new Set<Memory>();
       this.results = plan.results.map((place) => {

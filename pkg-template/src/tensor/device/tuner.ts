@@ -183,7 +183,7 @@ export class Tuner {
       const texts = candidates.map(({ plan }) => plan.kernels[product.kernel]?.text);
       const same = texts.map((text) => texts.indexOf(text));
       const slots = inputs.map(({ dtype, shape }) => allocate(elementBytes(dtype, shape as readonly number[])));
-      const places = ownedPlaces((candidates[0] as { plan: Plan }).plan, allocate);
+      const places = ownedPlaces((candidates[0] as { plan: Plan }).plan, engine, allocate);
       await pending.wait(engine.allocated());
       if (memories.some(({ failure }) => failure !== null)) return;
       // A tile that the browser's compiler refuses is left out.

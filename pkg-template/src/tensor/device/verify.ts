@@ -57,7 +57,7 @@ export async function verify(program: ProgramCore, feedOf: (input: ProgramInput)
     return memory;
   };
   try {
-    const places = ownedPlaces(plan, own);
+    const places = ownedPlaces(plan, engine, own);
     // What is written stays as it is, and what a later run may write over is kept.
     const bound = slots.map((memory, slot) => (isWritten(slot) ? own(memory.bytes) : memory));
     const at = (place: number) => memoryOf(plan, places, bound, place);

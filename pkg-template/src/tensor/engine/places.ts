@@ -1,12 +1,17 @@
 /** The memory of a plan's places: that which its program owns, and that which a run binds. */
 
 import { ResiduaError } from '../../arguments/errors.js';
-import type { Memory } from './engine.js';
+import type { Engine, Memory } from './engine.js';
 import type { Plan } from './plan.js';
 
-/** Allocates the memory of each place but slots, which have null. */
-export function ownedPlaces({ places }: Plan, allocate: (bytes: number) => Memory): (Memory | null)[] {
-  return places.map(({ kind, bytes }) => (kind === 'slot' ? null : allocate(bytes)));
+/** Allocates the memory of each place but slots, which have null, and fills tables. */
+export function ownedPlaces({ places }: Plan, engine: Engine, allocate: (bytes: number) => Memory): (Memory | null)[] {
+  return places.map(({ kind, bytes, content }) => {
+    if (kind === 'slot') return null;
+    const memory = allocate(bytes);
+    if (content !== null) engine.write(memory, 0, content);
+    return memory;
+  });
 }
 
 /**

@@ -21,13 +21,15 @@ export interface Windows {
   readonly counts: readonly number[];
 }
 
-/** A piece of memory: a slot that a run binds, memory within a run, which steps share that do not overlap in time, or a result. */
+/** A piece of memory: a slot that a run binds, memory within a run, which steps share that do not overlap in time, a result, or a table that nothing writes. */
 export interface Place {
-  readonly kind: 'slot' | 'temporary' | 'result';
+  readonly kind: 'slot' | 'temporary' | 'result' | 'table';
   /** Position of the slot; 0 for others. */
   readonly slot: number;
   /** Bytes for the largest dims; 0 for a slot. */
   readonly bytes: number;
+  /** What a table holds; null for others. */
+  readonly content: Uint8Array<ArrayBuffer> | null;
 }
 
 /** A dispatch of a kernel on places, in binding order. */
@@ -66,7 +68,7 @@ export interface Plan {
   readonly raw: RawCompiledPlan;
 }
 
-const PLACE_KINDS = ['slot', 'temporary', 'result'] as const;
+const PLACE_KINDS = ['slot', 'temporary', 'result', 'table'] as const;
 
 /** Reads the plan that the module has made. */
 export function readPlan(raw: RawCompiledPlan): Plan {
@@ -77,11 +79,11 @@ export function readPlan(raw: RawCompiledPlan): Plan {
     windows: readWindows(raw.kernelWindows(k)),
   }));
   const triples = raw.places();
-  const places = Array.from({ length: triples.length / 3 }, (_, k) => ({
-    kind: PLACE_KINDS[triples[3 * k] as number] as Place['kind'],
-    slot: triples[3 * k + 1] as number,
-    bytes: triples[3 * k + 2] as number,
-  }));
+  const places = Array.from({ length: triples.length / 3 }, (_, k) => {
+    const [kind, number, bytes] = triples.subarray(3 * k, 3 * k + 3) as unknown as [number, number, number];
+    const content = PLACE_KINDS[kind] === 'table' ? (raw.rootsOfUnity(number) as Uint8Array<ArrayBuffer>) : null;
+    return { kind: PLACE_KINDS[kind] as Place['kind'], slot: content === null ? number : 0, bytes, content };
+  });
   return { kernels, places, results: [...raw.results()], steps: readSteps(raw.steps()), varying: raw.varyingWords() as Uint32Array<ArrayBuffer>, raw };
 }
 

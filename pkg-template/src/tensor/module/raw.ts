@@ -33,8 +33,10 @@ export interface RawCompiledPlan {
   kernelBindings(kernel: number): Uint8Array;
   /** How the buffers of a kernel are bound: bytes of a window, and for each buffer how many windows it has; nothing if each has one. */
   kernelWindows(kernel: number): Float64Array;
-  /** Triples: kind (0 slot, 1 temporary, 2 result), slot or 0, bytes for the largest dims (0 for a slot). */
+  /** Triples: kind (0 slot, 1 temporary, 2 result, 3 table of roots of unity), slot, their length or 0, bytes for the largest dims (0 for a slot). */
   places(): Float64Array;
+  /** The bytes of the table of the roots of unity of a length. */
+  rootsOfUnity(length: number): Uint8Array;
   /** The place of each result. */
   results(): Uint32Array;
   /** For each step: 0 (dispatch), kernel, count, places …; or 1 (copy), from, to. */

@@ -4,15 +4,12 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { product, shapeText, sizeText, type Size } from '../size.js';
 import { pad } from './borders.js';
-import { fromHalfSpectrum, halfOf, halfSpectrum, spectrumOfReal, transform, type Sign } from './dft.js';
-import { apply } from './elementwise.js';
-import { ComplexNode, type Node } from './node.js';
+import { fromHalfSpectrum, halfOf, halfSpectrum, isSmooth, transform, type Sign } from './dft.js';
+import type { ComplexNode, Node } from './node.js';
 import { checkAxes, checkAxis, checkType, nodeText } from './operands.js';
-import { radicesOf } from './radices.js';
 import { slice } from './slices.js';
-import { permute, reshaped } from './views.js';
 
-/** Most elements of an axis: their numbers are exact in f32, and as whole numbers of 32 bits where they are multiplied. */
+/** Most elements of an axis: the places of their roots of unity are whole numbers of 32 bits. */
 const MOST = 2 ** 24;
 const MOST_WITH_LARGE_PRIMES = 2 ** 23;
 
@@ -34,19 +31,9 @@ function lengthOf(operation: string, x: Node, axis: number): number {
 }
 
 function checkLength(operation: string, length: number): number {
-  const most = radicesOf(Math.min(length, MOST)) === null ? MOST_WITH_LARGE_PRIMES : MOST;
-  if (length > most) throw invalidArgument(operation, `a transform of ${length} elements`, `at most ${MOST}, or ${MOST_WITH_LARGE_PRIMES} where the length has prime factors above 127`);
+  const most = isSmooth(length) ? MOST : MOST_WITH_LARGE_PRIMES;
+  if (length > most) throw invalidArgument(operation, `a transform of ${length} elements`, `at most ${MOST}, or ${MOST_WITH_LARGE_PRIMES} where the length has prime factors above 13`);
   return length;
-}
-
-/** Applies a transform of rows along an axis. */
-function along(x: Node, axis: number, transformed: (rows: Node) => Node): Node {
-  const rank = x.shape.length;
-  const moved = permute(x, [...[...x.shape.keys()].filter((each) => each !== axis), axis]);
-  const leading = moved.shape.slice(0, -1);
-  const rows = transformed(reshaped(moved, [product(leading), moved.shape.at(-1) as Size]));
-  const back = Array.from({ length: rank }, (_, k) => (k < axis ? k : k === axis ? rank - 1 : k - 1));
-  return permute(reshaped(rows, [...leading, rows.shape[1] as Size]), back);
 }
 
 /** The axes of transforms in the order in which they are told, the last one of a tensor unless told. */
@@ -63,11 +50,15 @@ function checkNorm(operation: string, norm: unknown): asserts norm is Norm {
   if (norm !== 'backward' && norm !== 'ortho' && norm !== 'forward') throw invalidArgument(`${operation}: norm`, describe(norm), "'backward', 'ortho' or 'forward'");
 }
 
-/** Applies the scale of transforms of so many elements in all. */
-function scaled(x: Node, count: number, sign: Sign, norm: Norm): Node {
+/** The scale of transforms of so many elements in all. */
+function scaleOf(count: number, sign: Sign, norm: Norm): number {
   const isScaled = norm === (sign === 1 ? 'backward' : 'forward');
-  const factor = norm === 'ortho' ? 1 / Math.sqrt(count) : isScaled ? 1 / count : 1;
-  return factor === 1 ? x : apply('mul', [x, factor]);
+  return norm === 'ortho' ? 1 / Math.sqrt(count) : isScaled ? 1 / count : 1;
+}
+
+/** Transforms along axes, one after another, of which the first has the scale. */
+function alongAll(x: Node, axes: readonly number[], sign: Sign, scale: number): Node {
+  return axes.reduce((z, axis, place) => transform(z, axis, sign, place === 0 ? scale : 1), x);
 }
 
 /** The transform, or its inverse, of complex numbers; the transform of real ones too. */
@@ -77,8 +68,7 @@ export function fft(operation: 'fft' | 'ifft', x: Node, { axes, norm = 'backward
   const sign = operation === 'fft' ? -1 : 1;
   const over = axesOf(operation, x, axes);
   const lengths = over.map((axis) => lengthOf(operation, x, axis));
-  const transformed = (z: Node, axis: number) => along(z, axis, (rows) => (rows instanceof ComplexNode ? transform(rows, sign) : spectrumOfReal(rows)));
-  return scaled(over.reduce(transformed, x), product(lengths) as number, sign, norm);
+  return alongAll(x, over, sign, scaleOf(product(lengths) as number, sign, norm));
 }
 
 /** The frequencies of real numbers that are not negative. */
@@ -87,9 +77,8 @@ export function rfft(x: Node, { axes, norm = 'backward' }: Told): Node {
   checkNorm('rfft', norm);
   const over = axesOf('rfft', x, axes);
   const lengths = over.map((axis) => lengthOf('rfft', x, axis));
-  const half = along(x, over.at(-1) as number, halfSpectrum);
-  const found = over.slice(0, -1).reduce((z, axis) => along(z, axis, (rows) => transform(rows, -1)), half);
-  return scaled(found, product(lengths) as number, -1, norm);
+  const half = halfSpectrum(x, over.at(-1) as number, scaleOf(product(lengths) as number, -1, norm));
+  return alongAll(half, over.slice(0, -1), -1, 1);
 }
 
 /** Real numbers from their frequencies that are not negative. */
@@ -103,9 +92,9 @@ export function irfft(x: Node, { axes, norm = 'backward', length: told }: Told &
   const length = told === undefined ? 2 * ((lengths.at(-1) as number) - 1) : told;
   if (length === 0) throw invalidArgument('irfft', `one frequency along axis ${last}, of shape ${shapeText(x.shape)}`, 'the option `length`, 1 here, as without it the length is 0');
   checkLength('irfft', length);
-  const inner = over.slice(0, -1).reduce((z, axis) => along(z, axis, (rows) => transform(rows, 1)), x);
-  const found = along(fitted(inner, last, halfOf(length)), last, (rows) => fromHalfSpectrum(rows, length));
-  return scaled(found, (product(lengths.slice(0, -1)) as number) * length, 1, norm);
+  const inner = alongAll(x, over.slice(0, -1), 1, 1);
+  const half = fitted(inner, last, halfOf(length)) as ComplexNode;
+  return fromHalfSpectrum(half, last, length, scaleOf((product(lengths.slice(0, -1)) as number) * length, 1, norm));
 }
 
 /** The first `count` elements of an axis, with zeros behind them where there are fewer. */

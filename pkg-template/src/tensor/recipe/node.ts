@@ -67,7 +67,7 @@ export class ComplexNode extends Node {
   /**
    * @param re real parts
    * @param im imaginary parts
-   * @param pairs the input of f32 of shape [..., 2] of which they are the parts; null where they are computed
+   * @param pairs the node of f32 of shape [..., 2] of which they are the parts; null where they are computed by themselves
    */
   constructor(
     readonly re: Node,
@@ -110,7 +110,12 @@ export function byPartsOfAll(tensors: readonly Node[], apply: (parts: readonly N
 /** A node for memory that `source` owns: a stored tensor, an input of a program, the key of a Random. */
 export function inputNode(dtype: DType, shape: Shape, source: object): Node {
   if (dtype !== 'c64') return new Node('input', dtype, shape, [], [], source);
-  const pairs = new Node('input', 'f32', [...shape, 2], [], [], source);
+  return complexOfPairs(new Node('input', 'f32', [...shape, 2], [], [], source));
+}
+
+/** The complex numbers of which a node has real and imaginary parts along its last axis, of 2. */
+export function complexOfPairs(pairs: Node): ComplexNode {
+  const shape = pairs.shape.slice(0, -1);
   const part = (place: number) => {
     const starts = [...shape.map(() => 0), place].map((size) => ({ size }));
     const column = new Node('slice', 'f32', [...shape, 1], [pairs], [...starts, ...pairs.shape.map(() => 1)]);

@@ -13,6 +13,7 @@ use residua_base::list::Listed;
 mod accumulate;
 mod attention;
 mod elementwise;
+mod fourier;
 mod random;
 mod selection;
 
@@ -195,6 +196,8 @@ impl Node<'_> {
                 })
             }
             Op::Argsort { .. } => self.argsort(shape),
+            Op::Fourier(fourier) => self.fourier(shape, fourier),
+            Op::Roots(length) => self.roots(shape, *length),
             Op::Dequantize(form) => self.dequantized(shape, *form),
             Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
             Op::DigitSort(digit) => self.digit_sort(shape, *digit),

@@ -11,6 +11,7 @@ use crate::plan::execute::{bytes_of, elements_of, execute};
 use crate::tape::write;
 
 mod attention;
+mod fourier;
 mod rules;
 mod singular;
 

@@ -11,7 +11,7 @@ use crate::{host_product, interpret};
 /// Runs a kernel by its code, and a matrix product or a sort, which have none, by the loops of the host.
 pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
-        Body::Product(_) | Body::Sort(_) => run_product(kernel, words, buffers),
+        Body::Product(_) | Body::Sort(_) | Body::Fourier(_) => run_product(kernel, words, buffers),
         _ => {
             run_with(kernel, words, buffers);
             Ok(())
