@@ -63,6 +63,7 @@ export type { CircleValues, EllipseValues } from './solvers/conics.js';
 export { startValues, type ExponentialValues, type GaussianValues, type LogisticValues, type LorentzianValues, type SineValues } from './solvers/start-values.js';
 export { multistart, type Minimum, type MultistartOptions, type MultistartResult, type StartRange } from './solvers/multistart.js';
 export { newton, type NewtonOptions } from './solvers/newton.js';
+export { ransac, type RansacOptions, type RansacResult } from './solvers/ransac.js';
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { BeforeIteration, ChangeProblem } from './solvers/changing.js';

@@ -24,6 +24,7 @@ import type { RawModule } from './module/raw.js';
 import { RemoteModule } from './remote/module.js';
 import { fitOn, type fit as fitHere } from './solvers/fit.js';
 import { multistartOn, type multistart as multistartHere } from './solvers/multistart.js';
+import { ransacOn, type ransac as ransacHere } from './solvers/ransac.js';
 import { solveOn, type solve as solveHere } from './solvers/solve.js';
 import { solveManyOn, type solveMany as solveManyHere } from './solvers/solve-many.js';
 
@@ -50,6 +51,9 @@ export const solveMany: typeof solveManyHere = (template, batch, options = {}) =
 
 /** Solves a problem from many starts in the worker; see `multistart` of `residua`. */
 export const multistart: typeof multistartHere = (template, bounds, options = {}) => multistartOn(worker, template, bounds, options);
+
+/** Finds parameters with which most measurements agree in the worker; see `ransac` of `residua`. */
+export const ransac: typeof ransacHere = (template, options) => ransacOn(worker, template, options);
 
 let whole: { readonly parts: readonly Promise<void>[]; readonly promise: Promise<void> } | null = null;
 

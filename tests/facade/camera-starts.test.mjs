@@ -45,7 +45,7 @@ function view(count, { flat = false, far = 4, noise = 0, wide = false } = {}) {
 test('solvePnp finds the pose of exact directions: in space, of a plane, near, far, and all around the camera', () => {
   for (const options of [{}, { flat: true }, { far: 1.2 }, { far: 100 }, { flat: true, far: 20 }, { far: 0.2, wide: true }]) {
     for (const count of [4, 5, 6, 20]) {
-      for (let run = 0; run < 5; run++) {
+      for (let run = 0; run < 20; run++) {
         const { pose, points, directions } = view(count, options);
         // The world's origin is somewhere else.
         const shift = vector(50);
@@ -125,7 +125,8 @@ test('triangulate finds points of exact directions, each from the poses that see
   assert.deepEqual(found.status, points.map(() => 'found'));
   // The parallax of a baseline of 5 over a distance of up to 40 is above 0.05.
   points.forEach((point, k) => assert.ok(distance(found.points.slice(3 * k, 3 * k + 3), point) < 1e-11, `${k}`));
-  assert.ok(found.errors.every((error) => error < 1e-14));
+  // What is 1e-11 from its place at distances from 1 on.
+  assert.ok(found.errors.every((error) => error < 1e-11));
 });
 
 test('triangulate: the parallax of two directions is the angle between their lines, and noise moves a point by noise over parallax', () => {

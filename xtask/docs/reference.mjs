@@ -22,7 +22,7 @@ const PAGES = [
     exports: [
       'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
       'ConstraintResult', 'NonlinearLeastSquares', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
-      'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
+      'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'ransac', 'RansacOptions', 'RansacResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],
   },

@@ -6,7 +6,7 @@
 
 import { invalidArgument } from '../arguments/errors.js';
 import type { Numbers } from '../arguments/numeric-arguments.js';
-import { nearestRotation, product, rotationOf } from '../graphs/pose-numbers.js';
+import { nearestRotation, product, rotationOf, sum } from '../graphs/pose-numbers.js';
 import { angleBetween, checkCount, copyDirections, copyTuples } from './checks.js';
 import { dot, eigen, solveBy } from './symmetric.js';
 
@@ -51,8 +51,10 @@ export function solvePnp(points: Numbers, directions: Numbers): PnpResult {
   if (!(scale > 0) || !Number.isFinite(scale)) throw undetermined('points at one place');
   for (let k = 0; k < local.length; k++) (local[k] as number) /= scale;
   const distances = new Distances(local, rays, new Float64Array(count).fill(1));
-  const minima = distances.starts().map((start) => distances.minimize(start, 1e-5));
-  const least = Math.min(...minima.map(({ cost }) => cost));
+  const ends = distances.starts().map((start) => distances.minimize(start, 1e-5)).sort((a, b) => a.cost - b.cost);
+  const isSame = (a: readonly number[], b: readonly number[]): boolean => Math.hypot(...sum(a, b, -1)) < 1e-4;
+  const minima = ends.filter(({ rotation }, k) => ends.findIndex((other) => isSame(other.rotation, rotation)) === k);
+  const least = ends[0]?.cost as number;
   const found: (CameraPose & { readonly singular: number })[] = [];
   // What is ten times as far from the rays, but for rounding, is no other pose.
   const most = 100 * Math.max(0, least) + distances.rounding;
@@ -164,7 +166,8 @@ class Distances {
     for (let iteration = 0; iteration < 50; iteration++) {
       const { matrix, gradient } = this.linear(rotation);
       const trace = (matrix[0] as number) + (matrix[4] as number) + (matrix[8] as number);
-      const step = solveBy(eigen(matrix.map((entry, k) => entry + (k % 4 === 0 ? damping * trace + Number.MIN_VALUE : 0)), 3), gradient.map((entry) => -entry));
+      for (let k = 0; k < 9; k += 4) (matrix[k] as number) += damping * trace;
+      const step = definiteSolution(matrix, gradient).map((entry) => -entry);
       const length = Math.hypot(...step);
       if (!(length > tolerance)) break;
       const next = turned(step, rotation);
@@ -190,21 +193,36 @@ class Distances {
 
   /** Half of the second derivatives, without those of the rotation, and half of the first derivatives, by small turns before the camera. */
   private linear(rotation: readonly number[]): { matrix: number[]; gradient: number[] } {
-    const columns = [0, 1, 2].map((axis) => generator(axis, rotation));
-    const images = columns.map((column) => this.form.map((row) => dot(row, column)));
-    return { matrix: columns.flatMap((column) => images.map((image) => dot(column, image))), gradient: images.map((image) => dot(image, rotation)) };
+    const { form } = this;
+    const matrix = Array.from({ length: 9 }, () => 0);
+    const gradient = [0, 0, 0];
+    // Row `next` of [e]× R is minus the last row of R, and the last one is the next row of R.
+    for (let i = 0; i < 3; i++) {
+      const [next, last] = [3 * ((i + 1) % 3), 3 * ((i + 2) % 3)];
+      for (let a = 0; a < 9; a++) {
+        const row = form[a] as Float64Array;
+        let image = 0;
+        for (let k = 0; k < 3; k++) image += (row[last + k] as number) * (rotation[next + k] as number) - (row[next + k] as number) * (rotation[last + k] as number);
+        (gradient[i] as number) += image * (rotation[a] as number);
+        const line = 3 * Math.floor(a / 3);
+        // Entry a of [e]× R is that of the row before for one axis, and minus that of the row after for another.
+        const [after, before] = [((line + 3) % 9) + (a % 3), ((line + 6) % 9) + (a % 3)];
+        (matrix[3 * i + (line / 3 + 1) % 3] as number) += image * (rotation[before] as number);
+        (matrix[3 * i + (line / 3 + 2) % 3] as number) -= image * (rotation[after] as number);
+      }
+    }
+    return { matrix, gradient };
   }
 }
 
-/** [e]× R of a coordinate axis e. */
-function generator(axis: number, rotation: readonly number[]): number[] {
-  const [next, last] = [(axis + 1) % 3, (axis + 2) % 3];
-  const result = Array.from({ length: 9 }, () => 0);
-  for (let j = 0; j < 3; j++) {
-    result[3 * next + j] = -(rotation[3 * last + j] as number);
-    result[3 * last + j] = rotation[3 * next + j] as number;
-  }
-  return result;
+/** The solution of a definite system of three equations, by Cramer's rule. */
+function definiteSolution(m: readonly number[], right: readonly number[]): number[] {
+  const at = (k: number): number => m[k] as number;
+  const [a, b, c] = [at(4) * at(8) - at(5) * at(7), at(5) * at(6) - at(3) * at(8), at(3) * at(7) - at(4) * at(6)];
+  const [d, e, f] = [at(8) * at(0) - at(2) * at(6), at(1) * at(6) - at(0) * at(7), at(0) * at(4) - at(1) * at(3)];
+  const determinant = at(0) * a + at(1) * b + at(2) * c;
+  const [x, y, z] = right as [number, number, number];
+  return [(a * x + b * y + c * z) / determinant, (b * x + d * y + e * z) / determinant, (c * x + e * y + f * z) / determinant];
 }
 
 /** exp([v]×) R, kept orthogonal. */

@@ -4,7 +4,7 @@
 const DROPPED = 64;
 
 /** A sequence of random numbers from 0 to 1, 1 excluded: xorshift with 128 bits of state (G. Marsaglia, "Xorshift RNGs", 2003, section 4). */
-function randomNumbers(seed: number): () => number {
+export function randomNumbers(seed: number): () => number {
   let [x, y, z, w] = [seed, 1, 2, 3];
   const next = (): number => {
     const t = x ^ (x << 11);
