@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * residua/tensor/models: language models as recipes and programs of residua/tensor: decoders that generate text, and encoders of sentences.
+ * residua/tensor/models: language models as recipes and programs of residua/tensor: decoders that generate text, encoders of sentences, and CLIP for pictures with texts.
  *
  * A model is loaded from its file, which says what it is, and compiled for a device. Graphs are few: one of decoders and one of encoders serve all families, which differ by settings.
  *
@@ -8,6 +8,7 @@
  */
 
 export { chatForm, chatPrompt, type ChatForm, type ChatMessage } from './tensor/models/chat.js';
+export { Clip, compileClip, loadClip, type ClipLoadOptions, type ClipModel, type ClipOptions, type ClipSettings, type ClipTower } from './tensor/models/clip.js';
 export { decoderLogits, loadDecoder, type DecoderLoadOptions, type DecoderModel } from './tensor/models/decoder-graph.js';
 export { decoderSettings, type DecoderSettings } from './tensor/models/decoder-settings.js';
 export { compileDecoder, Decoder, type DecoderOptions, type GenerateOptions } from './tensor/models/decoder.js';

@@ -8,6 +8,7 @@ import { holds, withClaims } from '../../xtask/docs/programs.mjs';
 import { moduleOf } from '../../xtask/docs/run.mjs';
 import { answer, launch, openBlankPage } from '../browser.mjs';
 import { CONFIG, madeEncoder, TOKENIZER } from '../made-encoder.mjs';
+import { REFERENCES, safetensors, weightsOf } from '../package/models/made.mjs';
 
 const pages = await readPages();
 /** What the page that runs a program has in its import map, besides the package. */
@@ -16,12 +17,14 @@ const imports = {
   'three/webgpu': '/vendor/three/three.webgpu.js',
   '@huggingface/tokenizers': '/vendor/tokenizers/tokenizers.mjs',
 };
-/** Files of models that programs fetch: the build's small decoder, and an encoder that is made here. */
+/** Files of models that programs fetch: the build's small decoder, and an encoder and a CLIP that are made here. */
 const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) });
 const files = {
   '/model.gguf': { contentType: 'application/octet-stream', body: await readFile(new URL('../../target/small-decoder/model.gguf', import.meta.url)) },
   '/model.safetensors': { contentType: 'application/octet-stream', body: madeEncoder() },
   '/config.json': json(CONFIG),
+  '/clip/model.safetensors': { contentType: 'application/octet-stream', body: Buffer.from(safetensors(weightsOf(REFERENCES.clip))) },
+  '/clip/config.json': json(REFERENCES.clip.config),
   '/tokenizer.json': json(TOKENIZER),
   '/tokenizer_config.json': json({}),
 };

@@ -16,14 +16,14 @@ after(() => browser.close());
 
 const state = (page) => page.evaluate(() => window.residuaSearch.state());
 
-/** Opens the page, where two addresses have these files. */
-async function open(query, weights = madeEncoder(), vocabulary = VOCABULARY.join('\n'), prepare = undefined) {
+/** Opens the page, where addresses have these files. `config` names that of what the model is; without it the page takes MiniLM's. */
+async function open(query, weights = madeEncoder(), vocabulary = VOCABULARY.join('\n'), prepare = undefined, config = 'config=config.json') {
   const page = await browser.newPage();
   await prepare?.(page);
   const complaints = [];
   listen(page, complaints);
   await answer(page, { '/search/model.safetensors': { contentType: 'application/octet-stream', body: weights }, '/search/vocab.txt': { contentType: 'text/plain', body: vocabulary }, '/search/config.json': { contentType: 'application/json', body: JSON.stringify(CONFIG) } });
-  await page.goto(new URL(`search/?weights=model.safetensors&vocabulary=vocab.txt&config=config.json&${query}`, url).href);
+  await page.goto(new URL(`search/?weights=model.safetensors&vocabulary=vocab.txt&${config}&${query}`, url).href);
   return { page, complaints };
 }
 
@@ -122,7 +122,7 @@ longTest('a new device on the GPU takes the place of one that was lost', { timeo
 test('with the weights of MiniLM the sentence of the same meaning is found, which shares no word', { timeout: 400_000 }, async (t) => {
   const data = minilm(t);
   if (data === null) return;
-  const { page, complaints } = await open('backend=cpu');
+  const { page, complaints } = await open('backend=cpu', undefined, undefined, undefined, '');
   await (await page.$('#file')).uploadFile(data.file, data.vocabulary);
   await settled(page);
   const { failure, found } = await search(page, 'my feline naps', TEXT);

@@ -22,8 +22,8 @@ export function made(number, count, scale, offset = 0) {
 /** The weights of a reference by name, in order: { shape, numbers }. */
 export function weightsOf({ shapes }) {
   return Object.fromEntries(Object.entries(shapes).map(([name, shape], number) => {
-    const isVector = shape.length === 1;
-    const isNorm = isVector && name.endsWith('weight');
+    const isVector = shape.length < 2;
+    const isNorm = shape.length === 1 && name.endsWith('weight');
     const scale = isVector ? 0.3 : 2 / Math.sqrt(sizeOf(shape.slice(1)));
     return [name, { shape, numbers: made(number, sizeOf(shape), scale, isNorm ? 1 : 0) }];
   }));

@@ -31,7 +31,7 @@ def fill(model):
     with torch.no_grad():
         for number, (name, tensor) in enumerate(model.named_parameters()):
             is_norm = tensor.dim() == 1 and name.endswith('weight')
-            scale = 0.3 if tensor.dim() == 1 else 2 / tensor[0].numel() ** 0.5
+            scale = 0.3 if tensor.dim() < 2 else 2 / tensor[0].numel() ** 0.5
             tensor.copy_(made(number, list(tensor.shape), scale, 1.0 if is_norm else 0.0))
             shapes[name] = list(tensor.shape)
     return shapes
@@ -109,6 +109,28 @@ def encoder(make_config, make_model, options, pooling):
     return {'config': config_of(config), 'shapes': shapes, 'pooling': pooling, 'sentences': SENTENCES, 'vectors': vectors}
 
 
+TEXTS = [[2, 17, 3, 79], [2, 55, 21, 9, 70, 64, 79]]
+
+
+def clip():
+    config = T.CLIPConfig(
+        text_config=dict(vocab_size=80, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=12, eos_token_id=79, bos_token_id=2, projection_dim=24),
+        vision_config=dict(hidden_size=48, intermediate_size=64, num_hidden_layers=2, num_attention_heads=3, image_size=24, patch_size=8, projection_dim=24),
+        projection_dim=24,
+    )
+    config.text_config._attn_implementation = config.vision_config._attn_implementation = 'eager'
+    model = T.CLIPModel(config).eval()
+    shapes = fill(model)
+    unit = lambda x: (x / x.norm(dim=-1, keepdim=True))
+    pictures = [((made(number, [24, 24, 4], 0.5, 0.5) * 255).round()) for number in (901, 902)]
+    mean, deviation = (torch.tensor(x)[:, None, None] for x in ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]))
+    with torch.no_grad():
+        of = lambda state: state if torch.is_tensor(state) else state.pooler_output
+        texts = [unit(of(model.get_text_features(torch.tensor([ids]))))[0].tolist() for ids in TEXTS]
+        images = [unit(of(model.get_image_features(((x[:, :, :3].permute(2, 0, 1) / 255 - mean) / deviation)[None])))[0].tolist() for x in pictures]
+    return {'config': config_of(config) | {'text_config': config_of(config.text_config), 'vision_config': config_of(config.vision_config)}, 'shapes': shapes, 'texts': TEXTS, 'pictures': [901, 902], 'textVectors': texts, 'pictureVectors': images, 'scale': model.logit_scale.exp().item()}
+
+
 def rounded(value):
     if isinstance(value, float):
         return float(f'{value:.9g}')
@@ -121,6 +143,7 @@ def rounded(value):
 
 result = {'transformers': T.__version__, 'decoders': {name: decoder(*parts) for name, parts in DECODERS.items()}}
 result['encoders'] = {name: encoder(*parts) for name, parts in ENCODERS.items()}
+result['clip'] = clip()
 for name, kind in result['decoders'].items():
     kind['gguf'] = name not in WITHOUT_GGUF
     # Frequencies are chosen by the length of the text there, and by the capacity here.
@@ -128,5 +151,5 @@ for name, kind in result['decoders'].items():
     # The first, one in the middle and the last are enough.
     kind['logits'] = {str(at): kind['logits'][at] for at in (0, 6, len(IDS) - 1)}
 path = pathlib.Path(__file__).parent / 'references.json'
-path.write_text(json.dumps(rounded(result)).replace('"decoders"', '\n"decoders"').replace('"encoders"', '\n"encoders"') + '\n')
+path.write_text(json.dumps(rounded(result)).replace('"decoders"', '\n"decoders"').replace('"encoders"', '\n"encoders"').replace('"clip"', '\n"clip"', 1) + '\n')
 print(path.stat().st_size)

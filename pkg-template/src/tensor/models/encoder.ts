@@ -186,7 +186,8 @@ export class Encoder {
   /** @internal Made by compileEncoder(). */
   constructor(
     private readonly program: Program<any, Tensor<'f32'>>,
-    private readonly batch: number,
+    /** The most sentences of a run. */
+    readonly batch: number,
     /** The most tokens of a sentence. */
     readonly tokens: number,
   ) {}
@@ -196,22 +197,8 @@ export class Encoder {
    * padding. `onProgress` is called with how many are done. Rejects with 'invalid-argument' for an empty list and for what is no token.
    */
   async encode(lists: readonly (readonly number[])[], onProgress?: (done: number) => void): Promise<Float32Array[]> {
-    if (!Array.isArray(lists)) throw invalidArgument('encode: lists', describe(lists), 'a list of lists of tokens');
-    lists.forEach((list: unknown, k) => {
-      if (!Array.isArray(list) || list.length === 0 || !list.every((id) => Number.isInteger(id) && id >= 0)) throw invalidArgument(`encode: lists[${k}]`, describe(list), 'a list of at least one token, whole numbers from 0');
-    });
-    const order = lists.map((_, index) => index).sort((a, b) => (lists[b] as number[]).length - (lists[a] as number[]).length);
-    const found: Float32Array[] = [];
-    for (let start = 0; start < order.length; start += this.batch) {
-      const part = order.slice(start, start + this.batch).map((index) => (lists[index] as number[]).slice(0, this.tokens));
-      const longest = (part[0] as number[]).length;
-      const ids = part.flatMap((list) => [...list, ...Array<number>(longest - list.length).fill(0)]);
-      const numbers = (await this.program.run({ ids, lengths: part.map((list) => list.length) }, { sentences: part.length, tokens: longest }).data()) as Float32Array;
-      const width = numbers.length / part.length;
-      part.forEach((_, row) => (found[order[start + row] as number] = numbers.slice(row * width, (row + 1) * width)));
-      onProgress?.(Math.min(start + this.batch, order.length));
-    }
-    return found;
+    checkTokenLists('encode', lists);
+    return encodeLists(this.program, lists, this, onProgress);
   }
 
   /** Frees its program, after the runs so far; not the weights. A second call does nothing. */
@@ -221,3 +208,33 @@ export class Encoder {
 }
 
 makeDisposable(Encoder);
+
+/** Throws 'invalid-argument' unless it is a list of lists of tokens, none of them empty. */
+export function checkTokenLists(call: string, lists: readonly (readonly number[])[]): void {
+  if (!Array.isArray(lists)) throw invalidArgument(`${call}: lists`, describe(lists), 'a list of lists of tokens');
+  lists.forEach((list: unknown, k) => {
+    if (!Array.isArray(list) || list.length === 0 || !list.every((id) => Number.isInteger(id) && id >= 0)) throw invalidArgument(`${call}: lists[${k}]`, describe(list), 'a list of at least one token, whole numbers from 0');
+  });
+}
+
+/** The vectors of lists of tokens, by a program whose dims are `sentences` and `tokens`. Lists of similar length share a run. */
+export async function encodeLists(
+  program: Program<any, Tensor<'f32'>>,
+  lists: readonly (readonly number[])[],
+  { batch, tokens }: { batch: number; tokens: number },
+  onProgress?: (done: number) => void,
+): Promise<Float32Array[]> {
+  const lengthOf = (index: number) => (lists[index] as readonly number[]).length;
+  const order = lists.map((_, index) => index).sort((a, b) => lengthOf(b) - lengthOf(a));
+  const found: Float32Array[] = [];
+  for (let start = 0; start < order.length; start += batch) {
+    const part = order.slice(start, start + batch).map((index) => (lists[index] as readonly number[]).slice(0, tokens));
+    const longest = (part[0] as readonly number[]).length;
+    const ids = part.flatMap((list) => [...list, ...Array<number>(longest - list.length).fill(0)]);
+    const numbers = (await program.run({ ids, lengths: part.map((list) => list.length) }, { sentences: part.length, tokens: longest }).data()) as Float32Array;
+    const width = numbers.length / part.length;
+    part.forEach((_, row) => (found[order[start + row] as number] = numbers.slice(row * width, (row + 1) * width)));
+    onProgress?.(Math.min(start + batch, order.length));
+  }
+  return found;
+}

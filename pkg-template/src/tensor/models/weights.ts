@@ -1,6 +1,6 @@
 /** Weights of a model by name: what a graph takes from a file, each checked where it is taken. */
 
-import { describe, invalidArgument } from '../../arguments/errors.js';
+import { invalidArgument } from '../../arguments/errors.js';
 import type { QuantizedTensor } from '../device/quantized-tensor.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import { loadGguf } from '../files/gguf.js';
@@ -101,7 +101,7 @@ export class Weights {
     if (fits && (sizes.length === 2 || isTensor)) return weight;
     const got = weight === undefined ? 'none' : `${weight instanceof Quantized ? weight.type : weight.dtype} [${weight.shape.join(', ')}]`;
     const takes = `floats [${sizes.map((size) => size ?? 'any').join(', ')}]`;
-    throw invalidArgument(`${this.call}: tensor ${describe(this.naming === undefined ? name : fileName(name, this.naming))}`, got, takes);
+    throw invalidArgument(`${this.call}: tensor "${this.naming === undefined ? name : fileName(name, this.naming)}"`, got, takes);
   }
 
   /** A vector, or another tensor that is never quantised, in single precision. */
