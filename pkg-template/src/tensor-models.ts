@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * residua/tensor/models: language models as recipes and programs of residua/tensor: decoders that generate text, encoders of sentences, and CLIP for pictures with texts.
+ * residua/tensor/models: language models as recipes and programs of residua/tensor: decoders that generate text, encoders of sentences, CLIP for pictures with texts, and Whisper for speech.
  *
- * A model is loaded from its file, which says what it is, and compiled for a device. Graphs are few: one of decoders and one of encoders serve all families, which differ by settings.
+ * A model is loaded from its file, which says what it is, and compiled for a device. All are made of the same layers; one graph serves all families of decoders, which differ by settings.
  *
  * @packageDocumentation
  */
@@ -18,4 +18,5 @@ export type { RotaryScaling, RotarySettings } from './tensor/models/rotary.js';
 export type { SamplingOptions } from './tensor/models/sampling.js';
 export { ggufTokenizer, tokenBytes, wordPieceTokenizer, type TextTokenizer, type TokenizerLibrary } from './tensor/models/tokens.js';
 export type { Activation, BlockShape } from './tensor/models/transformer.js';
+export { compileWhisper, loadWhisper, Whisper, type WhisperLoadOptions, type WhisperModel, type WhisperOptions, type WhisperSettings } from './tensor/models/whisper.js';
 export type { ModelSource, Naming, Weight, WeightTable } from './tensor/models/weights.js';

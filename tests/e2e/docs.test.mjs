@@ -17,7 +17,7 @@ const imports = {
   'three/webgpu': '/vendor/three/three.webgpu.js',
   '@huggingface/tokenizers': '/vendor/tokenizers/tokenizers.mjs',
 };
-/** Files of models that programs fetch: the build's small decoder, and an encoder and a CLIP that are made here. */
+/** Files of models that programs fetch: the build's small decoder, and an encoder, a CLIP and a Whisper that are made here. */
 const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) });
 const files = {
   '/model.gguf': { contentType: 'application/octet-stream', body: await readFile(new URL('../../target/small-decoder/model.gguf', import.meta.url)) },
@@ -25,6 +25,8 @@ const files = {
   '/config.json': json(CONFIG),
   '/clip/model.safetensors': { contentType: 'application/octet-stream', body: Buffer.from(safetensors(weightsOf(REFERENCES.clip))) },
   '/clip/config.json': json(REFERENCES.clip.config),
+  '/whisper/model.safetensors': { contentType: 'application/octet-stream', body: Buffer.from(safetensors(weightsOf(REFERENCES.whisper))) },
+  '/whisper/config.json': json(REFERENCES.whisper.config),
   '/tokenizer.json': json(TOKENIZER),
   '/tokenizer_config.json': json({}),
 };

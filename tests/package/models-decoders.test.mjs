@@ -6,8 +6,8 @@ import * as T from '../../pkg-template/dist/tensor.js';
 import { compileDecoder, decoderLogits, loadDecoder } from '../../pkg-template/dist/tensor-models.js';
 import { ggufOf, REFERENCES, safetensors, weightsOf } from './models/made.mjs';
 
-/** Logits reach 10 here; sums in f32 and angles in f32, which transformers has, too, move them by less than 1e-5 of that. */
-const BY_F32 = 1e-4;
+/** Logits reach 7 here. Sums in f32, and angles, which transformers has in f32, too, move those of three layers by up to 6e-6, of seven by 1.1e-5. */
+const BY_F32 = 3e-5;
 
 let device;
 before(async () => {

@@ -43,7 +43,7 @@ function probabilities({ temperature = 0.8, topK = 20, topP = 0.95, minP = 0, re
 }
 
 describe('sampling', () => {
-  const DRAWS = 1500;
+  const DRAWS = 600;
   for (const options of [{}, { temperature: 2 }, { temperature: 1.5, topP: 0.6 }, { temperature: 3, topP: 1, topK: 3 }, { temperature: 3, topP: 1, minP: 0.3 }, { temperature: 3, topP: 0.8, topK: 10, minP: 0.05 }, { temperature: 2, repetitionPenalty: 3 }, { temperature: 2, presencePenalty: 2, frequencyPenalty: 1.5 }]) {
     test(`draws as often as probabilities say with ${JSON.stringify(options)}`, async () => {
       const expected = probabilities(options);

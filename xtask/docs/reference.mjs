@@ -68,11 +68,12 @@ const TENSOR_PAGES = [
 /** The same of `residua/tensor/models`. */
 const MODELS_PAGES = [
   {
-    name: 'api-tensor-models', title: 'residua/tensor/models', words: 'Decoders that generate text, encoders of sentences, CLIP, and what they need of texts.',
+    name: 'api-tensor-models', title: 'residua/tensor/models', words: 'Decoders that generate text, encoders of sentences, CLIP, Whisper, and what they need of texts.',
     exports: [
       'loadDecoder', 'DecoderLoadOptions', 'DecoderModel', 'compileDecoder', 'DecoderOptions', 'Decoder', 'GenerateOptions', 'SamplingOptions', 'jsonGrammar', 'Grammar', 'GrammarState', 'chatPrompt', 'ChatMessage', 'chatForm', 'ChatForm',
       'ggufTokenizer', 'wordPieceTokenizer', 'TextTokenizer', 'TokenizerLibrary', 'tokenBytes', 'loadEncoder', 'EncoderLoadOptions', 'EncoderModel', 'Pooling', 'compileEncoder', 'EncoderOptions', 'Encoder',
       'loadClip', 'ClipLoadOptions', 'ClipModel', 'compileClip', 'ClipOptions', 'Clip', 'ClipSettings', 'ClipTower',
+      'loadWhisper', 'WhisperLoadOptions', 'WhisperModel', 'compileWhisper', 'WhisperOptions', 'Whisper', 'WhisperSettings',
       'decoderLogits', 'sentenceVectors', 'decoderSettings', 'DecoderSettings', 'EncoderSettings', 'BlockShape', 'Activation', 'RotarySettings', 'RotaryScaling', 'ModelSource', 'Weight', 'WeightTable', 'Naming',
     ],
   },

@@ -131,6 +131,26 @@ def clip():
     return {'config': config_of(config) | {'text_config': config_of(config.text_config), 'vision_config': config_of(config.vision_config)}, 'shapes': shapes, 'texts': TEXTS, 'pictures': [901, 902], 'textVectors': texts, 'pictureVectors': images, 'scale': model.logit_scale.exp().item()}
 
 
+def whisper():
+    config = T.WhisperConfig(
+        vocab_size=80, num_mel_bins=20, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2, encoder_ffn_dim=48, decoder_ffn_dim=40, max_source_positions=50, max_target_positions=24,
+        pad_token_id=0, bos_token_id=1, eos_token_id=1, decoder_start_token_id=2, suppress_tokens=None, begin_suppress_tokens=None,
+    )
+    config._attn_implementation = 'eager'
+    model = T.WhisperForConditionalGeneration(config).eval()
+    shapes = fill(model)
+    extractor = T.WhisperFeatureExtractor(feature_size=20, chunk_length=1)
+    # Three tones and noise, of 0.7 seconds.
+    time = torch.arange(11200) / 16000
+    recording = 0.3 * torch.sin(2 * torch.pi * 440 * time) + 0.2 * torch.sin(2 * torch.pi * 1800 * time * (1 + time)) + made(999, [11200], 0.05)
+    padded = torch.cat([recording.to(torch.float32), torch.zeros(16000 - 11200, dtype=torch.float32)]).to(torch.float64)
+    # The extractor's own path in NumPy, which computes in double precision.
+    features = torch.tensor(extractor._np_extract_fbank_features(padded[None].numpy(), 'cpu'), dtype=torch.float64)
+    with torch.no_grad():
+        logits = model(input_features=features, decoder_input_ids=torch.tensor([IDS])).logits[0]
+    return {'config': config_of(config), 'shapes': shapes, 'ids': IDS, 'features': features[0].flatten()[::7].tolist(), 'logits': {str(at): logits[at].tolist() for at in (0, 6, len(IDS) - 1)}}
+
+
 def rounded(value):
     if isinstance(value, float):
         return float(f'{value:.9g}')
@@ -144,6 +164,7 @@ def rounded(value):
 result = {'transformers': T.__version__, 'decoders': {name: decoder(*parts) for name, parts in DECODERS.items()}}
 result['encoders'] = {name: encoder(*parts) for name, parts in ENCODERS.items()}
 result['clip'] = clip()
+result['whisper'] = whisper()
 for name, kind in result['decoders'].items():
     kind['gguf'] = name not in WITHOUT_GGUF
     # Frequencies are chosen by the length of the text there, and by the capacity here.
@@ -151,5 +172,5 @@ for name, kind in result['decoders'].items():
     # The first, one in the middle and the last are enough.
     kind['logits'] = {str(at): kind['logits'][at] for at in (0, 6, len(IDS) - 1)}
 path = pathlib.Path(__file__).parent / 'references.json'
-path.write_text(json.dumps(rounded(result)).replace('"decoders"', '\n"decoders"').replace('"encoders"', '\n"encoders"').replace('"clip"', '\n"clip"', 1) + '\n')
+path.write_text(json.dumps(rounded(result)).replace('"decoders"', '\n"decoders"').replace('"encoders"', '\n"encoders"').replace('"clip"', '\n"clip"', 1).replace('"whisper"', '\n"whisper"', 1) + '\n')
 print(path.stat().st_size)

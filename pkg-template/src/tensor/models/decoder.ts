@@ -42,6 +42,8 @@ export interface GenerateOptions extends SamplingOptions {
   seed?: number | bigint;
   /** What the text must be. Then each token is read before the next run. */
   grammar?: Grammar;
+  /** Tokens that never come. */
+  forbidden?: readonly number[];
   /** Tokens that end a text; those of the model unless told. */
   ends?: readonly number[];
   /** Runs that are submitted ahead of the token that is read. Default 3. */
@@ -50,7 +52,7 @@ export interface GenerateOptions extends SamplingOptions {
   position?: number;
 }
 
-const GENERATE_OPTIONS: OptionNames<GenerateOptions> = { ...SAMPLING_OPTIONS, seed: true, grammar: true, ends: true, ahead: true, position: true };
+const GENERATE_OPTIONS: OptionNames<GenerateOptions> = { ...SAMPLING_OPTIONS, seed: true, grammar: true, forbidden: true, ends: true, ahead: true, position: true };
 
 type Step = Program<any, { logits: Tensor<'f32'> }>;
 
@@ -59,13 +61,47 @@ type Step = Program<any, { logits: Tensor<'f32'> }>;
  * next run reads them. Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'aborted'.
  */
 export async function compileDecoder(device: Device, model: DecoderModel, options: DecoderOptions = {}): Promise<Decoder> {
-  const call = 'compileDecoder';
+  const { layers, kvHeads, size, context, rotary, ends } = model.settings;
+  const mixes = ({ position, starts, capacity, keep }: StepParts) => mixOf(model, { position, starts, capacity, keep });
+  return compileSteps('compileDecoder', device, {
+    layers, kvHeads, size, context, ends,
+    // Positions of a table end; others go on, with ever less sense.
+    isBounded: rotary === null,
+    logits: (ids, parts) => graph('compileDecoder', ids, model, { position: parts.position, starts: parts.starts, isLast: true, mix: mixes(parts) }),
+  }, options);
+}
+
+/** What a graph of a step depends on. */
+export interface StepParts {
+  /** The place of the first token. */
+  readonly position: Size;
+  /** Where each sequence begins; null: all at 0. */
+  readonly starts: Tensor<'i32'> | null;
+  /** The most tokens that there can be. */
+  readonly capacity: number;
+  /** Keeps the keys and values of a layer, and gives all of them. */
+  readonly keep: (layer: number, k: Tensor, v: Tensor) => { k: Tensor; v: Tensor };
+}
+
+/** What is compiled: sizes of the memory of keys and values, and the graph of a step. */
+export interface StepGraph {
+  readonly layers: number;
+  readonly kvHeads: number;
+  readonly size: number;
+  readonly context: number;
+  readonly isBounded: boolean;
+  readonly ends: readonly number[];
+  /** Logits [..., vocabulary] after tokens [..., tokens]. */
+  readonly logits: (ids: Tensor<'i32'>, parts: StepParts) => Tensor<'f32'>;
+}
+
+/** Compiles the programs of a decoder whose graph is given. */
+export async function compileSteps(call: string, device: Device, of: StepGraph, options: DecoderOptions): Promise<Decoder> {
   if (!(device instanceof Device)) throw invalidArgument(`${call}: device`, describe(device), 'a Device');
   checkOptions(`${call}: options`, options, DECODER_OPTIONS);
-  const { layers, kvHeads, size, context, rotary } = model.settings;
+  const { layers, kvHeads, size, context, isBounded, ends } = of;
   const { capacity = Math.min(context, 2048), batch = 1, piece: asked = 1024, cache: dtype = 'f16', likeliest = 64, onProgress, signal } = options;
-  // Positions of a table end; others go on, with ever less sense.
-  checkWholeNumber(`${call}: capacity`, capacity, 1, rotary === null ? context : undefined);
+  checkWholeNumber(`${call}: capacity`, capacity, 1, isBounded ? context : undefined);
   for (const [name, value] of Object.entries({ batch, piece: asked, likeliest })) checkWholeNumber(`${call}: ${name}`, value, 1);
   const piece = Math.min(asked, capacity);
   const made: { dispose(): void }[] = [];
@@ -79,13 +115,13 @@ export async function compileDecoder(device: Device, model: DecoderModel, option
     // Of a batch, where each sequence begins: shorter prompts have padding before them.
     const starts = batch === 1 ? null : keep(device.zeros([batch], 'i32'));
     const [position, count] = [dim('position', capacity), dim('count', piece)];
-    const body = (ids: Tensor<'i32'>) => ({ logits: record(model, ids, { position, starts, history, cache, capacity }) });
+    const body = (ids: Tensor<'i32'>) => ({ logits: record(of, ids, { position, starts, history, cache, capacity }) });
     const told = (name: string) => ({ name, ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress: (done: number, total: number) => onProgress(done, total, name) }) });
     const read: Step = keep(await device.compile({ ids: spec('i32', [batch, count]) }, ({ ids }) => body(ids), told('prompt')));
     const write: Step = keep(await device.compile({}, () => body(next.expandDims(-1)), told('token')));
     const vocabulary = read.outputs.logits.shape[1] as number;
     const sampler = keep(await compileSampler(device, { vocabulary, history, next, likeliest }));
-    return new Decoder({ capacity, batch, piece, vocabulary, ends: model.settings.ends }, { read, write, sampler, starts }, made);
+    return new Decoder({ capacity, batch, piece, vocabulary, ends }, { read, write, sampler, starts }, made);
   } catch (error) {
     for (const thing of made) thing.dispose();
     throw error;
@@ -94,20 +130,19 @@ export async function compileDecoder(device: Device, model: DecoderModel, option
 
 /** Logits [sequences, vocabulary] after the tokens, whose keys and values go to the cache. */
 function record(
-  model: DecoderModel,
+  of: StepGraph,
   ids: Tensor<'i32'>,
   { position, starts, history, cache, capacity }: { position: Size; starts: StoredTensor<'i32'> | null; history: StoredTensor<'i32'>; cache: KvCache; capacity: number },
 ): Tensor<'f32'> {
-  const mix = mixOf(model, { position, starts, capacity, keep: (layer, k, v) => cache.append(layer, k, v, position) });
-  const call = 'compileDecoder';
+  const parts: StepParts = { position, starts, capacity, keep: (layer, k, v) => cache.append(layer, k, v, position) };
   if (starts === null) {
     history.assignAt([0, position], ids);
-    return graph(call, ids.squeeze(0), model, { position, starts, isLast: true, mix }).expandDims(0);
+    return of.logits(ids.squeeze(0), parts).expandDims(0);
   }
   const end = plus(position, ids.shape[1] as Size);
   const isText = arange(end, 'i32').slice([position, end]).gte(starts.expandDims(-1));
   history.assignAt([0, position], where(isText, ids, NO_TOKEN));
-  return graph(call, ids, model, { position, starts, isLast: true, mix });
+  return of.logits(ids, parts);
 }
 
 /** A number that is no token of any model. */
@@ -179,15 +214,19 @@ export class Decoder {
 
   private async *loop(call: string, prompts: readonly (readonly number[])[], options: GenerateOptions): AsyncGenerator<(number | null)[], void> {
     checkOptions(`${call}: options`, options, GENERATE_OPTIONS);
-    const { seed = Date.now(), grammar, ends = this.ends, position = 0, ahead = 3 } = options;
+    const { seed = Date.now(), grammar, forbidden = [], ends = this.ends, position = 0, ahead = 3 } = options;
     checkWholeNumber(`${call}: ahead`, ahead, 0);
     const sampling = pickOptions<SamplingOptions>(options, SAMPLING_OPTIONS);
     if (!Array.isArray(prompts) || prompts.length < 1 || prompts.length > this.batch) throw invalidArgument(`${call}: prompts`, describe(prompts), `1 to ${this.batch} lists of tokens, the batch of compileDecoder()`);
     // Sequences without a prompt compute another's, and are not shown.
     const lists = Array.from({ length: this.batch }, (_, k) => prompts[k] ?? (prompts[0] as readonly number[]));
     this.parts.sampler.random.setSeed(seed);
-    if (this.isMasked) this.parts.sampler.allowed.set(new Uint8Array(this.batch * this.vocabulary).fill(1));
-    this.isMasked = grammar !== undefined;
+    if (this.isMasked || forbidden.length > 0) {
+      const mask = new Uint8Array(this.batch * this.vocabulary).fill(1);
+      for (let at = 0; at < mask.length; at += this.vocabulary) for (const id of forbidden) if (id < this.vocabulary) mask[at + id] = 0;
+      this.parts.sampler.allowed.set(mask);
+    }
+    this.isMasked = grammar !== undefined || forbidden.length > 0;
     this.feed(this.batch === 1 ? (lists[0] as readonly number[]) : lists, position);
     let end = position + Math.max(...lists.map(({ length }) => length));
     const states: (GrammarState | null)[] = prompts.map(() => grammar?.start ?? null);
@@ -196,7 +235,7 @@ export class Decoder {
     for (let submitted = 0; ; ) {
       while (pending.length <= (grammar === undefined ? ahead : 0) && (submitted === 0 || end < this.capacity)) {
         if (submitted++ > 0) this.step(end++);
-        if (grammar !== undefined) this.mask(call, grammar, states, hasEnded, ends);
+        if (grammar !== undefined) this.mask(call, grammar, states, hasEnded, ends, forbidden);
         const token = this.choose(end, sampling).data();
         token.catch(() => undefined); // After the caller left the loop nothing reads it.
         pending.push(token);
@@ -217,11 +256,12 @@ export class Decoder {
   }
 
   /** Writes which tokens may come. */
-  private mask(call: string, grammar: Grammar, states: readonly (GrammarState | null)[], hasEnded: readonly boolean[], ends: readonly number[]): void {
+  private mask(call: string, grammar: Grammar, states: readonly (GrammarState | null)[], hasEnded: readonly boolean[], ends: readonly number[], forbidden: readonly number[]): void {
     const { allowed } = this.parts.sampler;
     states.forEach((state, k) => {
       if (hasEnded[k] === true) return;
       const mask = maskOf(grammar, state as GrammarState, this.vocabulary, ends);
+      for (const id of forbidden) if (id < mask.length) mask[id] = 0;
       if (!mask.includes(1)) throw new ResiduaError('invalid-argument', `${call}: grammar: got one that no token continues after the tokens so far; takes one whose texts the vocabulary can write`);
       allowed.set(mask, k * this.vocabulary);
     });
