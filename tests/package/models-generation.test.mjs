@@ -238,9 +238,16 @@ describe('what is refused', () => {
     await rejects(() => changed((copy) => delete copy['model.embed_tokens.weight']), /^loadDecoder: tensor "embed_tokens\.weight": got none; takes floats \[any, 32\]/);
     await rejects(() => changed((copy) => (copy['model.layers.0.mlp.down_proj.weight'] = { shape: [48, 32], numbers: new Float32Array(48 * 32) })), /^loadDecoder: tensor "layers\.0\.mlp\.down_proj\.weight": got f32 \[48, 32\]; takes floats \[32, 48\]/);
     await rejects(() => loadDecoder(ggufOf({ ...reference, shapes: Object.fromEntries(Object.entries(reference.shapes).filter(([name]) => !name.includes('2.input_layernorm'))) }), { device }), /^loadDecoder: tensor "blk\.2\.attn_norm\.weight": got none/);
+    const parts = Object.entries(weights);
+    const half = (from, to) => safetensors(Object.fromEntries(parts.slice(from, to)));
+    await rejects(() => loadDecoder([half(0, 9), half(8)], { device, config }), /^loadDecoder: tensor "[^"]+": got it twice; takes each part of the model once/);
+    const divided = await loadDecoder([half(0, 9), half(9)], { device, config });
+    assert.equal(Object.keys(divided.weights).length, parts.length);
+    T.dispose(divided.weights);
     // Nothing of a model that is refused stays.
     const before = device.stats().tensors;
     await assert.rejects(changed((copy) => delete copy['model.norm.weight']));
+    await assert.rejects(loadDecoder([half(0, 9), half(8)], { device, config }));
     assert.equal(device.stats().tensors, before);
   });
 

@@ -88,7 +88,7 @@ export async function loadClip(source: ModelSource, options: ClipLoadOptions): P
   const call = 'loadClip';
   const { config, ...loading } = options;
   const settings = settingsOf(call, config);
-  const { weights } = await loadWeights(source, loading, NAMING, () => false);
+  const { weights } = await loadWeights(call, source, loading, NAMING, () => false);
   try {
     const model = { settings, weights };
     // Recording asks for every weight, and checks it.

@@ -41,7 +41,7 @@ export async function loadDecoder(source: ModelSource, options: DecoderLoadOptio
   const { config, ...loading } = options;
   const call = 'loadDecoder';
   const known = config === undefined ? undefined : settingsOfConfig(call, config);
-  const { weights, metadata } = await loadWeights(source, loading, known?.naming, (name) => PARTS.test(name));
+  const { weights, metadata } = await loadWeights(call, source, loading, known?.naming, (name) => PARTS.test(name));
   try {
     const settings = known ?? settingsOfGguf(call, metadata, await rotaryFactors(weights));
     const { [FACTOR_TENSORS[0]]: all, [FACTOR_TENSORS[1]]: short, [FACTOR_TENSORS[2]]: long, ...used } = weights;

@@ -75,7 +75,7 @@ export async function loadEncoder(source: ModelSource, options: EncoderLoadOptio
   const { config, pooling, ...loading } = options;
   const call = 'loadEncoder';
   const known = config === undefined ? undefined : settingsOfConfig(call, config, pooling);
-  const { weights, metadata } = await loadWeights(source, loading, known?.naming, (name) => PARTS.test(name));
+  const { weights, metadata } = await loadWeights(call, source, loading, known?.naming, (name) => PARTS.test(name));
   try {
     const model = { settings: known ?? settingsOfGguf(call, metadata, pooling), weights, metadata };
     // Recording asks for every weight, and checks it.

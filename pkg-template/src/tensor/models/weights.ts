@@ -58,7 +58,7 @@ function fileName(name: string, naming: Naming): string {
 export type ModelSource = FileSource | readonly FileSource[];
 
 /** Loads the weights that `naming` lists, of safetensors; or without it those of a GGUF file that `isPart` takes. */
-export async function loadWeights(source: ModelSource, options: LoadOptions, naming: Naming | undefined, isPart: (name: string) => boolean): Promise<LoadedWeights> {
+export async function loadWeights(call: string, source: ModelSource, options: LoadOptions, naming: Naming | undefined, isPart: (name: string) => boolean): Promise<LoadedWeights> {
   const weights: Record<string, Weight> = {};
   let metadata: Record<string, unknown> = {};
   const { select } = options;
@@ -66,7 +66,14 @@ export async function loadWeights(source: ModelSource, options: LoadOptions, nam
   try {
     for (const file of (Array.isArray(source) ? source : [source]) as readonly FileSource[]) {
       const loaded = await (naming === undefined ? loadGguf : loadSafetensors)(file, { ...options, select: isWanted });
-      for (const [name, tensor] of Object.entries(loaded.tensors)) weights[naming === undefined ? name : (ggufName(name, naming) as string)] = tensor;
+      for (const [name, tensor] of Object.entries(loaded.tensors)) {
+        const part = naming === undefined ? name : (ggufName(name, naming) as string);
+        if (Object.hasOwn(weights, part)) {
+          dispose(loaded.tensors);
+          throw invalidArgument(`${call}: tensor "${name}"`, 'it twice', 'each part of the model once');
+        }
+        weights[part] = tensor;
+      }
       metadata = { ...metadata, ...loaded.metadata };
     }
   } catch (error) {

@@ -69,7 +69,7 @@ export async function loadWhisper(source: ModelSource, options: WhisperLoadOptio
   const call = 'loadWhisper';
   const { config, ...loading } = options;
   const settings = settingsOf(call, config);
-  const { weights } = await loadWeights(source, loading, NAMING, () => false);
+  const { weights } = await loadWeights(call, source, loading, NAMING, () => false);
   try {
     const model = { settings, weights };
     const { encoder, decoder, bands } = settings;
