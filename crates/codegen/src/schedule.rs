@@ -148,6 +148,13 @@ impl Demand {
         for root in roots {
             needed[root.index()] = true;
         }
+        // The first result of a loop takes its operands, and all others that one.
+        let mut first_results: Vec<Option<NodeId>> = vec![None; graph.loops().len()];
+        for id in graph.ids().rev() {
+            if let Node::Result(of, _) = graph.node(id) {
+                first_results[of.index()] = Some(id);
+            }
+        }
         let mut computed = vec![false; graph.len()];
         let mut pairs: Vec<(NodeId, NodeId)> = Vec::new();
         for id in graph.ids().rev() {
@@ -167,8 +174,11 @@ impl Demand {
                     operands[..op.arity()].iter().copied().for_each(operand);
                     true
                 }
-                Node::Result(..) => {
-                    graph.operands(id).iter().copied().for_each(operand);
+                Node::Result(of, _) => {
+                    match first_results[of.index()] {
+                        Some(first) if first != id => operand(first),
+                        _ => graph.operands(id).iter().copied().for_each(operand),
+                    }
                     true
                 }
                 Node::Input(input) => match &kernel.loads[input.0 as usize] {

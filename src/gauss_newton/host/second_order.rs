@@ -10,7 +10,7 @@
 //! J̃ᵀJ̃ is the first sum, with max(ρ″, 0) for ρ″ ([`crate::model::least_squares`]). S has no ρ″. So where ρ″ is negative, J̃ᵀJ̃ + S lacks its share, which
 //! would make it smaller.
 //!
-//! Of plain functions S is not known, and their second derivatives along a direction are differences. Of functions with loops S is not computed.
+//! Of plain functions S is not known, and their second derivatives along a direction are differences. Of functions with large loops S is not computed.
 //!
 //! r̃″ is r″ scaled by the matrix that scales J to J̃, w½(ρ′I + 2 max(ρ″, 0) rrᵀ)½, so that ‖J̃a + r̃″‖ measures as the model does. Rows of J̃ that the
 //! correction for ρ″ would fill too much are an exception: r̃″ has the correction then, too.
@@ -23,12 +23,15 @@ use crate::eval::{Functions, OnHost};
 use crate::model::access_plan::Entry;
 use crate::model::losses::{self, LossKind};
 use crate::model::second_order::Pairs;
-use crate::model::{Batch, BlockInfo, Model};
+use crate::model::{Batch, BlockInfo, Class, Model};
 
 use super::plain;
 
 /// Parameters of a problem at most: the matrix is dense, and its kernel has an instruction for each entry at least.
 pub const MOST_PARAMETERS: u32 = 128;
+
+/// Numbers of a loop with second derivatives at most: two states with seven parameters have 128.
+const MOST_NUMBERS_OF_LOOPS: usize = 128;
 
 /// Compiles the kernels of r̃″; whether they are there at the deadline.
 pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline) -> Result<bool> {
@@ -37,11 +40,16 @@ pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline
     Ok(is_ready && engine.prepare_until(model, Entry::SecondDirectional, end).await?)
 }
 
+/// The numbers that a step of the longest loop of a class computes with second derivatives by all local parameters.
+fn numbers_of_loops(class: &Class) -> usize {
+    let states = class.graph.graph().loops().iter().map(|of| of.body().states()).max();
+    states.unwrap_or_default() * (1 + class.locals.len()).pow(2)
+}
+
 /// Compiles the kernels of S.
 pub(super) async fn prepare(functions: &mut Functions, end: Deadline) -> Result<Option<bool>> {
     let OnHost { model, engine, .. } = functions.on_host();
-    // Second derivatives of a loop are n(1 + p)² numbers in each of its steps.
-    let is_left_out = |batch: &Batch| batch.plain.is_some() || !batch.class.graph.graph().loops().is_empty();
+    let is_left_out = |batch: &Batch| batch.plain.is_some() || numbers_of_loops(&batch.class) > MOST_NUMBERS_OF_LOOPS;
     if model.num_params > MOST_PARAMETERS || model.batches.iter().any(is_left_out) {
         return Ok(Some(false));
     }

@@ -14,7 +14,7 @@ use crate::Function;
 pub(super) struct Functions {
     pub math: VecMap<Op, u32>,
     pub calls: VecMap<(*const Function, Width), u32>,
-    pub loops: VecMap<(*const LoopBody, Width), u32>,
+    pub loops: VecMap<(*const LoopBody, Width), LoopFunction>,
     /// The variables of the module.
     pub variables: RefCell<Vec<Variable>>,
     /// Where the exponential's table stands.
@@ -28,6 +28,15 @@ pub(super) enum Variable {
     Number(u64),
     /// What one function of a kernel leaves to the next.
     Value(Width),
+}
+
+/// The function of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoopFunction {
+    /// Its position in the module.
+    pub position: u32,
+    /// The first of the variables in which it takes its operands and leaves the final state, if they are too many for parameters.
+    pub variables: Option<u32>,
 }
 
 impl Functions {
@@ -55,7 +64,7 @@ impl Functions {
     }
 
     /// The function of a loop, of one width.
-    pub fn of_loop(&self, body: &Rc<LoopBody>, width: Width) -> u32 {
+    pub fn of_loop(&self, body: &Rc<LoopBody>, width: Width) -> LoopFunction {
         *self.loops.get(&(Rc::as_ptr(body), width)).expect("loops are written before what runs them")
     }
 

@@ -1,5 +1,7 @@
 //! Loops as functions: start, count, the initial state and what the body takes from outside are the parameters, the final state is what they give.
 //!
+//! Engines take a thousand parameters at most. A loop with more numbers has them in variables of the module: it calls itself nowhere.
+//!
 //! Of two instances at a time the steps are those of the larger count. A lane that has done its own keeps its state from then on.
 
 use residua_base::list::{Listed, PushAll};
@@ -15,17 +17,46 @@ const START: u32 = 0;
 const COUNT: u32 = 1;
 const STATE: u32 = 2;
 
+/// Parameters of a function at most.
+const MOST_PARAMETERS: u32 = 900;
+
+/// How many numbers a loop takes.
+fn operands(body: &LoopBody) -> u32 {
+    STATE + (body.states() + body.captured()) as u32
+}
+
+/// The first of the variables for a loop's operands, if they are too many for parameters.
+pub(super) fn variables(body: &LoopBody, width: Width, functions: &Functions) -> Option<u32> {
+    let operands = operands(body);
+    (operands > MOST_PARAMETERS).then(|| {
+        let first = functions.add_variable(width);
+        (1..operands).for_each(|_| _ = functions.add_variable(width));
+        first
+    })
+}
+
 /// The types of a loop's parameters and results.
-pub(super) fn signature(body: &LoopBody, width: Width) -> [Vec<ValType>; 2] {
-    let parameters = STATE as usize + body.states() + body.captured();
-    [vec![width.value(); parameters], vec![width.value(); body.states()]]
+pub(super) fn signature(body: &LoopBody, width: Width, variables: Option<u32>) -> [Vec<ValType>; 2] {
+    match variables {
+        Some(_) => [Vec::new(), Vec::new()],
+        None => [vec![width.value(); operands(body) as usize], vec![width.value(); body.states()]],
+    }
 }
 
 /// The function of one width. Loops within the body have been written.
-pub(super) fn function(body: &LoopBody, width: Width, functions: &Functions) -> encoding::Function {
+pub(super) fn function(
+    body: &LoopBody,
+    width: Width,
+    variables: Option<u32>,
+    functions: &Functions,
+) -> encoding::Function {
     let graph = body.graph().graph();
     let states = body.states() as u32;
-    let mut locals = Locals::after(STATE + states + body.captured() as u32);
+    // Operands are the first locals either way.
+    let mut locals = Locals::after(if variables.is_some() { 0 } else { operands(body) });
+    if variables.is_some() {
+        (0..operands(body)).for_each(|_| _ = locals.add(width.value()));
+    }
     let [step, steps] = [0; 2].map(|_| locals.add(ValType::I32));
     let [counter, done, mask] = [0; 3].map(|_| locals.add(width.value()));
     let uses = Uses::of_nodes(graph, body.next().iter().copied());
@@ -66,6 +97,11 @@ pub(super) fn function(body: &LoopBody, width: Width, functions: &Functions) -> 
     let Expression { code: in_loop, before, locals, .. } = code;
 
     let mut function = encoding::Function::new(locals.types());
+    if let Some(first) = variables {
+        (0..operands(body)).for_each(|operand| {
+            function.instructions(&[Instruction::GlobalGet(first + operand), Instruction::LocalSet(operand)]);
+        });
+    }
     function.raw(&before);
     function.raw(&before_loop);
     function.instructions(&[
@@ -115,6 +151,9 @@ pub(super) fn function(body: &LoopBody, width: Width, functions: &Functions) -> 
     ]);
     for state in STATE..STATE + states {
         function.instruction(&Instruction::LocalGet(state));
+        if let Some(first) = variables {
+            function.instruction(&Instruction::GlobalSet(first + state));
+        }
     }
     function.instruction(&Instruction::End);
     function
@@ -164,10 +203,14 @@ impl Expression<'_> {
     pub fn run_loop(&mut self, of: LoopId) {
         let graph = self.graph;
         let of_loop = graph.loop_of(of);
-        for operand in of_loop.operands() {
+        let function = self.functions.of_loop(of_loop.body(), self.width);
+        for (number, operand) in (0..).zip(of_loop.operands()) {
             self.push(*operand);
+            if let Some(first) = function.variables {
+                self.write(Instruction::GlobalSet(first + number));
+            }
         }
-        self.write(Instruction::Call(self.functions.of_loop(of_loop.body(), self.width)));
+        self.write(Instruction::Call(function.position));
         for operand in of_loop.operands() {
             self.release(*operand);
         }
@@ -175,10 +218,16 @@ impl Expression<'_> {
         for &(node, number) in &self.results_of(of) {
             results[number as usize] = Some(node);
         }
-        for node in results.into_iter().rev() {
-            match node {
-                Some(node) if self.uses(node) > 0 => self.assign(node),
-                _ => self.write(Instruction::Drop),
+        for (number, node) in (STATE..).zip(results).list().into_iter().rev() {
+            let is_used = node.is_some_and(|node| self.uses(node) > 0);
+            match (function.variables, node) {
+                (Some(first), Some(node)) if is_used => {
+                    self.write(Instruction::GlobalGet(first + number));
+                    self.assign(node);
+                }
+                (Some(_), _) => {}
+                (None, Some(node)) if is_used => self.assign(node),
+                (None, _) => self.write(Instruction::Drop),
             }
         }
     }

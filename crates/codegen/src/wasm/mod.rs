@@ -14,7 +14,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use self::encoding::{Instruction, Sections, ValType};
-use self::functions::{Functions, Variable};
+use self::functions::{Functions, LoopFunction, Variable};
 use self::locals::Width;
 use crate::{CheckedKernel, Instances};
 use residua_base::error::Result;
@@ -100,10 +100,11 @@ impl Unfinished {
             {
                 let key = (Rc::as_ptr(body), width);
                 if !functions.loops.contains_key(&key) {
-                    let [parameters, results] = loops::signature(body, width);
-                    let written = loops::function(body, width, &functions);
+                    let variables = loops::variables(body, width, &functions);
+                    let [parameters, results] = loops::signature(body, width, variables);
+                    let written = loops::function(body, width, variables, &functions);
                     let position = sections.add(parameters, results, &written);
-                    functions.loops.insert(key, position);
+                    functions.loops.insert(key, LoopFunction { position, variables });
                 }
             }
         }

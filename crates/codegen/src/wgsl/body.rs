@@ -350,7 +350,6 @@ impl<'a> Body<'a> {
             let of_loop = self.graph.loop_of(of);
             let body = of_loop.body();
             let (_, widths) = Widths::of_body(body, &self.widths.of_results(self.graph, of));
-            let function = loops::require(body, &widths, self.imports);
             let mut operands = vec![self.single(of_loop.start()), self.single(of_loop.count())];
             for (input, width) in of_loop.inputs().iter().zip(&widths) {
                 operands.push(match width {
@@ -358,8 +357,9 @@ impl<'a> Body<'a> {
                     Width::Pair => self.pair(*input),
                 });
             }
+            let call = loops::call(body, &widths, &operands, self.imports);
             let name = self.names.fresh(format!("state_{}", of.index()));
-            self.line(&format!("let {name} = {function}({});", operands.join(", ")));
+            self.line(&format!("let {name} = {call};"));
             self.loops.insert(of, (name, widths));
         }
         let (name, widths) = self.loops.get(&of).expect("the loop has just been run");

@@ -1,5 +1,5 @@
-//! Loops as WGSL functions: start, count, the initial state and what the body takes from outside are the parameters, a structure of the final state is what
-//! they give. A module has each once, for each choice of widths.
+//! Loops as WGSL functions: start, count, the initial state and what the body takes from outside are the parameters, and they give the final state. States are
+//! structures, and so is what comes from outside: functions have 255 parameters at most. A module has each loop once, for each choice of widths.
 
 use std::rc::Rc;
 
@@ -30,48 +30,60 @@ pub(super) fn member(state: &str, number: u32) -> String {
     format!("{state}.x{number}")
 }
 
-/// The name of the function of a loop, which is written if it is new.
-pub(super) fn require(body: &Rc<LoopBody>, widths: &[Width], imports: &mut Imports) -> String {
+/// A call of the function of a loop, which is written if it is new. The operands are start, count, the initial state and what the body takes from outside.
+pub(super) fn call(body: &Rc<LoopBody>, widths: &[Width], operands: &[String], imports: &mut Imports) -> String {
+    let number = require(body, widths, imports);
+    let (figures, rest) = operands.split_at(2);
+    let (initial, outer) = rest.split_at(body.states());
+    let mut arguments = figures.to_vec();
+    arguments.push(format!("Loop{number}({})", initial.join(", ")));
+    if !outer.is_empty() {
+        arguments.push(format!("Outer{number}({})", outer.join(", ")));
+    }
+    format!("loop_{number}({})", arguments.join(", "))
+}
+
+/// The number of the function of a loop.
+fn require(body: &Rc<LoopBody>, widths: &[Width], imports: &mut Imports) -> usize {
     let is_known = |known: &LoopFunction| known.body == *body && known.widths == widths;
-    let number = imports.loops.iter().position(is_known).unwrap_or_else(|| {
+    imports.loops.iter().position(is_known).unwrap_or_else(|| {
         let number = imports.loops.len();
         let function = LoopFunction { body: body.clone(), widths: widths.to_vec(), text: String::new() };
         imports.loops.push(function);
         imports.loops[number].text = write(body, widths, number, imports);
         number
-    });
-    format!("loop_{number}")
+    })
 }
 
 /// The definition of a loop by its number.
 fn write(body: &LoopBody, widths: &[Width], number: usize, imports: &mut Imports) -> String {
     let (of_state, of_captured) = widths.split_at(body.states());
     let structure = format!("Loop{number}");
-    let members = of_state.iter().enumerate().map(|(state, width)| format!("x{state}: {}", number_type(*width))).list();
-    let parameter = |name: &str, number: usize, width: Width| format!("{name}_{number}: {}", number_type(width));
-    let mut parameters = vec!["start: f32".to_owned(), "count: f32".to_owned()];
-    parameters.push_all(of_state.iter().enumerate().map(|(state, width)| parameter("initial", state, *width)));
-    parameters.push_all(of_captured.iter().enumerate().map(|(state, width)| parameter("outer", state, *width)));
-    let initial = (0..of_state.len()).map(|state| format!("initial_{state}")).list();
-
+    let members = |widths: &[Width]| {
+        let member = |(number, width): (usize, &Width)| format!("x{number}: {}", number_type(*width));
+        widths.iter().enumerate().map(member).list().join(", ")
+    };
     let mut writer = Writer::default();
-    writer.line(&format!("struct {structure} {{ {} }}", members.join(", ")));
+    writer.line(&format!("struct {structure} {{ {} }}", members(of_state)));
     writer.blank_line();
-    writer.open(&format!("fn loop_{number}({}) -> {structure}", parameters.join(", ")));
-    writer.line(&format!("var state = {structure}({});", initial.join(", ")));
+    let mut parameters = format!("start: f32, count: f32, initial: {structure}");
+    if !of_captured.is_empty() {
+        writer.line(&format!("struct Outer{number} {{ {} }}", members(of_captured)));
+        writer.blank_line();
+        parameters += &format!(", outer: Outer{number}");
+    }
+    writer.open(&format!("fn loop_{number}({parameters}) -> {structure}"));
+    writer.line("var state = initial;");
     // What the conversion of a NaN gives is not defined, but bounded.
     writer.line(&format!("let steps = min(u32(max(count, 0.0)), {MOST_STEPS}u);"));
     writer.open("for (var step = 0u; step < steps; step++)");
-    let names: Vec<String> = ["start", "count", "state", "step", "steps"].map(str::to_owned).into();
-    let parameters = (0..of_captured.len()).map(|outer| format!("outer_{outer}"));
-    let names = names.into_iter().chain(initial).chain(parameters).list();
-    let names = Names::with_reserved(names.iter().map(String::as_str));
+    let names = Names::with_reserved(["start", "count", "initial", "outer", "state", "step", "steps"]);
     let binding = |name: String, expression: String, width: Width| Binding { name, expression, width };
     let mut bindings = vec![binding("counter".into(), "start + f32(step)".into(), Width::Single)];
     let states = (0u32..).zip(of_state);
     bindings.push_all(states.map(|(state, width)| binding(format!("x{state}"), member("state", state), *width)));
-    let captured = of_captured.iter().enumerate();
-    bindings.push_all(captured.map(|(outer, width)| binding(format!("o{outer}"), format!("outer_{outer}"), *width)));
+    let captured = (0u32..).zip(of_captured);
+    bindings.push_all(captured.map(|(outer, width)| binding(format!("o{outer}"), member("outer", outer), *width)));
     let graph = body.graph().graph();
     let code = Body::new(graph, Inputs::Bound(&bindings), imports, names, writer.depth(), body.next());
     let mut code = code.in_widths(Widths::of_body(body, of_state).0);

@@ -79,3 +79,37 @@ fn loops_compute_what_the_reference_does_whatever_the_counts_of_the_lanes() {
         assert_same(&compiled, &interpreted, &format!("trial {trial}"));
     }
 }
+
+#[test]
+fn a_loop_of_more_numbers_than_a_function_has_parameters_computes_the_same() {
+    // Each number becomes the sine of the next, of 1,000; the last takes the first.
+    const STATES: u32 = 1000;
+    let mut inner = Graph::new();
+    let next: Vec<NodeId> = (0..STATES)
+        .map(|state| {
+            let next = inner.input(InputId(1 + (state + 1) % STATES));
+            inner.sin(next)
+        })
+        .collect();
+    let mut graph = Graph::new();
+    let count = graph.input(InputId(0));
+    let start = graph.literal(0.0);
+    let initial = (1..=STATES).map(|input| graph.input(InputId(input)));
+    let operands: Vec<NodeId> = [start, count].into_iter().chain(initial.collect::<Vec<_>>()).collect();
+    let states = graph.apply_loop(&inner, &next, &operands);
+    let again = graph.apply_loop(&inner, &next, &[&operands[..2], &states].concat());
+    let outputs = [Output::store(again[3], 1, Index::column(0)), Output::store(again[997], 1, Index::column(1))];
+    let loads = (0..=STATES).map(|column| Load::read(0, Index::column(column))).collect();
+    let buffers = vec![real("data", false), real("values", true)];
+    let kernel = kernel(graph.check(1 + STATES).unwrap(), buffers, loads, outputs.to_vec());
+    let counts = [3.0, 1.0, 0.0, 2.0, 4.0];
+    let mut data = counts.to_vec();
+    let mut random = Random(3);
+    data.extend((0..counts.len() * STATES as usize).map(|_| random.between((-2.0, 2.0))));
+    let buffers = [Contents::Reals(data), Contents::Reals(vec![0.0; 2 * counts.len()])];
+    let dispatch = InstanceRange { instances: 0..5, stride: 5, first: 0, origin: 0 };
+    let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
+    run_compiled(&kernel, &mut compiled, &dispatch).unwrap();
+    run_interpreted(&kernel, &mut interpreted, &dispatch).unwrap();
+    assert_same(&compiled, &interpreted, "many numbers");
+}
