@@ -25,6 +25,13 @@ pub fn evaluate_expression(
         values.push(match tape.node(position) {
             TapeNode::Literal(value) | TapeNode::Constant(value) => value,
             TapeNode::Parameter(parameter) => parameters[parameter as usize],
+            TapeNode::Counter(_)
+            | TapeNode::State(..)
+            | TapeNode::Link(..)
+            | TapeNode::Loop(..)
+            | TapeNode::Result(..) => {
+                return Err(to_js(Error::invalid_graph("a loop has no number outside of residual functions")));
+            }
             TapeNode::Data(_) => return Err(to_js(Error::invalid_graph("data has no one number"))),
             TapeNode::Apply(op, operands) => {
                 graph::evaluate(op, &operands.map(|operand| values[operand.min(position - 1) as usize])[..op.arity()])

@@ -42,6 +42,7 @@ mod signature;
 mod sums;
 mod tangent;
 mod tape;
+mod tape_graph;
 
 pub use batch::{ArrayInfo, Batch, BlockInfo, Manifold, Model, Rows};
 pub use class::{Class, Local, Losses};

@@ -1,16 +1,17 @@
 //! The problem form: one recorded expression with index and data tables for its instances.
 
-use residua_base::list::{Listed, PushAll};
+use residua_base::list::PushAll;
 use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
-use residua_ir::graph::{Graph, InputId, NodeId};
+use residua_ir::graph::InputId;
 
 use super::batch::{ArrayInfo, Batch, Rows};
 use super::class::{Class, Local, Losses};
 use super::samples::masked;
 use super::signature::fold_numbers;
-use super::tape::{Tape, TapeNode};
+use super::tape::Tape;
+use super::tape_graph::record_graph;
 
 /// The expression of a template.
 #[derive(Clone, Debug)]
@@ -73,7 +74,7 @@ impl Expression {
             locals.push_all((0..array.dim).map(|component| Local { column: column as u32, component }));
         }
         fold_numbers(&mut tape);
-        let (mut graph, mut outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns);
+        let (mut graph, mut outputs, batch_constants) = record_graph(&tape, locals.len() as u32, data_columns)?;
         if let Some(column) = weight {
             outputs = masked(&mut graph, &outputs, InputId(locals.len() as u32 + column));
         }
@@ -102,44 +103,4 @@ impl Expression {
             plain: None,
         })
     }
-}
-
-/// The expressions of a tape as a simplified graph; constants become batch constants in the order in which they are met.
-fn record_graph(tape: &Tape, parameters: u32, data_columns: u32) -> (Graph, Vec<NodeId>, Vec<f64>) {
-    let mut needed = vec![false; tape.len()];
-    for &output in tape.outputs() {
-        needed[output as usize] = true;
-    }
-    for position in (0..tape.len() as u32).rev() {
-        if let (true, TapeNode::Apply(op, operands)) = (needed[position as usize], tape.node(position)) {
-            for &operand in &operands[..op.arity()] {
-                needed[operand as usize] = true;
-            }
-        }
-    }
-    let mut graph = Graph::new();
-    let mut batch_constants = Vec::new();
-    let mut built: Vec<Option<NodeId>> = vec![None; tape.len()];
-    let node_of = |built: &[Option<NodeId>], position: u32| {
-        built[position as usize].expect("a tape's operands and outputs stand before their users")
-    };
-    for position in (0..tape.len() as u32).filter(|&position| needed[position as usize]) {
-        let node = match tape.node(position) {
-            TapeNode::Literal(value) => graph.literal(value),
-            TapeNode::Constant(value) => {
-                batch_constants.push(value);
-                graph.input(InputId(parameters + data_columns + batch_constants.len() as u32 - 1))
-            }
-            TapeNode::Parameter(parameter) => graph.input(InputId(parameter)),
-            TapeNode::Data(number) => graph.input(InputId(parameters + number)),
-            TapeNode::Apply(op, operands) => {
-                let operands: Vec<NodeId> =
-                    operands[..op.arity()].iter().map(|&operand| node_of(&built, operand)).list();
-                graph.apply(op, &operands)
-            }
-        };
-        built[position as usize] = Some(node);
-    }
-    let outputs = tape.outputs().iter().map(|&output| node_of(&built, output)).list();
-    (graph, outputs, batch_constants)
 }

@@ -50,6 +50,8 @@ fn fold(tape: &mut Tape, position: u32) {
                 leaf = Leaf::Constant;
             }
             TapeNode::Parameter(_) | TapeNode::Data(_) | TapeNode::Apply(..) => return false,
+            TapeNode::Counter(_) | TapeNode::State(..) | TapeNode::Result(..) => return false,
+            TapeNode::Link(..) | TapeNode::Loop(..) => return false,
         }
         true
     });

@@ -65,6 +65,9 @@ fn scaled_sum(tape: &Tape, position: u32) -> Option<(u32, f64)> {
     let number = |position| match tape.node(position) {
         TapeNode::Literal(value) | TapeNode::Constant(value) => Some(value),
         TapeNode::Parameter(_) | TapeNode::Data(_) | TapeNode::Apply(..) => None,
+        TapeNode::Counter(_) | TapeNode::State(..) | TapeNode::Link(..) | TapeNode::Loop(..) | TapeNode::Result(..) => {
+            None
+        }
     };
     let sum = |position| match tape.node(position) {
         TapeNode::Apply(Op::Add | Op::Sub | Op::Neg, _) => Some(position),

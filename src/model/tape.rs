@@ -30,6 +30,16 @@ pub enum TapeNode {
     Data(u32),
     /// An operation on earlier entries; operands beyond its arity are without meaning.
     Apply(Op, [u32; 3]),
+    /// The counter of a loop, by the number of its body.
+    Counter(u32),
+    /// A number of the state of a body during a step.
+    State(u32, u32),
+    /// The last entry of a list, and the list before it.
+    Link(u32, Option<u32>),
+    /// A body, the list of start, count and initial state, and the list of the next state.
+    Loop(u32, [u32; 2]),
+    /// A number of the final state of a loop.
+    Result(u32, u32),
 }
 
 /// Recorded expressions.
@@ -42,6 +52,8 @@ pub struct Tape {
     outputs: Vec<u32>,
     /// How many parameters and data scalars there are.
     leaves: [u32; 2],
+    /// Whether it may have loops.
+    takes_loops: bool,
 }
 
 /// Room for entries at the end of a tape.
@@ -83,7 +95,7 @@ impl Tape {
                 operands[2].len()
             )));
         }
-        let tape = Tape { ops, operands, constants, outputs, leaves: [parameters, data] };
+        let tape = Tape { ops, operands, constants, outputs, leaves: [parameters, data], takes_loops: true };
         tape.check_entries(0)?;
         tape.check_outputs(0)?;
         Ok(tape)
@@ -99,6 +111,7 @@ impl Tape {
             constants: Vec::with_capacity(constants),
             outputs: Vec::new(),
             leaves: [parameters, 0],
+            takes_loops: false,
         }
     }
 
@@ -156,6 +169,7 @@ impl Tape {
                 leaf::LITERAL | leaf::CONSTANT => first < constants,
                 leaf::PARAMETER => first < parameters,
                 leaf::DATA => first < data,
+                leaf::COUNTER..=leaf::RESULT => self.takes_loops && self.is_sound_of_loop(position),
                 _ => {
                     let arity = arity(code);
                     Op::from_code(code).is_some()
@@ -171,6 +185,19 @@ impl Tape {
         Ok(())
     }
 
+    /// Whether an entry that loops are made of is sound by itself.
+    fn is_sound_of_loop(&self, position: usize) -> bool {
+        let [first, second, third] =
+            [0, 1, 2].map(|place: usize| self.operands[place].get(position).copied().unwrap_or(0));
+        let is_list = |list: u32| list > 0 && list as usize <= position && self.ops[list as usize - 1] == leaf::LINK;
+        match self.ops[position] {
+            leaf::COUNTER | leaf::STATE => true,
+            leaf::LINK => (first as usize) < position && (second == 0 || is_list(second)),
+            leaf::LOOP => is_list(second) && is_list(third),
+            _ => (first as usize) < position && self.ops[first as usize] == leaf::LOOP,
+        }
+    }
+
     /// What is wrong with an entry.
     #[cold]
     fn unsound(&self, position: usize) -> Error {
@@ -182,6 +209,12 @@ impl Tape {
             leaf::LITERAL | leaf::CONSTANT => beyond("constant", self.constants.len()),
             leaf::PARAMETER => beyond("parameter", self.leaves[0] as usize),
             leaf::DATA => beyond("data scalar", self.leaves[1] as usize),
+            leaf::COUNTER..=leaf::RESULT if !self.takes_loops => Error::invalid_graph(format!(
+                "entry {position} of the tape is of a loop, which residual functions alone have"
+            )),
+            leaf::COUNTER..=leaf::RESULT => Error::invalid_graph(format!(
+                "entry {position} of the tape, of a loop, takes what does not stand before it"
+            )),
             _ => match Op::from_code(code) {
                 None => Error::invalid_graph(format!("entry {position} of the tape has unknown op {code}")),
                 Some(op) => {
@@ -234,11 +267,44 @@ impl Tape {
             leaf::CONSTANT => TapeNode::Constant(self.constants[a as usize]),
             leaf::PARAMETER => TapeNode::Parameter(a),
             leaf::DATA => TapeNode::Data(a),
+            leaf::COUNTER => TapeNode::Counter(a),
+            leaf::STATE => TapeNode::State(a, self.operands[1][at]),
+            leaf::LINK => TapeNode::Link(a, self.operands[1][at].checked_sub(1)),
+            leaf::LOOP => {
+                let list = |place: usize| self.operands[place].get(at).map_or(0, |list| list.saturating_sub(1));
+                TapeNode::Loop(a, [list(1), list(2)])
+            }
+            leaf::RESULT => TapeNode::Result(a, self.operands[1][at]),
             code => {
                 let op = Op::from_code(code).expect("codes were checked when the tape was made");
                 TapeNode::Apply(op, [a, self.operands[1][at], self.operands[2].get(at).copied().unwrap_or(0)])
             }
         }
+    }
+
+    /// Visits the entries that an entry takes.
+    pub(super) fn visit_operands(&self, position: u32, visit: &mut dyn FnMut(u32)) {
+        match self.node(position) {
+            TapeNode::Literal(_) | TapeNode::Constant(_) | TapeNode::Parameter(_) | TapeNode::Data(_) => {}
+            TapeNode::Counter(_) | TapeNode::State(..) => {}
+            TapeNode::Apply(op, operands) => operands[..op.arity()].iter().copied().for_each(visit),
+            TapeNode::Link(item, before) => [Some(item), before].into_iter().flatten().for_each(visit),
+            TapeNode::Loop(_, lists) => lists.into_iter().for_each(visit),
+            TapeNode::Result(of, _) => visit(of),
+        }
+    }
+
+    /// The entries of a list, in order.
+    pub(super) fn list(&self, list: u32) -> Vec<u32> {
+        let mut items = Vec::new();
+        let mut next = Some(list);
+        while let Some(position) = next {
+            let TapeNode::Link(item, before) = self.node(position) else { break };
+            items.push(item);
+            next = before;
+        }
+        items.reverse();
+        items
     }
 
     /// Puts a number in the place of an entry.
@@ -293,7 +359,8 @@ mod tests {
             (leaf::CONSTANT, 1, "constant 1 of 1"),
             (leaf::PARAMETER, 2, "parameter 2 of 2"),
             (leaf::DATA, 0, "data scalar 0 of 0"),
-            (5, 0, "unknown op 5"),
+            (leaf::STATE, 0, "of a loop, which residual functions alone have"),
+            (9, 0, "unknown op 9"),
             (Op::Sin as u8, 1, "takes entry 1, which does not stand before it"),
         ] {
             let mut tape = Tape::over(2, [2, 1]);

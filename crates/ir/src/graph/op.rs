@@ -177,7 +177,7 @@ elementary_functions!(ops, {
     Select 112 "select" [-1.0 .. 1.0, -100.0 .. 100.0, -100.0 .. 100.0];
 });
 
-/// Codes of a tape's leaves; those of operations are [`Op`]'s, from 16 on.
+/// Codes of a tape's leaves, and of what loops are made of; those of operations are [`Op`]'s, from 16 on.
 pub mod leaf {
     /// A number that the library wrote: it stays in the kernel, and so shapes it.
     pub const LITERAL: u8 = 0;
@@ -188,7 +188,27 @@ pub mod leaf {
     /// A number of an instance that is not solved for.
     pub const DATA: u8 = 3;
 
+    /// The counter of a loop, by the number of its body.
+    pub const COUNTER: u8 = 4;
+    /// A number of a loop's state during a step: the body's number, and which.
+    pub const STATE: u8 = 5;
+    /// A list of entries: the last one, and 1 more than the position of the list of those before it, or 0.
+    pub const LINK: u8 = 6;
+    /// A loop: the body's number, the list of start, count and initial state, and that of the next state, each as a link has it.
+    pub const LOOP: u8 = 7;
+    /// A number of a loop's final state: the loop, and which.
+    pub const RESULT: u8 = 8;
+
     /// All of them, with their names.
-    pub const ALL: &[(&str, u8)] =
-        &[("literal", LITERAL), ("constant", CONSTANT), ("parameter", PARAMETER), ("data", DATA)];
+    pub const ALL: &[(&str, u8)] = &[
+        ("literal", LITERAL),
+        ("constant", CONSTANT),
+        ("parameter", PARAMETER),
+        ("data", DATA),
+        ("counter", COUNTER),
+        ("state", STATE),
+        ("link", LINK),
+        ("loop", LOOP),
+        ("result", RESULT),
+    ];
 }
