@@ -15,6 +15,8 @@ export { GpuContext, type ContextProfile, type ContextStats, type GpuContextOpti
 
 export { Value, type Scalar } from './expressions/value.js';
 export { V } from './expressions/v.js';
+export type { LoopNext, LoopState, LoopValues } from './expressions/loop.js';
+export { dormandPrince, rungeKutta4, type DormandPrinceOptions, type RungeKutta4Options } from './expressions/integrators.js';
 export { Vec2 } from './expressions/vec2.js';
 export { Vec3 } from './expressions/vec3.js';
 export { Vec4 } from './expressions/vec4.js';

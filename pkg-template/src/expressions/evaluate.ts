@@ -42,7 +42,10 @@ function below(recording: Recording, root: number): Tape {
         'expressions that do not depend on its inputs: the function is called once to record, for many instances',
       );
     }
-    for (let operand = 0; operand < arity(op); operand++) needed.add(recording.operandAt(position, operand));
+    if (op >= Op.counter && op <= Op.result) {
+      throw invalidArgument('data', 'a read of what a loop computes', 'expressions without a loop');
+    }
+    for (const operand of recording.operandsAt(position)) needed.add(operand);
   }
   const positions = Uint32Array.from(needed).sort();
   const moved = new Map<number, number>();

@@ -56,6 +56,14 @@ export function arity(op: OpCode): 0 | 1 | 2 | 3 {
   return op < Op.neg ? 0 : op < Op.add ? 1 : op < Op.select ? 2 : 3;
 }
 
+/** Returns the entries that an entry takes, given its code and operands. */
+export function operandsOf(op: OpCode, [a, b, c]: readonly [number, number, number]): number[] {
+  if (op === Op.link) return b > 0 ? [a, b - 1] : [a];
+  if (op === Op.loop) return [b - 1, c - 1];
+  if (op === Op.result) return [a];
+  return [a, b, c].slice(0, arity(op));
+}
+
 /**
  * Entries of a piece of the tape. A long tape is a list of pieces, which pass into WebAssembly one by one; nothing is copied as it grows.
  * Positions are those of the whole tape.
@@ -90,6 +98,13 @@ export class Recording {
   private numbers: Float64Array;
   private constantCount = 0;
   private parameterNumbers: Map<Expression, number> | null = null;
+  /** Columns of data that are counts of loops: whole numbers, those of a list ascending. */
+  readonly counts: (readonly number[])[] = [];
+  /** For each entry that depends on the counter or state of a loop's body the innermost such body; null before the first body. */
+  private scopes: Map<number, number> | null = null;
+  /** The bodies that are being recorded, the innermost last. */
+  private readonly openBodies: number[] = [];
+  private bodies = 0;
 
   /**
    * @param kind the kind of its parameters
@@ -120,7 +135,36 @@ export class Recording {
     this.a[place] = a;
     this.b[place] = b;
     if (c !== 0) (this.c ??= new Uint32Array(this.ops.length))[place] = c;
+    if (this.scopes !== null) this.noteScope(this.scopes, op, a, b, c);
     return this.length++;
+  }
+
+  /** Begins the body of a loop and returns its number. */
+  openBody(): number {
+    this.scopes ??= new Map();
+    this.openBodies.push(this.bodies);
+    return this.bodies++;
+  }
+
+  /** Ends the body that was begun last: its Values can no longer be used. */
+  closeBody(): void {
+    this.openBodies.pop();
+  }
+
+  /** Notes the innermost body that the next entry depends on. Throws 'invalid-graph' if that one has ended. */
+  private noteScope(scopes: Map<number, number>, op: OpCode, a: number, b: number, c: number): void {
+    let scope = op === Op.counter || op === Op.state ? a : op === Op.result ? this.openBodies.at(-1) : undefined;
+    for (const operand of [a, b, c].slice(0, arity(op))) {
+      const own = scopes.get(operand);
+      this.checkScope(own);
+      if (own !== undefined && (scope === undefined || own > scope)) scope = own;
+    }
+    if (scope !== undefined) scopes.set(this.length, scope);
+  }
+
+  private checkScope(scope: number | undefined): void {
+    if (scope === undefined || this.openBodies.includes(scope)) return;
+    throw invalidGraph("a Value of a loop's body was used outside of it: it takes its place in the state that the body returns, whose last one the loop gives");
   }
 
   /** Returns the code of an entry. */
@@ -131,6 +175,11 @@ export class Recording {
   /** Returns operand 0, 1 or 2 of an entry. For a literal or constant, operand 0 is the place of its number. */
   operandAt(position: number, operand: number): number {
     return this.piece(position)[operand + 1]?.[position & (PIECE - 1)] ?? 0;
+  }
+
+  /** Returns the entries that an entry takes. */
+  operandsAt(position: number): number[] {
+    return operandsOf(this.opAt(position), [this.operandAt(position, 0), this.operandAt(position, 1), this.operandAt(position, 2)]);
   }
 
   /** Returns the number at a place. */
@@ -155,11 +204,18 @@ export class Recording {
     return typeof x === 'number' ? this.number(Op.constant, x) : this.import(x);
   }
 
-  /** Returns the positions of several scalars. */
+  /** Returns the positions of several scalars. Throws 'invalid-graph' for one of a loop's body that has ended. */
   positions(scalars: readonly (Expression | number)[]): Uint32Array {
     const positions = new Uint32Array(scalars.length);
-    for (let i = 0; i < positions.length; i++) positions[i] = this.position(scalars[i] as Expression | number);
+    for (let i = 0; i < positions.length; i++) positions[i] = this.checkedPosition(scalars[i] as Expression | number);
     return positions;
+  }
+
+  /** Returns the position of a scalar. Throws 'invalid-graph' for one of a loop's body that has ended. */
+  checkedPosition(x: Expression | number): number {
+    const position = this.position(x);
+    this.checkScope(this.scopes?.get(position));
+    return position;
   }
 
   /** Appends a Value that was made outside a recording, with its operands. The position is stored in the Value, so each is visited once. */

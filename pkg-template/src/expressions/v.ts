@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { binaryCrossEntropy, categoricalCrossEntropy, huber, mae, mse, tukey } from './loss-expressions.js';
+import { loop, trajectory } from './loop.js';
 import { Op } from './op-codes.js';
 import { mean, norm, sum } from './sums.js';
 import { binary, checkNumber, checkScalars, constant, literal, parameter, select, toValue, unary, type Scalar, type Value } from './value.js';
@@ -127,6 +128,21 @@ export const V = {
     const value = d.sub(r).square().mul(d.div(r).log()).neg();
     return select(binary(Op.lte, d, literal(0)), literal(Infinity), select(binary(Op.lt, d, r), value, literal(0)));
   },
+
+  /**
+   * Applies `body` to a state `count` times, in a residual function, and returns the last state. The state is a list or record of Values and numbers; the body gets
+   * it with the counter, 0, 1, …, as a Value and returns the next one, of the same shape. `count` is a whole number from 0 to 1,000,000 or a data input of such
+   * numbers, each instance its own. The body is recorded once and compiled as a loop: neither takes longer for more steps. Loops may stand in loops. Throws
+   * 'invalid-argument' for another count, for a state or a result of the body of another kind or shape, and 'invalid-graph' outside of residual functions and for
+   * Values of a body that are used outside of it.
+   */
+  loop,
+  /**
+   * The states of a loop after each of the steps `at`, ascending: whole numbers from 0 to 1,000,000, or data inputs of such numbers, as the entries of one data
+   * input. `V.trajectory([10, 20], state, body)` goes through 20 steps and returns two states, so that one instance has a residual for each observation.
+   * Errors are those of {@link V.loop}.
+   */
+  trajectory,
 
   /** The sum, added in pairs; the empty sum is 0. */
   sum(a: readonly Scalar[]): Value {

@@ -11,7 +11,7 @@ import { Op, type OpCode } from './op-codes.js';
 import { operandName } from './operand-names.js';
 import { entryAt, refusePositions } from './positions.js';
 import { textOnly } from './primitive.js';
-import { activeRecording, arity, foreign, type ExpressionNode, type Recording } from './tape.js';
+import { activeRecording, foreign, type ExpressionNode, type Recording } from './tape.js';
 
 /** A scalar expression or a number. */
 export type Scalar = Value | number;
@@ -421,7 +421,7 @@ function recordedRequiresGrad(value: Value): boolean {
     const op = recording.opAt(position);
     if (op === Op.parameter) return true;
     if (op === Op.stopGradient) continue;
-    for (let operand = 0; operand < arity(op); operand++) seen.add(recording.operandAt(position, operand));
+    for (const operand of recording.operandsAt(position)) seen.add(operand);
   }
   return false;
 }

@@ -11,7 +11,7 @@
 
 import { invalidArgument } from '../arguments/errors.js';
 import { Op, type OpCode } from '../expressions/op-codes.js';
-import { arity } from '../expressions/tape.js';
+import { operandsOf } from '../expressions/tape.js';
 import { asValue, binary, type Scalar, type Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
@@ -50,11 +50,8 @@ export function checkDependsOnParameters(argument: string, { ops, a, b, c, outpu
   const depends = new Uint8Array(ops.length);
   for (let place = 0; place < ops.length; place++) {
     const op = ops[place] as OpCode;
-    const operands = arity(op);
-    depends[place] = Number(
-      op === Op.parameter ||
-        (op !== Op.stopGradient && [a, b, c].slice(0, operands).some((operand) => depends[operand[place] as number] === 1)),
-    );
+    const operands = operandsOf(op, [a[place] as number, b[place] as number, c[place] as number]);
+    depends[place] = Number(op === Op.parameter || (op !== Op.stopGradient && operands.some((operand) => depends[operand] === 1)));
   }
   const without = constraints.findIndex((position) => depends[position] === 0);
   if (without < 0) return;

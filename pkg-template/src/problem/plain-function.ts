@@ -79,6 +79,7 @@ function plainTemplate(inputs: NamedInputs, plain: PlainInstances, isWeighted: b
     dataColumns: weights + ofInstance * (1 + parameters),
     weightColumn: isWeighted ? 0 : null,
     stateColumn: null,
+    counts: [],
     tape: affineTape(ofInstance, parameters, weights),
     plain,
   };

@@ -6,6 +6,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import type { NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput } from './inputs.js';
+import { checkCounts } from './loop-counts.js';
 import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
 import { checkPlainLoss } from './plain-function.js';
 import type { ResidualTemplate } from './residual-template.js';
@@ -86,6 +87,7 @@ export class ResidualInstances implements ResidualBlock {
       }
     }
     this.data = data;
+    for (const [key, { values }] of data) checkCounts(`"${name}": inputs.${key}`, templates, key, data, values);
   }
 
   setData(input: string, values: Numbers): void {
@@ -93,6 +95,7 @@ export class ResidualInstances implements ResidualBlock {
     const data = this.find(`${argument}: input`, input);
     const copy = copyNumbersOfLength(`${argument}: values`, values, data.values.length, `as many as "${input}" was made with`);
     if (data.isWeight) checkWeights(`${argument}: values`, copy);
+    checkCounts(`${argument}: values`, this.templates, input, this.data, copy);
     data.values = copy;
     data.change = nextChange();
   }

@@ -33,6 +33,8 @@ export interface ResidualTemplate {
   readonly weightColumn: number | null;
   /** The first data column of the states of a constraint block; null in residual blocks. */
   readonly stateColumn: number | null;
+  /** Data columns that are counts of loops: whole numbers, those of a list ascending. */
+  readonly counts: readonly (readonly number[])[];
   /** The recorded residual function. */
   readonly tape: Tape;
   /** The plain function that it stands for; null for a recorded one. */
@@ -133,7 +135,7 @@ function recordFunction(
   inputs: NamedInputs,
   instance: number,
   { call, name, function: run, sqrtInformation, isWeighted, constraint }: RecordedFunction,
-): Pick<ResidualTemplate, 'tape' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'stateColumn' | 'plain'> {
+): Pick<ResidualTemplate, 'tape' | 'counts' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'stateColumn' | 'plain'> {
   const recording = new Recording('residual');
   const slotArrays: object[] = [];
   const firstColumns = new Map<string, number>();
@@ -174,5 +176,5 @@ function recordFunction(
   if (weightColumn !== null) firstColumns.set(WEIGHTS, weightColumn);
   const tape = recording.finish(outputs);
   if (constraint !== null) checkDependsOnParameters(call, tape, constraints);
-  return { tape, slotArrays, firstColumns, dataColumns: columns, weightColumn, stateColumn, plain: null };
+  return { tape, counts: recording.counts, slotArrays, firstColumns, dataColumns: columns, weightColumn, stateColumn, plain: null };
 }

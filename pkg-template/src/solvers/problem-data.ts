@@ -6,6 +6,7 @@
 import { invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import { AtInput, DataInput, offsetsOf, type AnyInput } from '../problem/inputs.js';
+import { checkCounts } from '../problem/loop-counts.js';
 import { Problem } from '../problem/problem.js';
 import { ResidualInstances } from '../problem/residual-block.js';
 import { checkWeights, WEIGHTS } from '../problem/weights.js';
@@ -86,6 +87,7 @@ function takeInput(block: ResidualInstances, argument: string, key: string, valu
     const { length } = data.values;
     const copy = copyAnyNumbers(argument, values, count * length, `${count} problems × ${length} numbers of "${key}"`);
     if (data.isWeight) checkWeights(argument, copy);
+    checkCounts(argument, block.templates, key, block.data, copy);
     return copy;
   }
   if (!(data.input instanceof DataInput)) throw invalidArgument(argument, 'a list of arrays', 'one array for all problems, since it is a dataStar');
@@ -95,6 +97,7 @@ function takeInput(block: ResidualInstances, argument: string, key: string, valu
     const copy = copyAnyNumbers(`${argument}[${problem}]`, numbers);
     if (copy.length % dim !== 0) throw invalidArgument(`${argument}[${problem}]`, `${copy.length} numbers`, `a multiple of ${dim}, the numbers of an instance`);
     if (data.isWeight) checkWeights(`${argument}[${problem}]`, copy);
+    checkCounts(`${argument}[${problem}]`, block.templates, key, block.data, copy);
     return copy;
   });
 }
