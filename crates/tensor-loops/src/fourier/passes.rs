@@ -7,7 +7,7 @@
 //! Loops over a radix go by index: compilers then unroll them, and the numbers are in registers.
 #![expect(clippy::needless_range_loop, reason = "see above")]
 
-use super::radix::{Complex, Turns, transform};
+use super::radix::{Complex, MOST, Turns, odd_of, transform};
 use crate::four::Four;
 
 /// Passes of a length, the first first.
@@ -178,9 +178,7 @@ impl Pass {
                 2 => self.pass::<2>(from, to, stride),
                 3 => self.pass::<3>(from, to, stride),
                 5 => self.pass::<5>(from, to, stride),
-                7 => self.pass::<7>(from, to, stride),
-                11 => self.pass::<11>(from, to, stride),
-                _ => self.pass::<13>(from, to, stride),
+                _ => self.rare(from, to, stride),
             }
         }
     }
@@ -192,10 +190,16 @@ impl Pass {
     unsafe fn pass<const R: usize>(&self, from: &Parts, to: &mut Parts, stride: usize) {
         let [cos, sin] = &self.factors;
         assert!(cos.len() == (R - 1) * self.rest && sin.len() == cos.len(), "the factors of a pass");
-        let one = Complex { re: Four::all(1.0), im: Four::all(0.0) };
-        // SAFETY: by the caller.
-        unsafe { self.place::<R, false>(from, to, stride, 0, &[one; R]) };
-        for place in 1..self.rest {
+        let one = Complex::all(1.0, 0.0);
+        // Factors of 1 are left out of the radices that long transforms have.
+        let turned_from = if R.is_multiple_of(4) {
+            // SAFETY: by the caller.
+            unsafe { self.place::<R, false>(from, to, stride, 0, &[one; R]) };
+            1
+        } else {
+            0
+        };
+        for place in turned_from..self.rest {
             let mut factors = [one; R];
             for k in 1..R {
                 let at = (k - 1) * self.rest + place;
@@ -204,6 +208,37 @@ impl Pass {
             }
             // SAFETY: by the caller.
             unsafe { self.place::<R, true>(from, to, stride, place, &factors) };
+        }
+    }
+
+    /// The pass of a radix from 7 on, whose numbers no processor has in registers: a loop that is short as code.
+    ///
+    /// # Safety
+    /// As for [`Pass::run`].
+    #[inline(never)]
+    #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+    unsafe fn rare(&self, from: &Parts, to: &mut Parts, stride: usize) {
+        let [cos, sin] = &self.factors;
+        let radix = self.radix;
+        let step = stride * self.rest;
+        let mut x = [Complex::all(0.0, 0.0); MOST];
+        for place in 0..self.rest {
+            for lane in (0..stride).step_by(4) {
+                let (first, target) = (place * stride + lane, place * radix * stride + lane);
+                for (j, x) in x[..radix].iter_mut().enumerate() {
+                    // SAFETY: by the caller: lane + 3 < stride and j < radix.
+                    *x = unsafe { at(&from.re, &from.im, first + j * step) };
+                }
+                let y = odd_of(&x[..radix], &self.turns);
+                for (k, y) in y[..radix].iter().enumerate() {
+                    let factor = match k {
+                        0 => Complex::all(1.0, 0.0),
+                        _ => Complex::all(cos[(k - 1) * self.rest + place], sin[(k - 1) * self.rest + place]),
+                    };
+                    // SAFETY: as above.
+                    unsafe { put(&mut to.re, &mut to.im, target + k * stride, y.times(factor)) };
+                }
+            }
         }
     }
 

@@ -85,7 +85,7 @@ impl Complex {
 }
 
 /// The largest radix.
-const MOST: usize = 13;
+pub const MOST: usize = 13;
 
 /// Cosines and sines of 2π k/radix, rounded.
 pub struct Turns {
@@ -149,6 +149,27 @@ fn eight<const R: usize>(x: [Complex; R]) -> [Complex; R] {
     (y[1], y[5]) = (even[1].plus(first), even[1].minus(first));
     (y[2], y[6]) = (even[2].minus_turned(odd[2]), even[2].plus_turned(odd[2]));
     (y[3], y[7]) = (even[3].minus(third), even[3].plus(third));
+    y
+}
+
+/// The same as [`odd`] of any odd radix.
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+pub fn odd_of(x: &[Complex], turns: &Turns) -> [Complex; MOST] {
+    let (radix, half) = (x.len(), x.len() / 2);
+    let mut y = [x[0]; MOST];
+    for k in 1..=half {
+        let (mut even, mut odd) = (x[0], Complex::all(0.0, 0.0));
+        for j in 1..=half {
+            let (a, b) = (x[j], x[radix - j]);
+            even = even.plus_multiple(a.plus(b), turns.cos[j * k % radix]);
+            odd = odd.plus_multiple(a.minus(b), turns.sin[j * k % radix]);
+        }
+        y[k] = even.minus_turned(odd);
+        y[radix - k] = even.plus_turned(odd);
+    }
+    for x in &x[1..] {
+        y[0] = y[0].plus(*x);
+    }
     y
 }
 
