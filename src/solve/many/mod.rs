@@ -39,6 +39,7 @@
 //! ```
 
 pub mod batch;
+mod coordinates;
 pub mod cpu;
 pub mod device;
 #[cfg(target_arch = "wasm32")]
