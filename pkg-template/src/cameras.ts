@@ -13,5 +13,6 @@ export { parseColmap, type ColmapFiles } from './formats/colmap/parse.js';
 export { writeColmap } from './formats/colmap/write.js';
 export { handEye, type HandEye } from './cameras/hand-eye.js';
 export { Lens, lenses, type Undistorted } from './cameras/lens.js';
+export { relativePose, type RelativePose } from './cameras/relative-pose.js';
 export { solvePnp, type CameraPose, type PnpResult } from './cameras/solve-pnp.js';
 export { triangulate, type TriangulateOptions, type Triangulation, type TriangulationStatus } from './cameras/triangulate.js';

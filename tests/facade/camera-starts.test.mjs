@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { absoluteOrientation, handEye, lenses, solvePnp, triangulate } from '../../pkg-template/dist/cameras.js';
+import { absoluteOrientation, handEye, lenses, relativePose, solvePnp, triangulate } from '../../pkg-template/dist/cameras.js';
 import { randomNumbers } from './reference.mjs';
 
 const random = randomNumbers(3);
@@ -27,12 +27,16 @@ const nearPose = (found, expected, angle, length, what) => {
 };
 const refused = (message) => (error) => error.code === 'invalid-argument' && (error.message === message || assert.fail(error.message));
 
+/** Corners of a tetrahedron, or of a square: the first of all points, so that none are nearly on a line. */
+const CORNERS = { space: [[1, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, -1]], plane: [[1, 1], [-1, -1], [-1, 1], [1, -1]] };
+
 /** Points, and a camera at a distance that sees them in front of it. */
 function view(count, { flat = false, far = 4, noise = 0, wide = false } = {}) {
   const pose = [...quaternion(), spread(far / 4), spread(far / 4), far];
   const [points, directions] = [[], []];
   while (points.length < 3 * count) {
-    const point = [spread(1), spread(1), flat ? 0.3 : spread(1)];
+    const corner = CORNERS[flat ? 'plane' : 'space'][points.length / 3]?.map((x) => 0.7 * x + spread(0.3));
+    const point = [...(corner ?? vector(1)).slice(0, 2), flat ? 0.3 : (corner?.[2] ?? spread(1))];
     const seen = move(pose, point);
     if (!wide && seen[2] < 0.1) continue;
     points.push(...point);
@@ -64,8 +68,9 @@ test('solvePnp of noisy directions is about as good as their noise, and tells it
   for (const flat of [false, true]) {
     const { pose, points, directions } = view(200, { flat, noise: 1e-3 });
     const { pose: found, error } = solvePnp(points, directions);
-    // The noise of a pose by 200 points is a tenth of that of a direction; turns are amplified by the distance, 4.
-    nearPose(found, pose, 2e-3, 2e-3, flat ? 'a plane' : 'in space');
+    // Five standard errors: the depth and the tilt of a plane have those of 200 directions times the square of the distance, 4.
+    const bound = (5 * 16 * 1e-3) / Math.sqrt(200);
+    nearPose(found, pose, bound, bound, flat ? 'a plane' : 'in space');
     // Two of the three coordinates of noise turn a direction.
     assert.ok(Math.abs(error / (Math.SQRT2 * 1e-3) - 1) < 0.15, `${error}`);
   }
@@ -123,10 +128,12 @@ test('triangulate finds points of exact directions, each from the poses that see
   const directions = seen.flatMap(([pose, point]) => move(poses[pose], points[point]).map((x) => 3 * x));
   const found = triangulate(poses.flat(), directions, { poseIndices: seen.map(([pose]) => pose), pointIndices: seen.map(([, point]) => point) });
   assert.deepEqual(found.status, points.map(() => 'found'));
-  // The parallax of a baseline of 5 over a distance of up to 40 is above 0.05.
-  points.forEach((point, k) => assert.ok(distance(found.points.slice(3 * k, 3 * k + 3), point) < 1e-11, `${k}`));
-  // What is 1e-11 from its place at distances from 1 on.
-  assert.ok(found.errors.every((error) => error < 1e-11));
+  points.forEach((point, k) => {
+    // Squares of sines of the parallax have some fifty roundings of 1, at a distance of up to 40.
+    const tolerance = (40 * 1e-14) / found.parallax[k] ** 2;
+    assert.ok(distance(found.points.slice(3 * k, 3 * k + 3), point) < tolerance, `${k}`);
+    assert.ok(found.errors[k] < tolerance);
+  });
 });
 
 test('triangulate: the parallax of two directions is the angle between their lines, and noise moves a point by noise over parallax', () => {
@@ -176,7 +183,11 @@ test('triangulate says which points the directions do not determine, and makes a
 test('absoluteOrientation finds the motion of exact points, with and without scale, in space and in the plane', () => {
   for (let run = 0; run < 10; run++) {
     const pose = [...quaternion(), ...vector(10)];
-    const points = Array.from({ length: 3 + run }, () => (run % 3 === 0 ? [spread(1), spread(1), 0.5] : vector(1)));
+    const flat = run % 3 === 0;
+    const points = Array.from({ length: 3 + run }, (_, k) => {
+      const [x, y, z] = CORNERS.space[k]?.map((entry) => entry + spread(0.3)) ?? vector(1);
+      return [x, y, flat ? 0.5 : z];
+    });
     for (const scale of [1, 7.5]) {
       const to = points.flatMap((point) => rotate(pose, point).map((x, k) => scale * x + pose[4 + k]));
       const found = absoluteOrientation(points.flat(), to, { scale: scale !== 1 });
@@ -280,4 +291,50 @@ test('handEye names what does not determine the eye', () => {
   assert.throws(() => handEye(two.hands, two.eyes), refused('handEye: hands: got 2 poses; takes at least 3'));
   assert.throws(() => handEye(parallel.hands, two.eyes), refused('handEye: eyes: got 2 poses; takes 10, as there are hands'));
   assert.throws(() => handEye([1, 2], two.eyes), refused('handEye: hands: got 2 numbers; takes a positive multiple of 7'));
+});
+
+/** Directions of points in the frames of two cameras. */
+function twoViews(count, { flat = false, still = false, noise = 0, narrow = false } = {}) {
+  const size = narrow ? 0.1 : 1;
+  const turn = unit([1, spread(0.3), spread(0.3), spread(0.3)]);
+  const pose = [...turn, ...(still ? [0, 0, 0] : unit(vector(1)))];
+  const points = Array.from({ length: count }, () => [spread(3 * size), spread(3 * size), flat ? 6 : 6 + spread(2)]);
+  const noisy = (v) => unit(v).map((x) => 5 * (x + noise * normal()));
+  return { pose, first: points.flatMap(noisy), second: points.flatMap((point) => noisy(move(pose, point))) };
+}
+
+test('relativePose finds the turn and the way between exact views, wide and narrow', () => {
+  for (const narrow of [false, true]) {
+    for (const count of [8, 9, 30]) {
+      for (let run = 0; run < 10; run++) {
+        const { pose, first, second } = twoViews(count, { narrow });
+        const { pose: found, error, ahead } = relativePose(first, second);
+        // Squares of equations of condition 1e4 have an error of 1e-16 · 1e8, which an eight of points can exceed.
+        nearPose(found, pose, 1e-5, 1e-5, `${count} points, narrow: ${narrow}`);
+        assert.ok(error < 1e-5 && ahead === count, `${error}, ${ahead}`);
+        assert.ok(Math.abs(Math.hypot(...found.slice(4)) - 1) < 1e-14);
+      }
+    }
+  }
+});
+
+test('relativePose of noisy views is about as good as their noise', () => {
+  const { pose, first, second } = twoViews(200, { noise: 1e-4 });
+  const { pose: found, error, ahead } = relativePose(first, second);
+  nearPose(found, pose, 2e-3, 1e-2, 'noisy');
+  // Both views have the noise across the plane.
+  assert.ok(error > 0.5e-4 && error < 3e-4, `${error}`);
+  assert.equal(ahead, 200);
+});
+
+test('relativePose names what does not determine a pose', () => {
+  const takes = 'relativePose: first: got directions of points on a plane, or seen from one place; takes directions that determine a pose';
+  for (const options of [{ flat: true }, { still: true }, { still: true, noise: 1e-4 }, { flat: true, noise: 1e-4 }]) {
+    const { first, second } = twoViews(60, options);
+    assert.throws(() => relativePose(first, second), refused(takes), JSON.stringify(options));
+  }
+  const { first, second } = twoViews(8);
+  assert.throws(() => relativePose(first, Array.from({ length: 8 }, () => [0, 0, 1]).flat()), refused(takes));
+  assert.throws(() => relativePose(first.slice(3), second.slice(3)), refused('relativePose: first: got 7 directions; takes at least 8'));
+  assert.throws(() => relativePose(first, second.slice(3)), refused('relativePose: second: got 7 entries; takes 8, as there are directions in first'));
 });

@@ -105,7 +105,7 @@ const CAMERA_PAGES = [
     name: 'api-cameras', title: 'residua/cameras', words: 'Lenses, and starts of poses and points in closed form.',
     exports: [
       'lenses', 'Lens', 'Undistorted', 'triangulate', 'TriangulateOptions', 'Triangulation', 'TriangulationStatus', 'solvePnp', 'PnpResult', 'CameraPose', 'absoluteOrientation', 'AbsoluteOrientation',
-      'AbsoluteOrientationOptions', 'handEye', 'HandEye',
+      'AbsoluteOrientationOptions', 'handEye', 'HandEye', 'relativePose', 'RelativePose',
     ],
   },
   {
