@@ -31,13 +31,15 @@ pub struct Quantised<'a> {
     pub side_stride: usize,
 }
 
-/// A block: the integers are to be multiplied by a scale and lessened by a minimum, those of each half of the block by its own.
-struct Block<'a> {
-    words: &'a [u32],
-    high: &'a [u32],
-    scales: [f32; 2],
-    minima: [f32; 2],
+/// What the integers of a record are to be multiplied by and lessened by, for each group.
+#[derive(Clone, Copy, Default)]
+struct Factors {
+    scales: [f32; GROUPS],
+    minima: [f32; GROUPS],
 }
+
+/// Most groups of a record.
+const GROUPS: usize = 16;
 
 impl<'a> Quantised<'a> {
     /// Words of a block.
@@ -53,49 +55,57 @@ impl<'a> Quantised<'a> {
         &self.words[words..words + blocks * self.block_words()]
     }
 
-    /// The block of an outer position that has a number.
+    /// The record of an outer position that a block belongs to; none where a half belongs to it.
     #[inline]
-    fn block(&self, outer: usize, block: usize) -> Block<'a> {
-        let words = self.words(outer, block, 1);
-        let Format { high, high_at, group, span, record, half, .. } = self.format;
-        let place = (block * BLOCK) as u32;
-        let side = outer * self.side_stride;
-        let records = match self.side {
-            Side::Halves(halves) => {
-                let scale = number_of_half(halves[side + block]);
-                return Block { words, high: &[], scales: [scale; 2], minima: [0.0; 2] };
+    fn record(&self, outer: usize, block: usize) -> &'a [u32] {
+        match self.side {
+            Side::Halves(_) => &[],
+            Side::Records(records) => {
+                let words = self.format.record as usize;
+                &records[outer * self.side_stride + block * BLOCK / self.format.span as usize * words..][..words]
             }
-            Side::Records(records) => records,
-        };
-        let record_words = record as usize;
-        let first = side + (place / span) as usize * record_words;
-        let record = &records[first..first + record_words];
-        let within = place % span;
-        let half_at = |half: u32| number_of_half((record[half as usize / 2] >> (16 * (half % 2))) as u16);
-        let scale = half_at(within / half);
-        let groups = [within / group, (within + BLOCK as u32 - group) / group];
-        let scales = match self.format.scales {
-            None => [scale; 2],
-            Some(field) => groups.map(|group| scale * field.integer(record, group) as f32),
-        };
-        let minima = match self.format.minimum {
-            Minimum::None => [0.0; 2],
-            Minimum::Opposite => [-half_at(1); 2],
-            Minimum::Times(field) => {
-                let least = half_at(1);
-                groups.map(|group| least * field.integer(record, group) as f32)
-            }
-        };
-        let high_words = high as usize;
-        let from = high_at as usize + within as usize / BLOCK * high_words;
-        Block { words, high: &record[from..from + high_words], scales, minima }
+        }
     }
 
-    /// The levels of a block.
+    /// Finds the factors of some groups of the record of a block, from the first to the last one.
+    #[inline(never)]
+    fn find_factors(&self, outer: usize, block: usize, [first, last]: [usize; 2], factors: &mut Factors) {
+        let Format { group, half, scales, minimum, .. } = self.format;
+        let record = match self.side {
+            Side::Halves(halves) => {
+                factors.scales[0] = number_of_half(halves[outer * self.side_stride + block]);
+                return;
+            }
+            Side::Records(_) => self.record(outer, block),
+        };
+        let halves = [record[0] as u16, (record[0] >> 16) as u16].map(number_of_half);
+        for at in first..=last {
+            let scale = halves[at * group as usize / half as usize];
+            factors.scales[at] = match scales {
+                Some(field) => scale * field.integer(record, at as u32) as f32,
+                None => scale,
+            };
+            factors.minima[at] = match minimum {
+                Minimum::None => 0.0,
+                Minimum::Opposite => -halves[1],
+                Minimum::Times(field) => halves[1] * field.integer(record, at as u32) as f32,
+            };
+        }
+    }
+
+    /// The groups of the first and of the second half of a block within its record.
     #[inline]
+    fn groups(&self, block: usize) -> [usize; 2] {
+        let (group, place) = (self.format.group as usize, block * BLOCK % self.format.span as usize);
+        [place / group, (place + BLOCK / 2) / group]
+    }
+
+    /// The levels of a block. It is a function of its own: its code is long, and would be written for each row.
+    #[inline(never)]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    fn levels(&self, block: &Block) -> [[Four; 4]; 2] {
-        let mut nibbles = match (self.format.low, block.words) {
+    fn levels(&self, outer: usize, block: usize) -> [[Four; 4]; 2] {
+        let Format { low, high, high_at, span, level, .. } = self.format;
+        let mut nibbles = match (low, self.words(outer, block, 1)) {
             (8, words) => {
                 let (parts, _) = words.as_chunks::<4>();
                 return [of_bytes(&parts[0]), of_bytes(&parts[1])];
@@ -103,13 +113,17 @@ impl<'a> Quantised<'a> {
             (_, &[a, b]) => spread(2, &[a, b]),
             (_, words) => [0, 1, 2, 3].map(|word| words[word]),
         };
-        let mut upper = spread(self.format.high, block.high);
-        if self.format.low == 2 {
+        let mut upper = [0; 4];
+        if high > 0 {
+            let from = high_at as usize + block * BLOCK % span as usize / BLOCK * high as usize;
+            upper = spread(high, &self.record(outer, block)[from..from + high as usize]);
+        }
+        if low == 2 {
             for (nibbles, upper) in nibbles.iter_mut().zip(&mut upper) {
                 *nibbles |= std::mem::take(upper) << 2;
             }
         }
-        match self.format.level {
+        match level {
             Level::Curve => of_curve(&nibbles),
             Level::Less(zero) => of_nibbles(&nibbles, &upper, zero as i8),
             Level::Signed => of_nibbles(&nibbles, &upper, 0),
@@ -120,20 +134,20 @@ impl<'a> Quantised<'a> {
     #[inline]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     pub fn write(&self, outer: usize, first: usize, to: &mut [f32]) {
-        for (place, to) in to.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-            let block = self.block(outer, first / BLOCK + place);
-            let levels = self.levels(&block);
+        let mut factors = Factors::default();
+        for (block, to) in (first / BLOCK..).zip(to.as_chunks_mut::<BLOCK>().0) {
+            let groups = self.groups(block);
+            self.find_factors(outer, block, groups, &mut factors);
+            let levels = self.levels(outer, block);
             let halves = to.as_chunks_mut::<{ BLOCK / 2 }>().0;
-            for (half, to) in halves.iter_mut().enumerate() {
-                let scale = Four::all(block.scales[half]);
-                for (to, four) in to.as_chunks_mut::<4>().0.iter_mut().zip(levels[half]) {
+            for ((to, levels), group) in halves.iter_mut().zip(levels).zip(groups) {
+                let scale = Four::all(factors.scales[group]);
+                let opposite = Four::all(-factors.minima[group]);
+                for (to, four) in to.as_chunks_mut::<4>().0.iter_mut().zip(levels) {
                     let product = four.times(scale);
                     // Without a minimum a 0 keeps its sign.
-                    *to = match self.format.minimum {
-                        Minimum::None => product,
-                        _ => product.plus(Four::all(-block.minima[half])),
-                    }
-                    .numbers();
+                    let number = if self.format.minimum == Minimum::None { product } else { product.plus(opposite) };
+                    *to = number.numbers();
                 }
             }
         }
@@ -248,24 +262,32 @@ fn sums_of<const BITS: usize, const N: usize>(
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 fn sums_of_blocks<const N: usize>(weights: &Quantised, outer: [usize; N], blocks: &[[f32; BLOCK]]) -> [Four; N] {
     let has_minima = weights.format.minimum != Minimum::None;
+    let blocks_of_record = weights.format.span as usize / BLOCK;
+    let last_group = (weights.format.span / weights.format.group) as usize - 1;
     let mut sums = [Four::all(0.0); N];
+    let mut factors = [Factors::default(); N];
     for (block, x) in blocks.iter().enumerate() {
+        if block % blocks_of_record == 0 {
+            for (outer, factors) in outer.iter().zip(&mut factors) {
+                weights.find_factors(*outer, block, [0, last_group], factors);
+            }
+        }
         let x = x.as_chunks::<4>().0;
         let totals = [0, 4].map(|from| {
             let [a, b, c, d] = [0, 1, 2, 3].map(|k| Four::new(x[from + k]));
             a.plus(b).plus(c.plus(d))
         });
+        let groups = weights.groups(block);
         for row in 0..N {
-            let of_row = weights.block(outer[row], block);
-            for (half, levels) in weights.levels(&of_row).iter().enumerate() {
+            for (half, levels) in weights.levels(outer[row], block).iter().enumerate() {
                 let x = &x[4 * half..][..4];
                 let mut part = levels[0].times(Four::new(x[0]));
                 for place in 1..4 {
                     part = part.plus_product(levels[place], Four::new(x[place]));
                 }
-                sums[row] = sums[row].plus_product(part, Four::all(of_row.scales[half]));
+                sums[row] = sums[row].plus_product(part, Four::all(factors[row].scales[groups[half]]));
                 if has_minima {
-                    sums[row] = sums[row].plus_product(totals[half], Four::all(-of_row.minima[half]));
+                    sums[row] = sums[row].plus_product(totals[half], Four::all(-factors[row].minima[groups[half]]));
                 }
             }
         }

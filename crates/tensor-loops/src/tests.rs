@@ -327,6 +327,8 @@ fn check_narrow(
     let elements = Elements::random(kind, seed, outer, depth);
     let other = numbers(seed ^ 0x5555, others * depth);
     let narrow = elements.factor(outer, depth, is_along_outer);
+    let of = |at: usize| elements.number(at / depth, at % depth, [outer, depth], is_along_outer);
+    let numbers: Vec<[f64; 2]> = (0..outer * depth).map(of).collect();
     let wide = Reals::Singles(Factor { values: &other, outer_stride: depth, depth_stride: 1 });
     let mut result = vec![f32::NAN; rows * columns];
     let (left, right) = if is_left { (narrow, wide) } else { (wide, narrow) };
@@ -338,7 +340,7 @@ fn check_narrow(
             let (narrow_at, other_at) = if is_left { (row, column) } else { (column, row) };
             let (mut sum, mut size) = (0.0, 0.0);
             for place in 0..depth {
-                for part in elements.number(narrow_at, place, [outer, depth], is_along_outer) {
+                for part in numbers[narrow_at * depth + place] {
                     let term = part * f64::from(other[other_at * depth + place]);
                     sum += term;
                     size += term.abs();
