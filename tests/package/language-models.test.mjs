@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
+import { encode } from '../ggml-encoder.mjs';
 import { BY_F16_CACHE, compare, FILES, firstWrong, llama, minilm } from '../language-models.mjs';
+import { BLOCKS, numbersOf } from '../../www/checks/tensors/ggml-numbers.js';
 import { writeGguf } from '../../xtask/small-decoder/gguf.mjs';
 import { models, tensor } from '../../xtask/small-decoder/modules.mjs';
 
@@ -134,6 +136,54 @@ describe('a decoder on the CPU', () => {
       }
     });
   });
+});
+
+/** Weights as a type has them, where rows are whole blocks of it; llama.cpp takes q5_0 in place of q4_K for rows that are not. */
+async function asBlocks(weights, type) {
+  const blocks = {};
+  for (const [name, tensor] of Object.entries(weights)) {
+    if (tensor.rank !== 2) continue;
+    const own = tensor.shape[1] % BLOCKS[type].numbers === 0 ? type : 'q5_0';
+    blocks[name] = { type: own, shape: tensor.shape, bytes: encode(await tensor.cast('f32').data(), own) };
+  }
+  return blocks;
+}
+
+describe('a decoder of blocks chooses as one of the numbers that they stand for', () => {
+  const types = Object.keys(BLOCKS);
+  for (const type of types) {
+    test(type, { timeout: 300_000 }, async (t) => {
+      const data = llama(t);
+      if (data === null) return;
+      const model = await loadModel(data.bytes(FILES.f16), { device });
+      const blocks = await asBlocks(model.weights, type);
+      const of = async (make) => {
+        const weights = { ...model.weights };
+        for (const [name, block] of Object.entries(blocks)) weights[name] = make(block);
+        return { weights, decoder: await makeDecoder(device, { ...model, weights }, { cache: 'f32' }) };
+      };
+      const found = await of(({ type, shape, bytes }) => device.quantized(bytes, shape, type));
+      const reference = await of(({ type, shape, bytes }) => device.tensor(Float32Array.from(numbersOf(bytes, type)), shape));
+      const { ids } = data.prompts[0];
+      let [position, next] = [0, ids];
+      for (let count = 0; count < 12; count++) {
+        const logits = [];
+        // A whole prompt, then a token at a time.
+        for (const { decoder } of [found, reference]) logits.push(await decoder.feed(next, position, GREEDY).logits.data());
+        const { difference } = compare(logits[0], logits[1]);
+        assert.ok(difference <= BY_F32, `token ${count}: logits differ by ${difference}`);
+        const [first, second] = [...logits[1]].map((logit, token) => [logit, token]).sort(([a], [b]) => b - a);
+        if (first[0] - second[0] > 2 * BY_F32) assert.equal(logits[0].indexOf(Math.max(...logits[0])), first[1], `token ${count}`);
+        position += next.length;
+        next = [first[1]];
+      }
+      for (const { decoder, weights } of [found, reference]) {
+        decoder.dispose();
+        for (const name of Object.keys(blocks)) weights[name].dispose();
+      }
+      tensor.dispose(Object.values(model.weights));
+    });
+  }
 });
 
 test('a GGUF file that the build writes is loaded with its metadata and tensors', async () => {
