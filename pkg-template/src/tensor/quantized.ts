@@ -9,7 +9,7 @@ export abstract class Quantized {
   /** A format of GGML. */
   readonly type: QuantizedType;
   /** Rows, and columns, a multiple of 32, or of 256 with types that end in K and with iq4_xs; before them the number of matrices, if there are several. */
-  readonly shape: QuantizedShape;
+  readonly shape: readonly [rows: number, columns: number] | readonly [matrices: number, rows: number, columns: number];
   /** @internal Words and side. */
   readonly planes: Planes;
 

@@ -113,13 +113,13 @@ async function quantised(check) {
   const device = await tensorDevice(check);
   const [rows, columns] = [6, 512];
   const bytes = (size) => new Uint8Array(((rows * columns) / 32) * size).map((_, i) => Math.floor(((i * 0.618) % 1) * 256));
-  const [eight, four, five, six] = [bytes(34), bytes(18), bytes(22), new Uint8Array(((rows * columns) / 256) * 210).map((_, i) => (i * 37) & 255)];
-  const numbers = { eight: [], four: [], five: [], six: [] };
+  const long = (size) => new Uint8Array(((rows * columns) / 256) * size).map((_, i) => (i * 37) & 255);
+  const [eight, four, five, six, ternary] = [bytes(34), bytes(18), bytes(22), long(210), long(66)];
+  const numbers = { eight: [], four: [], five: [], six: [], ternary: [] };
   for (let block = 0; block < (rows * columns) / 32; block++) {
     const scale = 2 ** -(1 + (block % 5));
     const half = (15 - 1 - (block % 5)) << 10;
     for (const [data, size] of [[eight, 34], [four, 18], [five, 22]]) [data[block * size], data[block * size + 1]] = [half & 255, half >> 8];
-    // The largest of a block of q8_0 is 127 steps, so that numbers with five bits keep theirs only nearly.
     for (let i = 0; i < 32; i++) {
       numbers.eight.push(scale * ((eight[block * 34 + 2 + i] << 24) >> 24));
       const nibble = (data, at) => (data[at + (i % 16)] >> (i < 16 ? 0 : 4)) & 15;
@@ -136,18 +136,22 @@ async function quantised(check) {
       const high = (six[at + 128 + 32 * (i >> 7) + (i & 31)] >> (2 * ((i >> 5) & 3))) & 3;
       numbers.six.push((1 / 16) * ((six[at + 192 + (i >> 4)] << 24) >> 24) * ((low | (high << 4)) - 32));
     }
+    // Three values become q8_0, whose largest number of a block is 127 steps, so that they are kept only nearly.
+    [ternary[block * 66 + 64], ternary[block * 66 + 65]] = [0, 0x2c];
+    for (let i = 0; i < 256; i++) numbers.ternary.push((1 / 16) * (((ternary[block * 66 + 32 * (i >> 7) + (i & 31)] >> (2 * ((i >> 5) & 3))) & 3) - 1));
   }
-  const file = await gguf([['eight', [columns, rows], 8, eight], ['four', [columns, rows], 2, four], ['five', [columns, rows], 6, five], ['six', [columns, rows], 14, six], ['plain', [3], 30, Uint16Array.of(0x3f80, 0x4000, 0xc040)], ['row', [32], 2, four.slice(0, 18)]]);
+  const file = await gguf([['eight', [columns, rows], 8, eight], ['four', [columns, rows], 2, four], ['five', [columns, rows], 6, five], ['six', [columns, rows], 14, six], ['ternary', [columns, rows], 35, ternary], ['plain', [3], 30, Uint16Array.of(0x3f80, 0x4000, 0xc040)], ['row', [32], 2, four.slice(0, 18)]]);
   const { tensors, metadata } = await loadGguf(inChunks(file, 999), { device });
   check.equal(metadata['general.name'], 'made', 'metadata');
   check.same([...(await tensors.plain.data())], [1, 2, -3], 'bf16');
   check.same([...(await tensors.row.data())], numbers.four.slice(0, 32), 'a quantised row');
+  const types = { eight: 'q8_0', four: 'q4_0', five: 'q5_0', six: 'q6_K', ternary: 'q8_0' };
   for (const [name, expected] of Object.entries(numbers)) {
     const tensor = tensors[name];
-    check.equal(tensor.type, name === 'four' ? 'q4_0' : 'q8_0', `the type of ${name}`);
+    check.equal(tensor.type, types[name], `the type of ${name}`);
     check.same(tensor.shape, [rows, columns], `the shape of ${name}`);
     const found = await tensor.dequantize().data();
-    const isExact = name === 'eight' || name === 'four';
+    const isExact = name !== 'ternary';
     for (let block = 0; block < expected.length; block += 32) {
       const most = Math.max(...expected.slice(block, block + 32).map(Math.abs));
       // Half a step of 1/127 of the largest, and the rounding of the scale to 11 bits.

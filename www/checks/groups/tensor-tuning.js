@@ -2,6 +2,7 @@
 import { Device, conv2d, linear } from 'residua/tensor';
 import { tensorDevice } from '../tensors/compare.js';
 import { onCpu, onGpu } from '../define.js';
+import { blocksOf } from '../tensors/ggml-numbers.js';
 
 /** Numbers between −1 and 1 that repeat nothing. */
 const numbers = (count, seed) => Float32Array.from({ length: count }, (_, i) => Math.sin(0.37 * (i + 1) * seed) * Math.cos(1.7 * i));
@@ -17,6 +18,8 @@ const QUICK = {
 const MORE = {
   'both in order': (device) => matrix(device, [130, 64], 1).matmul(matrix(device, [64, 132], 2)),
   'weights of 4 bits': async (device) => linear(matrix(device, [33, 64], 1), await device.quantize(matrix(device, [132, 64], 2), 'q4_0')),
+  'weights of 4 bits in long blocks with minima': (device) => linear(matrix(device, [33, 512], 1), device.quantized(blocksOf(132 * 2, 'q4_K'), [132, 512], 'q4_K')),
+  'weights of 6 bits in long blocks': (device) => linear(matrix(device, [66, 256], 1), device.quantized(blocksOf(132, 'q6_K'), [132, 256], 'q6_K')),
   'the left one transposed': (device) => matrix(device, [36, 65], 1).T.matmul(matrix(device, [36, 129], 2)),
   'both transposed': (device) => matrix(device, [31, 65], 1).T.matmul(matrix(device, [129, 31], 2).T),
   batches: (device) => matrix(device, [3, 40, 33], 1).matmul(matrix(device, [3, 33, 50], 2)),

@@ -24,7 +24,7 @@ import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
 import type { Node } from '../recipe/node.js';
 import { checkType, nodeOf, REALS } from '../recipe/operands.js';
-import { checkComputedType, checkQuantizedType, type ComputedType, FORMATS, planeSizes, planeTypes, type QuantizedShape, type QuantizedType } from '../recipe/quantised.js';
+import { checkComputedType, checkQuantizedType, FORMATS, planeSizes, planeTypes, type QuantizedShape, type QuantizedType } from '../recipe/quantised.js';
 import { shapeText } from '../size.js';
 import { SparseMatrix } from '../sparse.js';
 import { Tensor, type Selection } from '../tensor.js';
@@ -275,7 +275,7 @@ export class Device {
    * of the largest magnitude, which becomes 127 or −127 with 'q8_0' and −8 with 'q4_0'. Columns are a multiple of 32. Rejects with
    * 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed'.
    */
-  async quantize(weights: Tensor, type: ComputedType): Promise<QuantizedTensor> {
+  async quantize(weights: Tensor, type: 'q8_0' | 'q4_0'): Promise<QuantizedTensor> {
     checkComputedType('quantize: type', type);
     const node = nodeOf('quantize: weights', weights);
     checkType('quantize: weights', node, REALS);
@@ -290,7 +290,7 @@ export class Device {
    * the call. Columns are a multiple of 32, or of 256 with types that end in K and with 'iq4_xs'. Throws 'invalid-argument', also for another number of
    * bytes; 'limit-exceeded', and on the CPU 'out-of-memory'.
    */
-  quantized(bytes: BufferSource, shape: QuantizedShape, type: QuantizedType): QuantizedTensor {
+  quantized(bytes: BufferSource, shape: readonly [rows: number, columns: number] | readonly [matrices: number, rows: number, columns: number], type: QuantizedType): QuantizedTensor {
     this.core.check();
     checkQuantizedType('quantized: type', type);
     const own = checkSizes('quantized: shape', shape);
