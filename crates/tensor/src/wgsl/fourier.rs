@@ -76,7 +76,9 @@ impl Division {
     /// Lines that name the thread within its row, and the row, of a workgroup and of all.
     fn locate(&self, by_rows: bool, suffix: &str, outer: &Axes, code: &mut Code) {
         let (threads, rows) = (self.threads, self.rows);
-        let (thread, row) = if by_rows {
+        let (thread, row) = if rows == 1 {
+            ("lane".to_owned(), "0u".to_owned())
+        } else if by_rows {
             (format!("lane % {threads}u"), format!("lane / {threads}u"))
         } else {
             (format!("lane / {rows}u"), format!("lane % {rows}u"))
@@ -261,12 +263,21 @@ impl Stages<'_> {
         self.before *= earlier;
         let before = self.before;
         // The root of the factor of a number is q · (j mod N) · n/(N r) parts of a turn.
-        let roots = self.fourier.roots.map(name_of_buffer).unwrap_or_default();
+        let roots = self.fourier.roots;
         let step = division.length / (before * radix);
         self.each(stage, &x, None, code, |j, q, name, code| {
             if q > 0 {
                 let place = if before == count { j.to_owned() } else { format!("({j} % {before}u)") };
-                code.line(&format!("{name} = turned({name}, {roots}[{place} * {}u]);", q * step));
+                let root = match roots {
+                    Some(buffer) if !is_of_pairs(code.module, buffer) => {
+                        let parts = [0, 1].map(|part| {
+                            code.module.place(buffer).load(&format!("({place} * {}u + {part}u)", 2 * q * step))
+                        });
+                        format!("vec2<f32>({})", parts.join(", "))
+                    }
+                    roots => format!("{}[{place} * {}u]", roots.map(name_of_buffer).unwrap_or_default(), q * step),
+                };
+                code.line(&format!("{name} = turned({name}, {root});"));
             }
         });
         x

@@ -47,3 +47,21 @@ fn a_kernel_with_too_many_windows_is_split() {
     let found: Vec<f32> = elements_of(DType::F32, &found[0], 1000).iter().map(|number| *number as f32).collect();
     assert_eq!(found, expected.collect::<Vec<f32>>());
 }
+
+#[test]
+fn transforms_take_windows_of_all_that_they_read_and_write() {
+    use crate::expr::{Fourier, FourierKind};
+    let mut expr = Expr::default();
+    let pairs = expr.input(0, DType::F32, &shape(&[1, 60, 2]));
+    let parts = [0, 1].map(|part| expr.part(pairs, part));
+    let of = Fourier { axis: 1, to: 1, length: 60, kind: FourierKind::Forward, scale: 1.0 };
+    let found = expr.fourier(of, &parts);
+    let recipe = Recipe { expr, dims: Vec::new(), results: vec![found], assignments: Vec::new() };
+    let (plan, windows) = in_windows(&recipe, 64, 256);
+    for (kernel, windows) in plan.kernels.iter().zip(&windows) {
+        assert!(windows.counts.iter().all(|count| *count > 1), "{windows:?}");
+        let limits = Limits { storage_buffers: 64, binding_bytes: 256 };
+        let text = crate::wgsl::write_in_windows(kernel, &limits, windows).expect("a kernel with a text");
+        residua_portable::validated(&text.text);
+    }
+}
