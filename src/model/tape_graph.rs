@@ -186,3 +186,99 @@ impl<'a> Recorder<'a> {
 fn unsound(position: u32, what: &str) -> Error {
     Error::invalid_graph(format!("entry {position} of the tape is {what}"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
+    use super::*;
+    use residua_ir::graph::{Op, leaf};
+
+    /// Entries of a tape over one parameter, x, which is the first.
+    #[derive(Default)]
+    struct Entries {
+        ops: Vec<u8>,
+        operands: [Vec<u32>; 3],
+    }
+
+    impl Entries {
+        fn new() -> Entries {
+            let mut entries = Entries::default();
+            entries.add(leaf::PARAMETER, [0; 3]);
+            entries
+        }
+
+        fn add(&mut self, op: u8, operands: [u32; 3]) -> u32 {
+            self.ops.push(op);
+            self.operands.iter_mut().zip(operands).for_each(|(column, operand)| column.push(operand));
+            self.ops.len() as u32 - 1
+        }
+
+        fn list(&mut self, items: &[u32]) -> u32 {
+            items.iter().fold(0, |list, item| self.add(leaf::LINK, [*item, list, 0]) + 1)
+        }
+
+        /// A loop over a state of one number, twice from x, whose next one is an entry.
+        fn run(&mut self, body: u32, next: u32) -> u32 {
+            let two = self.add(leaf::LITERAL, [0; 3]);
+            let (operands, next) = (self.list(&[two, two, 0]), self.list(&[next]));
+            self.add(leaf::LOOP, [body, operands, next])
+        }
+
+        fn graph(self, output: u32) -> Result<(Graph, Vec<NodeId>, Vec<f64>)> {
+            record_graph(&Tape::new(self.ops, self.operands, vec![2.0], vec![output], 1, 0)?, 1, 0)
+        }
+    }
+
+    #[test]
+    fn what_a_body_takes_from_outside_is_captured() {
+        let mut entries = Entries::new();
+        let state = entries.add(leaf::STATE, [0, 0, 0]);
+        let product = entries.add(Op::Mul as u8, [state, 0, 0]);
+        let of_loop = entries.run(0, product);
+        let result = entries.add(leaf::RESULT, [of_loop, 0, 0]);
+        let (graph, outputs, _) = entries.graph(result).unwrap();
+        assert_eq!(graph.loops().len(), 1);
+        // x · x · x
+        assert_eq!(graph.check(1).unwrap().evaluate(&[3.0])[outputs[0].index()], 27.0);
+    }
+
+    #[test]
+    fn unsound_loops_are_errors() {
+        let cases: &[(&str, fn(&mut Entries) -> u32)] = &[
+            ("taken outside of it", |entries| {
+                let state = entries.add(leaf::STATE, [0, 0, 0]);
+                entries.run(0, state);
+                entries.add(Op::Neg as u8, [state, 0, 0])
+            }),
+            ("a body without a loop", |entries| entries.add(leaf::STATE, [5, 0, 0])),
+            ("a number of a state that has fewer", |entries| {
+                let state = entries.add(leaf::STATE, [0, 1, 0]);
+                let of_loop = entries.run(0, state);
+                entries.add(leaf::RESULT, [of_loop, 0, 0])
+            }),
+            ("a number of a state that has fewer", |entries| {
+                let of_loop = entries.run(0, 0);
+                entries.add(leaf::RESULT, [of_loop, 1, 0])
+            }),
+            ("no number, where one is taken", |entries| {
+                let of_loop = entries.run(0, 0);
+                entries.add(Op::Neg as u8, [of_loop, 0, 0])
+            }),
+            ("whose body has another state", |entries| {
+                let (operands, next) = (entries.list(&[0]), entries.list(&[0]));
+                let of_loop = entries.add(leaf::LOOP, [0, operands, next]);
+                entries.add(leaf::RESULT, [of_loop, 0, 0])
+            }),
+            ("takes what does not stand before it", |entries| entries.add(leaf::RESULT, [0, 0, 0])),
+            ("takes what does not stand before it", |entries| entries.add(leaf::LOOP, [0, 1, 1])),
+            ("takes what does not stand before it", |entries| entries.add(leaf::LINK, [0, 900, 0])),
+        ];
+        for (words, make) in cases {
+            let mut entries = Entries::new();
+            let output = make(&mut entries);
+            let message = entries.graph(output).map(|_| String::new()).unwrap_or_else(|error| error.to_string());
+            assert!(message.contains(words), "'{message}' should say '{words}'");
+        }
+    }
+}

@@ -16,6 +16,7 @@ import { group as growth } from './groups/growth.js';
 import { group as jacobian } from './groups/jacobian.js';
 import { group as knownMinima } from './groups/known-minima.js';
 import { group as levenbergMarquardt } from './groups/levenberg-marquardt.js';
+import { group as loops } from './groups/loops.js';
 import { group as losses } from './groups/losses.js';
 import { group as manifolds } from './groups/manifolds.js';
 import { group as memory } from './groups/memory.js';
@@ -53,7 +54,7 @@ import { group as traps } from './groups/traps.js';
 import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, range, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));
