@@ -1,4 +1,4 @@
-//! Inner loops of tensors on the CPU: products of matrices, Fourier transforms and sorts. They are a crate of their own because a Cargo profile has one optimisation
+//! Inner loops of tensors on the CPU: products of matrices, Fourier transforms, sorts, factorisations. They are a crate of their own because a Cargo profile has one optimisation
 //! level for a crate: this one is compiled for speed, the others for size.
 //!
 //! Factors are given with a stride for each axis, so that transposed ones need no copy, and as the elements that stand in memory: halves and
@@ -6,6 +6,7 @@
 //! arrays of four; the order of every sum is the same, and a run repeats bit for bit.
 
 mod blocks;
+pub mod dense;
 mod elements;
 pub mod format;
 mod four;
