@@ -158,6 +158,8 @@ pub fn math(function: MathFunction, arguments: &[Value]) -> Value {
         (M::Min, [F32(a), F32(b)]) => F32(a.min(*b)),
         (M::Max, [F32(a), F32(b)]) => F32(a.max(*b)),
         (M::Min, [U32(a), U32(b)]) => U32(*a.min(b)),
+        (M::Max, [U32(a), U32(b)]) => U32(*a.max(b)),
+        (M::Clamp, [U32(x), U32(low), U32(high)]) => U32(*x.max(low).min(high)),
         (M::Clamp, [F32(x), F32(low), F32(high)]) => F32(x.max(*low).min(*high)),
         (M::Fma, [F32(a), F32(b), F32(c)]) => F32(a.mul_add(*b, *c)),
         (M::Clamp, [Composite(x), Composite(low), Composite(high)]) => {

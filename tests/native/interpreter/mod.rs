@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use naga::{
-    AddressSpace, Block, BuiltIn, Expression, Function, Handle, Module, ScalarKind, Statement, SwitchValue, Type,
-    TypeInner,
+    AddressSpace, AtomicFunction, Block, BuiltIn, Expression, Function, GlobalVariable, Handle, Module, ScalarKind,
+    Statement, SwitchValue, Type, TypeInner,
 };
 
 mod arithmetic;
@@ -30,7 +30,12 @@ pub fn run(text: &str, workgroups: [u32; 2], buffers: &mut [Vec<u32>]) {
     let has_barriers = module.global_variables.iter().any(|(_, variable)| variable.space == AddressSpace::WorkGroup);
     let barrier = Barrier::new(shared as usize);
     let thread = |workgroup: [u32; 2], lane: u32| {
-        let machine = Machine { module: &module, memory: &memory, barrier: &barrier };
+        let of_thread = |(_, variable): (_, &GlobalVariable)| match variable.space {
+            AddressSpace::Private => (0..words_of(&module, variable.ty)).map(|_| AtomicU32::new(0)).collect(),
+            _ => Vec::new(),
+        };
+        let own = module.global_variables.iter().map(of_thread).collect();
+        let machine = Machine { module: &module, memory: &memory, own, barrier: &barrier };
         let arguments = entry
             .function
             .arguments
@@ -71,7 +76,7 @@ fn vector(components: [u32; 3]) -> Value {
 /// How many words a type takes, all scalars being words and structures packed.
 fn words_of(module: &Module, ty: Handle<Type>) -> usize {
     match &module.types[ty].inner {
-        TypeInner::Scalar(_) => 1,
+        TypeInner::Scalar(_) | TypeInner::Atomic(_) => 1,
         TypeInner::Vector { size, .. } => *size as usize,
         TypeInner::Array { base, size: naga::ArraySize::Constant(size), .. } => {
             size.get() as usize * words_of(module, *base)
@@ -121,6 +126,8 @@ enum Flow {
 struct Machine<'a> {
     module: &'a Module,
     memory: &'a [Vec<AtomicU32>],
+    /// Private variables of the thread.
+    own: Vec<Vec<AtomicU32>>,
     barrier: &'a Barrier,
 }
 
@@ -147,6 +154,11 @@ impl Machine<'_> {
             Flow::Return(value) => value,
             Flow::Next | Flow::Break | Flow::Continue => None,
         }
+    }
+
+    /// A word of a global variable.
+    fn word(&self, variable: usize, word: usize) -> &AtomicU32 {
+        self.own[variable].get(word).unwrap_or_else(|| &self.memory[variable][word])
     }
 
     fn block(&self, frame: &mut Frame, block: &Block) -> Flow {
@@ -209,6 +221,19 @@ impl Machine<'_> {
                 if let Some(result) = result {
                     frame.values[result.index()] = value.map(Operand::Value);
                 }
+            }
+            Statement::WorkGroupUniformLoad { pointer, result } => {
+                self.barrier.wait();
+                let pointer = self.operand(frame, *pointer);
+                frame.values[result.index()] = Some(Operand::Value(self.load(frame, &pointer)));
+                self.barrier.wait();
+            }
+            Statement::Atomic { pointer, fun: AtomicFunction::Max, value, .. } => {
+                let value = self.value(frame, *value).bits();
+                let Operand::Global { variable, word, .. } = self.operand(frame, *pointer) else {
+                    panic!("atomics are global")
+                };
+                self.word(variable, word).fetch_max(value, Relaxed);
             }
             other => panic!("no statement of these shaders: {other:?}"),
         }
@@ -295,6 +320,12 @@ impl Machine<'_> {
                     None => value.reinterpreted(*kind),
                 }
             }
+            Expression::ArrayLength(array) => {
+                let Operand::Global { variable, .. } = self.operand(frame, *array) else {
+                    panic!("arrays of unknown length are global")
+                };
+                Value::U32(self.memory[variable].len() as u32)
+            }
             other => panic!("no expression of these shaders: {other:?}"),
         };
         Operand::Value(value)
@@ -335,11 +366,11 @@ impl Machine<'_> {
     fn load(&self, frame: &Frame, pointer: &Operand) -> Value {
         match pointer {
             Operand::Global { variable, word, place } => {
-                let at = |word: usize, kind| Value::of_bits(kind, self.memory[*variable][word].load(Relaxed));
+                let at = |word: usize, kind| Value::of_bits(kind, self.word(*variable, word).load(Relaxed));
                 match place {
                     Place::Scalar(kind) => at(*word, *kind),
                     Place::Whole(ty) => match &self.module.types[*ty].inner {
-                        TypeInner::Scalar(scalar) => at(*word, scalar.kind),
+                        TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar) => at(*word, scalar.kind),
                         TypeInner::Vector { size, scalar } => Value::Composite(
                             (0..*size as usize).map(|component| at(word + component, scalar.kind)).collect(),
                         ),
@@ -362,7 +393,7 @@ impl Machine<'_> {
                     scalar => vec![scalar],
                 };
                 for (offset, component) in components.iter().enumerate() {
-                    self.memory[*variable][word + offset].store(component.bits(), Relaxed);
+                    self.word(*variable, word + offset).store(component.bits(), Relaxed);
                 }
             }
             Operand::Local { variable, path } => {
