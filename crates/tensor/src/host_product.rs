@@ -1,4 +1,5 @@
-//! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, Fourier transforms and sorts.
+//! Kernels that the host has no generated code for: matrix products, as loops of Rust over the factors where they lie, Fourier transforms, sorts, and linear
+//! algebra.
 //!
 //! Fusion gives factors of the host that are loads with fixed strides, or loads from windows, whose places follow from one place for each row or column
 //! and one along the depth; and results without an epilogue. Strides and places are those of the kernel's addresses, found by evaluating them. A product
@@ -10,11 +11,11 @@ use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered,
 
 use crate::dtype::DType;
 use crate::host_fourier;
-use crate::host_sort;
 use crate::host_strides::{Strides, is_linear, places, strides};
 use crate::kernel::{Body, Extent, Kernel, Product};
 use crate::quantised::{BLOCK, Form};
 use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
+use crate::{host_linalg, host_sort};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
 const CALL_WORK: u64 = 1 << 26;
@@ -282,7 +283,7 @@ pub struct Workspace {
     places: [[Vec<u32>; 2]; 2],
 }
 
-/// Runs a part of a product, of a transform or of a sort with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
+/// Runs a part of a product, a transform, a sort or linear algebra with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
 /// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same workspace, which other products may
 /// use in between: `owner` is a number of this product.
 ///
@@ -303,6 +304,10 @@ pub unsafe fn run(
     if let Body::Fourier(fourier) = &kernel.body {
         // SAFETY: by the caller.
         return unsafe { host_fourier::run(kernel, fourier, words, buffers, part, &mut workspace.transforms) };
+    }
+    if let Body::Linalg(linalg) = &kernel.body {
+        // SAFETY: by the caller.
+        return unsafe { host_linalg::run(kernel, linalg, words, buffers, part) };
     }
     let layout = Layout::of(kernel, words)?;
     let Extents { rows, columns, depth } = layout.extents;

@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::dtype::DType;
-use crate::expr::{Digit, Fourier as Of, Rule};
+use crate::expr::{Digit, Fourier as Of, Linalg as Kind, Rule};
 use crate::scalar::{Graph, Id, Type};
 use crate::size::Size;
 
@@ -107,6 +107,8 @@ pub enum Body {
     DigitSort(DigitSort),
     /// Fourier transforms of rows.
     Fourier(Fourier),
+    /// A factorisation or a triangular system of a batch of matrices.
+    Linalg(Linalg),
     /// Attention of a batch of heads.
     Attention(Attention),
 }
@@ -299,6 +301,35 @@ pub struct Fourier {
     pub reads_rows: bool,
     /// Whether they are in what is written.
     pub writes_rows: bool,
+}
+
+/// A kernel that factors matrices, or solves triangular systems. Coordinates 0 … count the axes of the batch, the two after them are the row and the column of
+/// the first matrix, the next two those of the second, the last two those of the result. The result `Folded { fold: 0, result: 0 }` is an element of the
+/// result, which is written where it stands in the memory of a tensor: there alone, since kernels of a device compute there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linalg {
+    /// What is computed.
+    pub kind: Kind,
+    /// Extents of the axes of the batch; may be empty.
+    pub batch: Vec<Extent>,
+    /// Rows of the first matrix; the second has as many.
+    pub rows: Extent,
+    /// Columns of the first matrix.
+    pub columns: Extent,
+    /// Columns of the second matrix; 1 if there is none.
+    pub width: Extent,
+    /// Rows of the result.
+    pub height: Extent,
+    /// Columns of the result.
+    pub length: Extent,
+    /// Most rows and columns of the first matrix.
+    pub most: [u32; 2],
+    /// An element of the first matrix, an f32.
+    pub matrix: Id,
+    /// An element of the second matrix, an f32.
+    pub second: Option<Id>,
+    /// Where an element of the result is written: one store.
+    pub elements: Vec<Store>,
 }
 
 /// Attention of a batch of heads. Coordinates 0 … count the axes of the batch; those after them are the query, the key, the place along a vector

@@ -22,7 +22,7 @@
 //! | [`interpret`] | kernels run natively on bytes, for tests |
 //! | [`half`] | conversion to and from half precision |
 //! | [`wgsl`] | kernels as WGSL |
-//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products, transforms and sorts as loops of Rust |
+//! | [`wasm`], [`host_product`] | kernels as WebAssembly, and matrix products, transforms, sorts and linear algebra as loops of Rust |
 //! | [`roots`] | tables of roots of unity |
 //! | [`plan`] | the order of kernels and their memory |
 
@@ -32,6 +32,7 @@ pub mod fuse;
 pub mod grad;
 pub mod half;
 mod host_fourier;
+mod host_linalg;
 pub mod host_product;
 mod host_sort;
 mod host_strides;

@@ -42,6 +42,7 @@
 //! | 25 attention | 1 if causal, position (in sizes), scale, window + 1 or 0 without one, softcap or 0 without one |
 //! | 27 dequantize | format (its place in the table) |
 //! | 28 number | bits (position in sizes): those of an f32 for reals, else the number modulo 2³² |
+//! | 36 linalg | code of [`Linalg`](crate::expr::Linalg) |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -55,7 +56,7 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 use codes::{BORDERS, COMBINES, REDUCTIONS};
 
 use crate::dtype::DType;
-use crate::expr::{Attention, Elementwise, Expr, Fourier, FourierKind, Op, Rule, Tensor, TensorId};
+use crate::expr::{Attention, Elementwise, Expr, Fourier, FourierKind, Linalg, Op, Rule, Tensor, TensorId};
 use crate::quantised::Form;
 use crate::size::Size;
 
@@ -342,6 +343,7 @@ impl Reader<'_> {
             },
             codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             codes::ATTENTION => Op::Attention(self.attention(sizes)?),
+            codes::LINALG => Op::Linalg(self.choice(&Linalg::ALL)?),
             codes::FOURIER => Op::Fourier(Fourier {
                 axis: self.axis()?,
                 to: self.axis()?,

@@ -1,8 +1,8 @@
 //! Kernels of a plan for the GPU as code for the host, with which `Program.verify` compares what they compute.
 //!
 //! The WebAssembly back end takes most kernels. The host's loops of matrix products take no factors that are computed and no epilogue, so a
-//! product becomes rows: a sum along the depth for each element. Sorts and attention, which have loops or other operations on the host, are
-//! interpreted.
+//! product becomes rows: a sum along the depth for each element. Sorts, attention and linear algebra, which have loops or other
+//! operations on the host, are interpreted.
 
 use std::borrow::Cow;
 
@@ -38,9 +38,8 @@ pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
         }
         Body::Product(product) => rows(std::slice::from_ref(product)),
         Body::Products(products) | Body::Sequence(products) => rows(products),
-        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) | Body::Fourier(_) => {
-            return None;
-        }
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) => return None,
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return None,
     };
     wasm::module(&parts).is_ok().then_some(parts)
 }

@@ -35,6 +35,7 @@ export const OP = {
   dequantize: 27,
   number: 28,
   fourier: 30,
+  linalg: 36,
 } as const;
 
 /** Reductions. */
@@ -55,6 +56,17 @@ export const COMBINE = {
   mul: 2,
   min: 3,
   max: 4,
+} as const;
+
+/** Linear algebra. */
+export const LINALG = {
+  cholesky: 0,
+  triangularSolve: 1,
+  lu: 2,
+  qr: 3,
+  eigh: 4,
+  svd: 5,
+  pseudoInverse: 6,
 } as const;
 
 /** What stands beyond a border. */

@@ -4,7 +4,7 @@
 //! of this crate, which [`Expr::check`] finds.
 
 use super::infer::{product, replaced, without};
-use super::{Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use super::{Combine, Elementwise, Expr, Linalg, Op, Reduction, Tensor, TensorId};
 use crate::dtype::DType;
 use crate::quantised::Form;
 use crate::size::Size;
@@ -219,6 +219,25 @@ impl Expr {
     ) -> TensorId {
         let shape = self.shape(x).to_vec();
         self.add_op(Op::IndexPut(axis, combine), &[x, indices, source], self.dtype(x), shape)
+    }
+
+    /// A factorisation or a triangular system of batches of matrices.
+    pub fn linalg(&mut self, kind: Linalg, operands: &[TensorId]) -> TensorId {
+        let shape = self.shape(operands[0]);
+        let (batch, of) = shape.split_at(shape.len() - 2);
+        let one = Size::constant(1);
+        let width = operands.get(1).and_then(|second| self.shape(*second).last()).unwrap_or(&one);
+        let shape = [batch, &kind.result([&of[0], &of[1], width])].concat();
+        self.add_op(Op::Linalg(kind), operands, DType::F32, shape)
+    }
+
+    /// The diagonals of square matrices, [..., n, n], as rows, [..., 1, n].
+    pub fn diagonal(&mut self, x: TensorId) -> TensorId {
+        let mut shape = self.shape(x).to_vec();
+        let axis = shape.len() - 2;
+        shape[axis] = Size::constant(1);
+        let places = self.iota(axis as u32 + 1, DType::I32, &shape);
+        self.gather_elements(x, places, axis as u32)
     }
 
     /// Quantised numbers as f32.

@@ -4,7 +4,9 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_ir::elementary;
 
-use super::{Attention, Border, Combine, Elementwise, Expr, FourierKind, Op, Reduction, Takes, Tensor, TensorId};
+use super::{
+    Attention, Border, Combine, Elementwise, Expr, FourierKind, Linalg, Op, Reduction, Takes, Tensor, TensorId,
+};
 use crate::dtype::DType;
 use crate::roots;
 use crate::size::Size;
@@ -118,6 +120,7 @@ impl Op {
             Op::Fourier(_) => "fourier transform",
             Op::Roots(_) => "roots of unity",
             Op::Dequantize(_) => "dequantize",
+            Op::Linalg(kind) => kind.name(),
             Op::DigitCounts(_) => "counts of digits",
             Op::DigitSort(_) => "sort by a digit",
             Op::Gradient => "gradient",
@@ -148,6 +151,7 @@ impl Op {
             | Op::Gradient => Some(2),
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
+            Op::Linalg(kind) => Some(kind.arity()),
             Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) => None,
         }
     }
@@ -266,6 +270,7 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         Op::Dequantize(form) => {
             own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
         }
+        Op::Linalg(_) => own == DType::F32 && operands.iter().all(|operand| operand.dtype == DType::F32),
         Op::DigitCounts(_) | Op::DigitSort(_) => {
             own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
         }
@@ -400,6 +405,7 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(words_leading == leading && side_leading == leading, SHAPES)?;
             ensure(words.is(i64::from(count / form.a_word())) && side.is(i64::from(form.side(count))), SHAPES)
         }
+        Op::Linalg(kind) => check_linalg(own, operands, *kind),
         Op::DigitCounts(_) => {
             ensure(of.len() == 2 && rank == 3 && own[0] == of[0] && own[1].is(256), SHAPES)?;
             ensure(own[2].known().is_some(), "the blocks depend on dims")
@@ -437,6 +443,23 @@ fn check_attention(own: &[Size], operands: &[&Tensor], attention: &Attention) ->
     let fits = |mask: &&Tensor| broadcast([mask.shape.as_slice(), &scores]).as_ref() == Some(&scores);
     ensure(operands.get(3).is_none_or(fits), "the shape of the mask")?;
     ensure(attention.scale.is_finite() && attention.softcap.is_none_or(|cap| cap > 0.0), "a number of the scores")
+}
+
+/// Matrices of one batch, square where they have to be; the second has as many rows as the first.
+fn check_linalg(own: &[Size], operands: &[&Tensor], kind: Linalg) -> Finding {
+    let [batch @ .., rows, columns] = operands[0].shape.as_slice() else { return Err(SHAPES) };
+    ensure(!kind.is_of_squares() || rows == columns, "a matrix that is not square")?;
+    let is_wide = rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows < columns);
+    ensure(!kind.is_of_columns() || !is_wide, "a matrix with fewer rows than columns")?;
+    let mut width = Size::constant(1);
+    if kind == Linalg::PseudoInverse {
+        ensure(operands[1].shape.is_empty(), SHAPES)?;
+    } else if let Some(second) = operands.get(1) {
+        let [of_second @ .., height, columns] = second.shape.as_slice() else { return Err(SHAPES) };
+        ensure(of_second == batch && height == rows, SHAPES)?;
+        width = columns.clone();
+    }
+    ensure(own == [batch, &kind.result([rows, columns, &width])].concat(), SHAPES)
 }
 
 /// The place of the last of some elements at equal distances.

@@ -19,6 +19,7 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Fourier(_)
         | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
+        | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient => true,

@@ -24,6 +24,7 @@ mod infer;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod infer_test;
+mod linalg;
 mod memory;
 
 pub use attention::{Attention, Weights};
@@ -32,6 +33,7 @@ pub use elementwise::{Elementwise, Takes};
 #[cfg(not(target_arch = "wasm32"))]
 pub use evaluate::{Array, evaluate};
 pub use fourier::{Fourier, FourierKind};
+pub use linalg::Linalg;
 pub use memory::{has_memory, memory_dtype};
 
 /// A node of an [`Expr`].
@@ -180,6 +182,8 @@ pub enum Op {
     Fourier(Fourier),
     /// The table of the roots of unity of a length, [`crate::roots`]: [roots, 2] of f32. Planning makes it of transforms; no tape has it.
     Roots(u32),
+    /// A factorisation of each matrix of a batch of f32, which are the last two axes, or a triangular system.
+    Linalg(Linalg),
     /// How often each value of a digit occurs in each block of 2048 keys of a row of u32: [rows, n] gives [rows, 256, blocks]
     /// of u32. Planning makes it of sorts; no tape has it.
     DigitCounts(Digit),

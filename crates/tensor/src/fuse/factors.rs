@@ -78,6 +78,7 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         | Op::Fourier(_)
         | Op::Roots(_)
         | Op::Dequantize(_)
+        | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient => false,

@@ -46,6 +46,11 @@ pub enum Group {
         /// What is computed for each number of the result.
         elements: Vec<TensorId>,
     },
+    /// A factorisation or a triangular system.
+    Linalg {
+        /// It.
+        linalg: TensorId,
+    },
     /// Attention.
     Attention {
         /// It.
@@ -112,6 +117,7 @@ impl Group {
             Group::Sort { sort, elements } => [&[*sort], elements.as_slice()].concat(),
             Group::Fourier { fourier, elements } => [&[*fourier], elements.as_slice()].concat(),
             Group::DigitCounts { counts } => vec![*counts],
+            Group::Linalg { linalg } => vec![*linalg],
             Group::Attention { attention } => vec![*attention],
             Group::Scatter { scatter } => vec![*scatter],
         }

@@ -148,6 +148,7 @@ impl Groups<'_> {
             Op::Argsort { .. } | Op::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
             Op::Fourier(_) => Group::Fourier { fourier: id, elements: Vec::new() },
             Op::DigitCounts(_) => Group::DigitCounts { counts: id },
+            Op::Linalg(_) => Group::Linalg { linalg: id },
             Op::Attention(_) => Group::Attention { attention: id },
             Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
             _ => {
@@ -346,6 +347,7 @@ impl Groups<'_> {
                 | Group::Sort { .. }
                 | Group::Fourier { .. }
                 | Group::DigitCounts { .. }
+                | Group::Linalg { .. }
                 | Group::Attention { .. } => continue,
             };
             self.groups[group] = joined;

@@ -19,6 +19,7 @@ mod factors;
 pub mod fourier;
 pub mod group;
 pub mod groups;
+pub mod linalg;
 mod operations;
 pub mod product;
 pub mod rows;

@@ -66,6 +66,7 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::Fourier(_)
         | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
+        | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient => 0.0,

@@ -83,12 +83,15 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
     }
 }
 
-/// Gives memory to the keys of sorts on the host, which its loops read, and on a device to what is moved by a pass, since a pass reads in order
+/// Gives memory to the keys of sorts and to matrices that are factored on the host, which its loops read, and on a device to what is moved by a pass, since a pass reads in order
 /// what the one before has written.
 fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
     for (place, tensor) in expr.nodes.iter().enumerate() {
         match &tensor.op {
             Op::Argsort { .. } if target.is_host => stored[tensor.operands[0].0 as usize] = true,
+            Op::Linalg(_) if target.is_host => {
+                tensor.operands.iter().for_each(|operand| stored[operand.0 as usize] = true);
+            }
             Op::GatherElements(_) => {
                 stored[place] |= matches!(expr.tensor(tensor.operands[1]).op, Op::DigitSort(_));
             }

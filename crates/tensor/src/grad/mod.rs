@@ -23,6 +23,7 @@ mod accumulate;
 mod attention;
 mod elementwise;
 mod fourier;
+mod linalg;
 mod product;
 mod rule;
 mod scalar;
@@ -228,6 +229,7 @@ impl PullBack<'_> {
             Op::Fourier(fourier) => self.fourier(&fourier),
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
+            Op::Linalg(kind) => self.linalg(kind),
             Op::Input(_)
             | Op::Constant(_)
             | Op::Extent(_)

@@ -13,6 +13,7 @@ pub(crate) mod arithmetic;
 mod attention;
 mod combine;
 mod fourier;
+mod linalg;
 mod memory;
 mod sort;
 
@@ -44,6 +45,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::Fourier(fourier) => machine.fourier(fourier),
         Body::DigitCounts(counts) => machine.digit_counts(counts),
         Body::DigitSort(sort) => machine.digit_sort(sort),
+        Body::Linalg(linalg) => machine.linalg(linalg),
         Body::Attention(attention) => machine.attention(attention),
     }
 }

@@ -233,7 +233,7 @@ impl CompiledPlan {
     }
 }
 
-/// A kernel of the CPU that `hostModule` leaves out: a matrix product, a transform or a sort.
+/// A kernel of the CPU that `hostModule` leaves out: a matrix product, a transform, a sort or linear algebra.
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,

@@ -265,6 +265,7 @@ impl<'a> Lowering<'a> {
             | Op::Fourier(_)
             | Op::Roots(_)
             | Op::SetSlice { slot: Some(_), .. }
+            | Op::Linalg(_)
             | Op::DigitCounts(_)
             | Op::DigitSort(_)
             | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),

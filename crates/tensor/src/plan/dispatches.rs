@@ -19,7 +19,7 @@ use crate::fuse::scan;
 use crate::fuse::siblings::join_siblings;
 use crate::fuse::states::Blocks;
 use crate::fuse::storage::{Target, stored};
-use crate::fuse::{product, scatter, sort, tile};
+use crate::fuse::{linalg, product, scatter, sort, tile};
 use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
 use crate::scalar::LoadAt;
@@ -94,13 +94,16 @@ pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32])
             copies.push((*value, *slot));
             continue;
         };
-        // Loops of the host write one place.
+        // Loops of the host write one place, as does what computes in the memory of its result.
         let is_elsewhere = results.contains(value)
             || work.read_elsewhere[value.0 as usize]
             || assignments.iter().any(|(other, same)| same == value && other != slot);
-        let is_loop =
-            matches!(groups.groups[writer], Group::Product { .. } | Group::Sort { .. } | Group::Fourier { .. });
-        if target.is_host && is_loop && is_elsewhere {
+        let is_loop = match groups.groups[writer] {
+            Group::Product { .. } | Group::Sort { .. } | Group::Fourier { .. } => target.is_host,
+            Group::Linalg { .. } => true,
+            _ => false,
+        };
+        if is_loop && is_elsewhere {
             copies.push((*value, *slot));
             continue;
         }
@@ -251,6 +254,9 @@ impl Work<'_> {
                 vec![fourier::fourier(expr, self.stored, *fourier, elements, &to, self.target.is_host)?]
             }
             Group::DigitCounts { counts } => vec![sort::counts(expr, self.stored, *counts, &to)?],
+            Group::Linalg { linalg } => {
+                vec![linalg::linalg(expr, self.stored, *linalg, &to, self.most_dims)?]
+            }
             Group::Attention { attention } => {
                 attention::attention(expr, self.stored, *attention, &to, self.most_dims, &mut scratch)?
             }
@@ -329,8 +335,8 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         Body::Sort(sort) => &sort.elements,
         Body::DigitCounts(counts) => &counts.elements,
         Body::DigitSort(sort) => &sort.elements,
-        // A query is read by all threads that have a part of its result, and all of a row before its transform is written.
-        Body::Attention(_) | Body::Fourier(_) => return false,
+        // Many threads read what gives an element of the result, and all of a row before its transform is written.
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return false,
     };
     let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
     let Some(index) = indices.next() else { return false };

@@ -7,7 +7,7 @@ use vecmap::VecMap;
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
-use crate::expr::{Digit, Expr, Op, TensorId, memory_dtype};
+use crate::expr::{Digit, Expr, Linalg, Op, TensorId, memory_dtype};
 use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Store};
 use crate::lower::Memory;
 use crate::roots;
@@ -117,15 +117,23 @@ impl Plan {
     }
 
     /// For values of the dims, the number of elements of each buffer of a kernel that have a meaning by themselves: none where it writes what
-    /// the rounding of sums left, which stands beside the sums. Of numbers that kernels leave for others of their group all that there may be,
+    /// the rounding of sums left, which stands beside the sums, or vectors of which others are as right. Of numbers that kernels leave for others of their group all that there may be,
     /// written or not.
     pub fn elements(&self, kernel: usize, dims: &[u32]) -> Vec<u64> {
-        let of_buffer = |(buffer, count): (usize, &Size)| match is_rounding(&self.kernels[kernel], buffer) {
+        let of_buffer = |(buffer, count): (usize, &Size)| match is_rounding(&self.kernels[kernel], buffer)
+            || is_any_of_several(&self.kernels[kernel], buffer)
+        {
             true => 0,
             false => count.at(dims).max(0) as u64,
         };
         self.counts[kernel].iter().enumerate().map(of_buffer).list()
     }
+}
+
+/// Whether a kernel writes vectors to a buffer of which others are as right: those with other signs, and of equal values any of their span.
+fn is_any_of_several(kernel: &Kernel, buffer: usize) -> bool {
+    let Body::Linalg(linalg) = &kernel.body else { return false };
+    kernel.buffers[buffer].written && matches!(linalg.kind, Linalg::Eigh | Linalg::Svd | Linalg::Rotations)
 }
 
 /// Whether a kernel writes to a buffer what the rounding of sums left.
@@ -134,9 +142,8 @@ fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
         Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).list(), &rows.folds),
         Body::Scan(scan) => (scan.elements.iter().list(), std::slice::from_ref(&scan.fold)),
         Body::Elements(_) | Body::Maps(_) | Body::Product(_) | Body::Products(_) | Body::Sequence(_) => return false,
-        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) | Body::Attention(_) | Body::Fourier(_) => {
-            return false;
-        }
+        Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) => return false,
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return false,
     };
     stores.iter().any(|store| {
         store.buffer as usize == buffer
@@ -168,7 +175,7 @@ fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
         // Products that write scratch memory are not joined.
         Body::Products(_) | Body::Sequence(_) | Body::Maps(_) => 0,
         // Transforms leave nothing for others of their group.
-        Body::Fourier(_) => 0,
+        Body::Fourier(_) | Body::Linalg(_) => 0,
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),

@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `prepare` | rewrites what kernels have no form for (`attention`, `fourier`, `sort`, `scatter`) or a better one (`reshapes`), leaves each operation once, and finds assignments to parts of slots |
+//! | `prepare` | rewrites what kernels have no form for (`attention`, `fourier`, `sort`, `scatter`, `linalg`) or a better one (`reshapes`), leaves each operation once, and finds assignments to parts of slots |
 //! | `dispatches` | has [`crate::fuse`] make groups and their kernels, and puts these in order |
 //! | `memory` | gives each tensor, slot and piece of scratch memory a place, and lists the steps |
 //! | `steps` | the plan itself |
@@ -24,6 +24,7 @@ mod dispatches;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod execute;
 mod fourier;
+mod linalg;
 mod memory;
 mod prepare;
 mod reshapes;

@@ -2,7 +2,7 @@
 
 use super::reshapes::Products;
 use super::sort::Where;
-use super::{attention, fourier, scatter, sort};
+use super::{attention, fourier, linalg, scatter, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
@@ -82,7 +82,7 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
 }
 
 /// Rewrites what kernels have no form for; gives the new places of all nodes. What follows products stands before their reshapes. Attention of other sizes than kernels take becomes products and
-/// reductions, long Fourier transforms become passes, sorts of long rows become sorts of blocks or passes over digits, large scatters become sorts and scans,
+/// reductions, long Fourier transforms become passes, singular values on a device become rotations and reflections, sorts of long rows become sorts of blocks or passes over digits, large scatters become sorts and scans,
 /// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
 /// bytes that are factors of products on the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
@@ -118,6 +118,10 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
         }
         if let Op::Fourier(of) = tensor.op {
             places.push(fourier::transform(&mut result, of, &operands, target));
+            continue;
+        }
+        if let Op::Linalg(kind) = tensor.op {
+            places.push(linalg::linalg(&mut result, kind, &operands, target));
             continue;
         }
         if let Op::Argsort { bits } = tensor.op {

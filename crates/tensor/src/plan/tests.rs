@@ -16,6 +16,7 @@ mod convolutions;
 mod empty;
 mod extremes;
 mod fourier;
+mod linalg;
 mod long;
 mod narrow;
 mod offsets;

@@ -43,6 +43,7 @@ operations! {
     DEQUANTIZE 27 "dequantize";
     NUMBER 28 "number";
     FOURIER 30 "fourier";
+    LINALG 36 "linalg";
 }
 
 /// The reductions by code.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::codes::{BORDERS, COMBINES, OPERATIONS, REDUCTIONS};
 use crate::dtype::DType;
-use crate::expr::{Elementwise, Takes};
+use crate::expr::{Elementwise, Linalg, Takes};
 
 const ELEMENTWISE: &str = "\
 /**
@@ -61,10 +61,11 @@ fn codes() -> String {
     let by_place = |names: Vec<String>| names.into_iter().zip(0..).collect();
     let types = DType::ALL.iter().map(|dtype| dtype.name().to_owned()).collect();
     type Codes = Vec<(String, u32)>;
-    let tables: [(&str, &str, Codes); 5] = [
+    let tables: [(&str, &str, Codes); 6] = [
         ("OP", "Operations.", OPERATIONS.iter().map(|(name, code)| ((*name).to_owned(), *code)).collect()),
         ("REDUCTION", "Reductions.", by_place(REDUCTIONS.iter().map(name).collect())),
         ("COMBINE", "How elements at one place combine.", by_place(COMBINES.iter().map(name).collect())),
+        ("LINALG", "Linear algebra.", by_place(Linalg::ALL.iter().map(name).collect())),
         ("BORDER", "What stands beyond a border.", by_place(BORDERS.iter().map(name).collect())),
         ("DTYPE_CODE", "Element types.", by_place(types)),
     ];

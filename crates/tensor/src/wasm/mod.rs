@@ -53,7 +53,7 @@ pub(crate) use tests::machine::run_generated;
 /// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").
 const MOST_LOCALS: usize = 50_000;
 
-/// The bytes of a module with a function for each kernel that is no matrix product, no transform and no sort.
+/// The bytes of a module with a function for each kernel that is no loop of the host.
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
 pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
@@ -69,7 +69,7 @@ pub async fn module_in_turns(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::Rows(rows) => rows::function(kernel, rows, &mut shared)?,
             Body::Scan(scan) => scan::function(kernel, scan, &mut shared)?,
             Body::Product(_) | Body::Products(_) | Body::Sequence(_) => continue,
-            Body::Sort(_) | Body::Fourier(_) => continue,
+            Body::Sort(_) | Body::Fourier(_) | Body::Linalg(_) => continue,
             Body::Maps(_) => return Err(Error::internal("several maps of one kernel on the host")),
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));

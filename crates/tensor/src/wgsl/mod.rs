@@ -18,7 +18,7 @@
 //! | `batch` | coordinates of a batch of matrices or heads |
 //! | `combine` | states of reductions |
 //! | `held` | points that a thread holds in registers |
-//! | `elements`, `rows`, `scan`, `product`, `attention`, `fourier`, `sort`, `digits` | the bodies of kernels |
+//! | `elements`, `rows`, `scan`, `product`, `attention`, `fourier`, `sort`, `digits`, `linalg` | the bodies of kernels |
 //! | `workgroups` | how many workgroups a dispatch has |
 //!
 //! **The guard's zero.** Functions that split roundings need a zero that compilers cannot derive (see `residua_codegen`). Texts take it from
@@ -40,6 +40,7 @@ mod elements;
 mod fourier;
 mod held;
 mod layout;
+mod linalg;
 mod module;
 mod operation;
 mod order;
@@ -106,6 +107,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::Fourier(fourier) => fourier::write(module, fourier),
         Body::DigitCounts(counts) => digits::write_counts(module, counts),
         Body::DigitSort(sort) => digits::write_sort(module, sort),
+        Body::Linalg(linalg) => linalg::write(module, linalg),
         Body::Attention(attention) => attention::write(module, attention),
     }
 }

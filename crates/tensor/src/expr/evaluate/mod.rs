@@ -4,7 +4,7 @@
 //! f64. Integers are exact: 32-bit ones wrap, a u8 keeps its low 8 bits. A bool is 0 or 1.
 
 use crate::dtype::DType;
-use crate::expr::{Border, Expr, Op, Tensor, TensorId};
+use crate::expr::{Border, Expr, Linalg, Op, Tensor, TensorId};
 use crate::half::number_of_half;
 use crate::quantised::{CURVE, Form, Level, Minimum};
 use crate::size::Size;
@@ -199,10 +199,31 @@ impl Node<'_> {
             Op::Fourier(fourier) => self.fourier(shape, fourier),
             Op::Roots(length) => self.roots(shape, *length),
             Op::Dequantize(form) => self.dequantized(shape, *form),
+            Op::Linalg(kind) => self.linalg(shape, *kind),
             Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
             Op::DigitSort(digit) => self.digit_sort(shape, *digit),
             Op::Gradient => panic!("gradients are replaced before evaluation"),
         }
+    }
+
+    /// Of each matrix of a batch.
+    fn linalg(&self, shape: Vec<usize>, kind: Linalg) -> Array {
+        let a = self.operand(0);
+        let batch = a.shape.len() - 2;
+        let second = self.tensor.operands.get(1).map(|id| &self.values[id.0 as usize]);
+        let width = second.and_then(|second| second.shape.last()).copied().unwrap_or(1);
+        let extents = [a.shape[batch], a.shape[batch + 1], width];
+        let matrix = |of: &Array, place: usize| {
+            let size = of.shape[batch] * of.shape[batch + 1];
+            of.data[place * size..][..size].to_vec()
+        };
+        let computed = |place: usize| {
+            if kind == Linalg::PseudoInverse {
+                return super::linalg::pseudo_inverse(matrix(a, place), extents, self.operand(1).data[0]);
+            }
+            kind.computed(extents, matrix(a, place), second.map(|second| matrix(second, place)).unwrap_or_default())
+        };
+        Array { data: (0..a.shape[..batch].iter().product()).flat_map(computed).list(), shape }
     }
 
     /// An element of the first operand, or what stands beyond its border.

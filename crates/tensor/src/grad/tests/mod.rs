@@ -12,6 +12,7 @@ use crate::tape::write;
 
 mod attention;
 mod fourier;
+mod linalg;
 mod rules;
 mod singular;
 

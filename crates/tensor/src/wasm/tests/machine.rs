@@ -8,10 +8,10 @@ use crate::kernel::{Body, Kernel};
 use crate::wasm::module;
 use crate::{host_product, interpret};
 
-/// Runs a kernel by its code, and a matrix product or a sort, which have none, by the loops of the host.
+/// Runs a kernel by its code, and a matrix product, a sort or linear algebra, which have none, by the loops of the host.
 pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
-        Body::Product(_) | Body::Sort(_) | Body::Fourier(_) => run_product(kernel, words, buffers),
+        Body::Product(_) | Body::Sort(_) | Body::Fourier(_) | Body::Linalg(_) => run_product(kernel, words, buffers),
         _ => {
             run_with(kernel, words, buffers);
             Ok(())
@@ -19,7 +19,7 @@ pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) ->
     }
 }
 
-/// Runs a matrix product or a sort, part after part.
+/// Runs a loop of the host, part after part.
 fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     // The interpreter checks all indices.
     interpret::run(kernel, words, &mut buffers.to_vec())?;

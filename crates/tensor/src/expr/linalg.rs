@@ -1,0 +1,148 @@
+//! Factorisations and triangular systems of batches of matrices.
+
+use residua_tensor_loops::dense;
+
+use crate::size::Size;
+
+/// What becomes of a matrix of f32, or of each one of a batch. Several factors are parts of one result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Linalg {
+    /// The lower triangular L of A = L Lᵀ, where A is symmetric: [n, n] gives [n, n]. All is NaN where A is not positive definite.
+    Cholesky = 0,
+    /// The solution X of L X = B, where L is lower triangular: [n, n] and [n, k] give [n, k]. What stands above the diagonal is not read.
+    TriangularSolve = 1,
+    /// L and U of rows of A in another order, with the largest pivots: [m, n] gives [m, n + 2]. U stands in the triangle, L below its diagonal, which is 1.
+    /// The column after them says which row of A each row is, the last one is −1 for each step that exchanged rows, else 1.
+    Lu = 2,
+    /// Q of orthonormal columns, and below it the upper triangular R of A = Q R: [m, n] with m ≥ n gives [m + n, n].
+    Qr = 3,
+    /// Eigenvectors of a symmetric matrix as columns, below them the eigenvalues in ascending order, and then zeros, since a device computes in the
+    /// result's memory: [n, n] gives [2n, n].
+    Eigh = 4,
+    /// Left and right singular vectors as columns, and below them the singular values in descending order: [m, n] with m ≥ n gives [m + n + 1, n].
+    Svd = 5,
+    /// The Moore-Penrose inverse: [m, n] gives [n, m]. Singular values of at most the second operand, a scalar, times the largest count as 0. Planning makes
+    /// singular values and products of it.
+    PseudoInverse = 6,
+    /// As singular values, with left vectors times the values and a power of 2. Planning makes it of these on a device; no tape has it.
+    Rotations = 7,
+}
+
+impl Linalg {
+    /// Those of tapes, by code.
+    pub const ALL: [Linalg; 7] = [
+        Linalg::Cholesky,
+        Linalg::TriangularSolve,
+        Linalg::Lu,
+        Linalg::Qr,
+        Linalg::Eigh,
+        Linalg::Svd,
+        Linalg::PseudoInverse,
+    ];
+
+    /// Axes of a kernel besides those of the batch: two of each matrix and of the result.
+    pub const AXES: usize = 6;
+
+    /// Its name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Linalg::Cholesky => "cholesky",
+            Linalg::TriangularSolve => "triangular_solve",
+            Linalg::Lu => "lu",
+            Linalg::Qr => "qr",
+            Linalg::Eigh => "eigh",
+            Linalg::Svd => "svd",
+            Linalg::PseudoInverse => "pseudo_inverse",
+            Linalg::Rotations => "rotations",
+        }
+    }
+
+    /// How many operands it takes.
+    pub fn arity(self) -> usize {
+        if matches!(self, Linalg::TriangularSolve | Linalg::PseudoInverse) { 2 } else { 1 }
+    }
+
+    /// Rows and columns of the result, from those of the first matrix and the columns of the second, which are 1 if there is none.
+    pub fn result(self, [rows, columns, width]: [&Size; 3]) -> [Size; 2] {
+        let more = |size: &Size, number: i64| size + &Size::constant(number);
+        match self {
+            Linalg::Cholesky => [rows.clone(), columns.clone()],
+            Linalg::TriangularSolve => [rows.clone(), width.clone()],
+            Linalg::Lu => [rows.clone(), more(columns, 2)],
+            Linalg::Qr => [rows + columns, columns.clone()],
+            Linalg::Eigh => [rows + rows, columns.clone()],
+            Linalg::PseudoInverse => [columns.clone(), rows.clone()],
+            Linalg::Svd | Linalg::Rotations => [more(&(rows + columns), 1), columns.clone()],
+        }
+    }
+
+    /// Whether a matrix has no fewer rows than columns.
+    pub fn is_of_columns(self) -> bool {
+        matches!(self, Linalg::Qr | Linalg::Svd | Linalg::Rotations)
+    }
+
+    /// Whether the first matrix has as many rows as columns.
+    pub fn is_of_squares(self) -> bool {
+        matches!(self, Linalg::Cholesky | Linalg::TriangularSolve | Linalg::Eigh)
+    }
+
+    /// The result of matrices as lists of their rows: of one with so many rows and columns, and of a second one with so many columns as `width` says.
+    pub fn computed(self, [rows, columns, width]: [usize; 3], mut a: Vec<f64>, mut b: Vec<f64>) -> Vec<f64> {
+        match self {
+            Linalg::Cholesky => {
+                dense::cholesky(&mut a, rows);
+                a
+            }
+            Linalg::TriangularSolve => {
+                dense::triangular_solve(&a, rows, &mut b, width);
+                b
+            }
+            Linalg::Lu => {
+                let (order, signs) = dense::pivoted(&mut a, rows, columns);
+                let mut result = Vec::with_capacity(rows * (columns + 2));
+                for row in 0..rows {
+                    result.extend_from_slice(&a[row * columns..][..columns]);
+                    result.extend([order[row] as f64, signs[row]]);
+                }
+                result
+            }
+            Linalg::Qr => {
+                let upper = dense::orthogonal(&mut a, rows, columns);
+                a.extend(upper);
+                a
+            }
+            Linalg::Eigh => {
+                let values = dense::eigen(&mut a, rows);
+                let mut result = dense::transposed(&a, rows, rows);
+                result.extend(values);
+                result.resize(2 * rows * rows, 0.0);
+                result
+            }
+            Linalg::Svd | Linalg::Rotations | Linalg::PseudoInverse => {
+                let (values, right) = dense::singular(&mut a, rows, columns);
+                a.extend(right);
+                a.extend(values);
+                a
+            }
+        }
+    }
+}
+
+/// The Moore-Penrose inverse of a matrix with so many rows and columns: what planning makes of singular values, for the reference.
+#[cfg(not(target_arch = "wasm32"))]
+pub fn pseudo_inverse(a: Vec<f64>, [rows, columns, _]: [usize; 3], cutoff: f64) -> Vec<f64> {
+    if rows < columns {
+        let turned = pseudo_inverse(dense::transposed(&a, rows, columns), [columns, rows, 1], cutoff);
+        return dense::transposed(&turned, rows, columns);
+    }
+    let mut left = a;
+    let (values, right) = dense::singular(&mut left, rows, columns);
+    let least = cutoff * values.first().copied().unwrap_or_default();
+    let element = |place: usize| -> f64 {
+        let (row, column) = (place / rows, place % rows);
+        let terms = (0..columns).filter(|k| values[*k] > least || values[*k].is_nan());
+        terms.map(|k| right[row * columns + k] * left[column * columns + k] / values[k]).sum()
+    };
+    (0..columns * rows).map(element).collect()
+}

@@ -1,0 +1,266 @@
+//! Linear algebra as kernels can do it: large matrices block after block, so that most of the work is products (Golub and Van Loan: "Matrix Computations",
+//! 4th edition, 4.2.9), and singular values on a device by rotations.
+
+use crate::dtype::DType;
+use crate::expr::{Elementwise as E, Expr, Linalg, Reduction, TensorId};
+use crate::fuse::Target;
+use crate::size::Size;
+use residua_base::list::Listed;
+
+/// An operation of linear algebra on a target.
+pub fn linalg(expr: &mut Expr, kind: Linalg, operands: &[TensorId], target: &Target) -> TensorId {
+    match kind {
+        Linalg::Cholesky if is_large(expr, operands[0], target) => cholesky(expr, operands[0]),
+        Linalg::Lu if is_large(expr, operands[0], target) && has_sizes(expr, operands[0]) => pivoted(expr, operands[0]),
+        Linalg::TriangularSolve if is_large(expr, operands[0], target) => triangular_solve(expr, operands),
+        Linalg::Svd if !target.is_host => singular(expr, operands[0]),
+        Linalg::PseudoInverse => pseudo_inverse(expr, operands, target),
+        _ => expr.linalg(kind, operands),
+    }
+}
+
+/// Rows of a block of a large matrix: a workgroup has its memory, and products of so many terms are as fast as longer ones.
+const BLOCK: i64 = 64;
+/// Most rows that the host factors at once, in double precision.
+const MOST_OF_HOST: i64 = 256;
+
+/// Whether a matrix is factored block after block.
+fn is_large(expr: &Expr, a: TensorId, target: &Target) -> bool {
+    let most = if target.is_host { MOST_OF_HOST } else { BLOCK };
+    size_of(expr, a) > most
+}
+
+/// Whether no size of a matrix is told at a run.
+fn has_sizes(expr: &Expr, a: TensorId) -> bool {
+    expr.shape(a).iter().rev().take(2).all(|size| size.known().is_some())
+}
+
+/// Columns of matrices; 0 where only a run tells.
+fn size_of(expr: &Expr, a: TensorId) -> i64 {
+    expr.shape(a).last().and_then(|size| size.known()).unwrap_or_default()
+}
+
+/// L of A = L Lᵀ: of the first rows, of those below by a triangular system, and of what is left without their products.
+pub(super) fn cholesky(expr: &mut Expr, a: TensorId) -> TensorId {
+    let shape = expr.shape(a).to_vec();
+    let size = size_of(expr, a);
+    let (mut rest, mut done, mut panels) = (a, 0, Vec::new());
+    while size - done > BLOCK {
+        let after = size - done - BLOCK;
+        let corner = block(expr, rest, [0, 0], [BLOCK, BLOCK]);
+        let upper = expr.linalg(Linalg::Cholesky, &[corner]);
+        let below = block(expr, rest, [BLOCK, 0], [after, BLOCK]);
+        let turned = expr.transpose(below);
+        let turned = expr.linalg(Linalg::TriangularSolve, &[upper, turned]);
+        let lower = expr.transpose(turned);
+        let corner = block(expr, rest, [BLOCK, BLOCK], [after, after]);
+        let product = expr.matmul(lower, turned, DType::F32);
+        rest = expr.elementwise(E::Sub, &[corner, product]);
+        panels.push(expr.concat(&[upper, lower], shape.len() as u32 - 2));
+        done += BLOCK;
+    }
+    let last = expr.linalg(Linalg::Cholesky, &[rest]);
+    panels.push(last);
+    let mut first = 0;
+    for panel in &mut panels {
+        let width = size_of(expr, *panel);
+        let mut whole = shape.clone();
+        whole[shape.len() - 1] = Size::constant(width);
+        let mut before = vec![Size::constant(0); shape.len()];
+        before[shape.len() - 2] = Size::constant(first);
+        *panel = expr.pad_with_zeros(*panel, before, &whole);
+        first += width;
+    }
+    let all = expr.concat(&panels, shape.len() as u32 - 1);
+    // A block that has no factor leaves NaN in the last element.
+    let end = size - done - 1;
+    let last = block(expr, last, [end, end], [1, 1]);
+    let is_none = expr.elementwise(E::IsNan, &[last]);
+    expr.elementwise(E::Select, &[is_none, last, all])
+}
+
+/// Columns of a panel of Gaussian elimination, which one workgroup factors.
+const PANEL: i64 = 32;
+
+/// Factors with exchanged rows: of the first columns, of the rows beside them by a triangular system, and of what is left without their products. Rows that
+/// are done leave in order, with their part of earlier columns; the others move with each exchange.
+pub(super) fn pivoted(expr: &mut Expr, a: TensorId) -> TensorId {
+    let shape = expr.shape(a).to_vec();
+    let axis = shape.len() - 2;
+    let [height, width] = [axis, axis + 1].map(|axis| shape[axis].known().unwrap_or_default());
+    let matrix = |rows: i64, columns: i64| [&shape[..axis], &[rows, columns].map(Size::constant)].concat();
+    let depth = height.min(width);
+    let mut order = expr.iota(axis as u32, DType::F32, &matrix(height, 1));
+    let (mut rest, mut left, mut done, mut finished) = (a, None, 0, Vec::new());
+    while done < depth {
+        let count = PANEL.min(depth - done);
+        let (rows, columns) = (height - done, width - done);
+        let (below, beside) = (rows - count, columns - count);
+        let panel = block(expr, rest, [0, 0], [rows, count]);
+        let factors = expr.linalg(Linalg::Lu, &[panel]);
+        let places = block(expr, factors, [0, count], [rows, 1]);
+        let places = expr.cast(places, DType::I32);
+        let moved = |expr: &mut Expr, x: TensorId| {
+            let columns = size_of(expr, x);
+            let places = expr.expand(places, &matrix(rows, columns));
+            expr.gather_elements(x, places, axis as u32)
+        };
+        order = moved(expr, order);
+        let earlier: Option<TensorId> = left.map(|left| moved(expr, left));
+        let corner = block(expr, factors, [0, 0], [count, count]);
+        let mut first = vec![corner];
+        if let Some(earlier) = earlier {
+            first.insert(0, block(expr, earlier, [0, 0], [count, done]));
+        }
+        let lower = block(expr, factors, [count, 0], [below, count]);
+        if beside > 0 {
+            let right = block(expr, rest, [0, count], [rows, beside]);
+            let right = moved(expr, right);
+            let top = block(expr, right, [0, 0], [count, beside]);
+            let unit = unit_diagonal(expr, corner);
+            let upper = expr.linalg(Linalg::TriangularSolve, &[unit, top]);
+            first.push(upper);
+            if below > 0 {
+                let bottom = block(expr, right, [count, 0], [below, beside]);
+                let product = expr.matmul(lower, upper, DType::F32);
+                rest = expr.elementwise(E::Sub, &[bottom, product]);
+            }
+        }
+        first.push(block(expr, order, [0, 0], [count, 1]));
+        first.push(block(expr, factors, [0, count + 1], [count, 1]));
+        finished.push(expr.concat(&first, axis as u32 + 1));
+        if below > 0 {
+            let earlier = earlier.map(|earlier| block(expr, earlier, [count, 0], [below, done]));
+            let parts: Vec<TensorId> = earlier.into_iter().chain([lower]).list();
+            left = Some(expr.concat(&parts, axis as u32 + 1));
+            order = block(expr, order, [count, 0], [below, 1]);
+        }
+        done += count;
+    }
+    if height > depth
+        && let Some(left) = left
+    {
+        let signs = expr.full(1.0, DType::F32, &matrix(height - depth, 1));
+        finished.push(expr.concat(&[left, order, signs], axis as u32 + 1));
+    }
+    expr.concat(&finished, axis as u32)
+}
+
+/// Triangular matrices with ones on their diagonal.
+fn unit_diagonal(expr: &mut Expr, x: TensorId) -> TensorId {
+    let shape = expr.shape(x).to_vec();
+    let numbers = [0, 1].map(|axis| expr.iota(axis, DType::I32, &shape[shape.len() - 2..]));
+    let is_diagonal = expr.elementwise(E::Eq, &numbers);
+    let one = expr.constant(1.0, DType::F32);
+    expr.elementwise(E::Select, &[is_diagonal, one, x])
+}
+
+/// X of L X = B: of the first rows, and of what is left without their products.
+pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId]) -> TensorId {
+    let (lower, mut rest) = (operands[0], operands[1]);
+    let shape = expr.shape(rest).to_vec();
+    let axis = shape.len() - 2;
+    let size = size_of(expr, lower);
+    let (mut done, mut blocks) = (0, Vec::new());
+    while done < size {
+        let count = BLOCK.min(size - done);
+        let after = size - done - count;
+        let corner = block(expr, lower, [done, done], [count, count]);
+        let right = part(expr, rest, &Size::constant(0), &Size::constant(count));
+        let solution = expr.linalg(Linalg::TriangularSolve, &[corner, right]);
+        blocks.push(solution);
+        done += count;
+        if after > 0 {
+            let below = block(expr, lower, [done, done - count], [after, count]);
+            let product = expr.matmul(below, solution, DType::F32);
+            let left = part(expr, rest, &Size::constant(count), &Size::constant(after));
+            rest = expr.elementwise(E::Sub, &[left, product]);
+        }
+    }
+    expr.concat(&blocks, axis as u32)
+}
+
+/// Some rows and columns of each matrix of a batch.
+fn block(expr: &mut Expr, x: TensorId, [row, column]: [i64; 2], [rows, columns]: [i64; 2]) -> TensorId {
+    let mut shape = expr.shape(x).to_vec();
+    let axis = shape.len() - 2;
+    let mut starts = vec![Size::constant(0); shape.len()];
+    (starts[axis], starts[axis + 1]) = (Size::constant(row), Size::constant(column));
+    (shape[axis], shape[axis + 1]) = (Size::constant(rows), Size::constant(columns));
+    let steps = vec![1; shape.len()];
+    expr.slice(x, starts, steps, shape)
+}
+
+/// Some rows of each matrix of a batch.
+fn part(expr: &mut Expr, x: TensorId, from: &Size, count: &Size) -> TensorId {
+    let mut shape = expr.shape(x).to_vec();
+    let axis = shape.len() - 2;
+    let mut starts = vec![Size::constant(0); shape.len()];
+    starts[axis] = from.clone();
+    shape[axis] = count.clone();
+    let steps = vec![1; shape.len()];
+    expr.slice(x, starts, steps, shape)
+}
+
+/// V Σ⁺ Uᵀ of the singular values that are larger than a share of the largest.
+fn pseudo_inverse(expr: &mut Expr, operands: &[TensorId], target: &Target) -> TensorId {
+    let [a, cutoff] = operands[..] else { return operands[0] };
+    let shape = expr.shape(a).to_vec();
+    let batch = shape.len() - 2;
+    let (rows, columns) = (&shape[batch], &shape[batch + 1]);
+    if rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows < columns) {
+        let turned = expr.transpose(a);
+        let inverse = pseudo_inverse(expr, &[turned, cutoff], target);
+        return expr.transpose(inverse);
+    }
+    let factors = linalg(expr, Linalg::Svd, &[a], target);
+    let left = part(expr, factors, &Size::constant(0), rows);
+    let right = part(expr, factors, rows, columns);
+    let values = part(expr, factors, &(rows + columns), &Size::constant(1));
+    let largest = expr.reduce_keeping(Reduction::Max, values, &[batch as u32 + 1]);
+    let least = expr.elementwise(E::Mul, &[largest, cutoff]);
+    let is_zero = expr.elementwise(E::Le, &[values, least]);
+    let (zero, one) = (expr.constant(0.0, DType::F32), expr.constant(1.0, DType::F32));
+    let divisors = expr.elementwise(E::Select, &[is_zero, one, values]);
+    let inverses = expr.elementwise(E::Div, &[one, divisors]);
+    let inverses = expr.elementwise(E::Select, &[is_zero, zero, inverses]);
+    let scaled = expr.elementwise(E::Mul, &[right, inverses]);
+    let turned = expr.transpose(left);
+    expr.matmul(scaled, turned, DType::F32)
+}
+
+/// Rows beyond which a tall matrix is made square first: rotations then go over fewer numbers, which a workgroup's memory may hold.
+const MOST_ROTATED: i64 = 64;
+
+/// Singular values by rotations, which leave the left vectors times the values. Reflections make orthonormal vectors of these where values are 0 too.
+fn singular(expr: &mut Expr, a: TensorId) -> TensorId {
+    let shape = expr.shape(a).to_vec();
+    let batch = shape.len() - 2;
+    let (rows, columns) = (&shape[batch], &shape[batch + 1]);
+    let first = Size::constant(0);
+    let rest_of = columns + &Size::constant(1);
+    if rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows > MOST_ROTATED.max(columns)) {
+        // A = Q R, and R = U Σ Vᵀ.
+        let factors = expr.linalg(Linalg::Qr, &[a]);
+        let [vectors, upper] = [(&first, rows), (rows, columns)].map(|(from, count)| part(expr, factors, from, count));
+        let inner = singular(expr, upper);
+        let left = part(expr, inner, &first, columns);
+        let left = expr.matmul(vectors, left, DType::F32);
+        let rest = part(expr, inner, columns, &rest_of);
+        return expr.concat(&[left, rest], batch as u32);
+    }
+    let turned = expr.linalg(Linalg::Rotations, &[a]);
+    let scaled = part(expr, turned, &first, rows);
+    let factors = expr.linalg(Linalg::Qr, &[scaled]);
+    let vectors = part(expr, factors, &first, rows);
+    let upper = part(expr, factors, rows, columns);
+    // The diagonal of R has the signs of the vectors.
+    let diagonal = expr.diagonal(upper);
+    let (zero, one, opposite) =
+        (expr.constant(0.0, DType::F32), expr.constant(1.0, DType::F32), expr.constant(-1.0, DType::F32));
+    let is_negative = expr.elementwise(E::Lt, &[diagonal, zero]);
+    let sign = expr.elementwise(E::Select, &[is_negative, opposite, one]);
+    let left = expr.elementwise(E::Mul, &[vectors, sign]);
+    let rest = part(expr, turned, rows, &rest_of);
+    expr.concat(&[left, rest], batch as u32)
+}

@@ -1,0 +1,252 @@
+//! Kernels of linear algebra. A team of threads has a matrix, in workgroup memory where it fits, else in the memory of the result; many small matrices have
+//! a thread each. Triangular systems have a thread for each column.
+
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::Listed;
+use residua_codegen::wgsl::Template;
+
+use super::code::Code;
+use super::module::{Module, bit, shader};
+use super::operation::Text;
+use super::points::Axes;
+use super::sort::{declare, hoist};
+use super::text::KernelText;
+use super::workgroups::{Factor, Workgroups};
+use crate::expr::Linalg as Kind;
+use crate::kernel::Linalg;
+use crate::scalar::Type;
+
+/// Work of one workgroup for a matrix, rows times columns times the fewer of both, so that no browser takes its device for lost: about a second of a large
+/// GPU. Rotations go over a matrix some ten times, with fewer threads.
+const MOST_WORK: u64 = 1 << 33;
+const MOST_ITERATED: u64 = 1 << 30;
+/// Numbers of workgroup memory that every device has.
+const MEMORY: u32 = 4096;
+/// Threads a workgroup of matrices that have one each, and of systems.
+const LONE_THREADS: u32 = 64;
+
+const ROUNDS: Template<'static> = shader!("linalg_rounds");
+
+/// How matrices are divided among threads.
+struct Teams {
+    /// Threads of a matrix: a power of 4.
+    team: u32,
+    /// Matrices of a workgroup.
+    count: u32,
+    /// Numbers of a matrix in workgroup memory; none where it has the memory of the result.
+    size: Option<u32>,
+    /// Numbers that its threads share besides.
+    shared: u32,
+}
+
+impl Teams {
+    /// For the largest matrices of a kernel.
+    fn of(linalg: &Linalg) -> Teams {
+        let [rows, columns] = linalg.most.map(u64::from);
+        let size = match linalg.kind {
+            Kind::Cholesky | Kind::TriangularSolve => rows * columns,
+            Kind::Lu => rows * (columns + 2),
+            Kind::Qr => (rows + columns) * columns,
+            Kind::Eigh => 2 * rows * rows,
+            Kind::Svd | Kind::Rotations | Kind::PseudoInverse => (rows + columns + 1) * columns,
+        };
+        let team = match rows.max(columns) {
+            0..=8 => 1,
+            9..=20 => 16,
+            21..=32 => 64,
+            _ => 256,
+        };
+        // Odd, so that neighbouring threads have other banks.
+        let padded = size | u64::from(team == 1);
+        let shared = |team: u32| match linalg.kind {
+            Kind::Cholesky | Kind::TriangularSolve => 0,
+            Kind::Lu => 2 * u64::from(team),
+            Kind::Qr => u64::from(team),
+            Kind::Eigh => rows.div_ceil(2) * 2 + 4,
+            Kind::Svd | Kind::Rotations | Kind::PseudoInverse => 4,
+        };
+        let whole = padded + shared(team);
+        let most = u64::from(LONE_THREADS / team.min(LONE_THREADS));
+        match u64::from(MEMORY) / whole.max(1) {
+            0 => Teams { team: 256, count: 1, size: None, shared: shared(256).min(u64::from(u32::MAX)) as u32 },
+            count => {
+                let count = count.min(most.max(1)) as u32;
+                Teams { team, count, size: Some(padded as u32), shared: shared(team) as u32 }
+            }
+        }
+    }
+}
+
+/// Writes the kernel.
+pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
+    let values = [linalg.matrix].into_iter().chain(linalg.second).list();
+    declare(&mut module, &values, &linalg.elements);
+    let [store] = linalg.elements.as_slice() else { return Err(Error::internal("linear algebra with an epilogue")) };
+    if linalg.kind == Kind::TriangularSolve {
+        return write_solve(module, linalg, store.buffer);
+    }
+    let teams = Teams::of(linalg);
+    let [rows, columns] = linalg.most;
+    let is_iterated = matches!(linalg.kind, Kind::Eigh | Kind::Rotations);
+    let most = if is_iterated { MOST_ITERATED } else { MOST_WORK };
+    if teams.shared > MEMORY || u64::from(rows) * u64::from(columns) * u64::from(columns.min(rows)) > most {
+        return Err(Error::new(
+            ErrorCode::LimitExceeded,
+            format!(
+                "linalg: {} of matrices of {rows} × {columns} takes one workgroup of the GPU too long; a device with backend 'cpu' takes them",
+                linalg.kind.name()
+            ),
+        ));
+    }
+    let template = match linalg.kind {
+        Kind::Cholesky | Kind::TriangularSolve => shader!("linalg_cholesky"),
+        Kind::Lu => shader!("linalg_lu"),
+        Kind::Qr => shader!("linalg_qr"),
+        Kind::Eigh => shader!("linalg_eigh"),
+        Kind::Svd | Kind::Rotations | Kind::PseudoInverse => shader!("linalg_rotations"),
+    };
+    if matches!(linalg.kind, Kind::Eigh | Kind::Rotations) {
+        module.push_shader(ROUNDS);
+    }
+    module.push_shader(template);
+    let declarations = declarations(&mut module, linalg, &teams, store.buffer);
+    let Teams { team, count: together, size, .. } = teams;
+    let threads = team * together;
+
+    let first_axis = linalg.batch.len() as u32;
+    let inner = (0..Kind::AXES as u32).fold(0, |bits, axis| bits | bit(first_axis + axis));
+    let outer = Axes::new(0, &linalg.batch, None);
+    let mut code = Code::new(&mut module, None);
+    let [rows, columns, height, length] =
+        [linalg.rows, linalg.columns, linalg.height, linalg.length].map(|extent| code.module.extent(extent));
+    let count = outer.count(code.module);
+    code.line(&format!("let first = workgroup * {together}u;"));
+    code.open(&format!("if first >= {count}"));
+    code.line("return;");
+    code.close();
+    code.line("own_lane = lane;");
+    // Elements of all matrices of the workgroup in turn. `within` names the number of an element of its matrix.
+    let each = |code: &mut Code, numbers: &str, body: &mut dyn FnMut(&mut Code)| {
+        code.line(&format!(
+            "let {numbers}s = {};",
+            if numbers == "read" { format!("{rows} * {columns}") } else { format!("{height} * {length}") }
+        ));
+        code.open(&format!("for (var e = lane; e < {together}u * {numbers}s; e += {threads}u)"));
+        let (matrix, within) = match together {
+            1 => ("first".to_owned(), "e".to_owned()),
+            _ => (format!("first + e / {numbers}s"), format!("e % {numbers}s")),
+        };
+        code.line(&format!("let matrix = {matrix};"));
+        code.line(&format!("let within = {within};"));
+        code.line(&match size {
+            Some(size) => format!("base = (matrix - first) * {size}u;"),
+            None => format!("base = matrix * ({height} * {length});"),
+        });
+        code.open(&format!("if matrix < {count}"));
+        outer.locate("matrix", code);
+        hoist(code, &values, &linalg.elements, inner);
+        body(code);
+        code.close();
+        code.close();
+    };
+    each(&mut code, "read", &mut |code| {
+        code.line(&format!("let row = within / {columns};"));
+        code.line(&format!("let column = within % {columns};"));
+        code.set_coordinate(first_axis, "row".to_owned());
+        code.set_coordinate(first_axis + 1, "column".to_owned());
+        let element = code.value(linalg.matrix).text;
+        let place = match linalg.kind {
+            Kind::Lu => format!("row * ({columns} + 2u) + column"),
+            Kind::Eigh => format!("{rows} * {columns} + within"),
+            _ => "within".to_owned(),
+        };
+        code.line(&format!("store({place}, {element});"));
+    });
+    code.line("meet();");
+    code.line(&match size {
+        Some(size) => format!("base = (lane / {team}u) * {size}u;"),
+        None => format!("base = first * ({height} * {length});"),
+    });
+    code.line(&format!("factor(lane % {team}u, {rows}, {columns});"));
+    if size.is_some() {
+        code.line("meet();");
+        each(&mut code, "written", &mut |code| {
+            code.line(&format!("let row = within / {length};"));
+            code.line(&format!("let column = within % {length};"));
+            code.set_coordinate(first_axis + 4, "row".to_owned());
+            code.set_coordinate(first_axis + 5, "column".to_owned());
+            let element = code.bind("load(within)");
+            code.set_folded(0, 0, Text { text: element, ty: Type::F32, is_vector: false, literal: None });
+            code.store(&linalg.elements, None);
+        });
+    }
+    let body = code.finish();
+    module.finish(&declarations, &body, threads, Workgroups::new(outer.factors(), together))
+}
+
+/// Constants of a template, and how it reads and writes the numbers of a matrix.
+fn declarations(module: &mut Module, linalg: &Linalg, teams: &Teams, buffer: u32) -> String {
+    let Teams { team, count, size, .. } = *teams;
+    let threads = team * count;
+    let pairs = linalg.most[0].div_ceil(2).max(1) * count;
+    let place = module.place(buffer);
+    let (read, write, barrier) = match size {
+        Some(_) => ("work[base + at]".to_owned(), "work[base + at] = x;".to_owned(), ""),
+        None => (place.load("(base + at)"), place.store("(base + at)", "x", module).concat(), " storageBarrier();"),
+    };
+    let mut text = format!(
+        "const TEAM = {team}u;\nconst SIDE = {}u;\nconst ACROSS = {}u;\nconst TEAMS = {count}u;\nconst THREADS = {threads}u;\nconst PAIRS = {pairs}u;\n",
+        team.isqrt(),
+        team.min(32),
+    );
+    if let Some(size) = size {
+        text += &format!("var<workgroup> work: array<f32, {}>;\n", (size * count).max(1));
+    }
+    text += &format!(
+        "var<private> base: u32;\nvar<private> own_lane: u32;\nfn load(at: u32) -> f32 {{ return {read}; }}\nfn store(at: u32, x: f32) {{ {write} \
+         }}\nfn meet() {{ workgroupBarrier();{barrier} }}\n"
+    );
+    text
+}
+
+/// Writes the kernel of triangular systems: a thread has a column of the solution.
+fn write_solve(mut module: Module, linalg: &Linalg, buffer: u32) -> Result<KernelText> {
+    let Some(second) = linalg.second else { return Err(Error::internal("a system without a right side")) };
+    let first_axis = linalg.batch.len() as u32;
+    let inner = (0..Kind::AXES as u32).fold(0, |bits, axis| bits | bit(first_axis + axis));
+    let outer = Axes::new(0, &linalg.batch, None);
+    let mut code = Code::new(&mut module, None);
+    let [rows, width] = [linalg.rows, linalg.width].map(|extent| code.module.extent(extent));
+    let count = outer.count(code.module);
+    code.line(&format!("let point = workgroup * {LONE_THREADS}u + lane;"));
+    code.open(&format!("if point >= {count} * {width}"));
+    code.line("return;");
+    code.close();
+    code.line(&format!("let of_batch = point / {width};"));
+    code.line(&format!("let column = point % {width};"));
+    outer.locate("of_batch", &mut code);
+    hoist(&mut code, &[linalg.matrix, second], &linalg.elements, inner);
+    code.line(&format!("let base = of_batch * {rows} * {width} + column;"));
+    code.open(&format!("for (var row = 0u; row < {rows}; row++)"));
+    code.set_coordinate(first_axis, "row".to_owned());
+    code.set_coordinate(first_axis + 2, "row".to_owned());
+    code.set_coordinate(first_axis + 3, "column".to_owned());
+    let right = code.value(second).text;
+    code.line(&format!("var sum = {right};"));
+    code.open("for (var k = 0u; k < row; k++)");
+    code.set_coordinate(first_axis + 1, "k".to_owned());
+    let element = code.value(linalg.matrix).text;
+    let place = code.module.place(buffer);
+    let known = place.load(&format!("(base + k * {width})"));
+    code.line(&format!("sum -= {element} * {known};"));
+    code.close();
+    code.set_coordinate(first_axis + 1, "row".to_owned());
+    let pivot = code.value(linalg.matrix).text;
+    for line in place.store(&format!("(base + row * {width})"), &format!("sum / {pivot}"), code.module) {
+        code.line(&line);
+    }
+    code.close();
+    let body = code.finish();
+    let factors = outer.factors().into_iter().chain([Factor { extent: linalg.width, divisor: 1 }]).list();
+    module.finish("", &body, LONE_THREADS, Workgroups::new(factors, LONE_THREADS))
+}
