@@ -47,6 +47,7 @@ export {
   type NormOptions,
   type RopeOptions,
 } from './tensor/functions.js';
+export * as linalg from './tensor/linalg.js';
 export { fold, map, scan, type Fold, type Planes, type Values } from './tensor/map.js';
 export { type Nested } from './tensor/nested.js';
 export { Random } from './tensor/random.js';

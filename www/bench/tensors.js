@@ -1,5 +1,5 @@
 /**
- * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, a convolution, Fourier transforms, and the round trip of a small program.
+ * Tensors beside TensorFlow.js and jax-js: products of matrices, rows, maps, reductions, a convolution, Fourier transforms, factorisations, and the round trip of a small program.
  *
  * Times of each library are of the same work on the same numbers: 'GPU, ms' by the device's timestamps where the library has them, which contain some 9 µs a kernel; 'GPU in one pass, ms' the same
  * where each kernel is dispatched many times between its timestamps, the least of some runs, for residua alone; 'in a row, ms' is the time of many runs without a read between them, divided by
@@ -12,6 +12,7 @@ import { numbers } from './parameters.js';
 import { median, oneOfMany } from './statistics.js';
 import { convolution } from './tensors/convolution.js';
 import { transforms } from './tensors/fourier.js';
+import { factorisations } from './tensors/linalg.js';
 import { jax, residua, tfjs, tfjsWasm } from './tensors/libraries.js';
 import { mlpStep } from './tensors/mlp-step.js';
 import { warmUp } from './tensors/warm-up.js';
@@ -92,7 +93,7 @@ export async function run(parameters, report, progress, { reps }) {
   const [divisor] = numbers(parameters, 'divisor', [engine === 'cpu' ? 4 : 1]);
   const wanted = parameters.get('works')?.split(',');
   const libraries = engine === 'cpu' ? [residua('cpu'), tfjsWasm] : [residua('gpu'), tfjs, jax];
-  const chosen = [...works(divisor), convolution(divisor), ...transforms(divisor), mlpStep].filter((work) => wanted?.some((word) => work.name.startsWith(word)) ?? true);
+  const chosen = [...works(divisor), convolution(divisor), ...transforms(divisor), ...factorisations(divisor), mlpStep].filter((work) => wanted?.some((word) => work.name.startsWith(word)) ?? true);
   for (const work of chosen) {
     progress(`${work.name}, ${work.size}`, true);
     const operands = work.inputs.map((shape, k) => numbersOf(shape.reduce((a, b) => a * b, 1), k));
