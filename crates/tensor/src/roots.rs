@@ -2,7 +2,6 @@
 
 use residua_tensor_loops::fourier::root;
 
-use crate::plan::padded;
 use crate::size::Size;
 
 /// Roots that a table has one by one.
@@ -23,11 +22,4 @@ pub fn table(length: u32) -> Vec<f32> {
     let own = |k: u32| if k < FINE { k } else { (k - FINE) * FINE };
     let pairs = (0..count(length)).flat_map(|k| root(u64::from(own(k)), u64::from(length)));
     pairs.map(|part| part as f32).collect()
-}
-
-/// The bytes of the table, as tensors have them in memory.
-pub fn bytes(length: u32) -> Vec<u8> {
-    let mut bytes: Vec<u8> = table(length).iter().flat_map(|part| part.to_le_bytes()).collect();
-    bytes.resize(padded(2 * u64::from(count(length)), 4) as usize, 0);
-    bytes
 }

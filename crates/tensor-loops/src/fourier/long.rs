@@ -3,7 +3,7 @@
 
 use std::f64::consts::PI;
 
-use super::Memory;
+use super::memory::Memory;
 use super::passes::{Parts, Passes, at};
 use super::radix::Complex;
 use crate::four::Four;

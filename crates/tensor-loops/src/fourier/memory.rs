@@ -4,8 +4,38 @@
 use std::ops::Range;
 
 use super::passes::Parts;
-use super::{Numbers, Results};
 use crate::four::Four;
+
+/// Numbers of rows: number j of row r stands at `starts[r] + j × stride`.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a> {
+    /// All of them.
+    pub values: &'a [f32],
+    /// Where rows begin.
+    pub starts: &'a [usize],
+    /// From one number of a row to the next.
+    pub stride: usize,
+}
+
+/// Where the results of rows go, as [`Numbers`]: imaginary parts stand behind their real ones.
+#[derive(Debug)]
+pub struct Results<'a> {
+    /// All memory.
+    pub values: &'a mut [f32],
+    /// Where rows begin.
+    pub starts: &'a [usize],
+    /// From one number of a row to the next.
+    pub stride: usize,
+}
+
+/// Memory of a run, whose contents do not matter before it.
+#[derive(Default)]
+pub struct Memory {
+    pub(super) x: Parts,
+    pub(super) spare: Parts,
+    pub(super) lanes: Parts,
+    pub(super) lanes_spare: Parts,
+}
 
 /// Numbers of rows: number j of row r stands at `starts[r] + offset + j × step`.
 #[derive(Clone, Copy)]

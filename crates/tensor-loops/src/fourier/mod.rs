@@ -14,6 +14,7 @@ mod radix;
 mod tests;
 
 use long::Long;
+pub use memory::{Memory, Numbers, Results};
 pub use passes::root;
 use passes::{Pairs, Parts, Passes, radices};
 
@@ -37,28 +38,6 @@ pub enum Kind {
     Real,
 }
 
-/// Numbers of rows: number j of row r stands at `starts[r] + j × stride`.
-#[derive(Clone, Copy, Debug)]
-pub struct Numbers<'a> {
-    /// All of them.
-    pub values: &'a [f32],
-    /// Where rows begin.
-    pub starts: &'a [usize],
-    /// From one number of a row to the next.
-    pub stride: usize,
-}
-
-/// Where the results of rows go, as [`Numbers`]: imaginary parts stand behind their real ones.
-#[derive(Debug)]
-pub struct Results<'a> {
-    /// All memory.
-    pub values: &'a mut [f32],
-    /// Where rows begin.
-    pub starts: &'a [usize],
-    /// From one number of a row to the next.
-    pub stride: usize,
-}
-
 /// A transform of a length, with its roots of unity.
 pub struct Fourier {
     length: usize,
@@ -77,15 +56,6 @@ pub struct Fourier {
 enum Inner {
     Short(Passes),
     Long(Long),
-}
-
-/// Memory of a run, whose contents do not matter before it.
-#[derive(Default)]
-pub struct Memory {
-    x: Parts,
-    spare: Parts,
-    lanes: Parts,
-    lanes_spare: Parts,
 }
 
 /// Longest transform whose passes stay in a cache.

@@ -13,12 +13,12 @@ use wasm_bindgen::prelude::*;
 use crate::fuse::Target;
 use crate::grad;
 use crate::kernel::{Body, Kernel, Tile};
-use crate::plan::{Place, Plan, Step};
+use crate::plan::{Place, Plan, Step, bytes_of_roots};
 use crate::size::Size;
 use crate::tape::Recipe;
 use crate::turns;
 use crate::wgsl::{self, KernelText, Limits, Windows};
-use crate::{host_product, interpret, roots, verify, wasm};
+use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
 
@@ -106,7 +106,7 @@ impl CompiledPlan {
             Place::Slot(slot) => [0.0, f64::from(slot), 0.0],
             Place::Temporary { bytes } => [1.0, 0.0, bytes as f64],
             Place::Result { bytes } => [2.0, 0.0, bytes as f64],
-            Place::Roots(length) => [3.0, f64::from(length), roots::bytes(length).len() as f64],
+            Place::Roots(length) => [3.0, f64::from(length), bytes_of_roots(length).len() as f64],
         };
         self.plan.places.iter().flat_map(place).list()
     }
@@ -114,7 +114,7 @@ impl CompiledPlan {
     /// The bytes of the table of the roots of unity of a length that a place has.
     #[wasm_bindgen(js_name = rootsOfUnity)]
     pub fn roots_of_unity(&self, length: u32) -> Vec<u8> {
-        roots::bytes(length)
+        bytes_of_roots(length)
     }
 
     /// The place of each result.

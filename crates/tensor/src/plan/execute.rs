@@ -3,12 +3,11 @@
 use residua_base::error::Result;
 use residua_base::list::Listed;
 
-use super::{Place, Plan, Step};
+use super::{Place, Plan, Step, bytes_of_roots};
 use crate::dtype::DType;
 use crate::half;
 use crate::interpret;
 use crate::kernel::Kernel;
-use crate::roots;
 
 /// Runs a plan on the bytes of its slots, which assignments change, and gives the bytes of its results.
 pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>> {
@@ -22,7 +21,7 @@ pub type RunKernel = dyn Fn(&Kernel, &[u32], &mut [Vec<u8>]) -> Result<()>;
 pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKernel) -> Result<Vec<Vec<u8>>> {
     let memory = |place: &Place| match place {
         Place::Slot(slot) => slots[*slot as usize].clone(),
-        Place::Roots(length) => roots::bytes(*length),
+        Place::Roots(length) => bytes_of_roots(*length),
         // Not 0, so that a kernel which reads what nothing wrote shows.
         Place::Temporary { bytes } | Place::Result { bytes } => vec![0xa5; *bytes as usize],
     };

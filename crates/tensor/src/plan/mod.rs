@@ -34,7 +34,7 @@ mod steps;
 mod windows;
 
 use dispatches::Ordered;
-pub use steps::{GRAIN, Place, Plan, Step, padded};
+pub use steps::{GRAIN, Place, Plan, Step, bytes_of_roots, padded};
 
 impl Plan {
     /// The plan of a recipe without derivatives.

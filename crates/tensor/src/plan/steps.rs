@@ -1,6 +1,7 @@
 //! What a plan is made of: places, steps, and kernels.
 
 use crate::kernel::{Guard, Kernel};
+use crate::roots;
 use crate::size::Size;
 
 /// What a program does at each run.
@@ -96,4 +97,11 @@ impl std::fmt::Display for Plan {
 /// Bytes of so many elements.
 pub fn padded(elements: u64, bytes: u32) -> u64 {
     (elements * u64::from(bytes)).div_ceil(GRAIN).max(1) * GRAIN
+}
+
+/// The bytes of the table of the roots of unity of a length, as memory has them.
+pub fn bytes_of_roots(length: u32) -> Vec<u8> {
+    let mut bytes: Vec<u8> = roots::table(length).iter().flat_map(|part| part.to_le_bytes()).collect();
+    bytes.resize(padded(2 * u64::from(roots::count(length)), 4) as usize, 0);
+    bytes
 }
