@@ -21,6 +21,15 @@ fn value_of(written: &[Option<Value>], node: NodeId) -> &Value {
     written[node.index()].as_ref().expect("what a node needs is written before it")
 }
 
+/// The statements of a step of a loop, and the expressions of its next state.
+fn write_step(step: loops::Step, imports: &mut Imports) -> (String, Vec<String>) {
+    let loops::Step { body, inputs, names, depth, widths } = step;
+    let code = Body::new(body.graph().graph(), Inputs::Bound(inputs), imports, names, depth, body.next());
+    let mut code = code.in_widths(Widths::of_body(body, widths).0);
+    let next = body.next().iter().zip(widths).map(|(next, width)| code.require_in(*next, *width)).list();
+    (code.finish(), next)
+}
+
 /// Writes the code of one graph.
 pub(super) struct Body<'a> {
     pub(super) graph: &'a Graph,
@@ -357,7 +366,7 @@ impl<'a> Body<'a> {
                     Width::Pair => self.pair(*input),
                 });
             }
-            let call = loops::call(body, &widths, &operands, self.imports);
+            let call = loops::call(body, &widths, &operands, write_step, self.imports);
             let name = self.names.fresh(format!("state_{}", of.index()));
             self.line(&format!("let {name} = {call};"));
             self.loops.insert(of, (name, widths));

@@ -4,6 +4,7 @@ use crate::wgsl::body::Body;
 use crate::wgsl::import::Imports;
 use crate::wgsl::inputs::Inputs;
 use crate::wgsl::names::Names;
+use crate::wgsl::value::number_type;
 use crate::wgsl::writer::Writer;
 use crate::width::Widths;
 use crate::{Case, Function, Width};
@@ -69,13 +70,5 @@ fn result_type(function: &Function, width: Width) -> String {
         (1, _) => number_type(width).to_owned(),
         (results, Width::Single) => format!("vec{results}<f32>"),
         (results, Width::Pair) => format!("array<vec2<f32>, {results}>"),
-    }
-}
-
-/// The type of a value of a width.
-pub(super) fn number_type(width: Width) -> &'static str {
-    match width {
-        Width::Single => "f32",
-        Width::Pair => "vec2<f32>",
     }
 }

@@ -9,10 +9,10 @@
 
 use std::rc::Rc;
 
-use super::loops::LoopFunction;
 use super::order::Hidden;
 use super::template::{Template, Value};
-use residua_ir::graph::{Graph, NodeId, Op};
+use crate::Width;
+use residua_ir::graph::{Graph, LoopBody, NodeId, Op};
 
 /// A file of `shaders/common`.
 struct Library {
@@ -66,6 +66,16 @@ impl Scope {
     pub fn file(&self, name: &str) -> Option<Template<'static>> {
         self.files.iter().copied().find(|file| file.name == name).or_else(|| library(name))
     }
+}
+
+/// A loop that has been written.
+#[derive(Debug)]
+pub(super) struct LoopFunction {
+    pub body: Rc<LoopBody>,
+    /// Those of the state, and of what the body takes from outside.
+    pub widths: Vec<Width>,
+    /// Its definition.
+    pub text: String,
 }
 
 /// The files that a module imports, collected while its text is written.

@@ -6,23 +6,25 @@ use std::rc::Rc;
 use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{LoopBody, MOST_STEPS};
 
-use super::body::Body;
-use super::function::number_type;
-use super::import::Imports;
-use super::inputs::{Binding, Inputs};
+use super::import::{Imports, LoopFunction};
+use super::inputs::Binding;
 use super::names::Names;
+use super::value::number_type;
 use super::writer::Writer;
 use crate::Width;
-use crate::width::Widths;
 
-/// A loop that has been written.
-#[derive(Debug)]
-pub(super) struct LoopFunction {
-    body: Rc<LoopBody>,
-    /// Those of the state, and of what the body takes from outside.
-    widths: Vec<Width>,
-    /// Its definition.
-    pub text: String,
+/// Writes the code of a step within so many blocks: the statements, and the expressions of the next state, whose widths are given. Loops do not know how
+/// graphs are written, since graphs have loops.
+pub(super) type WriteStep = fn(Step<'_>, &mut Imports) -> (String, Vec<String>);
+
+/// What a step is written for.
+pub(super) struct Step<'a> {
+    pub body: &'a LoopBody,
+    pub inputs: &'a [Binding],
+    pub names: Names,
+    pub depth: usize,
+    /// Those of the state.
+    pub widths: &'a [Width],
 }
 
 /// A number of the final state.
@@ -31,8 +33,14 @@ pub(super) fn member(state: &str, number: u32) -> String {
 }
 
 /// A call of the function of a loop, which is written if it is new. The operands are start, count, the initial state and what the body takes from outside.
-pub(super) fn call(body: &Rc<LoopBody>, widths: &[Width], operands: &[String], imports: &mut Imports) -> String {
-    let number = require(body, widths, imports);
+pub(super) fn call(
+    body: &Rc<LoopBody>,
+    widths: &[Width],
+    operands: &[String],
+    write_step: WriteStep,
+    imports: &mut Imports,
+) -> String {
+    let number = require(body, widths, write_step, imports);
     let (figures, rest) = operands.split_at(2);
     let (initial, outer) = rest.split_at(body.states());
     let mut arguments = figures.to_vec();
@@ -44,19 +52,19 @@ pub(super) fn call(body: &Rc<LoopBody>, widths: &[Width], operands: &[String], i
 }
 
 /// The number of the function of a loop.
-fn require(body: &Rc<LoopBody>, widths: &[Width], imports: &mut Imports) -> usize {
+fn require(body: &Rc<LoopBody>, widths: &[Width], write_step: WriteStep, imports: &mut Imports) -> usize {
     let is_known = |known: &LoopFunction| known.body == *body && known.widths == widths;
     imports.loops.iter().position(is_known).unwrap_or_else(|| {
         let number = imports.loops.len();
         let function = LoopFunction { body: body.clone(), widths: widths.to_vec(), text: String::new() };
         imports.loops.push(function);
-        imports.loops[number].text = write(body, widths, number, imports);
+        imports.loops[number].text = write(body, widths, number, write_step, imports);
         number
     })
 }
 
 /// The definition of a loop by its number.
-fn write(body: &LoopBody, widths: &[Width], number: usize, imports: &mut Imports) -> String {
+fn write(body: &LoopBody, widths: &[Width], number: usize, write_step: WriteStep, imports: &mut Imports) -> String {
     let (of_state, of_captured) = widths.split_at(body.states());
     let structure = format!("Loop{number}");
     let members = |widths: &[Width]| {
@@ -84,13 +92,10 @@ fn write(body: &LoopBody, widths: &[Width], number: usize, imports: &mut Imports
     bindings.push_all(states.map(|(state, width)| binding(format!("x{state}"), member("state", state), *width)));
     let captured = (0u32..).zip(of_captured);
     bindings.push_all(captured.map(|(outer, width)| binding(format!("o{outer}"), member("outer", outer), *width)));
-    let graph = body.graph().graph();
-    let code = Body::new(graph, Inputs::Bound(&bindings), imports, names, writer.depth(), body.next());
-    let mut code = code.in_widths(Widths::of_body(body, of_state).0);
-    let next = body.next().iter().zip(of_state).map(|(next, width)| code.require_in(*next, *width)).list();
-    code.line(&format!("state = {structure}({});", next.join(", ")));
-    let code = code.finish();
+    let step = Step { body, inputs: &bindings, names, depth: writer.depth(), widths: of_state };
+    let (code, next) = write_step(step, imports);
     writer.append(&code);
+    writer.line(&format!("state = {structure}({});", next.join(", ")));
     writer.close();
     writer.line("return state;");
     writer.close();

@@ -38,3 +38,11 @@ impl Value {
         }
     }
 }
+
+/// The type of a value of a width.
+pub(super) fn number_type(width: Width) -> &'static str {
+    match width {
+        Width::Single => "f32",
+        Width::Pair => "vec2<f32>",
+    }
+}

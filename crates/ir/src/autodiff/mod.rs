@@ -2,7 +2,7 @@
 //!
 //! [`gradient`] takes outputs with seeds and gives, as nodes of the same graph, the sums of seeds times partials: reverse mode,
 //! one rule per op (rules.rs). The forward nodes are reused where a derivative is made of them, and equal subexpressions are
-//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs), and so are loops (loops.rs). [`jacobian`] is a gradient per output,
+//! shared by the graph itself. Long graphs of many outputs and few inputs are swept forward (forward.rs), and so are loops (tangents.rs). [`jacobian`] is a gradient per output,
 //! [`sparse_jacobian`] the same without what is not there; [`sparsity`] says which of its entries can differ from 0.
 //!
 //! Only a path that does not exist annihilates: a partial without one is `None`, and any other zero is multiplied like every
@@ -14,6 +14,7 @@ use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use std::collections::BinaryHeap;
 
+mod dependence;
 mod forward;
 #[cfg(test)]
 mod limits_test;
@@ -23,7 +24,10 @@ mod loops_test;
 mod rules;
 #[cfg(test)]
 mod rules_test;
+mod tangents;
 
+use dependence::active_nodes;
+pub use dependence::sparsity;
 pub use rules::{Application, Derivation, Passage, Slope, passage};
 use rules::{InGraph, slope};
 
@@ -62,7 +66,7 @@ pub fn directional(graph: &mut Graph, outputs: &[NodeId], velocity: &[(InputId, 
         let moves = velocity.iter().find(|(moving, _)| *moving == input);
         moves.map(|(_, velocity)| (InputId(0), *velocity)).into_iter().list()
     };
-    let rows = forward::tangents(graph, &active, outputs, &of_input);
+    let rows = tangents::tangents(graph, &active, outputs, &of_input);
     rows.iter().map(|row| row.first().map(|(_, node)| *node)).list()
 }
 
@@ -73,77 +77,6 @@ fn in_order_of(wrt: &[InputId], derivatives: &[(InputId, NodeId)]) -> Vec<Option
         Some(derivatives[place].1)
     };
     wrt.iter().map(of_input).list()
-}
-
-/// Which entries of the [`jacobian`] are not `None`, without making it.
-pub fn sparsity(graph: &Graph, outputs: &[NodeId], wrt: &[InputId]) -> Vec<Vec<bool>> {
-    let words = wrt.len().div_ceil(64);
-    let bit = |column: usize| (column / 64, 1u64 << (column % 64));
-    // Node after node, `words` words each: the inputs that it depends on.
-    let mut dependencies = vec![0u64; graph.len() * words];
-    let mut influences: Vec<Option<loops::Influence>> = vec![None; graph.loops().len()];
-    for (position, node) in graph.nodes().iter().enumerate() {
-        let (before, from) = dependencies.split_at_mut(position * words);
-        let own = &mut from[..words];
-        match node {
-            Node::Literal(_) => {}
-            Node::Input(input) => {
-                for column in (0..wrt.len()).filter(|column| wrt[*column] == *input) {
-                    let (word, mask) = bit(column);
-                    own[word] |= mask;
-                }
-            }
-            Node::Apply(op, operands) => {
-                for (place, operand) in operands[..op.arity()].iter().enumerate() {
-                    if passage(*op, place) != Passage::Closed {
-                        let operand = &before[operand.index() * words..][..words];
-                        own.iter_mut().zip(operand).for_each(|(own, operand)| *own |= operand);
-                    }
-                }
-            }
-            Node::Result(of, number) => {
-                let of_loop = graph.loop_of(*of);
-                let influence = influences[of.index()].get_or_insert_with(|| loops::influence(of_loop.body()));
-                for (input, has) in of_loop.inputs().iter().zip(&influence[*number as usize]) {
-                    if *has {
-                        let operand = &before[input.index() * words..][..words];
-                        own.iter_mut().zip(operand).for_each(|(own, operand)| *own |= operand);
-                    }
-                }
-            }
-        }
-    }
-    let row = |output: &NodeId| {
-        let set = &dependencies[output.index() * words..][..words];
-        (0..wrt.len())
-            .map(|column| {
-                let (word, mask) = bit(column);
-                set[word] & mask != 0
-            })
-            .list()
-    };
-    outputs.iter().map(row).list()
-}
-
-/// Whether each node of the graph has a derivative with respect to any input in `wrt`.
-fn active_nodes(graph: &Graph, wrt: &[InputId]) -> Vec<bool> {
-    let mut wanted = vec![false; wrt.iter().map(|input| input.0 as usize + 1).max().unwrap_or_default()];
-    for input in wrt {
-        wanted[input.0 as usize] = true;
-    }
-    let mut active = vec![false; graph.len()];
-    for (position, node) in graph.nodes().iter().enumerate() {
-        active[position] = match node {
-            Node::Literal(_) => false,
-            Node::Input(input) => wanted.get(input.0 as usize) == Some(&true),
-            Node::Apply(op, operands) => operands[..op.arity()]
-                .iter()
-                .enumerate()
-                .any(|(place, operand)| active[operand.index()] && passage(*op, place) != Passage::Closed),
-            Node::Result(of, _) => graph.loop_of(*of).inputs().iter().any(|input| active[input.index()]),
-        };
-    }
-    active
 }
 
 /// What has come down to a node so far: `node` where `under` holds, else 0.

@@ -1,8 +1,7 @@
 //! Dead-code removal: what some outputs need, and nothing else.
 
 use super::loop_needs::Needs;
-use super::loops::LoopId;
-use super::{Graph, Node, NodeId};
+use super::{Graph, LoopId, Node, NodeId};
 use residua_base::list::{Listed, PushAll};
 use std::borrow::Cow;
 use std::rc::Rc;

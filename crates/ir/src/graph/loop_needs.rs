@@ -2,8 +2,7 @@
 
 use residua_base::list::Listed;
 
-use super::loops::LoopBody;
-use super::{Graph, InputId, Node};
+use super::{Graph, InputId, LoopBody, Node};
 
 /// The numbers of a loop's state and the captured numbers that are needed, as they are found.
 pub(super) struct Needs {

@@ -19,14 +19,10 @@ use residua_base::list::{Listed, PushAll};
 use residua_base::sort::ascending;
 use rustc_hash::FxHashMap;
 
-use super::{CheckedGraph, Graph, InputId, Node, NodeId};
+use super::{CheckedGraph, Graph, InputId, Loop, LoopBody, LoopId, Node, NodeId, Refinement};
 
 /// A loop runs so many steps at most: more would keep a device busy for so long that the browser takes it away.
 pub const MOST_STEPS: u32 = 1_000_000;
-
-/// A loop of the graph that made it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LoopId(pub(super) u32);
 
 impl LoopId {
     /// Position in [`Graph::loops`].
@@ -35,33 +31,11 @@ impl LoopId {
     }
 }
 
-/// What a loop does in one step.
-#[derive(Clone, Debug)]
-pub struct LoopBody {
-    graph: CheckedGraph,
-    next: Vec<NodeId>,
-}
-
 impl PartialEq for LoopBody {
     fn eq(&self, other: &LoopBody) -> bool {
         let (graph, others) = (&self.graph, &other.graph);
         self.next == other.next && graph.inputs == others.inputs && graph.graph.is_same(&others.graph)
     }
-}
-
-/// A body with the numbers that it is applied to.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loop {
-    body: Rc<LoopBody>,
-    /// Start, count, initial state, captured numbers.
-    operands: Vec<NodeId>,
-}
-
-/// The loop that computes the numbers of another one beside its own, and for each of these its number.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refinement {
-    by: LoopId,
-    states: Vec<u32>,
 }
 
 /// The whole number of steps that a count means.

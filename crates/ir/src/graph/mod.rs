@@ -5,8 +5,8 @@
 //! A graph has no parameters, data or buffers: its leaves are numbered [`InputId`]s, and the access plan of a kernel defines what an input is.
 
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
-use loops::Refinement;
 use residua_base::error::{Error, Result};
 
 mod construct;
@@ -26,7 +26,7 @@ pub mod sine;
 mod substitute;
 
 pub use evaluate::evaluate;
-pub use loops::{Loop, LoopBody, LoopId, MOST_STEPS, steps};
+pub use loops::{MOST_STEPS, steps};
 pub use op::{Function, Op, leaf};
 
 /// A node of the [`Graph`] that made it.
@@ -69,6 +69,32 @@ impl Node {
         let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95);
         mix(mix(mix(0, kind), first), second)
     }
+}
+
+/// A loop of the graph that made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LoopId(u32);
+
+/// What a loop does in one step.
+#[derive(Clone, Debug)]
+pub struct LoopBody {
+    graph: CheckedGraph,
+    next: Vec<NodeId>,
+}
+
+/// A body with the numbers that it is applied to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    body: Rc<LoopBody>,
+    /// Start, count, initial state, captured numbers.
+    operands: Vec<NodeId>,
+}
+
+/// The loop that computes the numbers of another one beside its own, and for each of these its number.
+#[derive(Clone, Debug, PartialEq)]
+struct Refinement {
+    by: LoopId,
+    states: Vec<u32>,
 }
 
 /// A hash-consed arena of expressions.
