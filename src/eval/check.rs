@@ -108,7 +108,7 @@ fn add_differences(
     let mut inputs = vec![0.0; class.graph.input_count() as usize];
     let mut nodes = vec![0.0; class.graph.graph().len()];
     let mut evaluate = |inputs: &[f64], outputs: &[NodeId]| -> Vec<f64> {
-        class.graph.evaluate_into(inputs, &mut nodes);
+        class.graph.evaluate_with(inputs, &model.tables, &mut nodes);
         outputs.iter().map(|output| nodes[output.index()]).list()
     };
     // Entries of the same local parameter are adjacent once sorted, so that two evaluations serve all of its outputs.

@@ -164,6 +164,15 @@ impl Engine {
         }
     }
 
+    /// The model's tables have changed. The CPU reads them where they are.
+    pub fn tables_changed(&mut self) {
+        match self {
+            Engine::Cpu(_) => {}
+            #[cfg(target_arch = "wasm32")]
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.tables_changed(),
+        }
+    }
+
     /// Brings data that the application wrote on the device into the model's tables; whether there are such data.
     pub async fn read_shared_data(&self, model: &mut Model) -> Result<bool> {
         match self {

@@ -73,6 +73,7 @@ fn reach(op: Op, operands: &[f64], place: usize) -> f64 {
     let a = operands[0];
     let to_whole = |value: f64| (value - value.floor()).min(value.ceil() - value);
     match op {
+        Op::Lookup => unreachable!("it is no function of its operands"),
         Op::Abs | Op::Sign | Op::GuardedMul | Op::Select | Op::Sqrt | Op::Norm | Op::InverseNorm | Op::Log => {
             if place == 0 { a.abs().min(1.0) } else { 1.0 }
         }

@@ -165,6 +165,8 @@ pub struct Layout {
     uniform_words: u64,
     batch_constant_bytes: u64,
     tables: Vec<Vec<Pass>>,
+    /// Numbers of the model's tables.
+    tables_len: u64,
     index_columns: Vec<u64>,
     data_columns: Vec<u64>,
     outputs: Vec<u64>,
@@ -213,6 +215,12 @@ impl Layout {
                 ));
             }
         }
+        let bytes = 4 * table_len(width, model.tables.len() as u64);
+        if bytes > binding_bytes {
+            let message =
+                format!("the grids take {bytes} bytes; the device's maxStorageBufferBindingSize is {binding_bytes}");
+            return Err(Error::new(ErrorCode::LimitExceeded, message));
+        }
         let mut layout = Layout {
             width,
             chunks: Vec::new(),
@@ -229,6 +237,7 @@ impl Layout {
             uniform_words: 0,
             batch_constant_bytes: 0,
             tables: Vec::new(),
+            tables_len: model.tables.len() as u64,
             index_columns: Vec::new(),
             data_columns: Vec::new(),
             outputs: Vec::new(),
@@ -387,6 +396,7 @@ impl Layout {
             Memory::Parameters | Memory::Gradient => vector(self.num_params),
             Memory::Residuals | Memory::Seeds => vector(self.num_residuals),
             Memory::Indices(chunk) => of_chunk(chunk, &self.index_columns),
+            Memory::Tables => table(self.tables_len),
             Memory::Data(chunk) => table(of_chunk(chunk, &self.data_columns)),
             Memory::Addends(chunk) => table(of_chunk(chunk, &self.outputs)),
             Memory::BatchConstants => self.batch_constant_bytes / 4,

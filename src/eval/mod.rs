@@ -301,6 +301,18 @@ impl Functions {
         self.engine.data_changed(&self.model, batch, changed)
     }
 
+    /// Gives the model's tables new numbers from `first` on.
+    pub fn set_tables(&mut self, first: usize, numbers: &[f64]) -> Result<()> {
+        let length = self.model.tables.len();
+        let Some(target) = self.model.tables.get_mut(first..).and_then(|tables| tables.get_mut(..numbers.len())) else {
+            let what = format!("{} numbers from {first} on do not fit tables of {length}", numbers.len());
+            return Err(Error::invalid_argument(what));
+        };
+        target.copy_from_slice(numbers);
+        self.engine.tables_changed();
+        Ok(())
+    }
+
     /// From now on takes data from a buffer that the application writes.
     #[cfg(target_arch = "wasm32")]
     pub async fn share_data(&mut self, new: gpu::NewSharedData) -> Result<()> {

@@ -5,6 +5,8 @@ use crate::model::access_plan::{Entry, Role};
 use crate::model::incidence::{Destination, Source};
 use crate::model::line::STEPS;
 use residua_base::error::{Error, Result};
+use residua_base::list::PushAll;
+use residua_codegen::Guard;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
 use residua_gpu::{Limits, Slice};
 
@@ -88,6 +90,7 @@ impl<K: Kernels> Descent<'_, K> {
                 Role::Parameters => at,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
+                Role::Tables => self.memory(d, Memory::Tables),
                 Role::BatchConstants => self.batch_constants(d, chunk),
                 Role::LocalGradient => self.memory(d, Memory::LocalGradient),
                 Role::Vector => direction,
@@ -105,7 +108,9 @@ impl<K: Kernels> Descent<'_, K> {
                 }
             });
         }
-        bindings.extend_from_slice(&[sums, gate, self.uniforms(d, chunk.uniforms)]);
+        bindings.push(sums);
+        bindings.push_all((plan.kernel.guard == Guard::Gate).then_some(gate));
+        bindings.push(self.uniforms(d, chunk.uniforms));
         let program = Program::Kernel(self.kernels.number(chunk.batch), entry);
         let name = kernel_name(self.model, chunk.batch, entry);
         let pipeline = d.program(program, &name, &kernel_layout(plan));
@@ -155,6 +160,7 @@ impl<K: Kernels> Descent<'_, K> {
                     Role::Data => self.memory(d, Memory::Data(number)),
                     Role::BatchConstants => self.batch_constants(d, chunk),
                     Role::Indices
+                    | Role::Tables
                     | Role::Seeds
                     | Role::Residuals
                     | Role::AddendValues

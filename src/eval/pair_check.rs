@@ -9,7 +9,7 @@
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_ir::autodiff;
-use residua_ir::graph::{CheckedGraph, InputId, Loop, Node, NodeId, evaluate, steps};
+use residua_ir::graph::{CheckedGraph, InputId, Loop, Node, NodeId, Op, evaluate, look_up, steps};
 
 use super::Arithmetic;
 use crate::model::{Batch, Model, Rows, losses};
@@ -114,7 +114,15 @@ impl Sample {
         blocks.iter_mut().for_each(|block| block.enabled = true);
         let (num_params, num_residuals) = (read.len() as u32, rows.len() as u32);
         Sample {
-            model: Model { arrays: Vec::new(), blocks, batches, num_params, num_residuals, eliminated: Vec::new() },
+            model: Model {
+                arrays: Vec::new(),
+                blocks,
+                batches,
+                tables: model.tables.iter().map(quantise).list(),
+                num_params,
+                num_residuals,
+                eliminated: Vec::new(),
+            },
             x: read.iter().map(|&parameter| quantise(&x[parameter as usize])).list(),
             rows,
         }
@@ -234,7 +242,8 @@ impl<'a> Reference<'a> {
                 let locals = (0..class.locals.len()).map(|local| x[parameter(instance, local)]);
                 let data = self.batch.data.chunks_exact(self.batch.count as usize).map(|column| column[instance]);
                 let inputs = locals.chain(data).chain(self.batch.batch_constants.iter().copied()).list();
-                [Arithmetic::F64, Arithmetic::F32].map(|arithmetic| rounded(&self.graph, &inputs, arithmetic))
+                [Arithmetic::F64, Arithmetic::F32]
+                    .map(|arithmetic| rounded(&self.graph, &inputs, &model.tables, arithmetic))
             })
             .list();
         // The error of single precision in a node, the largest of all instances.
@@ -269,7 +278,7 @@ impl<'a> Reference<'a> {
 }
 
 /// The values of all nodes, each rounded, those of the steps of loops too.
-fn rounded(graph: &CheckedGraph, inputs: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
+fn rounded(graph: &CheckedGraph, inputs: &[f64], tables: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
     let graph = graph.graph();
     let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
     let mut nodes: Vec<f64> = Vec::with_capacity(graph.len());
@@ -277,6 +286,7 @@ fn rounded(graph: &CheckedGraph, inputs: &[f64], arithmetic: Arithmetic) -> Vec<
         let value = match node {
             Node::Literal(bits) => f64::from_bits(*bits),
             Node::Input(input) => inputs[input.0 as usize],
+            Node::Apply(Op::Lookup, operands) => look_up(tables, operands.map(|operand| nodes[operand.index()])),
             Node::Apply(op, operands) => {
                 let operands = operands.map(|operand| nodes[operand.index()]);
                 evaluate(*op, &operands[..op.arity()])
@@ -291,14 +301,14 @@ fn rounded(graph: &CheckedGraph, inputs: &[f64], arithmetic: Arithmetic) -> Vec<
     nodes
 }
 
-/// The final state of a loop over the values of the nodes before it.
+/// The final state of a loop, whose body reads no tables, over the values of the nodes before it.
 fn run_rounded(of_loop: &Loop, nodes: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
     let (body, start) = (of_loop.body(), nodes[of_loop.start().index()]);
     let mut inputs = [start].to_vec();
     inputs.push_all(of_loop.inputs().iter().map(|input| nodes[input.index()]));
     for step in 0..steps(nodes[of_loop.count().index()]) {
         inputs[0] = start + f64::from(step);
-        let values = rounded(body.graph(), &inputs, arithmetic);
+        let values = rounded(body.graph(), &inputs, &[], arithmetic);
         for (number, next) in body.next().iter().enumerate() {
             inputs[1 + number] = values[next.index()];
         }
@@ -313,7 +323,6 @@ mod tests {
     use crate::eval::{Engine, Objective};
     use crate::model::tests::{Recorder, params_model};
     use residua_base::cooperative::run_synchronously;
-    use residua_ir::graph::Op;
 
     /// x sin(y) − c and x y, of 200 pairs of parameters, and their sum of exponentials as a long sum.
     fn model() -> (Model, Vec<f64>) {

@@ -205,6 +205,7 @@ impl<'a, K: Kernels> Recorder<'a, K> {
             Role::Parameters => self.whole(self.point),
             Role::Indices => self.whole(Memory::Indices(number)),
             Role::Data => self.whole(Memory::Data(number)),
+            Role::Tables => self.whole(Memory::Tables),
             Role::BatchConstants => {
                 let (start, length) = self.layout.batch_constants[chunk.batch];
                 self.whole(Memory::BatchConstants).part(start, 4 * length)

@@ -183,6 +183,7 @@ impl<K: Kernels> Recorder<'_, K> {
                         self.bind(*role, number, chunk)?
                     }
                     Role::Indices
+                    | Role::Tables
                     | Role::Seeds
                     | Role::Residuals
                     | Role::AddendValues

@@ -254,6 +254,12 @@ impl RawFunctions {
         self.with(|functions| functions.set_bounds(lower, upper))
     }
 
+    /// Gives the tables that residuals read new numbers from `first` on.
+    #[wasm_bindgen(js_name = setTables)]
+    pub fn set_tables(&self, first: u32, numbers: &[f64]) -> Result<(), JsValue> {
+        self.with(|functions| functions.set_tables(first as usize, numbers))
+    }
+
     /// Gives the instances of a residual template new data: columns from `firstColumn` on, column after column.
     #[wasm_bindgen(js_name = setData)]
     pub fn set_data(&self, template: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {

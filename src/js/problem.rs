@@ -201,6 +201,12 @@ impl RawProblem {
         self.0.set_elimination(array, group).map_err(to_js)
     }
 
+    /// Sets the numbers of all tables that expressions read.
+    #[wasm_bindgen(js_name = setTables)]
+    pub fn set_tables(&mut self, numbers: Vec<f64>) {
+        self.0.set_tables(numbers);
+    }
+
     /// Adds a residual block and gives its number.
     #[wasm_bindgen(js_name = addBlock)]
     pub fn add_block(&mut self, name: &str, instances: u32, first_row: u32, rows: u32) -> u32 {

@@ -108,6 +108,8 @@ pub struct Model {
     pub blocks: Vec<BlockInfo>,
     /// The groups of instances that share a kernel.
     pub batches: Vec<Batch>,
+    /// The numbers of all tables that residuals read, one table after another.
+    pub tables: Vec<f64>,
     /// Numbers that are solved for.
     pub num_params: u32,
     /// Residuals.

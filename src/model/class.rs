@@ -44,6 +44,8 @@ pub struct Class {
     pub data: u32,
     /// Numbers on which all instances agree.
     pub batch_constants: u32,
+    /// Numbers of all tables of the model, if the graph reads any; else 0.
+    pub tables: u32,
     /// The losses that there may be.
     pub losses: Losses,
     /// The data column that is the weight of the instance, if it has one; the residuals in the graph are 0 where it is 0.
@@ -67,11 +69,22 @@ impl Class {
 
     /// Whether the kernels of two classes have the same texts.
     pub fn has_kernels_of(&self, other: &Class) -> bool {
-        let Class { graph, outputs, locals, block_dims, manifolds, data, batch_constants, losses, weight } = self;
+        let Class {
+            graph,
+            outputs,
+            locals,
+            block_dims,
+            manifolds,
+            data,
+            batch_constants,
+            tables: of_tables,
+            losses,
+            weight,
+        } = self;
         let tables =
             (&other.outputs, &other.locals, &other.block_dims, &other.manifolds, &other.data, &other.batch_constants);
         (outputs, locals, block_dims, manifolds, data, batch_constants) == tables
-            && (*losses, *weight) == (other.losses, other.weight)
+            && (*of_tables, *losses, *weight) == (other.tables, other.losses, other.weight)
             && graph.graph().is_same(other.graph.graph())
     }
 }

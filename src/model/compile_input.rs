@@ -23,6 +23,8 @@ pub struct CompileInput {
     blocks: Vec<BlockInfo>,
     form: Form,
     num_params: u32,
+    /// The numbers of all tables.
+    tables: Vec<f64>,
     /// Arrays with their elimination groups, each array once.
     groups: Vec<(u32, u32)>,
 }
@@ -88,13 +90,21 @@ impl CompileInput {
         let array =
             ArrayInfo { name: String::new(), dim: 1, count: num_params, offset: 0, manifold: Manifold::Euclidean };
         let blocks = vec![block_info(String::new(), rows, 0, rows)];
-        CompileInput { arrays: vec![array], blocks, form: Form::Params(tape), num_params, groups: Vec::new() }
+        let form = Form::Params(tape);
+        CompileInput { arrays: vec![array], blocks, form, num_params, tables: Vec::new(), groups: Vec::new() }
     }
 
     /// The problem form, without arrays and blocks yet.
     pub fn problem() -> CompileInput {
         let form = Form::Problem(Vec::new());
-        CompileInput { arrays: Vec::new(), blocks: Vec::new(), form, num_params: 0, groups: Vec::new() }
+        CompileInput {
+            arrays: Vec::new(),
+            blocks: Vec::new(),
+            form,
+            num_params: 0,
+            tables: Vec::new(),
+            groups: Vec::new(),
+        }
     }
 
     /// Adds a parameter array and returns its number.
@@ -132,6 +142,11 @@ impl CompileInput {
         self.groups.retain(|(other, _)| *other != array);
         self.groups.push((array, group));
         Ok(())
+    }
+
+    /// Sets the numbers of all tables that expressions read, one table after another.
+    pub fn set_tables(&mut self, numbers: Vec<f64>) {
+        self.tables = numbers;
     }
 
     /// Number of residuals so far.
@@ -220,7 +235,7 @@ impl CompileInput {
     /// not fit their template; what the progress listener of `slices` returns.
     pub async fn into_model(self, slices: &Slices<'_>) -> Result<Model> {
         let num_residuals = self.num_residuals();
-        let CompileInput { arrays, blocks, form, num_params, groups } = self;
+        let CompileInput { arrays, blocks, form, num_params, tables, groups } = self;
         let batches = match form {
             Form::Params(source) => {
                 let tape = read_tape(source.as_ref(), num_params, slices).await?;
@@ -233,13 +248,13 @@ impl CompileInput {
                 for (number, template) in templates.into_iter().enumerate() {
                     slices.set_part(number as f64 / count, (number + 1) as f64 / count);
                     let block = &blocks[template.block as usize];
-                    batches.push(template.into_batch(&arrays, block, slices).await?);
+                    batches.push(template.into_batch(&arrays, block, tables.len() as u32, slices).await?);
                 }
                 batches
             }
         };
         let eliminated = elimination::lowest_group(&groups);
-        let model = Model { arrays, blocks, batches, num_params, num_residuals, eliminated };
+        let model = Model { arrays, blocks, batches, tables, num_params, num_residuals, eliminated };
         elimination::check(&model)?;
         Ok(model)
     }
@@ -336,7 +351,13 @@ impl PendingTemplate {
     }
 
     /// Reads the tables.
-    async fn into_batch(self, arrays: &[ArrayInfo], block: &BlockInfo, slices: &Slices<'_>) -> Result<Batch> {
+    async fn into_batch(
+        self,
+        arrays: &[ArrayInfo],
+        block: &BlockInfo,
+        numbers_of_tables: u32,
+        slices: &Slices<'_>,
+    ) -> Result<Batch> {
         let outputs = self.expression.tape.outputs().len() as u32;
         let (slots, count) = (&self.expression.slots, self.count as usize);
         let has_rows = self.tables.length(InstanceList::Rows).is_some();
@@ -377,6 +398,6 @@ impl PendingTemplate {
             plain
         });
         let tables = Tables { block: self.block, count: self.count, indices, data, rows, instances };
-        Ok(Batch { plain, ..self.expression.batch_of(tables, arrays)? })
+        Ok(Batch { plain, ..self.expression.batch_of(tables, arrays, numbers_of_tables)? })
     }
 }

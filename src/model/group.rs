@@ -265,6 +265,7 @@ async fn finish(found: Found, slices: &Slices<'_>) -> Result<Batch> {
             block_dims,
             data: data_columns,
             batch_constants: uniform_count,
+            tables: 0,
             losses: Losses::Squared,
             weight: None,
         }),

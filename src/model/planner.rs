@@ -5,7 +5,9 @@
 
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
-use residua_codegen::{Buffer, Call, Element, Epilogue, Guard, Index, Instances, Kernel, Load, Output, Space, Width};
+use residua_codegen::{
+    Buffer, Call, Element, Epilogue, Guard, Index, Instances, Kernel, Load, Output, Space, TableBuffer, Width,
+};
 use residua_ir::autodiff;
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
@@ -273,9 +275,11 @@ impl<'a> Planner<'a> {
 
     /// The kernel, unchecked, and the roles of its buffers.
     pub(super) fn into_kernel(mut self, entry: Entry, title: &str) -> Result<(Kernel, Vec<Role>)> {
-        let mut outputs = self.writes;
+        let mut outputs = std::mem::take(&mut self.writes);
         let width = self.width;
-        outputs.push_all(self.totals.into_iter().map(|node| Output { node, epilogue: Epilogue::Reduce(width) }));
+        outputs.push_all(
+            std::mem::take(&mut self.totals).into_iter().map(|node| Output { node, epilogue: Epilogue::Reduce(width) }),
+        );
         // What is kept, in one list, so that the nodes can be renumbered together.
         let mut kept: Vec<NodeId> = outputs.iter().map(|output| output.node).list();
         for call in &self.calls {
@@ -283,6 +287,8 @@ impl<'a> Planner<'a> {
             kept.extend_from_slice(&call.arguments);
         }
         let (graph, kept) = self.graph.extract(&kept);
+        let numbers = self.class.tables;
+        let tables = graph.reads_tables().then(|| TableBuffer { buffer: self.buffer(Role::Tables), numbers });
         let mut kept = kept.into_iter();
         let mut next = || kept.next().expect("one node is kept for each that was asked for");
         for output in &mut outputs {
@@ -295,6 +301,13 @@ impl<'a> Planner<'a> {
         for element in outputs.iter().filter_map(Output::element) {
             self.buffers[element.buffer as usize].written = true;
         }
+        // The gate of a line kernel stands before its steps.
+        let steps = self.roles.iter().position(|role| *role == Role::Steps);
+        let guard = match (entry.is_gated(), steps) {
+            (false, _) => Guard::None,
+            (true, None) => Guard::Gate,
+            (true, Some(steps)) => Guard::Head { buffer: steps as u32 },
+        };
         let header = vec![
             format!("{}: {title}.", entry.description()),
             format!(
@@ -310,12 +323,13 @@ impl<'a> Planner<'a> {
             name: entry.name().to_owned(),
             header,
             space: self.space,
-            guard: if entry.is_gated() { Guard::Gate } else { Guard::None },
+            guard,
             graph: graph.check(self.loads.len() as u32)?,
             buffers: self.buffers,
             loads: self.loads,
             calls: self.calls,
             outputs,
+            tables,
             instances: Instances::Many,
         };
         Ok((kernel, self.roles))

@@ -177,7 +177,8 @@ const OPERATIONS_OF_A_PAIR: u32 = 16;
 /// Whether computing an instance once for each of its blocks costs less than writing and reading its local gradient, in numbers of this width.
 pub fn pays(class: &Class, width: Width) -> Result<bool> {
     let numbers: u32 = class.block_dims.iter().sum();
-    if numbers == 0 {
+    // Tables would be the ninth storage buffer of a kernel, and every device has eight.
+    if numbers == 0 || class.tables > 0 {
         return Ok(false);
     }
     let (mut all, mut most) = (0, 0);

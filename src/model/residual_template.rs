@@ -63,7 +63,7 @@ impl ArrayInfo {
 
 impl Expression {
     /// The batch of instances with these tables.
-    pub fn batch_of(self, tables: Tables, arrays: &[ArrayInfo]) -> Result<Batch> {
+    pub fn batch_of(self, tables: Tables, arrays: &[ArrayInfo], numbers_of_tables: u32) -> Result<Batch> {
         let Expression { slots, data_columns, mut tape, weight } = self;
         let mut locals = Vec::new();
         let (mut block_dims, mut manifolds) = (Vec::new(), Vec::new());
@@ -79,6 +79,7 @@ impl Expression {
             outputs = masked(&mut graph, &outputs, InputId(locals.len() as u32 + column));
         }
         let (graph, outputs) = graph.extract(&outputs);
+        let reads_tables = graph.reads_tables();
         let inputs = locals.len() as u32 + data_columns + batch_constants.len() as u32;
         let Tables { block, count, indices, data, rows, instances } = tables;
         Ok(Batch {
@@ -90,6 +91,7 @@ impl Expression {
                 manifolds,
                 data: data_columns,
                 batch_constants: batch_constants.len() as u32,
+                tables: if reads_tables { numbers_of_tables } else { 0 },
                 losses: Losses::Any,
                 weight,
             }),

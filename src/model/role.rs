@@ -36,6 +36,8 @@ pub enum Role {
     Local,
     /// A number for each parameter: what a product is taken of, or a direction.
     Vector,
+    /// All tables of the model, see [`residua_ir::graph::Op::Lookup`].
+    Tables,
     /// The steps along the direction, from [`super::line::FIRST_STEP`] on, after the gate.
     Steps,
 }
@@ -59,6 +61,7 @@ impl Role {
             Role::JtjBlocks => ("jtj_blocks", DType::Real),
             Role::Local => ("local", DType::Real),
             Role::Vector => ("p", DType::Real),
+            Role::Tables => ("tables", DType::Real),
             Role::Steps => ("steps", DType::Real),
         }
     }

@@ -40,6 +40,9 @@ pub(super) fn fold_numbers(tape: &mut Tape) {
 
 fn fold(tape: &mut Tape, position: u32) {
     let TapeNode::Apply(op, operands) = tape.node(position) else { return };
+    if op == Op::Lookup {
+        return;
+    }
     let mut numbers = [0.0; 3];
     let mut leaf = Leaf::Literal;
     let all_numbers = operands[..op.arity()].iter().zip(&mut numbers).all(|(&operand, number)| {

@@ -41,6 +41,12 @@ impl Recorder {
         self.entry(Leaf::Constant as u8, &[self.constants.len() as u32 - 1])
     }
 
+    /// A number of the formula's.
+    pub fn literal(&mut self, value: f64) -> u32 {
+        self.constants.push(value);
+        self.entry(Leaf::Literal as u8, &[self.constants.len() as u32 - 1])
+    }
+
     /// An operation.
     pub fn apply(&mut self, op: Op, operands: &[u32]) -> u32 {
         self.entry(op as u8, operands)

@@ -31,6 +31,7 @@ mod schedule;
 mod solve_many;
 mod solve_many_pairs;
 mod standard_errors;
+mod tables;
 mod weights;
 mod wgsl_arithmetic;
 mod wgsl_kernels;

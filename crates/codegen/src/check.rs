@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use residua_base::error::{Error, Result};
-use residua_ir::graph::{Node, NodeId};
+use residua_ir::graph::{Node, NodeId, Op};
 
 use crate::uses::Uses;
 use crate::width::Widths;
@@ -158,6 +158,7 @@ impl Kernel {
                 return Err(format!("call {call} takes node {}, after its result in node {position}", late.index()));
             }
         }
+        self.check_tables()?;
         for (position, output) in self.outputs.iter().enumerate() {
             if !exists(output.node) {
                 return Err(format!("output {position} is node {}, which there is not", output.node.index()));
@@ -166,11 +167,45 @@ impl Kernel {
         }
         match (self.reduced().count(), self.space, self.guard) {
             (3.., ..) => Err("more than two totals".into()),
+            (0, _, Guard::Head { .. }) => Err("a gate at the head of a buffer, and no total".into()),
+            (_, _, Guard::Head { buffer }) if !self.is_of_numbers(buffer) => {
+                Err(format!("a gate at the head of buffer {buffer}, which has no numbers to read"))
+            }
             (0, Space::Layers { .. }, _) | (_, Space::Layers { .. }, Guard::None) => {
                 Err("layers without a total and a gate".into())
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a buffer is of numbers that are only read.
+    fn is_of_numbers(&self, buffer: u32) -> bool {
+        self.buffers.get(buffer as usize).is_some_and(|buffer| buffer.dtype == DType::Real && !buffer.written)
+    }
+
+    /// Checks that the tables that nodes read lie within the buffer of all tables.
+    fn check_tables(&self) -> Result<(), String> {
+        if let Some(tables) = self.tables
+            && !self.is_of_numbers(tables.buffer)
+        {
+            return Err(format!("tables in buffer {}, which holds none", tables.buffer));
+        }
+        let graph = self.graph.graph();
+        let numbers = self.tables.map_or(0, |tables| tables.numbers);
+        for (position, node) in graph.nodes().iter().enumerate() {
+            let Node::Apply(Op::Lookup, [_, first, length]) = *node else { continue };
+            let is_within = match [first, length].map(|operand| graph.literal_value(operand)) {
+                [Some(first), Some(length)] => {
+                    let are_whole = first.fract() == 0.0 && length.fract() == 0.0;
+                    are_whole && first >= 0.0 && length >= 1.0 && first + length <= f64::from(numbers)
+                }
+                _ => false,
+            };
+            if !is_within {
+                return Err(format!("node {position} reads a table that is not among {numbers} numbers"));
+            }
+        }
+        Ok(())
     }
 
     fn check_output(&self, output: &Output) -> Result<(), String> {

@@ -16,7 +16,7 @@ use super::memory::{InstanceRange, View, index_out_of_range};
 use super::{Call, Case, CheckedKernel, Element, Function, Load, Output};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_ir::graph::{self, Node, NodeId};
+use residua_ir::graph::{self, Node, NodeId, Op};
 
 /// Functions of so many nodes are evaluated without memory of their own.
 const FEW_NODES: usize = 128;
@@ -46,6 +46,13 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
         for id in &needed {
             values[id.index()] = match graph.node(*id) {
                 Node::Literal(bits) => f64::from_bits(bits),
+                Node::Apply(Op::Lookup, operands) => {
+                    let tables = match kernel.tables.map(|tables| &views[tables.buffer as usize]) {
+                        Some(View::Read(tables)) => tables,
+                        _ => &[][..],
+                    };
+                    graph::look_up(tables, operands.map(|operand| values[operand.index()]))
+                }
                 Node::Apply(op, operands) => {
                     let operands = operands.map(|operand| values[operand.index()]);
                     graph::evaluate(op, &operands[..op.arity()])

@@ -31,6 +31,8 @@ pub struct Kernel {
     pub calls: Vec<Call>,
     /// What becomes of nodes, in order.
     pub outputs: Vec<Output>,
+    /// What [`Op::Lookup`](residua_ir::graph::Op::Lookup) reads; none where no node is one.
+    pub tables: Option<TableBuffer>,
     /// Over how many instances it runs. For the host alone.
     pub instances: Instances,
 }
@@ -72,6 +74,11 @@ pub enum Guard {
     /// On a device: where the first word of the buffer `gate` is not 0, so that the device itself decides which kernels of a list run.
     /// The word after it is 0 in every run. On the host the caller decides.
     Gate,
+    /// The same, where these words are the first two of a buffer of numbers, 0 or not.
+    Head {
+        /// Position in [`Kernel::buffers`].
+        buffer: u32,
+    },
 }
 
 /// One buffer of a kernel: an array of one element type.
@@ -83,6 +90,15 @@ pub struct Buffer {
     pub dtype: DType,
     /// Whether the kernel writes it.
     pub written: bool,
+}
+
+/// The buffer of all tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableBuffer {
+    /// Position in [`Kernel::buffers`].
+    pub buffer: u32,
+    /// Numbers of all tables. Where a device has pairs, so many low parts follow.
+    pub numbers: u32,
 }
 
 /// Element type of a buffer. A load converts an element to a number of the engine's arithmetic, a store converts back.
@@ -305,6 +321,7 @@ impl Kernel {
             loads: Vec::new(),
             calls: Vec::new(),
             outputs: Vec::new(),
+            tables: None,
             instances: Instances::Many,
         }
     }
@@ -380,6 +397,7 @@ impl Kernel {
             && self.loads == other.loads
             && self.outputs == other.outputs
             && self.buffers == other.buffers
+            && self.tables == other.tables
             && self.calls.len() == other.calls.len()
             && self.calls.iter().zip(&other.calls).all(is_same)
             && (self.space, self.guard, self.instances) == (other.space, other.guard, other.instances)

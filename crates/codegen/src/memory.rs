@@ -76,6 +76,11 @@ impl InstanceRange {
         if self.instances.start < self.origin {
             return wrong(format!("instance {} of buffers that begin with {}", self.instances.start, self.origin));
         }
+        if let Some(tables) = kernel.tables
+            && views[tables.buffer as usize].len() < tables.numbers as usize
+        {
+            return wrong(format!("tables of {} numbers", views[tables.buffer as usize].len()));
+        }
         for element in kernel.elements() {
             let of_buffer = |buffer: u32| (views[buffer as usize].len(), kernel.buffers[buffer as usize].name);
             let (buffer, index) = match element.index.as_loaded() {

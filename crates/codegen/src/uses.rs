@@ -102,6 +102,7 @@ fn work_of(node: Node) -> u32 {
         Node::Apply(op, _) => match op {
             Op::StopGradient => 0,
             Op::Neg | Op::Abs | Op::Add | Op::Sub | Op::Mul | Op::Floor | Op::Ceil | Op::GuardedMul | Op::Select => 1,
+            Op::Lookup => 4,
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max | Op::Sign | Op::Round => 4,
             Op::Sqrt | Op::Norm | Op::InverseNorm | Op::Div => 8,
             Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Softplus | Op::Mod => 48,

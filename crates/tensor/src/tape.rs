@@ -233,7 +233,8 @@ impl Reader<'_> {
         let mut nodes: Vec<NodeId> = Vec::new();
         for position in 0..count {
             let code = self.index(256)? as u8;
-            let node = match (code, ScalarOp::from_code(code)) {
+            let op = ScalarOp::from_code(code).filter(|op| *op != ScalarOp::Lookup);
+            let node = match (code, op) {
                 (leaf::LITERAL, _) => graph.literal(self.number()?),
                 (leaf::DATA, _) => graph.input(InputId(self.index(2 * state)?)),
                 (_, Some(op)) => {

@@ -55,6 +55,7 @@ export const Op = {
   sigmoid: 33,
   softplus: 34,
   erf: 39,
+  lookup: 113,
 } as const;
 
 /** A code of the table. */

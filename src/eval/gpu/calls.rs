@@ -228,7 +228,7 @@ impl GpuEngine {
             self.context.bound(binding).await?;
             self.prepared.insert(call, (recording, prepared));
         }
-        self.upload_stale_data(model)?;
+        self.upload_stale_data(model).await?;
         self.upload_batch_constants(model).await?;
         let (recording, prepared) =
             self.prepared.get(&call).ok_or_else(|| Error::internal("a call was not prepared before it ran"))?;

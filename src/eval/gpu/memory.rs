@@ -121,7 +121,13 @@ impl GpuEngine {
         self.buffers.get(&memory).cloned().ok_or_else(|| Error::internal("a buffer was made and is not there"))
     }
 
-    pub(super) fn upload_stale_data(&mut self, model: &Model) -> Result<()> {
+    pub(super) async fn upload_stale_data(&mut self, model: &Model) -> Result<()> {
+        if std::mem::replace(&mut self.tables_are_stale, false)
+            && let Some(buffer) = self.buffers.get(&Memory::Tables)
+            && let Some(content) = self.layout.content(model, Memory::Tables)
+        {
+            self.write_content(buffer, &content).await?;
+        }
         for (number, chunk) in self.layout.chunks.iter().enumerate() {
             if !self.stale_data[chunk.batch] {
                 continue;

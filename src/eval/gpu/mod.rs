@@ -67,6 +67,8 @@ pub struct GpuEngine {
     prepared: VecMap<Call, (Recording, Prepared)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
+    /// The model's tables have changed since they were last uploaded.
+    tables_are_stale: bool,
     /// The constants as they were last uploaded.
     batch_constants: Option<Vec<f32>>,
     /// Which parameters are constant has changed since the mask was uploaded.
@@ -129,6 +131,7 @@ impl GpuEngine {
             pipelines: VecMap::default(),
             prepared: VecMap::default(),
             stale_data: vec![false; model.batches.len()],
+            tables_are_stale: false,
             batch_constants: None,
             fixed_mask_is_stale: true,
             has_unchecked_losses: false,
@@ -147,7 +150,7 @@ impl GpuEngine {
     }
 
     async fn upload_tables(&mut self, model: &Model) -> Result<()> {
-        self.upload_stale_data(model)?;
+        self.upload_stale_data(model).await?;
         self.upload_batch_constants(model).await?;
         for spread in self.spread_shared_data()? {
             spread.finish().await?;
@@ -244,6 +247,11 @@ impl GpuEngine {
     pub(super) fn data_changed(&mut self, model: &Model, batch: usize, columns: Range<u32>) -> Result<()> {
         self.stale_data[batch] = true;
         self.overwrite_shared_data(model, batch, &columns)
+    }
+
+    /// The model's tables have changed.
+    pub(super) fn tables_changed(&mut self) {
+        self.tables_are_stale = true;
     }
 
     /// Which parameters are constant may have changed.

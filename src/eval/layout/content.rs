@@ -57,6 +57,10 @@ impl Layout {
                     Width::Pair => Content::Pairs(columns),
                 }
             }
+            Memory::Tables => match self.width {
+                Width::Single => Content::Numbers(vec![&model.tables]),
+                Width::Pair => Content::Pairs(vec![&model.tables]),
+            },
             Memory::Uniforms => Content::Words(vec![&self.uniforms]),
             Memory::GatherOffsets(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].offsets]),
             Memory::GatherEntries(chunk, pass) => Content::Words(vec![&self.tables[chunk][pass].entries]),

@@ -17,6 +17,8 @@ pub enum Memory {
     Indices(usize),
     /// A chunk's data table.
     Data(usize),
+    /// All tables of the model.
+    Tables,
     /// The values of a chunk's addends.
     Addends(usize),
     /// The constants of all batches, each from a multiple of [`super::ALIGNMENT`] on.
@@ -76,6 +78,7 @@ impl Memory {
             Memory::LineSums => (26, 0, 0),
             Memory::AllIndices => (27, 0, 0),
             Memory::GuardZero => (33, 0, 0),
+            Memory::Tables => (34, 0, 0),
             Memory::Lists(memory) => memory.key(),
         };
         kind << 58 | (chunk as u64) << 29 | pass as u64
@@ -105,6 +108,7 @@ impl Memory {
             Memory::LineSums => ("sums along a line", None),
             Memory::AllIndices => ("index tables", None),
             Memory::GuardZero => ("zero of guards", None),
+            Memory::Tables => ("tables", None),
             Memory::Lists(memory) => memory.name(),
         };
         match chunk {

@@ -117,6 +117,7 @@ impl<K: Kernels> ModelRecorder<'_, K> {
                 Role::Parameters | Role::Vector => vector,
                 Role::Indices => self.memory(d, Memory::Indices(number)),
                 Role::Data => self.memory(d, Memory::Data(number)),
+                Role::Tables => self.memory(d, Memory::Tables),
                 Role::BatchConstants => self.batch_constants(d, chunk.batch),
                 Role::Local => self.buffer(d, ModelBuffer::Local(number)),
                 Role::Others

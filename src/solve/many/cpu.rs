@@ -407,6 +407,7 @@ impl Chunk {
                     View::Read(&solver.settings[number]),
                     View::Index(&self.places[number]),
                     View::Write(sums),
+                    View::Read(&solver.template.model.tables),
                 ];
                 solver.program.run(1 + 2 * number + usize::from(reduction), &mut views, &dispatch)?;
             }

@@ -4,7 +4,7 @@
 use crate::model::losses::LossKind;
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
-use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output};
+use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output, TableBuffer};
 use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::layout::settings;
@@ -19,13 +19,14 @@ const NORMAL: u32 = 1;
 const REDUCTION: u32 = 2;
 
 /// The buffers of a group's kernels, in their order.
-const BUFFERS: [Buffer; 6] = [
+const BUFFERS: [Buffer; 7] = [
     Buffer { name: "x", dtype: DType::Real, written: false },
     Buffer { name: "trial", dtype: DType::Real, written: false },
     Buffer { name: "data", dtype: DType::Real, written: false },
     Buffer { name: "settings", dtype: DType::Real, written: false },
     Buffer { name: "places", dtype: DType::U32, written: false },
     Buffer { name: "sums", dtype: DType::Real, written: true },
+    Buffer { name: "tables", dtype: DType::Real, written: false },
 ];
 const X: u32 = 0;
 const TRIAL: u32 = 1;
@@ -33,6 +34,7 @@ const DATA: u32 = 2;
 const SETTINGS: u32 = 3;
 const INDICES: u32 = 4;
 const SUMS: u32 = 5;
+const TABLES: u32 = 6;
 
 /// How a problem's normal equations lie: the cost, the gradient, the upper triangle of JᵀJ column after column, and with a robust loss the cost by influence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,10 +131,13 @@ fn group_kernel(
     let sum = |&(component, node): &(usize, NodeId)| {
         Output::accumulate(node, SUMS, Index::indexed(INDICES, place, component as u32))
     };
+    let numbers = template.model.tables.len() as u32;
+    let tables = graph.graph().reads_tables().then_some(TableBuffer { buffer: TABLES, numbers });
     let kernel = Kernel {
         buffers: BUFFERS.into(),
         loads: inputs.iter().map(load).list(),
         outputs: sums.iter().map(sum).list(),
+        tables,
         ..Kernel::new(name, graph)
     };
     kernel.check()

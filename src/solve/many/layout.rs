@@ -44,6 +44,8 @@ pub struct Layout {
     pub samples: Option<u32>,
     /// Where in the shared table the bounds of the free coordinates begin, lower and upper of each.
     pub bounds: u32,
+    /// Where in the shared table the model's tables begin.
+    pub tables: u32,
     /// Numbers in the shared table.
     pub shared: u32,
 }
@@ -81,7 +83,9 @@ impl Layout {
         }
         let samples = batch.samples_vary(template).then_some(varying);
         varying += u32::from(samples.is_some());
-        Layout { groups, varying, samples, bounds: shared, shared: shared + 2 * template.free.len() as u32 }
+        let tables = shared + 2 * template.free.len() as u32;
+        let end = tables + template.model.tables.len() as u32;
+        Layout { groups, varying, samples, bounds: shared, tables, shared: end }
     }
 
     /// The shared table.
@@ -101,7 +105,8 @@ impl Layout {
                 .copy_from_slice(&batch.batch_constants);
             table[layout.settings as usize..][..3].copy_from_slice(&settings(template, group));
         }
-        table[self.bounds as usize..].copy_from_slice(&template.bounds());
+        table[self.bounds as usize..self.tables as usize].copy_from_slice(&template.bounds());
+        table[self.tables as usize..].copy_from_slice(&template.model.tables);
         table
     }
 

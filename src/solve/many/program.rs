@@ -226,6 +226,7 @@ impl<'a> Writer<'a> {
         self.program.set_pair_form(self.pairs_form.unwrap_or_default());
         let is_in_pairs = self.pairs_form.is_some();
         let code = |termination: Termination| termination.code() as u32;
+        self.program.set_tables("template_numbers", self.layout.tables, self.layout.shared);
         let parameters = SolveManyTemplate {
             coordinates: self.free.len() as u32,
             non_finite: code(Termination::NonFinite),

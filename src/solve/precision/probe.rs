@@ -13,6 +13,7 @@ const MEAN_SQUARE: f64 = 1.0 / 12.0;
 /// Evaluates residuals and partials of a batch's instances at a point.
 pub(super) struct Probe<'a> {
     batch: &'a Batch,
+    tables: &'a [f64],
     point: Evaluated<'a>,
     graph: CheckedGraph,
     /// For each residual of an instance its partials with respect to the local parameters, where there is one.
@@ -38,7 +39,7 @@ pub(super) struct Found {
 }
 
 impl<'a> Probe<'a> {
-    pub(super) fn new(batch: &'a Batch, point: &Evaluated<'a>) -> Result<Probe<'a>> {
+    pub(super) fn new(batch: &'a Batch, tables: &'a [f64], point: &Evaluated<'a>) -> Result<Probe<'a>> {
         let class = &batch.class;
         let mut graph = class.graph.graph().clone();
         let locals = (0..class.locals.len() as u32).map(InputId).list();
@@ -46,7 +47,7 @@ impl<'a> Probe<'a> {
         let graph = graph.check(class.graph.input_count())?;
         let inputs = vec![0.0; graph.input_count() as usize];
         let nodes = vec![0.0; graph.graph().len()];
-        Ok(Probe { batch, point: *point, graph, partials, inputs, nodes, instance: 0 })
+        Ok(Probe { batch, tables, point: *point, graph, partials, inputs, nodes, instance: 0 })
     }
 
     /// Evaluates an instance of a block with a weight.
@@ -62,7 +63,7 @@ impl<'a> Probe<'a> {
             *input = self.batch.data[column * count + instance];
         }
         self.inputs[first_constant..].copy_from_slice(&self.batch.batch_constants);
-        self.graph.evaluate_into(&self.inputs, &mut self.nodes);
+        self.graph.evaluate_with(&self.inputs, self.tables, &mut self.nodes);
         let mut found = Found {
             weight: of_block * self.batch.instance_weight(instance),
             squared: 0.0,

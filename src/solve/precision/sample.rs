@@ -34,7 +34,7 @@ pub(super) fn each(
         if !block.enabled || batch.has_addends() || batch.count == 0 {
             continue;
         }
-        let mut probe = Probe::new(batch, point)?;
+        let mut probe = Probe::new(batch, &model.tables, point)?;
         let sample = match parameters {
             [] => Sample::of(batch, block.instances, point.x),
             _ => Sample::at(batch, parameters),

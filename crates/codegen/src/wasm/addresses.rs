@@ -13,7 +13,7 @@ use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum AddressValue {
+pub(super) enum AddressValue {
     /// A word of the frame.
     Word(u32),
     /// The address in a buffer of the sum of some terms of constants, less `position` times the origin of positions.
@@ -28,12 +28,14 @@ enum AddressValue {
     Named { buffer: u32, by: u32, index: Index, lane: u8 },
     /// The least loaded index that leads out of a buffer.
     Limit { buffer: u32, index: Index },
+    /// The address of a place in a table of some length, as if the table were the first.
+    Place { node: NodeId, length: u32, lane: u8 },
 }
 
 impl AddressValue {
     /// Whether it depends on what is loaded for one instance. The others that vary are relative to the local of the instance.
     fn is_of_one_instance(&self) -> bool {
-        matches!(self, AddressValue::Loaded { .. } | AddressValue::Named { .. })
+        matches!(self, AddressValue::Loaded { .. } | AddressValue::Named { .. } | AddressValue::Place { .. })
     }
 }
 
@@ -77,26 +79,26 @@ pub(super) struct Addresses<'k> {
     ahead: u32,
     /// The node of each input.
     pub inputs: Vec<Option<NodeId>>,
-    computed: FxHashMap<AddressValue, u32>,
+    pub(super) computed: FxHashMap<AddressValue, u32>,
     /// Those of the instance.
     varying: Vec<AddressValue>,
-    kernel: &'k Kernel,
+    pub(super) kernel: &'k Kernel,
     /// For each loaded index the buffers of the elements behind it, and how far behind it the last one stands.
     behind: FxHashMap<(u32, &'k Index), Vec<(u32, u32)>>,
     /// Whether numbers are added to memory as soon as they are computed: a local for each sum would be one for each number of a long kernel of one instance,
     /// and functions that do a kernel together share no locals.
     adds_at_once: bool,
     /// Locals for addresses that are not kept, see [`is_run_once`].
-    passing: Option<Passing>,
+    pub(super) passing: Option<Passing>,
 }
 
 /// Locals for one address at a time.
 #[derive(Clone, Copy)]
-struct Passing {
+pub(super) struct Passing {
     base: u32,
     limit: u32,
-    loaded: u32,
-    named: u32,
+    pub(super) loaded: u32,
+    pub(super) named: u32,
 }
 
 /// Operations of a kernel from which on it is long.
@@ -431,7 +433,7 @@ impl<'k> Addresses<'k> {
         self.set_varying(to, local, value)
     }
 
-    fn set_varying(&mut self, to: &mut Expression, local: u32, value: AddressValue) -> u32 {
+    pub(super) fn set_varying(&mut self, to: &mut Expression, local: u32, value: AddressValue) -> u32 {
         to.write(Instruction::LocalSet(local));
         // What a local held that is set anew.
         let is_of_local = |known: &AddressValue| self.computed.get(known) == Some(&local);

@@ -218,7 +218,7 @@ impl<'a> Expression<'a> {
         self.push_lane(node, 0);
     }
 
-    fn push_lane(&mut self, node: NodeId, lane: u8) {
+    pub(super) fn push_lane(&mut self, node: NodeId, lane: u8) {
         self.settle(node);
         self.push(node);
         if self.width == Width::Pair {
@@ -375,6 +375,7 @@ impl<'a> Expression<'a> {
                 self.is_zero(a);
                 self.choose();
             }
+            Op::Lookup => unreachable!("it reads memory, see `Addresses::look_up`"),
             Op::Exp => self.exponential(a, false),
             Op::Sigmoid => self.sigmoid(a),
             Op::Sin | Op::Cos => self.turned(op, a),

@@ -12,7 +12,7 @@ use super::round::{Sum, has_nothing_to_do};
 use super::rounds::{Rounds, unless_left};
 use crate::{CheckedKernel, Load};
 use residua_base::list::Listed;
-use residua_ir::graph::Node;
+use residua_ir::graph::{Node, Op};
 
 /// The function that takes a frame, runs the instances that the width is for (all pairs; or the one that pairs leave), and
 /// gives the total, lane by lane. Or several such, which do it together one after another; the last gives the total.
@@ -133,7 +133,10 @@ fn hoist(kernel: &CheckedKernel, body: &mut Expression, addresses: &mut Addresse
                 }
             }
             Node::Apply(op, operands) => {
-                if body.uses(id) > 0 && operands[..op.arity()].iter().all(|operand| same[operand.index()]) {
+                if body.uses(id) > 0
+                    && op != Op::Lookup
+                    && operands[..op.arity()].iter().all(|operand| same[operand.index()])
+                {
                     body.apply(id, op);
                     body.keep(id);
                     same[id.index()] = true;

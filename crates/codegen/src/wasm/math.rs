@@ -54,7 +54,8 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         | Op::Gt
         | Op::Ge
         | Op::GuardedMul
-        | Op::Select => None,
+        | Op::Select
+        | Op::Lookup => None,
         elementary!(Op) => Some(MathFunction::Unary(op.function().value)),
     }
 }

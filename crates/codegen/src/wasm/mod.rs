@@ -31,6 +31,7 @@ mod function;
 mod functions;
 mod kernel;
 mod locals;
+mod lookup;
 mod loops;
 mod math;
 mod round;

@@ -6,7 +6,7 @@ use super::expression::Expression;
 use super::locals::Width;
 use crate::{CheckedKernel, DType, Element, Index, Kernel, Load, Step};
 use residua_base::list::Listed;
-use residua_ir::graph::{Node, NodeId};
+use residua_ir::graph::{Node, NodeId, Op};
 
 /// A local that an output's values are added up in.
 pub(super) struct Sum<'k> {
@@ -112,7 +112,10 @@ pub(super) fn write_round(
                 for operand in &operands[..op.arity()] {
                     load(kernel, body, addresses, *operand);
                 }
-                body.apply(id, op);
+                match op {
+                    Op::Lookup => addresses.look_up(body, id, operands),
+                    _ => body.apply(id, op),
+                }
             }
             Node::Result(of, _) => {
                 if !std::mem::replace(&mut has_run[of.index()], true) {

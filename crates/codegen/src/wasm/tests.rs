@@ -10,6 +10,7 @@ use super::module;
 use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 
+mod lookups;
 mod loops;
 mod machine;
 mod parts;

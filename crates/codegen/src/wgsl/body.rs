@@ -33,7 +33,7 @@ fn write_step(step: loops::Step, imports: &mut Imports) -> (String, Vec<String>)
 /// Writes the code of one graph.
 pub(super) struct Body<'a> {
     pub(super) graph: &'a Graph,
-    inputs: Inputs<'a>,
+    pub(super) inputs: Inputs<'a>,
     imports: &'a mut Imports,
     names: Names,
     writer: Writer,
@@ -53,6 +53,8 @@ pub(super) struct Body<'a> {
     calls: VecMap<u32, String>,
     /// Names and widths of the final states of loops.
     loops: VecMap<LoopId, (String, Vec<Width>)>,
+    /// Names of places in tables, by place and length.
+    pub(super) places: VecMap<(NodeId, u32), String>,
     /// Angles whose sine and cosine are both used.
     angles: VecMap<NodeId, Angle>,
 }
@@ -89,6 +91,7 @@ impl<'a> Body<'a> {
             reads: FxHashMap::default(),
             calls: VecMap::new(),
             loops: VecMap::new(),
+            places: VecMap::new(),
             angles: VecMap::new(),
         };
         body.angles = body.angles_of_pairs(roots);
@@ -387,6 +390,7 @@ impl<'a> Body<'a> {
         let width = self.widths.of(node);
         match op {
             Op::StopGradient => return value_of(&self.written, operands[0]).clone(),
+            Op::Lookup => return self.look_up(operands, width),
             Op::Sin | Op::Cos if self.angles.contains_key(&operands[0]) => {
                 return self.sine_or_cosine(op, operands[0]);
             }
@@ -404,7 +408,7 @@ impl<'a> Body<'a> {
     }
 
     /// The name of a new value.
-    fn named(&mut self, expression: &str) -> String {
+    pub(super) fn named(&mut self, expression: &str) -> String {
         let name = self.names.value();
         self.line(&format!("let {name} = {expression};"));
         name

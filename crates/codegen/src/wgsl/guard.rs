@@ -10,10 +10,11 @@ use residua_ir::elementary;
 use residua_ir::graph::{Graph, Node, Op};
 
 /// The expression of the zero in a kernel.
-pub(super) fn zero_of(kernel: &CheckedKernel) -> &'static str {
+pub(super) fn zero_of(kernel: &CheckedKernel) -> String {
     match kernel.guard {
-        Guard::Gate => "gate[1]",
-        Guard::None => "zero[0]",
+        Guard::Gate => "gate[1]".to_owned(),
+        Guard::Head { buffer } => format!("bitcast<u32>({}[1])", kernel.buffers[buffer as usize].name),
+        Guard::None => "zero[0]".to_owned(),
     }
 }
 
@@ -70,7 +71,8 @@ fn is_guarded_op(op: Op) -> bool {
         | Op::Gt
         | Op::Ge
         | Op::GuardedMul
-        | Op::Select => false,
+        | Op::Select
+        | Op::Lookup => false,
         Op::Pow | Op::Mod => true,
         elementary!(Op) => true,
     }

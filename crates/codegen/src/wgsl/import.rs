@@ -78,6 +78,17 @@ pub(super) struct LoopFunction {
     pub text: String,
 }
 
+/// The tables that code reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tables {
+    /// The array that they are in.
+    pub array: &'static str,
+    /// Where in it the first begins.
+    pub first: u32,
+    /// From a number to its low part.
+    pub low: u32,
+}
+
 /// The files that a module imports, collected while its text is written.
 #[derive(Debug, Default)]
 pub(super) struct Imports {
@@ -87,6 +98,8 @@ pub(super) struct Imports {
     guard: Option<String>,
     /// How `product_with_error` is written.
     pair_form: PairForm,
+    /// Where the tables are that straight-line code reads.
+    tables: Tables,
     /// Whether a NaN is made by the guard's zero, and not from the uniform.
     nan_by_guard: bool,
     /// How operands of an operation are hidden, where generated code keeps the order of its operations.
@@ -108,6 +121,16 @@ impl Imports {
     /// Sets how errors of products are computed.
     pub fn set_pair_form(&mut self, form: PairForm) {
         self.pair_form = form;
+    }
+
+    /// Sets where the tables are that straight-line code reads.
+    pub fn set_tables(&mut self, tables: Tables) {
+        self.tables = tables;
+    }
+
+    /// Where the tables are that straight-line code reads.
+    pub fn tables(&self) -> Tables {
+        self.tables
     }
 
     /// Makes a NaN by the guard's zero, in modules whose uniform has none.

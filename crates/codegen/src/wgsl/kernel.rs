@@ -108,7 +108,7 @@ pub(super) fn buffer_resource(buffer: &Buffer) -> Resource {
 pub fn write(kernel: &CheckedKernel, form: PairForm) -> Result<String> {
     kernel.check_for_device()?;
     let mut imports = Imports::default();
-    imports.read_guard_from(zero_of(kernel));
+    imports.read_guard_from(&zero_of(kernel));
     imports.set_pair_form(form);
     let entry = entry_point(kernel, &mut imports);
     let mut functions = String::new();
@@ -164,9 +164,12 @@ pub(super) fn open_entry_point(writer: &mut Writer, name: &str, threads: u32) {
     writer.line("let group = workgroup.x + workgroup.y * workgroups.x;");
 }
 
+/// The word of a gate of its own.
+pub(super) const GATE: &str = "gate[0]";
+
 /// Ends a kernel whose gate is closed.
-pub(super) fn write_gate(writer: &mut Writer) {
-    writer.block("if gate[0] == 0u", "return;");
+pub(super) fn write_gate(writer: &mut Writer, gate: &str) {
+    writer.block(&format!("if {gate} == 0u"), "return;");
 }
 
 fn entry_point(kernel: &CheckedKernel, imports: &mut Imports) -> String {
@@ -180,7 +183,7 @@ fn entry_point(kernel: &CheckedKernel, imports: &mut Imports) -> String {
         (false, guard) => {
             writer.line(&format!("let instance = group * {WORKGROUP_SIZE}u + lane;"));
             if guard == Guard::Gate {
-                write_gate(&mut writer);
+                write_gate(&mut writer, GATE);
             }
             writer.block("if instance >= dispatch.count", "return;");
             writer.blank_line();
@@ -196,14 +199,18 @@ fn entry_point(kernel: &CheckedKernel, imports: &mut Imports) -> String {
             writer.close();
             workgroup_sum::write(&mut writer, "instance", WORKGROUP_SIZE, totals, imports);
         }
-        (true, Guard::Gate) => strided_loop(kernel, &mut writer, imports),
+        (true, Guard::Gate) => strided_loop(kernel, &mut writer, GATE, imports),
+        (true, Guard::Head { buffer }) => {
+            let gate = format!("bitcast<u32>({}[0])", kernel.buffers[buffer as usize].name);
+            strided_loop(kernel, &mut writer, &gate, imports);
+        }
     }
     writer.close();
     writer.finish()
 }
 
 /// The rest of an entry point whose threads go through the instances at the distance of all threads.
-fn strided_loop(kernel: &CheckedKernel, writer: &mut Writer, imports: &mut Imports) {
+fn strided_loop(kernel: &CheckedKernel, writer: &mut Writer, gate: &str, imports: &mut Imports) {
     let mut groups = "workgroups.x * workgroups.y".to_owned();
     let mut group = "group".to_owned();
     if let Space::Layers { count } = kernel.space {
@@ -212,7 +219,7 @@ fn strided_loop(kernel: &CheckedKernel, writer: &mut Writer, imports: &mut Impor
         group += &format!(" / {count}u");
     }
     writer.line(&format!("let start = {group} * {WORKGROUP_SIZE}u + lane;"));
-    write_gate(writer);
+    write_gate(writer, gate);
     if let Space::Layers { count } = kernel.space {
         writer.line(&format!("let layer = group % {count}u;"));
     }

@@ -27,6 +27,7 @@ mod inputs;
 mod instance;
 mod kernel;
 mod literal;
+mod lookup;
 mod loops;
 mod names;
 mod operation;

@@ -36,6 +36,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         }
         Op::GuardedMul => imports.call("guarded_product", operands),
         Op::Select => format!("select({}, {b}, {a})", operands[2]),
+        Op::Lookup => unreachable!("it is no function of its operands, see `Body::look_up`"),
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         }
         Op::GuardedMul => imports.call("pair_guarded_product", operands),
         Op::Select => format!("select({}, {b}, {a})", operands[2]),
+        Op::Lookup => unreachable!("it is no function of its operands, see `Body::look_up`"),
     }
 }
 

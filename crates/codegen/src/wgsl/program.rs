@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::body::Body;
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::{write_function, write_plain_function};
-use super::import::{Imports, Order, PairForm, Scope};
+use super::import::{Imports, Order, PairForm, Scope, Tables};
 use super::inputs::{Binding, Inputs};
 use super::names::Names;
 use super::template::{Parameters, Template};
@@ -52,6 +52,11 @@ impl ProgramText {
     /// Sets how imported functions of pairs compute errors of products.
     pub fn set_pair_form(&mut self, form: PairForm) {
         self.imports.set_pair_form(form);
+    }
+
+    /// Sets in which array, and from where on, the tables are that straight-line code reads, and how far from a number of them its low part is.
+    pub fn set_tables(&mut self, array: &'static str, first: u32, low: u32) {
+        self.imports.set_tables(Tables { array, first, low });
     }
 
     /// Makes a NaN by the guard's zero, in programs whose uniform is not `dispatch` with a member `nan`.

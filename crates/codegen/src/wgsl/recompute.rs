@@ -9,7 +9,7 @@ use super::import::{Imports, PairForm};
 use super::inputs::Inputs;
 use super::instance::RESERVED;
 use super::kernel::{
-    Dispatch, WORKGROUP_SIZE, buffer_resource, distinct_functions, header, open_entry_point, write_gate,
+    Dispatch, GATE, WORKGROUP_SIZE, buffer_resource, distinct_functions, header, open_entry_point, write_gate,
 };
 use super::names::Names;
 use super::total::TotalType;
@@ -136,7 +136,7 @@ fn entry_point(kernel: &CheckedRecompute, imports: &mut Imports) -> String {
     writer.line(&format!("let start = group * {WORKGROUP_SIZE}u + lane;"));
     writer.line(&format!("let threads = workgroups.x * workgroups.y * {WORKGROUP_SIZE}u;"));
     if kernel.guard() == Guard::Gate {
-        write_gate(&mut writer);
+        write_gate(&mut writer, GATE);
     }
     if kernel.has_total() {
         writer.line(&format!("var total = {};", totals.zero()));

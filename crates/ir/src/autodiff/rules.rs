@@ -45,7 +45,8 @@ pub fn passage(op: Op, place: usize) -> Passage {
         | Op::Lt
         | Op::Le
         | Op::Gt
-        | Op::Ge => Passage::Closed,
+        | Op::Ge
+        | Op::Lookup => Passage::Closed,
         Op::Min | Op::Max | Op::GuardedMul => Passage::Guarded,
         Op::Select => match place {
             0 => Passage::Closed,
@@ -99,7 +100,8 @@ pub(super) fn slope(graph: &Graph, op: Op, place: usize, operands: &[NodeId; 3])
             | Op::Lt
             | Op::Le
             | Op::Gt
-            | Op::Ge,
+            | Op::Ge
+            | Op::Lookup,
             _,
         ) => Some(Slope::Finite),
     }
@@ -304,7 +306,8 @@ pub trait Derivation {
             | Op::Lt
             | Op::Le
             | Op::Gt
-            | Op::Ge => return None,
+            | Op::Ge
+            | Op::Lookup => return None,
         })
     }
 

@@ -22,6 +22,7 @@ fn distance_to_kink(op: Op, operands: &[f64]) -> f64 {
     let to_whole = |value: f64| (value - value.round()).abs();
     let between = || (operands[0] - operands[1]).abs();
     match op {
+        Op::Lookup => unreachable!("it is no function of its operands"),
         Op::Abs | Op::Sign | Op::GuardedMul | Op::Select => operands[0].abs(),
         Op::Floor | Op::Ceil => to_whole(operands[0]),
         Op::Round => to_whole(operands[0] - 0.5),

@@ -1,4 +1,6 @@
 //! The reference evaluation in f64: the living definition of every op. What generated code computes is measured against it.
+//!
+//! [`Op::Lookup`] reads tables, which are given beside the operands. Without tables it is NaN.
 
 use super::{CheckedGraph, Node, Op, elementary};
 use crate::elementary;
@@ -89,7 +91,15 @@ fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
                 c
             }
         }
+        Op::Lookup => f64::NAN,
     }
+}
+
+/// The value of [`Op::Lookup`] at its operands in these tables; NaN where it leads out of them.
+pub fn look_up(tables: &[f64], [place, first, length]: [f64; 3]) -> f64 {
+    // A conversion of a float saturates, and that of a NaN gives 0.
+    let place = (place as usize).min((length as usize).saturating_sub(1));
+    tables.get(first as usize + place).copied().unwrap_or(f64::NAN)
 }
 
 fn truth(condition: bool) -> f64 {
@@ -113,12 +123,18 @@ impl CheckedGraph {
 
     /// The same, written to a slice of as many numbers as the graph has nodes.
     pub fn evaluate_into(&self, inputs: &[f64], values: &mut [f64]) {
+        self.evaluate_with(inputs, &[], values);
+    }
+
+    /// The same of a graph that reads tables.
+    pub fn evaluate_with(&self, inputs: &[f64], tables: &[f64], values: &mut [f64]) {
         let graph = self.graph();
         let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
         for (position, node) in graph.nodes().iter().enumerate() {
             values[position] = match node {
                 Node::Literal(bits) => f64::from_bits(*bits),
                 Node::Input(input) => inputs[input.0 as usize],
+                Node::Apply(Op::Lookup, operands) => look_up(tables, operands.map(|operand| values[operand.index()])),
                 Node::Apply(op, [a, b, c]) => apply(*op, values[a.index()], values[b.index()], values[c.index()]),
                 Node::Result(of, number) => {
                     let run = || graph.loop_of(*of).run(|node| values[node.index()]);
@@ -200,6 +216,16 @@ mod tests {
             let found = evaluate(*op, operands);
             assert!(same(found, *expected), "{}{operands:?} is {found}, not {expected}", op.name());
         }
+    }
+
+    #[test]
+    fn a_place_is_rounded_down_and_kept_within_its_table() {
+        let tables = [9.0, 1.0, 2.0, 3.0, 9.0];
+        let at = |place: f64| look_up(&tables, [place, 1.0, 3.0]);
+        assert_eq!([0.0, 0.99, 1.0, 2.5].map(at), [1.0, 1.0, 2.0, 3.0]);
+        assert_eq!([-0.5, -7.0, f64::NEG_INFINITY, 3.0, 1e300, f64::INFINITY].map(at), [1.0, 1.0, 1.0, 3.0, 3.0, 3.0]);
+        assert!([1.0, 2.0, 3.0].contains(&at(f64::NAN)));
+        assert!(look_up(&[], [0.0, 0.0, 1.0]).is_nan());
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod simplify_test;
 pub mod sine;
 mod substitute;
 
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, look_up};
 pub use loops::{MOST_STEPS, steps};
 pub use op::{Function, Op, leaf};
 
@@ -136,6 +136,11 @@ impl Graph {
     /// The ids of all nodes, operands before users.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
         (0..self.nodes.len() as u32).map(NodeId)
+    }
+
+    /// Whether any node is a number of a table.
+    pub fn reads_tables(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Apply(Op::Lookup, _)))
     }
 
     /// How many nodes there are.

@@ -73,25 +73,35 @@ macro_rules! ops {
         /// An operation on one, two or three numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
-        pub enum Op { $($(#[$doc])* $name = $code,)+ $($(#[$f_doc])* $f_name = $f_code,)+ }
+        pub enum Op {
+            $($(#[$doc])* $name = $code,)+
+            $($(#[$f_doc])* $f_name = $f_code,)+
+            /// The number at place ⌊a⌋ of a table, which begins at place b of all tables and has c numbers. A place before or after those of the table is its
+            /// first or last, a NaN any of them. b and c are literals; the derivative is 0.
+            Lookup = 113,
+        }
 
         impl Op {
-            /// All of them, in the order of the table.
+            /// All but [`Op::Lookup`], in the order of the table: functions of their operands alone.
             pub const ALL: &'static [Op] = &[$(Op::$name,)+ $(Op::$f_name),+];
 
             /// The op of a code on the tape.
             pub fn from_code(code: u8) -> Option<Op> {
-                match code { $($code => Some(Op::$name),)+ $($f_code => Some(Op::$f_name),)+ _ => None }
+                match code { $($code => Some(Op::$name),)+ $($f_code => Some(Op::$f_name),)+ 113 => Some(Op::Lookup), _ => None }
             }
 
             /// Its name, as tapes and generated code write it.
             pub const fn name(self) -> &'static str {
-                match self { $(Op::$name => $text,)+ $(Op::$f_name => $f_text),+ }
+                match self { $(Op::$name => $text,)+ $(Op::$f_name => $f_text,)+ Op::Lookup => "lookup" }
             }
 
             /// For each operand the interval from which tests draw it: where GPU and CPU must agree.
             pub fn domain(self) -> &'static [(f64, f64)] {
-                match self { $(Op::$name => &[$(($low, $high)),+],)+ $(Op::$f_name => &[($f_low, $f_high)]),+ }
+                match self {
+                    $(Op::$name => &[$(($low, $high)),+],)+
+                    $(Op::$f_name => &[($f_low, $f_high)],)+
+                    Op::Lookup => &[(0.0, 100.0), (0.0, 0.0), (100.0, 100.0)],
+                }
             }
 
             /// How many operands it takes: 1, 2 or 3.
@@ -111,7 +121,7 @@ macro_rules! ops {
                         }
                         Function { word: stringify!($word), value }
                     })+
-                    $(Op::$name)|+ => unreachable!("{} is no elementary function", self.name()),
+                    $(Op::$name)|+ | Op::Lookup => unreachable!("{} is no elementary function", self.name()),
                 }
             }
         }

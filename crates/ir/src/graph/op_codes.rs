@@ -18,7 +18,7 @@ const HEADER: &str = "\
 
 fn typescript() -> String {
     let leaves = leaf::ALL.iter().copied();
-    let ops = Op::ALL.iter().map(|op| (op.name(), *op as u8));
+    let ops = Op::ALL.iter().chain([&Op::Lookup]).map(|op| (op.name(), *op as u8));
     let mut text = format!("{HEADER}export const Op = {{\n");
     for (name, code) in leaves.chain(ops) {
         writeln!(text, "  {name}: {code},").expect("writing to a string cannot fail");
@@ -40,7 +40,8 @@ fn typescript_has_the_codes_of_the_op_table() {
 
 #[test]
 fn every_code_and_name_is_used_once() {
-    let all: Vec<(&str, u8)> = leaf::ALL.iter().copied().chain(Op::ALL.iter().map(|op| (op.name(), *op as u8))).list();
+    let all: Vec<(&str, u8)> =
+        leaf::ALL.iter().copied().chain(Op::ALL.iter().chain([&Op::Lookup]).map(|op| (op.name(), *op as u8))).list();
     for (position, (name, code)) in all.iter().enumerate() {
         for (other_name, other_code) in &all[position + 1..] {
             assert!(name != other_name && code != other_code, "{name} = {code} and {other_name} = {other_code}");

@@ -24,6 +24,9 @@ impl Graph {
 
     /// The value of an op on literals alone.
     fn folded(&self, op: Op, operands: &[NodeId]) -> Option<f64> {
+        if op == Op::Lookup {
+            return None;
+        }
         let mut values = [0.0; 3];
         for (value, operand) in values.iter_mut().zip(operands) {
             *value = self.literal_value(*operand)?;
@@ -91,6 +94,7 @@ impl Graph {
             Op::Min | Op::Max => (a == b).then_some(a),
             Op::Mod | Op::Atan2 | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
             Op::Select => self.simplify_select(a, b, c),
+            Op::Lookup => None,
             elementary!(Op) => match (op, inner?) {
                 (Op::Cos | Op::Cosh, (Op::Neg | Op::Abs, [x, ..])) => Some(self.apply(op, &[x])),
                 _ => None,

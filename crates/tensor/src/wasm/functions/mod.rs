@@ -120,7 +120,8 @@ fn elementary(op: Real) -> Formula {
         | Real::Mul
         | Real::Div
         | Real::Min
-        | Real::Max => simple::instruction(op),
+        | Real::Max
+        | Real::Lookup => simple::instruction(op),
     }
 }
 
