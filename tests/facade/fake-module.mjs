@@ -41,6 +41,10 @@ export function install({ gpu = true } = {}) {
     setElimination(...args) {
       this.groups.push(args);
     }
+    tables = [];
+    setTables(numbers) {
+      this.tables.push(Array.from(numbers));
+    }
     weightColumns = [];
     setInstanceWeights(...args) {
       this.weightColumns.push(args);
@@ -165,6 +169,7 @@ export function install({ gpu = true } = {}) {
     setConstant = (mask) => this.note('setConstant', Array.from(mask));
     setBounds = (lower, upper) => this.note('setBounds', Array.from(lower), Array.from(upper));
     setData = (template, column, numbers) => this.note('setData', template, column, Array.from(numbers));
+    setTables = (first, numbers) => this.note('setTables', first, Array.from(numbers));
     setWeight = (block, weight) => this.note('setWeight', block, weight);
     setLoss = (block, kind, a, b, factor) => this.note('setLoss', block, kind, a, b, factor);
     setEnabled = (block, on) => this.note('setEnabled', block, on);

@@ -32,6 +32,20 @@ test("calls return the module's results, and numbers that were set before arrive
   assert.deepEqual(raw.log, [['evaluate'], ['setValuesAt', { 2: [7, 8] }], ['evaluate'], ['evaluate']]);
 });
 
+test('grids are sent with their problem, and their numbers before the next call', async () => {
+  const sides = await watched(joined());
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1] });
+  const grids = [[1, 2], [3, 4, 5]].map((values, k) => problem.grid(`g${k}`, { size: [values.length], values, interpolation: 'nearest', border: 'mirror' }));
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => grids[1].at(p).add(grids[0].at(p)) });
+  const functions = await sides.GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+  // Nearest numbers of a mirror image need none outside.
+  assert.deepEqual(sides.fake.problems[0].tables, [[1, 2, 3, 4, 5]]);
+  grids[1].setValues([6, 7, 8]);
+  await functions.evaluate();
+  assert.deepEqual(sides.fake.compiled[0].log, [['setTables', 2, [6, 7, 8]], ['evaluate']]);
+});
+
 test('a change during a call applies to the next call', async () => {
   const { p, block, functions, raw } = await compiled();
   const gate = deferred();

@@ -5,6 +5,7 @@ import { invalidArgument } from '../arguments/errors.js';
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import { ConstraintInstances, stateReader } from '../problem/constraint-block.js';
 import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
+import type { GridTable } from '../problem/grid.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { PlainEvaluator } from '../problem/plain-evaluator.js';
 import type { Problem } from '../problem/problem.js';
@@ -26,6 +27,9 @@ export class ProblemCompileInput implements CompileInput {
   readonly arrays: readonly ParameterBlocks[];
   readonly constraints: ConstraintLayout | null;
   private readonly blocks: readonly ResidualInstances[];
+  private readonly grids: readonly GridTable[];
+  /** The tables at the start of the compile. */
+  private startTables: readonly Float64Array[];
   private readonly residualBlocks: number;
   private readonly blockIds = new Map<ResidualInstances, number>();
   private readonly templateIds = new Map<ResidualInstances, number[]>();
@@ -49,6 +53,8 @@ export class ProblemCompileInput implements CompileInput {
     this.residualBlocks = problem.blocks.length;
     this.constraints = problem.constraints.length === 0 ? null : new ConstraintLayout(problem.constraints, problem.numResiduals);
     this.plainBlock = this.blocks.find(({ templates }) => templates.some(({ plain }) => plain !== null))?.name ?? null;
+    this.grids = [...problem.grids];
+    this.startTables = this.grids.map(({ table }) => table);
     this.startValues = new Float64Array(this.numParams);
     this.seen = latestChange();
     this.startData = this.blocks.map((block) => new Map([...block.data].map(([key, { values }]) => [key, values])));
@@ -80,11 +86,13 @@ export class ProblemCompileInput implements CompileInput {
         return lostDigits(`data input "${key}" of ${block instanceof ConstraintInstances ? 'constraint' : 'residual'} block "${block.name}"`, start?.get(key) ?? values, input.dim);
       });
     });
-    return [...ofData, ...ofArrays];
+    const ofGrids = this.grids.flatMap(({ name, table, channels }) => lostDigits(`grid "${name}"`, table, channels));
+    return [...ofData, ...ofGrids, ...ofArrays];
   }
 
   release(): void {
     this.startData = [];
+    this.startTables = [];
   }
 
   private addTo(raw: RawProblem): void {
@@ -94,6 +102,7 @@ export class ProblemCompileInput implements CompileInput {
       arrayIds.set(array, id);
       if (array.elimination !== null) raw.setElimination(id, array.elimination);
     }
+    if (this.grids.length > 0) raw.setTables(joined(this.startTables));
     this.blocks.forEach((block, position) => {
       const part = this.constraints?.parts[position - this.residualBlocks];
       const id = raw.addBlock(block.name, block.count, part?.firstRow ?? block.offset, block.numResiduals);
@@ -164,6 +173,7 @@ export class ProblemCompileInput implements CompileInput {
         raw.setBounds(lower, upper);
       });
     }
+    for (const { first, table, change } of this.grids) if (change > since) commands.push((raw) => raw.setTables(first, table));
     for (const block of this.blocks) {
       for (const [key, { input, values, isWeight, change }] of block.data) {
         if (change <= since) continue;
@@ -283,6 +293,17 @@ export class ProblemCompileInput implements CompileInput {
       sources,
     );
   }
+}
+
+/** Returns arrays one after another. */
+function joined(parts: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(parts.reduce((total, { length }) => total + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    all.set(part, end);
+    end += part.length;
+  }
+  return all;
 }
 
 /** A sentence that names blocks that were added after the compile; empty without any. */

@@ -83,6 +83,8 @@ export class Recording {
   length = 0;
   /** Whether the recording has ended, after which its Values are invalid. */
   finished = false;
+  /** The problem whose function is recorded; null without one. */
+  owner: object | null = null;
   /** Position of the first of `params` that occurs a second time; -1 if none does. */
   readonly repeated: number = -1;
   /** Pieces that are full. */

@@ -63,6 +63,8 @@ export interface RawProblem {
     constants: Float64Array,
     outputs: Uint32Array,
   ): number;
+  /** Sets the numbers of all tables, one table after another. */
+  setTables(numbers: Float64Array): void;
   /** Says which data column of a template is the weight of its instances. */
   setInstanceWeights(template: number, column: number): void;
   /**
@@ -219,6 +221,8 @@ export interface RawFunctions {
   setConstant(mask: Uint8Array): void;
   setBounds(lower: Float64Array, upper: Float64Array): void;
   setData(template: number, firstColumn: number, columns: Float64Array): void;
+  /** Sets numbers of the tables, from `first` on. */
+  setTables(first: number, numbers: Float64Array): void;
   setWeight(block: number, weight: number): void;
   setLoss(block: number, kind: string, a: number, b: number, factor: number): void;
   setEnabled(block: number, enabled: boolean): void;

@@ -15,6 +15,7 @@ import type { Value } from '../expressions/value.js';
 import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from './block-inputs.js';
 import { ConstraintInstances, type ConstraintBlock, type ConstraintSpec } from './constraint-block.js';
 import { checkHasParameters, type ConstraintKind } from './constraint-function.js';
+import { TableGrid, type Grid, type GridSize, type GridSpec, type GridTable } from './grid.js';
 import { DataInput, DataStarInput, type Input } from './inputs.js';
 import { checkLoss, type Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
@@ -59,6 +60,8 @@ const MOST_ENTRIES = 2 ** 32 - 1;
 export class Problem {
   /** @internal In order of creation. */
   readonly arrays: ParameterBlocks[] = [];
+  /** @internal In order of creation. */
+  readonly grids: GridTable[] = [];
   /** @internal In order of creation. */
   readonly blocks: ResidualInstances[] = [];
   /** @internal In order of creation. */
@@ -128,6 +131,22 @@ export class Problem {
     if (copy.length % width !== 0) throw invalidArgument('dataStar: values', `${copy.length} numbers`, `a multiple of dim, ${width}`);
     const entries = copyOffsets('dataStar: offsets', offsets, copy.length / width, width === 1 ? 'values' : `values / ${width}`);
     return new DataStarInput(this, width, entries, copy) as Input<Block<D>[]>;
+  }
+
+  /**
+   * Adds a grid: a table of numbers in one, two or three dimensions that residual and constraint functions read at computed places by `at`, as a picture, a field of
+   * distances or measurements over time. Its numbers are no parameters.
+   *
+   * Throws 'invalid-argument' for a name that another grid has, sizes that are not whole numbers from 1, another number of values than there are places times
+   * channels, numbers that are not finite, or an unknown interpolation or border; 'limit-exceeded' for more than 2²⁴ numbers, those of its border included.
+   */
+  grid<const S extends GridSize, C extends number = 1>(name: string, spec: GridSpec<S, C>): Grid<S['length'], C> {
+    checkName('grid: name', name);
+    if (this.grids.some((grid) => grid.name === name)) throw invalidArgument('grid: name', `"${name}" a second time`, 'a different name for each grid');
+    const last = this.grids.at(-1);
+    const grid = new TableGrid(this, name, spec as unknown as GridSpec, last === undefined ? 0 : last.first + last.table.length);
+    this.grids.push(grid);
+    return grid as unknown as Grid<S['length'], C>;
   }
 
   /**

@@ -10,7 +10,7 @@ import { Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { checkDependsOnParameters, withStates, type ConstraintKind } from './constraint-function.js';
-import { AtInput, DataInput, offsetsOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
+import { AtInput, DataInput, offsetsOf, ownerOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
 import type { PlainInstances } from './plain-instances.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS } from './weights.js';
@@ -137,6 +137,7 @@ function recordFunction(
   { call, name, function: run, sqrtInformation, isWeighted, constraint }: RecordedFunction,
 ): Pick<ResidualTemplate, 'tape' | 'counts' | 'slotArrays' | 'firstColumns' | 'dataColumns' | 'weightColumn' | 'stateColumn' | 'plain'> {
   const recording = new Recording('residual');
+  for (const input of inputs.values()) recording.owner = ownerOf(input);
   const slotArrays: object[] = [];
   const firstColumns = new Map<string, number>();
   let parameters = 0;

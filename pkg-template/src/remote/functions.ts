@@ -110,6 +110,10 @@ export class RemoteFunctions implements RawFunctions {
     this.change('setData', template, firstColumn, columns);
   }
 
+  setTables(first: number, numbers: Float64Array): void {
+    this.change('setTables', first, numbers);
+  }
+
   setWeight(block: number, weight: number): void {
     this.change('setWeight', block, weight);
   }

@@ -82,6 +82,10 @@ export class RemoteProblem implements RawProblem {
     return template;
   }
 
+  setTables(numbers: Float64Array): void {
+    this.steps.push(['tables', numbers]);
+  }
+
   setInstanceWeights(template: number, column: number): void {
     this.steps.push(['weights', template, column]);
   }

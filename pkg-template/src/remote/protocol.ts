@@ -30,6 +30,7 @@ export type BuildStep =
       tape: readonly [ops: Uint8Array, a: Uint32Array, b: Uint32Array, c: Uint32Array, constants: Float64Array, outputs: Uint32Array],
     ]
   | readonly ['weights', template: number, column: number]
+  | readonly ['tables', numbers: Float64Array]
   | readonly ['tape', paramCount: number, outputs: Uint32Array];
 
 /** A piece of a problem's tables, tape or start values. Pieces of one table are in reading order. */
@@ -77,7 +78,7 @@ export type FunctionsCall = Extract<
 /** Methods of functions that change their settings or numbers. */
 export type FunctionsChange = Extract<
   keyof RawFunctions,
-  'setValuesAt' | 'setConstant' | 'setBounds' | 'setData' | 'setWeight' | 'setLoss' | 'setEnabled'
+  'setValuesAt' | 'setConstant' | 'setBounds' | 'setData' | 'setTables' | 'setWeight' | 'setLoss' | 'setEnabled'
 >;
 
 /** The engine that is asked for. The worker asks for a context if it needs one. */

@@ -46,6 +46,7 @@ export class ReceivedProblem {
         else if (step[0] === 'elimination') problem.setElimination(step[1], step[2]);
         else if (step[0] === 'block') problem.addBlock(step[1], step[2], step[3], step[4]);
         else if (step[0] === 'template') this.addTemplate(problem, templates++, step);
+        else if (step[0] === 'tables') problem.setTables(step[1]);
         else if (step[0] === 'weights') problem.setInstanceWeights(step[1], step[2]);
       }
     } catch (error) {

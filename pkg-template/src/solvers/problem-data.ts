@@ -39,6 +39,7 @@ export function takeProblemData(template: Problem, count: number, data: ManyData
   const own: OwnData[] = [];
   const shape = new Problem();
   shape.arrays.push(...template.arrays);
+  shape.grids.push(...template.grids);
   const blocks = Object.keys(data).map((name) => find(`solveMany: batch.data.${name}`, 'residual block', template.blocks, name));
   for (const block of template.blocks) {
     const inputs = blocks.includes(block) ? data[block.name] : undefined;

@@ -45,6 +45,7 @@ const CONTRADICTION = 1e-3;
 /** Returns a copy of a template, as of the call, whose residual blocks are the template's, and its constraint blocks after them. */
 export function withConstraints(template: Problem): Problem {
   const problem = new Problem();
+  problem.grids.push(...template.grids.map((grid) => ({ ...grid })));
   const arrays = new Map<object, ParameterBlocks>();
   for (const array of template.arrays) {
     const made = new ParameterBlocks(problem, array.name, array.dim, array.offset, array.values(), array.makeBlock);
@@ -106,6 +107,7 @@ export async function solveConstrainedMany(host: Host, template: Problem, batch:
 /** The constraints of all problems as the residuals of one: each array has the blocks of the first problem, then those of the second. */
 function replicated(template: Problem, { count, data = {} }: ManyBatch): Problem {
   const problem = new Problem();
+  problem.grids.push(...template.grids.map((grid) => ({ ...grid })));
   const arrays = new Map<object, ParameterBlocks>();
   for (const array of template.arrays) {
     const made = new ParameterBlocks(problem, array.name, array.dim, problem.numParameters, new Float64Array(count * array.count * array.dim), array.makeBlock);
