@@ -11,6 +11,7 @@ import { group as enginesTogether } from './groups/engines-together.js';
 import { group as errorCodes } from './groups/error-codes.js';
 import { group as expressions } from './groups/expressions.js';
 import { group as gradientOnDevice } from './groups/gradient-on-device.js';
+import { group as grids } from './groups/grids.js';
 import { group as grouping } from './groups/grouping.js';
 import { group as growth } from './groups/growth.js';
 import { group as jacobian } from './groups/jacobian.js';
@@ -55,7 +56,7 @@ import { group as traps } from './groups/traps.js';
 import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, range, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -1,0 +1,107 @@
+/** Grids: every interpolation, border and dimension against its definition in double precision, in f32 and in pairs, and solves that read them. */
+import { lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
+import { gpuAgainstCpu, onEach } from '../define.js';
+import { BORDERS, gridReference, gridSample, INTERPOLATIONS, SIZES } from '../grid-reference.js';
+
+const titleOf = (size, { interpolation, prefilter }) => `${size.length} dimensions, ${prefilter ? 'B-spline' : interpolation}`;
+
+/** A problem whose residuals are grids with these borders at points, which are its parameters. */
+function atPoints(size, kind, borders) {
+  const { values, points } = gridSample(size, 1);
+  const specs = borders.map((border) => ({ size, values, border, ...kind }));
+  const problem = new Problem();
+  const grids = specs.map((spec, k) => problem.grid(`g${k}`, spec));
+  const at = problem.parameters('at', { dim: size.length, values: points.flat() });
+  problem.residuals('values', { inputs: { at: at.at(points.map((_, k) => k)) }, residual: ({ at }) => grids.map((grid) => grid.at(...at)) });
+  const references = specs.map(gridReference);
+  const expected = points.map((point) => references.map((reference) => reference(point)[0]));
+  return { problem, points, expected };
+}
+
+/** Compares residuals and Jacobian with the definition. */
+async function compare(check, size, kind, borders, options, values, slopes) {
+  const { problem, points, expected } = atPoints(size, kind, borders);
+  const functions = await check.compile(problem, options);
+  const { values: found, jacobian } = await functions.evaluateJacobian();
+  const dense = jacobian.toDense();
+  points.forEach((point, k) => {
+    borders.forEach((border, output) => {
+      const row = k * borders.length + output;
+      const about = `${titleOf(size, kind)}, ${border} at ${point}`;
+      check.close(found[row], expected[k][output].value, values, about);
+      expected[k][output].gradient.forEach((slope, axis) => check.close(dense[row * jacobian.cols + k * size.length + axis], slope, slopes, `${about}, derivative ${axis}`));
+    });
+  });
+}
+
+const F32 = [
+  { within: 1e-5, because: 'Coordinates up to 9 are rounded to 2⁻²⁴ of themselves, at slopes of 4, and so are some 20 sums of numbers of 1.' },
+  { within: 5e-5, because: 'Second derivatives are up to 30, at coordinates with an error of 5e-7, and slopes are sums of some 60 products.' },
+];
+const PAIRS = [
+  { within: 1e-12, because: 'The same with numbers of 47 bits.' },
+  { within: 1e-11, because: 'The same with numbers of 47 bits.' },
+];
+
+/** sin(x/5) cos(y/6), moved. */
+const waves = (size, dx, dy) => Float64Array.from({ length: size * size }, (_, k) => Math.sin(((k % size) - dx) / 5) * Math.cos((Math.floor(k / size) - dy) / 6));
+
+export const group = {
+  id: 'grids',
+  title: 'Grids',
+  about: 'Tables that residuals read at computed places.',
+  checks: [
+    ...SIZES.flatMap((size) =>
+      INTERPOLATIONS.flatMap((kind) => onEach(`values and derivatives by definition: ${titleOf(size, kind)}`, async (check) => compare(check, size, kind, BORDERS, {}, ...F32))),
+    ),
+
+    // Cubic in three dimensions has more operations than a kernel in pairs may have.
+    ...SIZES.flatMap((size) =>
+      INTERPOLATIONS.filter(({ interpolation }) => interpolation !== 'cubic' || size.length < 3).flatMap((kind) =>
+        gpuAgainstCpu(
+          `values and derivatives in pairs: ${titleOf(size, kind)}`,
+          async (check) => {
+            for (const border of BORDERS) await compare(check, size, kind, [border], { backend: 'gpu', precision: 'f32x2' }, ...PAIRS);
+          },
+          { long: size.length > 1 },
+        ),
+      ),
+    ),
+
+    ...onEach('a picture is registered by both solvers, and again after its numbers have changed', async (check) => {
+      const size = 48;
+      const problem = new Problem();
+      const picture = problem.grid('picture', { size: [size, size], values: waves(size, 0, 0), prefilter: true });
+      const shift = problem.parameters('shift', { dim: 2, values: [0, 0] });
+      const target = waves(size, 0, 0);
+      const inner = Array.from(target.keys()).filter((k) => Math.abs((k % size) - 24) < 15 && Math.abs(Math.floor(k / size) - 24) < 15);
+      problem.residuals('pixels', {
+        inputs: { s: shift.shared(), x: problem.data(inner.map((k) => k % size)), y: problem.data(inner.map((k) => Math.floor(k / size))), target: problem.data(inner.map((k) => target[k])) },
+        residual: ({ s, x, y, target }) => picture.at(x.add(s.x), y.add(s.y)).sub(target),
+      });
+      const functions = await check.compile(problem);
+      for (const [dx, dy] of [[1.25, -0.75], [-0.5, 2]]) {
+        picture.setValues(waves(size, dx, dy));
+        for (const minimise of [levenbergMarquardt, (of) => lbfgs(of, { objective: 'least-squares' })]) {
+          shift.set([0, 0]);
+          const { message } = await minimise(functions);
+          [dx, dy].forEach((value, axis) => check.close(shift.values()[axis], value, { within: 1e-3, because: 'The spline is within 1e-4 of waves of 31 places, and a gradient at rest in f32 leaves as much.' }, `${message} Coordinate ${axis}`));
+        }
+      }
+    }),
+
+    ...onEach('many problems share a grid', async (check) => {
+      const values = Array.from({ length: 60 }, (_, k) => Math.sin(0.4 * k) + 0.02 * k);
+      const reference = gridReference({ size: [60], values });
+      const times = Array.from({ length: 30 }, (_, k) => k);
+      const truth = Array.from({ length: 40 }, (_, k) => [4 + (k % 7) / 3, 0.5 + (k % 5) / 2]);
+      const samples = truth.map(([delay, height]) => times.map((t) => height * reference([t + delay])[0].value));
+      const problem = new Problem();
+      const curve = problem.grid('curve', { size: [60], values });
+      const p = problem.parameters('p', { dim: 2, values: [5, 1] });
+      problem.residuals('samples', { inputs: { p: p.shared(), t: problem.data(times), y: problem.data(samples[0]) }, residual: ({ p, t, y }) => curve.at(t.add(p.x)).mul(p.y).sub(y) });
+      const { x } = await solveMany(problem, { count: truth.length, data: { samples: { y: samples.flat() } } }, { backend: check.backend });
+      truth.flat().forEach((value, k) => check.close(x[k], value, { within: 1e-4, because: 'Samples of 3 in f32 at slopes of 0.4, and 30 of them.' }, `problem ${Math.floor(k / 2)}`));
+    }),
+  ],
+};
