@@ -30,8 +30,9 @@ use super::plain;
 /// Parameters of a problem at most: the matrix is dense, and its kernel has an instruction for each entry at least.
 pub const MOST_PARAMETERS: u32 = 128;
 
-/// Numbers of a loop with second derivatives at most: two states with seven parameters have 128.
-const MOST_NUMBERS_OF_LOOPS: usize = 128;
+/// Numbers of a loop with second derivatives at most: two states with three parameters have 32. A kernel of 98 took ten times as long to compile as all
+/// others of a fit.
+const MOST_NUMBERS_OF_LOOPS: usize = 32;
 
 /// Compiles the kernels of r̃″; whether they are there at the deadline.
 pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline) -> Result<bool> {
