@@ -3,6 +3,7 @@
 #import nonfinite
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
+#import levenberg_marquardt/begin_to_verify
 // After a step has begun: the cost and gradient at the linearised point, whether it is the last, and how exactly to solve for the next
 // step.
 var<workgroup> running: u32;
@@ -107,6 +108,14 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: array<u32, MAXI
             number(EPSILON));
         if end == 0.0 {
             end = number(ENDING);
+        } else if finite {
+            begin_to_verify(end);
+            // Blocks are factored without damping when this step begins again.
+            state[COMMIT] = 1u;
+            state[RESTORE] = 0u;
+            state[LINEARISE] = 0u;
+            set_number(NORM, norm);
+            return;
         }
         let forcing = lm_forcing(norm, number(NORM), number(FORCING), number(LINEAR_TOLERANCE));
         set_number(FORCING, forcing);
@@ -115,7 +124,7 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: array<u32, MAXI
     // After a rejected step the parts of the cost are those of the trial.
     if arrived && !finite {
         end = NON_FINITE;
-    } else if end == 0.0 && state[ITERATION] >= state[MOST_ITERATIONS] {
+    } else if end == 0.0 && number(STOP) == 0.0 && state[ITERATION] >= state[MOST_ITERATIONS] {
         end = MAX_ITERATIONS;
     }
     state[COMMIT] = select(0u, 1u, arrived);
@@ -125,6 +134,9 @@ fn conclude(cost: vec2<f32>, rz: f32, zdz: f32, norm: f32, most: array<u32, MAXI
     if end != 0.0 {
         set_number(TERMINATION, end);
         return;
+    }
+    if number(STOP) != 0.0 {
+        set_number(FORCING, min(number(LINEAR_TOLERANCE), TOLERANCE_OF_PROMISE));
     }
     set_number(RZ, rz);
     set_number(BETA, 0.0);

@@ -2,6 +2,7 @@
 #import nonfinite
 #import levenberg_marquardt/state
 #import levenberg_marquardt/set_number
+#import levenberg_marquardt/begin_to_verify
 // After a trial step: whether it is taken, the damping of the next, and whether there is a next.
 var<workgroup> running: u32;
 
@@ -57,7 +58,16 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
         #else
         let predicted = 0.5 * (descent + total_of(1u).x);
         #endif
-        conclude(total_of(5u).x, predicted, descent, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x);
+        #if CONSTRAINED
+        let promise = 0.5 * total_of(1u).x;
+        #else
+        let promise = 0.5 * descent;
+        #endif
+        let damping = number(DAMPING);
+        if number(STOP) != 0.0 && verify(promise, total_of(4u).x) {
+            return;
+        }
+        conclude(total_of(5u).x, predicted, descent, sqrt(total_of(2u).x), sqrt(total_of(3u).x), total_of(4u).x, damping);
     }
 }
 
@@ -73,7 +83,41 @@ fn part_of_jvp(k: u32) -> vec2<f32> {
 }
 #endif
 
-fn conclude(reduction: f32, predicted: f32, descent: f32, step: f32, scaled_step: f32, scaled_size: f32) {
+// Whether the run ends at the point, of which the system has been solved without damping: what met a tolerance is a minimum if the model promises next to
+// nothing. If not, that solution is a step like any other, unless none is left.
+fn verify(promise: f32, scaled_size: f32) -> bool {
+    let stop = number(STOP);
+    set_number(STOP, 0.0);
+    set_number(DAMPING, number(KEPT_DAMPING));
+    let cost = number(COST);
+    let epsilon = number(EPSILON);
+    let samples = number(SAMPLES);
+    let coordinates = number(COORDINATES);
+    let noise = lm_noise(cost, scaled_size, number(RESIDUALS), epsilon);
+    let minimum = lm_minimum(
+        promise, cost, cost, samples, coordinates, scaled_size, noise, number(PROMISE_TOLERANCE), epsilon);
+    // Conjugate gradients that have used up their iterations have not shown what is promised.
+    let norm = TOLERANCE_OF_PROMISE * number(NORM);
+    let complete = select(number(RZ) <= number(RZ_TARGET), number(RZ) <= norm * norm, number(LINEAR_TOLERANCE) == 0.0);
+    let proven = minimum.x != 0.0 && complete;
+    let is_limit = state[ITERATION] >= state[MOST_ITERATIONS];
+    let last = select(select(0.0, MAX_ITERATIONS, is_limit), number(LAST), number(LAST) != 0.0);
+    if !proven && last == 0.0 {
+        return false;
+    }
+    set_number(PROMISE, promise);
+    set_number(VARIANCE, 2.0 * cost / max(samples - coordinates, 1.0));
+    set_number(TERMINATION, select(last, stop, proven));
+    state[TRIAL] = 0u;
+    state[LINEARISE] = 0u;
+    state[STEP] = 0u;
+    return true;
+}
+
+// `damping_of_step`: with which the step was made.
+fn conclude(
+    reduction: f32, predicted: f32, descent: f32, step: f32, scaled_step: f32, scaled_size: f32, damping_of_step: f32,
+) {
     var change = reduction;
     // A step too short to move anything has no change of cost; where longer steps met NaN, the change stays NaN.
     if step == 0.0 && number(VERDICT) == 0.0 && is_nan(number(CHANGE)) {
@@ -114,11 +158,17 @@ fn conclude(reduction: f32, predicted: f32, descent: f32, step: f32, scaled_step
     set_number(record + RECORD_LARGEST, number(LARGEST));
     set_number(record + RECORD_STEP, step);
     state[record + RECORD_ACCEPTED] = select(0u, 1u, accepted);
-    set_number(record + RECORD_DAMPING, damping);
+    set_number(record + RECORD_DAMPING, damping_of_step);
     set_number(record + RECORD_GAIN, gain.x);
     state[record + RECORD_LINEAR] = select(state[LINEAR], 0u, state[LINEAR] == REDUCING);
 
-    let end = select(region.z, gain.w, gain.w != 0.0);
+    var end = select(region.z, gain.w, gain.w != 0.0);
+    if !accepted && end != 0.0 && end != NON_FINITE && epsilon > 0.0 {
+        // No step is left: whether that is a minimum is to be shown. Else it is for want of digits, or as the rules say.
+        set_number(LAST, select(end, PRECISION_LIMIT, end == COST_CONVERGED));
+        begin_to_verify(COST_CONVERGED);
+        end = 0.0;
+    }
     let goes_on = accepted || end == 0.0;
     state[TRIAL] = 0u;
     state[LINEARISE] = select(0u, 1u, accepted);

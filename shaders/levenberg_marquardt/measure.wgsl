@@ -3,7 +3,8 @@
 #import levenberg_marquardt/block_shape
 // The predicted reduction of the projected step δ: parts of -gᵀδ, of δᵀr + λδᵀDδ, of ‖δ‖², of δᵀCδ and of xᵀCx
 // with C the diagonal of JᵀJ and x the size of the point in each coordinate. After conjugate gradients
-// from 0, JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, if δ is the step that was solved for.
+// from 0, JᵀJδ = -g - r - λDδ, so that ‖Jδ‖² = -gᵀδ - (δᵀr + λδᵀDδ) without another product, if δ is the step that was solved for. Where bounds may have cut
+// it, -gᵀδ of that one in place of δᵀr + λδᵀDδ.
 @compute @workgroup_size(256)
 fn measure(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -41,7 +42,11 @@ fn measure(
         vectors[COLUMN * dispatch.stride + first + {k}u] = select(present{k}, -present{k}, leaves{k});
         #endif
         descent -= s{k} * gradient[first + {k}u];
+        #if CONSTRAINED
+        rest -= vectors[DELTA * dispatch.stride + first + {k}u] * gradient[first + {k}u];
+        #else
         rest += s{k} * (vectors[RESIDUAL * dispatch.stride + first + {k}u] + damping * d{k} * s{k});
+        #endif
         step += s{k} * s{k};
         scaled_step += s{k} * s{k} * present{k};
         scaled += x{k} * x{k} * present{k};

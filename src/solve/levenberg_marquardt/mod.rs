@@ -41,7 +41,8 @@
 //! of each point whether its arithmetic suffices for the promise. Open problems go on elsewhere ([`super::many::guard`]).
 //!
 //! Single solves on the device have damping in place of a radius: (J̃ᵀJ̃ + λD²) δ = −g, up to a forcing term, with λ by rule lm_damping. Steps of theirs that
-//! lose a column of J̃ are rejected, in problems of up to 65,536 numbers.
+//! lose a column of J̃ are rejected, in problems of up to 65,536 numbers. Where a tolerance is met the next step solves the system without damping, to 10⁻³ of
+//! its residual: the run ends if conjugate gradients get there and promise next to nothing, else that is a step like any other.
 //!
 //! # The four implementations
 //!

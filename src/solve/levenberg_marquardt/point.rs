@@ -5,6 +5,14 @@ use crate::solve::rules;
 /// D² falls to this share at each point, at most: a tenth of D, which keeps a column that all but vanishes within bounds for a while.
 pub const FALL_OF_SCALE: f64 = 0.81;
 
+/// Coordinates of a problem whose model is factorised as a dense one: singular values, where columns nearly depend on each other, take some tenths of a second.
+/// Steps of larger ones may be inexact, and what is left at the end with them.
+pub const MOST_COORDINATES: usize = 200;
+
+/// A system that tells whether a point is a minimum is solved to this tolerance: cut short, it shows the promise of what residuals are steep in, and where units
+/// differ by many powers of ten that is not all.
+pub const TOLERANCE_OF_PROMISE: f64 = 1e-3;
+
 /// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
 pub const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
 

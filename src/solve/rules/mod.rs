@@ -251,9 +251,9 @@ impl Rules {
         RULES.with(Rc::clone)
     }
 
-    /// As functions, for shaders; the dogleg runs on the host alone.
-    pub fn functions(&self) -> [&Function; 6] {
-        [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing]
+    /// Those that single solves on the device take.
+    pub fn functions(&self) -> [&Function; 7] {
+        [&self.noise, &self.cosine, &self.gain, &self.damping, &self.convergence, &self.forcing, &self.minimum]
     }
 
     /// Those that many problems on the host take.

@@ -312,6 +312,25 @@ export const group = {
       check.match(result.report(), /vertices\[17\]/);
     }),
 
+    ...onGpu('conjugate gradients that use up their iterations make no success', async (check) => {
+      // Heights drawn to samples and to a stiff line: of all waves conjugate gradients find the long ones, which the samples ask for, last.
+      const count = 100;
+      const problem = new Problem();
+      const heights = problem.parameters('heights', { dim: 1, values: new Float64Array(count) });
+      const all = Uint32Array.from({ length: count }, (_, i) => i), firsts = all.slice(0, count - 2);
+      const samples = Float64Array.from(all, (i) => Math.sin(i / 20) + 0.5 * Math.sin(7 * i * i));
+      problem.residuals('samples', { inputs: { height: heights.at(all), sample: problem.data(samples) }, residual: ({ height, sample }) => height.sub(sample) });
+      problem.residuals('bends', {
+        inputs: { a: heights.at(firsts), b: heights.at(firsts.map((i) => i + 1)), c: heights.at(firsts.map((i) => i + 2)) },
+        residual: ({ a, b, c }) => V.mul(1000, a.sub(V.mul(2, b)).add(c)),
+      });
+      // Each system is solved to nine tenths of its residual, so that steps are complete, and the cost falls by less than a hundredth.
+      const options = { linearTolerance: 0.9, costTolerance: 1e-2, maxLinearIterations: 5, maxIterations: 30 };
+      const { success, termination, message } = await levenbergMarquardt(await check.compile(problem), options);
+      check.ok(!success, message);
+      check.equal(termination, 'max-iterations', message);
+    }),
+
     ...onEach('a run of Levenberg-Marquardt repeats bit for bit', async (check) => {
       const { problem, curve } = decay();
       const functions = await check.compile(problem);

@@ -7,7 +7,7 @@ use super::resources::{SolverResources, engine};
 use super::schedule::{Batch, Schedule};
 use super::state::{Settings, State};
 use crate::eval::{Arithmetic, Functions};
-use crate::model::Manifold;
+use crate::model::{ArrayInfo, Manifold};
 use crate::solve::before_start;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
@@ -35,6 +35,7 @@ struct Run<'a> {
     cosine: f64,
     relative_step: f64,
     vanished: [bool; 2],
+    promise: Option<f64>,
 }
 
 /// Minimises the least-squares cost of functions on the device by Levenberg-Marquardt from their current parameters, which become the
@@ -78,6 +79,7 @@ pub async fn minimise_on_device(
         cosine: f64::NAN,
         relative_step: f64::NAN,
         vanished: [false; 2],
+        promise: None,
     };
     let mut schedule = resources.schedule_for(options);
     let outcome = run.through(functions, &resources, &mut schedule, listener).await;
@@ -98,6 +100,22 @@ pub async fn minimise_on_device(
     summary.message = untouched.added_to(summary.message);
     let details = Details { linear_solver, times: vec![("setup", setup)], untouched, ..Details::default() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
+}
+
+/// How many tangent coordinates may move, bounds apart.
+fn free_coordinates(functions: &Functions) -> u32 {
+    let constant = functions.constant();
+    let of_array = |array: &ArrayInfo| {
+        let (dim, tangent) = (array.dim as usize, array.manifold.tangent_dim(array.dim) as usize);
+        let numbers = &constant[array.offset as usize..][..array.count as usize * dim];
+        let of_block = |block: &[bool]| tangent.saturating_sub(block.iter().filter(|constant| **constant).count());
+        match numbers.contains(&true) {
+            true => numbers.chunks_exact(dim).map(of_block).sum(),
+            false => tangent * array.count as usize,
+        }
+    };
+    let arrays = functions.model().arrays.iter().filter(|array| array.dim > 0);
+    arrays.map(of_array).sum::<usize>() as u32
 }
 
 /// A batch on its way.
@@ -132,6 +150,8 @@ impl Run<'_> {
             initial_damping: options.initial_damping.unwrap_or(INITIAL_DAMPING),
             arithmetic: self.arithmetic,
             residuals: functions.model().num_residuals,
+            samples: functions.sample_count() as u32,
+            coordinates: free_coordinates(functions),
             reduces: resources.elimination.is_some(),
         };
         {
@@ -178,6 +198,7 @@ impl Run<'_> {
             schedule.observe(batch, now - last_read, longest);
             last_read = now;
             if let Some(termination) = state.termination() {
+                self.promise = state.promise();
                 return Ok(match termination {
                     Termination::MaxIterations => stopped_before.unwrap_or(termination),
                     _ => termination,
@@ -208,7 +229,7 @@ impl Run<'_> {
             termination,
             message: format!("{preamble}{message}."),
             iterations,
-            promise: None,
+            promise: self.promise,
             // The model at the start and after each step taken, and the cost of each trial.
             function_evaluations: 1 + accepted + iterations,
             initial_cost: self.history.first().map_or(f64::NAN, |first| first.cost),

@@ -188,6 +188,7 @@ template_parameters! {
 const FILES: &[Template] = &[
     template!("levenberg_marquardt/state"),
     template!("levenberg_marquardt/set_number"),
+    template!("levenberg_marquardt/begin_to_verify"),
     template!("levenberg_marquardt/block_shape"),
     template!("levenberg_marquardt/damped_block"),
     template!("levenberg_marquardt/factor_block"),

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::eval::Arithmetic;
+use crate::solve::levenberg_marquardt::point::{MOST_COORDINATES, TOLERANCE_OF_PROMISE};
 use crate::solve::rules::{
     EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, Tolerances,
 };
@@ -103,6 +104,20 @@ words! { pub(super) u32, distinct STATE:
     LOSSES = 48,
     /// 1 where a column of J̃ is 0 at the point, 3 where it was not before.
     VANISHED = 49,
+    /// The tolerance that was met, while the system without damping is solved for what it promises.
+    STOP = 50,
+    /// λ meanwhile.
+    KEPT_DAMPING = 51,
+    /// That promise at the end, and σ² there.
+    PROMISE = 52,
+    VARIANCE = 53,
+    /// How many residuals count as samples, and how many coordinates may move.
+    SAMPLES = 54,
+    COORDINATES = 55,
+    /// Why the run ends if that shows no minimum, 0 while steps are left.
+    LAST = 56,
+    /// The cost tolerance of which steps that converge quadratically leave a part.
+    PROMISE_TOLERANCE = 57,
     /// The last iterations, each where its number modulo [`RING`] says.
     HISTORY = 192,
 }
@@ -146,6 +161,10 @@ pub struct Settings {
     pub arithmetic: Arithmetic,
     /// How many residuals there are.
     pub residuals: u32,
+    /// How many of them count as samples.
+    pub samples: u32,
+    /// How many coordinates may move.
+    pub coordinates: u32,
     /// Whether blocks are eliminated by a Schur complement.
     pub reduces: bool,
 }
@@ -167,6 +186,10 @@ impl Settings {
             (LINEAR_TOLERANCE, self.linear_tolerance),
             (EPSILON, self.tolerances.epsilon(self.arithmetic.epsilon())),
             (RESIDUALS, self.residuals.into()),
+            (SAMPLES, self.samples.into()),
+            (COORDINATES, self.coordinates.into()),
+            (PROMISE, f64::NAN),
+            (PROMISE_TOLERANCE, if self.coordinates as usize <= MOST_COORDINATES { self.tolerances.cost } else { 0.0 }),
         ] {
             put(word, (number as f32).to_bits());
         }
@@ -228,6 +251,13 @@ impl<'a> State<'a> {
         self.number(SCALED_STEP) / self.number(SIZE)
     }
 
+    /// What the model promises where a run has ended for a tolerance, in units of σ²; `None` where it was not computed.
+    pub fn promise(self) -> Option<f64> {
+        let promise = self.number(PROMISE);
+        let of_variance = if promise == 0.0 { 0.0 } else { promise / self.number(VARIANCE) };
+        (promise >= 0.0).then_some(of_variance)
+    }
+
     /// The record of an iteration that is still in the ring.
     pub fn record(self, iteration: u32, elapsed_ms: f64) -> IterationSummary {
         let first = HISTORY + iteration % RING * RECORD_WORDS;
@@ -261,12 +291,18 @@ pub fn declarations() -> String {
         ("LEAST_FALL_OF_COLUMN", LEAST_FALL_OF_COLUMN),
         ("LEFT_OF_GRADIENT", LEFT_OF_GRADIENT),
         ("EXACT_GAIN", EXACT_GAIN),
+        ("MIN_DAMPING", MIN_DAMPING),
+        ("TOLERANCE_OF_PROMISE", TOLERANCE_OF_PROMISE),
         ("SMALLEST_SQUARE", f32::MIN_POSITIVE.into()),
     ] {
         writeln!(text, "const {name} = {};", scientific(number, Some(9))).expect("writing to a string can't fail");
     }
-    for (name, termination) in [("NON_FINITE", Termination::NonFinite), ("MAX_ITERATIONS", Termination::MaxIterations)]
-    {
+    for (name, termination) in [
+        ("NON_FINITE", Termination::NonFinite),
+        ("MAX_ITERATIONS", Termination::MaxIterations),
+        ("COST_CONVERGED", Termination::CostTolerance),
+        ("PRECISION_LIMIT", Termination::PrecisionLimit),
+    ] {
         writeln!(text, "const {name} = {}.0;", termination.code() as u32).expect("writing to a string can't fail");
     }
     text
@@ -295,6 +331,8 @@ mod tests {
             initial_damping: 0.001,
             arithmetic: Arithmetic::F32,
             residuals: 5,
+            samples: 4,
+            coordinates: 3,
             reduces: false,
         };
         let words = settings.words();
@@ -304,6 +342,7 @@ mod tests {
         assert_eq!(words[EPSILON as usize], f32::EPSILON.to_bits());
         assert_eq!((words[MOST_ITERATIONS as usize], words[MOST_LINEAR as usize]), (7, 20));
         assert_eq!(words[DAMPING as usize], 0.001_f32.to_bits());
+        assert_eq!(State::new(&words).promise(), None);
         let state = State::new(&words);
         assert_eq!((state.termination(), state.iteration(), state.recorded()), (None, 0, 0));
 

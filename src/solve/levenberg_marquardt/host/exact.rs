@@ -9,8 +9,6 @@
 use residua_linalg::loops::{dot, norm};
 use residua_linalg::{DenseQr, TrustRegion};
 
-/// Coordinates of a problem whose model is factorised as a dense one: singular values, where columns nearly depend on each other, take some tenths of a second.
-pub(super) const MOST_COORDINATES: usize = 200;
 /// Coordinates of a problem whose second derivatives are computed at each point; with more they are where the model without them has missed.
 const MOST_OF_SECOND_ORDER: usize = 32;
 /// A model misses where it is off by more than this share of what it predicts.

@@ -2,8 +2,9 @@
 //! gradients at a time where the model has no matrix, else some iterations, or some part of a factorisation. A model of sums in one block has its system at
 //! hand.
 
-use super::exact::{MOST_COORDINATES, quadratic_form};
+use super::exact::quadratic_form;
 use crate::gauss_newton::host::LeastSquares;
+use crate::solve::levenberg_marquardt::point::MOST_COORDINATES;
 use crate::solve::vector::dot;
 use residua_base::error::Result;
 use residua_linalg::loops::diagonals;

@@ -8,6 +8,7 @@ use crate::gauss_newton::host::LeastSquares;
 use crate::solve::ending;
 use crate::solve::feasible::FeasibleSet;
 use crate::solve::levenberg_marquardt::ending::Ending;
+use crate::solve::levenberg_marquardt::point::TOLERANCE_OF_PROMISE;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::rules::{AcceptedStep, Gain, MAX_DAMPING};
 use crate::solve::start::Start;
@@ -27,10 +28,7 @@ use super::phase::{Answer, Attempts, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
 use super::strategy::{Linearised, Strategy};
 
-/// A system that tells whether a point is a minimum is solved to this tolerance: cut short, it shows the promise of what residuals are steep in, and where units
-/// differ by many powers of ten that is not all.
-const TOLERANCE_OF_PROMISE: f64 = 1e-3;
-/// Or until it has taken a part of the iterations of the run, or so many.
+/// A system that tells whether a point is a minimum is solved until it has taken a part of the iterations of the run, or so many.
 const SHARE_OF_VERIFICATION: u32 = 8;
 const LEAST_VERIFICATION: u32 = 50;
 
