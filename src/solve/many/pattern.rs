@@ -34,6 +34,11 @@ pub fn each(text: &mut String, pattern: &str, lines: &[Numbers], between: &str) 
     }
 }
 
+/// A number as WGSL has it.
+pub fn float(number: f64) -> String {
+    residua_base::decimal::shortest_single(number as f32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,10 +16,9 @@ use residua_ir::graph::NodeId;
 use super::kernels::NormalLayout;
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
-use super::pattern::{Numbers, each, fill, filled};
+use super::pattern::{Numbers, each, fill, filled, float};
 use super::template::Template;
 use super::terms::Source;
-use super::unrolled::float;
 
 /// Free coordinates that a thread can keep the normal equations of.
 pub const MOST_FREE: usize = 16;

@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 
-use super::pattern::{Numbers, each, fill};
+use super::pattern::{Numbers, each, fill, float};
 use super::program::Writer;
 
 impl Writer<'_> {
@@ -122,8 +122,3 @@ impl Writer<'_> {
 
 /// A pivot below this share of the diagonal, for each coordinate, is rounding.
 const LEAST_PIVOT: f64 = 2.0 * f32::EPSILON as f64;
-
-/// A number as WGSL has it.
-pub(super) fn float(number: f64) -> String {
-    residua_base::decimal::shortest_single(number as f32)
-}
