@@ -127,6 +127,13 @@ impl Guarded {
         let converged = ends.iter().filter(|end| end.converged()).count();
         let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
         sentences.push_all(self.remarks.iter().cloned());
+        let limited = ends.iter().filter(|end| **end == Termination::PrecisionLimit).count();
+        if limited > 0 && self.arithmetic != Arithmetic::F64 {
+            let arithmetic = self.arithmetic.name();
+            sentences.push(format!(
+                "{limited} ended with 'precision-limit': {arithmetic} tells no minimum there. Backend 'auto' goes on in pairs and on the CPU."
+            ));
+        }
         sentences.push_all(self.sentence_on_rank());
         sentences.join(" ")
     }
@@ -367,19 +374,21 @@ fn root_mean_squares(x: &[f64], numbers: usize) -> Vec<f64> {
     (0..numbers).map(|number| mean(number).sqrt()).list()
 }
 
-/// The problems of the sample, ascending, of those that have converged.
+/// The problems of the sample, ascending, of those that have converged; where none has, of those that ended with 'precision-limit', so that rounding is told.
 async fn sampled(template: &Template, batch: &Batch<'_>, ends: &[Termination]) -> Vec<u32> {
-    let converged = (0..batch.count).filter(|&problem| ends[problem as usize].converged()).list();
-    let regular = converged.len().min(SAMPLE);
-    let mut sample = (0..regular).map(|number| converged[number * converged.len() / regular]).list();
-    if regular < converged.len() {
+    let any = ends.iter().any(|end| end.converged());
+    let is_taken = |end: Termination| if any { end.converged() } else { end == Termination::PrecisionLimit };
+    let taken = (0..batch.count).filter(|&problem| is_taken(ends[problem as usize])).list();
+    let regular = taken.len().min(SAMPLE);
+    let mut sample = (0..regular).map(|number| taken[number * taken.len() / regular]).list();
+    if regular < taken.len() {
         let mut yielder = Yielder::new();
         for (_, length, read) in &batch.parameters {
-            sample.push_all(largest(read, *length, ends, &mut yielder).await);
+            sample.push_all(largest(read, *length, (ends, &is_taken), &mut yielder).await);
         }
         let is_used = |varying: &&Varying| template.groups.iter().any(|group| group.batch == varying.batch);
         for varying in batch.data.iter().filter(is_used) {
-            sample.push_all(largest(&varying.numbers, varying.length, ends, &mut yielder).await);
+            sample.push_all(largest(&varying.numbers, varying.length, (ends, &is_taken), &mut yielder).await);
         }
         sample.sort_unstable();
         sample.dedup();
@@ -387,8 +396,13 @@ async fn sampled(template: &Template, batch: &Batch<'_>, ends: &[Termination]) -
     sample
 }
 
-/// The problem with the number of largest magnitude, of `length` each, among those that have converged.
-async fn largest(read: &Numbers<'_>, length: usize, ends: &[Termination], yielder: &mut Yielder) -> Option<u32> {
+/// The problem with the number of largest magnitude, of `length` each, among those whose ends are taken.
+async fn largest(
+    read: &Numbers<'_>,
+    length: usize,
+    (ends, is_taken): (&[Termination], &impl Fn(Termination) -> bool),
+    yielder: &mut Yielder,
+) -> Option<u32> {
     let (mut most, mut found) = (f64::NEG_INFINITY, None);
     let at_a_time = (PIECE / length.max(1)).max(1);
     let mut piece = Vec::new();
@@ -398,7 +412,7 @@ async fn largest(read: &Numbers<'_>, length: usize, ends: &[Termination], yielde
         read(first * length, &mut piece);
         for (position, number) in piece.iter().enumerate().filter(|(_, number)| number.is_finite()) {
             let problem = first + position / length;
-            if number.abs() > most && ends[problem].converged() {
+            if number.abs() > most && is_taken(ends[problem]) {
                 (most, found) = (number.abs(), Some(problem as u32));
             }
         }

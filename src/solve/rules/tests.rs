@@ -379,13 +379,15 @@ fn shaders_and_the_host_call_the_same_points_minima() {
                 for promise in [0.0, 1e-18, 1e-13, 1e-9, 1e-6, 1e-4, 1.0, NAN, INF] {
                     let arguments =
                         [promise, cost, influence, residuals, coordinates, scaled_size, noise, tolerance, epsilon];
-                    let [small, hidden, told] = rules.minimum.evaluate(0, &arguments)[..] else { panic!() };
+                    let [small, hidden, told, near] = rules.minimum.evaluate(0, &arguments)[..] else { panic!() };
                     // A cost that is noise is a minimum whatever the model says of it.
                     let all = cost <= noise;
                     let least = point.tolerable_promise(rounding, tolerance);
                     assert_eq!(small != 0.0, all || (promise <= least && promise < INF), "{point:?} {promise} {least}");
                     assert_eq!(hidden != 0.0, all || promise <= rounding, "{point:?} {promise}");
                     assert_eq!(told != 0.0, all || rounding <= LEAST_PROMISE * point.variance(), "{point:?}");
+                    let least = point.least_promise(rounding);
+                    assert_eq!(near != 0.0, all || (promise <= least && promise < INF), "{point:?} {promise} {least}");
                 }
             }
         }

@@ -154,8 +154,9 @@ export const group = {
         const gpu = await solveMany(rise([1, 1]).problem, batch, { backend: 'gpu', precision });
         check.note('of 24 problems arrive on the GPU', least(gpu), precision);
         check.equal(gpu.converged, least(gpu), gpu.message);
-        check.same(gpu.termination.slice(0, 4), Array(4).fill('precision-limit'));
-        check.match(gpu.message, /of the problems lost a parameter or ended with 'non-finite'; the CPU found a lower cost from the same start\./);
+        const isLost = (end, k) => isThere({ finalCost: gpu.cost[k] }) || ['precision-limit', 'non-finite'].includes(end);
+        check.ok(gpu.termination.every(isLost), `no success where a problem has lost its parameter: ${gpu.termination}`);
+        check.match(gpu.message, /\d+ ended with 'precision-limit': (single|double-single) precision tells no minimum there\./);
       }
     }),
   ],
