@@ -250,11 +250,13 @@ mod tests {
 
     #[test]
     fn unsound_loops_are_errors() {
-        let cases: &[(&str, fn(&mut Entries) -> u32)] = &[
+        type Make = fn(&mut Entries) -> u32;
+        let cases: &[(&str, Make)] = &[
             ("taken outside of it", |entries| {
                 let state = entries.add(leaf::STATE, [0, 0, 0]);
-                entries.run(0, state);
-                entries.add(Op::Neg as u8, [state, 0, 0])
+                let of_loop = entries.run(0, state);
+                let result = entries.add(leaf::RESULT, [of_loop, 0, 0]);
+                entries.add(Op::Add as u8, [result, state, 0])
             }),
             ("a body without a loop", |entries| entries.add(leaf::STATE, [5, 0, 0])),
             ("a number of a state that has fewer", |entries| {
