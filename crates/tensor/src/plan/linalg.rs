@@ -1,6 +1,7 @@
 //! Linear algebra as kernels can do it: large matrices block after block, so that most of the work is products (Golub and Van Loan: "Matrix Computations",
 //! 4th edition, 4.2.9), and singular values on a device by rotations.
 
+use super::concat::{join, most_parts};
 use crate::dtype::DType;
 use crate::expr::{Elementwise as E, Expr, Linalg, Reduction, TensorId};
 use crate::fuse::Target;
@@ -10,9 +11,13 @@ use residua_base::list::Listed;
 /// An operation of linear algebra on a target.
 pub fn linalg(expr: &mut Expr, kind: Linalg, operands: &[TensorId], target: &Target) -> TensorId {
     match kind {
-        Linalg::Cholesky if is_large(expr, operands[0], target) => cholesky(expr, operands[0]),
-        Linalg::Lu if is_large(expr, operands[0], target) && has_sizes(expr, operands[0]) => pivoted(expr, operands[0]),
-        Linalg::TriangularSolve if is_large(expr, operands[0], target) => triangular_solve(expr, operands),
+        Linalg::Cholesky if is_large(expr, operands[0], target) => cholesky(expr, operands[0], most_parts(target)),
+        Linalg::Lu if is_large(expr, operands[0], target) && has_sizes(expr, operands[0]) => {
+            pivoted(expr, operands[0], most_parts(target))
+        }
+        Linalg::TriangularSolve if is_large(expr, operands[0], target) => {
+            triangular_solve(expr, operands, most_parts(target))
+        }
         Linalg::Svd if !target.is_host => singular(expr, operands[0]),
         Linalg::PseudoInverse => pseudo_inverse(expr, operands, target),
         _ => expr.linalg(kind, operands),
@@ -41,7 +46,7 @@ fn size_of(expr: &Expr, a: TensorId) -> i64 {
 }
 
 /// L of A = L Lᵀ: of the first rows, of those below by a triangular system, and of what is left without their products.
-pub(super) fn cholesky(expr: &mut Expr, a: TensorId) -> TensorId {
+pub(super) fn cholesky(expr: &mut Expr, a: TensorId, most: usize) -> TensorId {
     let shape = expr.shape(a).to_vec();
     let size = size_of(expr, a);
     let (mut rest, mut done, mut panels) = (a, 0, Vec::new());
@@ -71,7 +76,7 @@ pub(super) fn cholesky(expr: &mut Expr, a: TensorId) -> TensorId {
         *panel = expr.pad_with_zeros(*panel, before, &whole);
         first += width;
     }
-    let all = expr.concat(&panels, shape.len() as u32 - 1);
+    let all = join(expr, panels, shape.len() as u32 - 1, most);
     // A block that has no factor leaves NaN in the last element.
     let end = size - done - 1;
     let last = block(expr, last, [end, end], [1, 1]);
@@ -84,7 +89,7 @@ const PANEL: i64 = 32;
 
 /// Factors with exchanged rows: of the first columns, of the rows beside them by a triangular system, and of what is left without their products. Rows that
 /// are done leave in order, with their part of earlier columns; the others move with each exchange.
-pub(super) fn pivoted(expr: &mut Expr, a: TensorId) -> TensorId {
+pub(super) fn pivoted(expr: &mut Expr, a: TensorId, most: usize) -> TensorId {
     let shape = expr.shape(a).to_vec();
     let axis = shape.len() - 2;
     let [height, width] = [axis, axis + 1].map(|axis| shape[axis].known().unwrap_or_default());
@@ -143,7 +148,7 @@ pub(super) fn pivoted(expr: &mut Expr, a: TensorId) -> TensorId {
         let signs = expr.full(1.0, DType::F32, &matrix(height - depth, 1));
         finished.push(expr.concat(&[left, order, signs], axis as u32 + 1));
     }
-    expr.concat(&finished, axis as u32)
+    join(expr, finished, axis as u32, most)
 }
 
 /// Triangular matrices with ones on their diagonal.
@@ -156,7 +161,7 @@ fn unit_diagonal(expr: &mut Expr, x: TensorId) -> TensorId {
 }
 
 /// X of L X = B: of the first rows, and of what is left without their products.
-pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId]) -> TensorId {
+pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId], most: usize) -> TensorId {
     let (lower, mut rest) = (operands[0], operands[1]);
     let shape = expr.shape(rest).to_vec();
     let axis = shape.len() - 2;
@@ -177,7 +182,7 @@ pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId]) -> Tensor
             rest = expr.elementwise(E::Sub, &[left, product]);
         }
     }
-    expr.concat(&blocks, axis as u32)
+    join(expr, blocks, axis as u32, most)
 }
 
 /// Some rows and columns of each matrix of a batch.

@@ -20,6 +20,7 @@ use crate::tape::Recipe;
 use crate::turns;
 
 mod attention;
+mod concat;
 mod dispatches;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod execute;

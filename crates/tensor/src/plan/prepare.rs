@@ -2,7 +2,7 @@
 
 use super::reshapes::Products;
 use super::sort::Where;
-use super::{attention, fourier, linalg, scatter, sort};
+use super::{attention, concat, fourier, linalg, scatter, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
@@ -86,7 +86,7 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
 /// concatenations of more parts than a kernel has buffers become concatenations of concatenations, and
 /// bytes that are factors of products on the host become words, which its loops read.
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
-    let most = (target.most_buffers as usize).saturating_sub(3).max(2);
+    let most = concat::most_parts(target);
     let mut result = Expr::default();
     let mut products = Products::default();
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
@@ -102,13 +102,7 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             if operands.is_empty() {
                 operands.push(places[tensor.operands[0].0 as usize]);
             }
-            while operands.len() > most {
-                let mut joined = Vec::new();
-                for parts in operands.chunks(most) {
-                    joined.push(if let [one] = parts { *one } else { concatenation(&mut result, parts, axis, tensor) });
-                }
-                operands = joined;
-            }
+            operands = concat::fewer(&mut result, operands, axis, most);
         }
         if let Op::Attention(of) = &tensor.op
             && !attention::has_kernels(&result, &operands, target)
@@ -172,11 +166,4 @@ fn in_words(expr: &mut Expr, id: TensorId) -> TensorId {
         DType::F16 | DType::F32 | DType::I32 | DType::U32 => return id,
     };
     expr.push(Tensor { op: Op::Elementwise(Elementwise::Cast), operands: vec![id], dtype, shape })
-}
-
-fn concatenation(expr: &mut Expr, parts: &[TensorId], axis: u32, whole: &Tensor) -> TensorId {
-    let extents: Vec<Size> = parts.iter().map(|part| expr.tensor(*part).shape[axis as usize].clone()).list();
-    let mut shape = whole.shape.clone();
-    shape[axis as usize] = extents.iter().fold(Size::constant(0), |sum, extent| &sum + extent);
-    expr.push(Tensor { op: Op::Concat(axis), operands: parts.to_vec(), dtype: whole.dtype, shape })
 }

@@ -379,10 +379,10 @@ fn blocks_of_large_matrices_have_their_factors() {
     let left = input(&mut expr, 0, &[1, size, size]);
     let right = input(&mut expr, 1, &[1, size, 2]);
     let minus = expr.elementwise(E::Neg, &[left]);
-    let lower = super::super::linalg::cholesky(&mut expr, left);
-    let factors = super::super::linalg::pivoted(&mut expr, left);
-    let solution = super::super::linalg::triangular_solve(&mut expr, &[lower, right]);
-    let none = super::super::linalg::cholesky(&mut expr, minus);
+    let lower = super::super::linalg::cholesky(&mut expr, left, 3);
+    let factors = super::super::linalg::pivoted(&mut expr, left, 3);
+    let solution = super::super::linalg::triangular_solve(&mut expr, &[lower, right], 3);
+    let none = super::super::linalg::cholesky(&mut expr, minus, 3);
     let all = [lower, factors, solution, none];
     let found = &results(&expr, &all, &[a.data.clone(), b.clone()], &[], false)[0];
     let lower = rows_of(&found[0], 0, 0, size);
@@ -401,7 +401,7 @@ fn panels_of_rectangles_make_the_rows_in_their_order() {
         let data = numbers(rows * columns, 6);
         let mut expr = Expr::default();
         let a = input(&mut expr, 0, &[1, rows, columns]);
-        let factors = super::super::linalg::pivoted(&mut expr, a);
+        let factors = super::super::linalg::pivoted(&mut expr, a, 3);
         expr.check().expect("a recipe that plans");
         let found = &evaluate(&expr, &[], std::slice::from_ref(&data))[factors.0 as usize];
         is_pivoted(&rows_of(found, 0, 0, rows), &Matrix::of(columns, data), "L U in panels");
@@ -418,5 +418,21 @@ fn what_takes_a_workgroup_too_long_is_refused() {
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
         let error = wgsl::write(&plan.kernels[0], &wgsl::Limits::default()).expect_err("a long kernel");
         assert_eq!(error.code, residua_base::error::ErrorCode::LimitExceeded, "{error}");
+    }
+}
+
+#[test]
+fn kernels_of_large_matrices_have_no_more_buffers_than_a_device() {
+    let mut expr = Expr::default();
+    let (a, b) = (input(&mut expr, 0, &[1024, 1024]), input(&mut expr, 1, &[1024, 2]));
+    let lower = expr.linalg(Linalg::Cholesky, &[a]);
+    let factors = expr.linalg(Linalg::Lu, &[a]);
+    let solution = expr.linalg(Linalg::TriangularSolve, &[lower, b]);
+    let all = [lower, factors, solution];
+    let recipe = Recipe { expr, dims: Vec::new(), results: all.to_vec(), assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+    let limits = wgsl::Limits { storage_buffers: GPU.most_buffers, ..wgsl::Limits::default() };
+    for kernel in &plan.kernels {
+        wgsl::write(kernel, &limits).expect("no more buffers than the device has");
     }
 }
