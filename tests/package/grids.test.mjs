@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 import { BORDERS, gridReference, gridSample, INTERPOLATIONS, SIZES } from '../../www/checks/grid-reference.js';
 
-const { covariance, GpuCompiledFunctions, levenbergMarquardt, newton, pictureGrid, Problem, solve, solveMany } = await import('residua');
+const { covariance, GpuCompiledFunctions, levenbergMarquardt, newton, pictureGrid, Problem, solve, solveMany, V } = await import('residua');
 
 /** A problem whose residuals are a grid at points, which are its parameters. */
 function atPoints(spec, points) {
@@ -298,4 +298,26 @@ test('pictures become grids', () => {
   assert.throws(() => pictureGrid(null), refused('pictureGrid: picture: got null'));
   assert.throws(() => pictureGrid({ width: 3.5, height: 2, data }), refused('pictureGrid: picture.width: got 3.5'));
   assert.throws(() => pictureGrid({ width: 3, height: 2, data }, 2), refused('pictureGrid: channels: got 2; takes 1, 3 or 4'));
+});
+
+test('a grid that the body of a loop reads is refused, and one that is read before the loop is not', async () => {
+  const made = (read) => {
+    const problem = new Problem();
+    const grid = problem.grid('heights', { size: [4], values: [0, 1, 4, 9] });
+    const x = problem.parameters('x', { dim: 1, values: [1.5] });
+    problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => read(grid, x) });
+    return GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+  };
+  const within = made((grid, x) => V.loop(3, [x], ([at]) => [at.add(grid.at(at).mul(0.1))])[0]);
+  await assert.rejects(within, { code: 'invalid-graph', message: /the body of a loop reads a grid; it takes bodies that read none/ });
+  const outside = await made((grid, x) => {
+    const height = grid.at(x);
+    return V.loop(3, [x], ([at]) => [at.add(height)])[0];
+  });
+  const once = await made((grid, x) => x.add(grid.at(x).mul(3)));
+  const [[a], [b]] = [await outside.evaluate(), await once.evaluate()];
+  // Three sums of the same number, or its product with three: a rounding or two.
+  assert.ok(Math.abs(a - b) < 1e-14, `${a} ${b}`);
+  outside.dispose();
+  once.dispose();
 });

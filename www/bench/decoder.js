@@ -51,7 +51,7 @@ async function madeModel(device, { layers, width, heads, kvHeads, forward, vocab
   const weights = {};
   const matrix = async (name, rows, columns, more = false) => {
     if (type !== 'q4_0') {
-      weights[name] = madeBlocks(device, more ? 'q6_K' : type, [rows, columns]);
+      weights[`${name}.weight`] = madeBlocks(device, more ? 'q6_K' : type, [rows, columns]);
       await device.synchronize();
       return;
     }
