@@ -29,6 +29,7 @@ class Reader {
   read(name, symbol) {
     const declaration = symbol.declarations.find((node) => !ts.isFunctionDeclaration(node) || node.body === undefined) ?? symbol.declarations[0];
     const entry = { name, doc: this.docOf(symbol), members: [], file: declaration.getSourceFile().fileName };
+    if (ts.isSourceFile(declaration)) return { ...entry, doc: moduleDocOf(declaration), kind: 'const', signature: `const ${name}`, members: this.moduleMembers(symbol) };
     if (ts.isFunctionDeclaration(declaration)) {
       const overloads = symbol.declarations.length > 1 ? symbol.declarations.filter(({ body }) => body === undefined) : symbol.declarations;
       return { ...entry, kind: 'function', signature: overloads.map((node) => `function ${callText(node, name)}`).join('\n') };
@@ -75,6 +76,16 @@ class Reader {
     return ts.getJSDocCommentsAndTags(node).map((doc) => ts.getTextOfJSDocComment(doc.comment) ?? '').join('\n\n').trim();
   }
 
+  /** What a module exports that another one exports by a name: functions with their overloads, and the types that these take. */
+  moduleMembers(module) {
+    return this.checker.getExportsOfModule(module).map((symbol) => {
+      const { name, signature, doc } = this.read(symbol.name, resolved(symbol, this.checker));
+      const [declaration] = symbol.declarations;
+      const text = ts.isFunctionDeclaration(declaration) ? signature.replaceAll(/^function /gm, '') : dedented(declaration.getText().replace(/^export /, '').replaceAll(/\/\*\*[^]*?\*\/\s*/g, ''));
+      return { name, signatures: text.startsWith('interface') ? [text] : text.split('\n'), doc };
+    });
+  }
+
   objectMembers(declaration, symbol) {
     const type = this.checker.getTypeOfSymbolAtLocation(symbol, declaration);
     return type.getProperties().map((property) => {
@@ -87,6 +98,12 @@ class Reader {
       return { name: property.name, signatures: [signature], doc: this.docOf(value) };
     });
   }
+}
+
+/** What a module says of itself, in the comment at its beginning. */
+function moduleDocOf(file) {
+  const [, comment = ''] = /^\/\*\*([^]*?)\*\//.exec(file.text.trimStart()) ?? [];
+  return comment.replace(/^\s*\* ?/gm, '').trim();
 }
 
 function isInternal(node) {

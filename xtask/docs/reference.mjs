@@ -7,11 +7,11 @@ import { codeBlock } from './markdown.mjs';
 const PAGES = [
   {
     name: 'api-problems', title: 'Problems', words: 'Parameters, data, residual functions, losses and manifolds.',
-    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'PlainValues', 'Differences', 'ConstraintBlock', 'ConstraintSpec', 'ConstraintKind', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
+    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'PlainValues', 'Differences', 'ConstraintBlock', 'ConstraintSpec', 'ConstraintKind', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Grid', 'GridSpec', 'GridSize', 'GridValues', 'GridInterpolation', 'GridBorder', 'pictureGrid', 'PictureData', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
   },
   {
     name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',
-    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat2', 'Mat3', 'Rotation2', 'Rotation3', 'Pose2', 'Pose3', 'Sim2', 'Sim3', 'poseSpline', 'geometry'],
+    exports: ['V', 'Value', 'Scalar', 'Vec2', 'Vec3', 'Vec4', 'Mat2', 'Mat3', 'Rotation2', 'Rotation3', 'Pose2', 'Pose3', 'Sim2', 'Sim3', 'poseSpline', 'LoopState', 'LoopValues', 'LoopNext', 'rungeKutta4', 'RungeKutta4Options', 'dormandPrince', 'DormandPrinceOptions', 'geometry'],
   },
   {
     name: 'api-functions', title: 'Compiled functions', words: 'Residuals, sums, costs and their derivatives, on the GPU or the CPU.',
@@ -21,7 +21,7 @@ const PAGES = [
     name: 'api-solvers', title: 'Solvers', words: 'Curve fits, Levenberg-Marquardt, L-BFGS, projected Newton, many small problems and many starts at once, and what a fit is worth.',
     exports: [
       'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
-      'ConstraintResult', 'NonlinearLeastSquares', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
+      'ConstraintResult', 'NonlinearLeastSquares', 'BeforeIteration', 'ChangeProblem', 'startValues', 'GaussianValues', 'LorentzianValues', 'ExponentialValues', 'LogisticValues', 'SineValues', 'CircleValues', 'EllipseValues', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
       'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'ransac', 'RansacOptions', 'RansacResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',
     ],
@@ -50,7 +50,7 @@ const TENSOR_PAGES = [
       'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'Values', 'Planes', 'where', 'concat', 'stack', 'einsum', 'linear', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
       'batchNorm', 'NormOptions', 'rope', 'RopeOptions', 'crossEntropy', 'segmentSum', 'segmentMean', 'segmentMax', 'segmentMin', 'bincount', 'histogram', 'SparseMatrix', 'attention', 'AttentionOptions', 'complex', 'fft', 'ifft', 'rfft', 'irfft', 'FftOptions', 'grad',
       'conv1d', 'conv2d', 'convTranspose1d', 'convTranspose2d', 'ConvOptions', 'ConvTransposeOptions', 'maxPool', 'avgPool', 'adaptiveMaxPool', 'adaptiveAvgPool', 'PoolOptions', 'Padding', 'resize', 'ResizeOptions',
-      'gridSample', 'GridSampleOptions',
+      'gridSample', 'GridSampleOptions', 'linalg',
     ],
   },
   {

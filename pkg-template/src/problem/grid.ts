@@ -161,7 +161,9 @@ export class TableGrid implements GridTable {
 
 /** A picture: ImageData, or anything like it. */
 export interface PictureData {
+  /** Pixels in a row. */
   readonly width: number;
+  /** Number of rows. */
   readonly height: number;
   /** Red, green, blue and alpha of each pixel, row after row from the top. */
   readonly data: ArrayLike<number>;
