@@ -155,12 +155,12 @@ describe('a decoder of blocks chooses as one of the numbers that they stand for'
     test(type, { timeout: 300_000 }, async (t) => {
       const data = llama(t);
       if (data === null) return;
-      const model = await loadModel(data.bytes(FILES.f16), { device });
+      const model = await loadDecoder(data.bytes(FILES.f16), { device });
       const blocks = await asBlocks(model.weights, type);
       const of = async (make) => {
         const weights = { ...model.weights };
         for (const [name, block] of Object.entries(blocks)) weights[name] = make(block);
-        return { weights, decoder: await makeDecoder(device, { ...model, weights }, { cache: 'f32' }) };
+        return { weights, decoder: await compileDecoder(device, { ...model, weights }, { cache: 'f32' }) };
       };
       const found = await of(({ type, shape, bytes }) => device.quantized(bytes, shape, type));
       const reference = await of(({ type, shape, bytes }) => device.tensor(Float32Array.from(numbersOf(bytes, type)), shape));
@@ -169,7 +169,7 @@ describe('a decoder of blocks chooses as one of the numbers that they stand for'
       for (let count = 0; count < 12; count++) {
         const logits = [];
         // A whole prompt, then a token at a time.
-        for (const { decoder } of [found, reference]) logits.push(await decoder.feed(next, position, GREEDY).logits.data());
+        for (const { decoder } of [found, reference]) logits.push(await decoder.feed(next, position).data());
         const { difference } = compare(logits[0], logits[1]);
         assert.ok(difference <= BY_F32, `token ${count}: logits differ by ${difference}`);
         const [first, second] = [...logits[1]].map((logit, token) => [logit, token]).sort(([a], [b]) => b - a);

@@ -30,8 +30,8 @@ test('a server that renders pages can import the package: no work is done, nothi
   `);
   assert.equal(found.init, 'function');
   assert.equal(found.requiresGrad, true);
-  // The module alone has 0.7 MB, and its memory starts beyond that.
-  assert.ok(found.grown < 500_000, `importing took ${found.grown} bytes`);
+  // The texts of the files count. The module alone has 1.6 MB, and its memory starts beyond that.
+  assert.ok(found.grown < 1_000_000, `importing took ${found.grown} bytes`);
 });
 
 test('a server can import the tensors too: recipes and constants of a file are made without their module', async () => {
