@@ -39,7 +39,8 @@ async fn a_frame_learns_of_columns_that_nearly_depend_on_each_other() {
     check_later(&mut session).await.unwrap();
     let Solution { summary, .. } = solve(&mut session, false, false).await;
     assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message);
-    assert!(summary.message.contains("another choice of the parameters lowers the cost"), "{}", summary.message);
+    // The device itself proves no minimum there.
+    assert!(summary.message.contains("rounding error in double-single precision"), "{}", summary.message);
 }
 
 #[wasm_bindgen_test]
