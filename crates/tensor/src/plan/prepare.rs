@@ -6,7 +6,6 @@ use super::{attention, concat, fourier, linalg, scatter, sort};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
-use crate::size::Size;
 use crate::tape::Recipe;
 use residua_base::list::Listed;
 
