@@ -5,6 +5,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { copyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
+import { randomNumbers } from './latin-hypercube.js';
 import { circleThrough, ellipseThrough, type CircleValues, type EllipseValues } from './conics.js';
 
 /** y = height · exp(−½ ((x − center)/sigma)²) + offset. */
@@ -284,13 +285,11 @@ function readSamples(call: string, x: Numbers, y: Numbers, least: number, thinne
   if (!(span > 0 && span < Infinity)) throw invalidArgument(`${call}: x`, span === 0 ? `${describe(first)} for each sample` : `numbers ${span} apart`, 'samples at several places');
   const count = Math.min(order.length, MOST_SAMPLES);
   const [u, values] = [new Float64Array(count), new Float64Array(count)];
-  let state = 1;
+  const random = randomNumbers(1);
   for (let k = 0; k < count; k++) {
     const from = Math.floor((k * order.length) / count);
     const to = Math.floor(((k + 1) * order.length) / count);
-    // D. H. Lehmer's generator.
-    state = (state * 48271) % 2147483647;
-    const [start, end] = thinned === 'means' ? [from, to] : [from + (state % (to - from)), 0];
+    const [start, end] = thinned === 'means' ? [from, to] : [from + Math.floor(random() * (to - from)), 0];
     const taken = order.slice(start, Math.max(end, start + 1));
     u[k] = taken.reduce((sum, i) => sum + ((xs[i] as number) - first) / span, 0) / taken.length;
     values[k] = taken.reduce((sum, i) => sum + (ys[i] as number), 0) / taken.length;
