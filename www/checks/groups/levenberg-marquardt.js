@@ -1,5 +1,5 @@
 /** Levenberg-Marquardt: features of problems, reports of a run, and failures on the way. */
-import { GpuContext, lbfgs, levenbergMarquardt, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
+import { GpuContext, lbfgs, levenbergMarquardt, loss, NonlinearLeastSquares, Problem, solve, V, Vec3 } from 'residua';
 import { anywhere, gpuAgainstCpu, onCpu, onEach, onGpu } from '../define.js';
 import { decay, reached, within } from './decay.js';
 
@@ -98,6 +98,38 @@ export const group = {
       check.equal(third.initialCost, first.initialCost);
       check.equal(third.termination, 'max-iterations');
       check.equal(weighted.initialCost, 4 * third.initialCost, 'a weight of 4 is exact');
+    }),
+
+    ...onEach('weights that are set before each iteration lead to the minimum of the robust loss that they are of', async (check) => {
+      const [times, bound] = [Float64Array.from({ length: 40 }, (_, k) => k / 10), 0.3];
+      const made = () => {
+        const problem = new Problem();
+        const line = problem.parameters('line', { dim: 2, values: [0, 0] });
+        const samples = problem.residuals('samples', {
+          inputs: { line: line.shared(), t: problem.data(times), y: problem.data(times.map((t, k) => 2 * t - 1 + 0.1 * Math.sin(7 * k) + (k % 7 === 0 ? 5 : 0))) },
+          residual: ({ line, t, y }) => line.x.mul(t).add(line.y).sub(y),
+          weights: times.map(() => 1),
+        });
+        return { problem, line, samples };
+      };
+      const robust = made();
+      robust.samples.setLoss(loss.huber(bound));
+      reached(check, await solve(robust.problem, { backend: 'cpu' }));
+      const { problem, samples } = made();
+      const functions = await check.compile(problem);
+      const points = [];
+      const result = await levenbergMarquardt(functions, {
+        readBack: false,
+        beforeIteration: async ({ iteration, x }) => {
+          points[iteration] = await x;
+          samples.setData('weights', (await functions.evaluate()).map((r) => Math.min(1, bound / Math.abs(r))));
+        },
+      });
+      reached(check, result);
+      check.same([...points[0]], [0, 0], 'the start');
+      const found = await functions.download();
+      const tolerance = { within: 2e-3, because: 'reweighting converges linearly, and a step in f32 that no longer lowers the cost ends it' };
+      found.forEach((value, k) => check.close(value, robust.line.values()[k], tolerance, 'the line'));
     }),
 
     ...onEach('with readBack: false the numbers stay on the engine until download()', async (check) => {
