@@ -32,6 +32,8 @@ impl<'a> SampleCounter<'a> {
             let moving = match node {
                 Node::Literal(_) => false,
                 Node::Input(input) => input.0 < locals,
+                // Tables stand outside of an instance: what they hold takes no residual out.
+                Node::Apply(Op::Lookup, _) => true,
                 Node::Apply(..) | Node::Result(..) => graph.operands(id).iter().any(|operand| moves[operand.index()]),
             };
             moves.push(moving);

@@ -76,7 +76,8 @@ fn arrived(solutions: &ManySolutions) -> usize {
 #[test]
 fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host() {
     let template = rise();
-    for starts in [STARTS.to_vec(), random_starts()] {
+    // Of the starts that lose the parameter none arrives on the device, of others all but two.
+    for (starts, arrives) in [(STARTS.to_vec(), 0), (random_starts(), 18)] {
         let (batch, all) = (from(&starts), starts.len());
         let host = on_cpu(&template, &batch, &defaults());
         assert_eq!(arrived(&host), all, "{host:?}");
@@ -85,6 +86,7 @@ fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host(
             let device = on_device_in(&template, &batch, &defaults(), 5, pairs);
             let ended = |solutions: &ManySolutions| solutions.termination.iter().filter(|end| end.converged()).count();
             let on_first_way = arrived(&device);
+            assert!(on_first_way >= arrives, "{on_first_way} of {all} arrive on the device");
             assert_eq!(ended(&device), on_first_way, "no lost parameter is a success: {device:?}");
 
             let auto = guarded(&template, &batch, device.clone(), true);

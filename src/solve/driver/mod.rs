@@ -91,7 +91,8 @@ impl Solvers for Session {
         let mut checked = guard::check(functions, device, Objective::LeastSquares, cost, start).await?;
         if checked.estimate.suffices() && cost > 0.0 {
             let arithmetic = functions.arithmetic();
-            checked.estimate.left = host::deficiency::promise(functions, &mut host.model, arithmetic).await?;
+            let left = host::deficiency::promise(functions, &mut host.model, arithmetic).await?;
+            checked.estimate.left = left.unwrap_or(0.0);
             if !checked.estimate.suffices() {
                 let left = scientific(checked.estimate.left, Some(0));
                 let sentence = &checked.sentence;

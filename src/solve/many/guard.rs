@@ -127,13 +127,6 @@ impl Guarded {
         let converged = ends.iter().filter(|end| end.converged()).count();
         let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
         sentences.push_all(self.remarks.iter().cloned());
-        let limited = ends.iter().filter(|end| **end == Termination::PrecisionLimit).count();
-        if limited > 0 && self.arithmetic != Arithmetic::F64 {
-            let arithmetic = self.arithmetic.name();
-            sentences.push(format!(
-                "{limited} ended with 'precision-limit': {arithmetic} tells no minimum there. Backend 'auto' goes on in pairs and on the CPU."
-            ));
-        }
         sentences.push_all(self.sentence_on_rank());
         sentences.join(" ")
     }
@@ -261,7 +254,9 @@ impl Guarded {
         audience: &mut dyn ManyListener,
     ) -> Result<()> {
         let ends = &self.solutions.termination;
-        let is_uncertain = |problem: &u32| ends[*problem as usize].converged() && self.is_open(*problem, options);
+        let unproven = &self.solutions.unproven;
+        let is_uncertain =
+            |problem: &u32| ends[*problem as usize].converged() && unproven.get(*problem as usize) == Some(&true);
         let uncertain = (0..batch.count).filter(is_uncertain).list();
         let promises = single::promises(template, batch, &uncertain, &self.solutions.x, audience).await?;
         // False of a NaN.
@@ -291,6 +286,14 @@ impl Guarded {
             lost.for_each(|&problem| self.solutions.termination[problem as usize] = Termination::PrecisionLimit);
         }
         self.take(checked);
+        let ends = &self.solutions.termination;
+        let limited = ends.iter().filter(|end| **end == Termination::PrecisionLimit).count();
+        if limited > 0 {
+            let arithmetic = self.arithmetic.name();
+            self.remarks.push(format!(
+                "{limited} ended with 'precision-limit': {arithmetic} tells no minimum there. Backend 'auto' goes on in pairs and on the CPU."
+            ));
+        }
         Ok(())
     }
 }

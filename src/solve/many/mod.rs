@@ -128,6 +128,10 @@ impl ManySolutions {
                 || self.termination[problem] == Termination::NonFinite
                 || found.cost[position] <= self.cost[problem];
             if !is_better {
+                // What has looked further has shown no minimum there either.
+                if self.unproven.get(problem) == Some(&true) && self.termination[problem].converged() {
+                    self.termination[problem] = Termination::PrecisionLimit;
+                }
                 continue;
             }
             let own = &found.x[position * numbers..(position + 1) * numbers];

@@ -36,8 +36,8 @@ pub(super) fn set_problem(
     functions.set_values(x.to_vec())
 }
 
-/// What the derivatives of some problems promise at `x`, the parameters of each problem, in f64 and in units of σ²; NaN where they are not finite, and of all
-/// problems after the listener has aborted.
+/// What the derivatives of some problems promise at `x`, the parameters of each problem, in f64 and in units of σ²; NaN where they are not finite or too many, and
+/// of all problems after the listener has aborted.
 pub(super) async fn promises(
     template: &Template,
     batch: &Batch<'_>,
@@ -62,7 +62,7 @@ pub(super) async fn promises(
         let own = batch.read_data(problem..problem + 1);
         set_problem(&mut functions, batch, &own, 0, &x[problem as usize * numbers..][..numbers])?;
         match promise(&mut functions, &mut host, Arithmetic::F64).await {
-            Ok(promise) => *found = promise,
+            Ok(promise) => *found = promise.unwrap_or(f64::NAN),
             Err(error) if error.code == ErrorCode::NonFinite => {}
             Err(error) => return Err(error),
         }

@@ -369,8 +369,9 @@ pub(super) fn radius() -> Function {
     })
 }
 
-/// Whether a point is a minimum by the promise of its undamped model, whether rounding leaves no more of one, whether rounding could hide one that counts, and
-/// whether it is a minimum where no step leads on, whatever the tolerance of the cost asks for: [`Linearised`](crate::solve::levenberg_marquardt::point::Linearised) has the same in f64.
+/// Whether a point is a minimum by the promise of its undamped model, whether rounding leaves no more of one, whether rounding is too small to hide one that
+/// counts, and whether it is a minimum where no step leads on, whatever the tolerance of the cost asks for.
+/// [`Linearised`](crate::solve::levenberg_marquardt::point::Linearised) has the same in f64.
 pub(super) fn minimum() -> Function {
     let parameters = &[
         "promise",
@@ -428,8 +429,7 @@ pub(super) fn minimum() -> Function {
             let small = g.le(promise, tolerable);
             let small = and(g, small, known);
             let told = g.le(of_rounding, least);
-            let few = g.apply(Op::Max, &[least, of_rounding]);
-            let near = g.le(promise, few);
+            let near = g.le(promise, least);
             let near = and(g, near, known);
             [or(g, exact, small), or(g, exact, hidden), or(g, exact, told), or(g, exact, near)]
         },

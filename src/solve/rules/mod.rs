@@ -7,7 +7,7 @@
 //! | `lm_gain` | numbers of a trial step, the noise, the floor | gain ratio, verdict, floor, end |
 //! | `lm_damping` | λ, ν, gain ratio, verdict | λ, ν, end |
 //! | `lm_convergence` | numbers of an accepted step, tolerances | end |
-//! | `lm_minimum` | promise of the undamped model, numbers of the point | whether it is a minimum, whether rounding leaves no more, whether it could hide one that counts, and whether it is a minimum where no step leads on |
+//! | `lm_minimum` | promise of the undamped model, numbers of the point | whether it is a minimum, whether rounding leaves no more, whether rounding is too small to hide one that counts, and whether it is a minimum where no step leads on |
 //! | `lm_dogleg` | radius; lengths and product of Cauchy and Gauss-Newton step | their shares in the step |
 //! | `lm_radius` | radius, numbers of a trial step, gain ratio, verdict | radius |
 //! | `lm_forcing` | gradient norms, last forcing term, ceiling | forcing term η of the linear solver |

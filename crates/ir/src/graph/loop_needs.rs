@@ -58,15 +58,14 @@ impl Needs {
 }
 
 impl LoopBody {
-    /// The body of the numbers of the state that some of them need, and which of the numbers and of the captured numbers these are.
-    pub(super) fn retained(self, wanted: &[bool]) -> (LoopBody, Vec<usize>, Vec<usize>) {
+    /// The body without captured numbers that no next state needs, and which of them are needed.
+    pub(super) fn without_unread(self) -> (LoopBody, Vec<usize>) {
         let mut needs = Needs::none(&self);
-        for state in (0..self.states()).filter(|state| wanted[*state]) {
+        for state in 0..self.states() {
             needs.add(&self, state);
         }
-        let body = self.with(&needs);
-        let positions = |needed: &[bool]| (0..needed.len()).filter(|position| needed[*position]).list();
-        (body, positions(&needs.states), positions(&needs.captured))
+        let needed = (0..needs.captured.len()).filter(|position| needs.captured[*position]).list();
+        (self.with(&needs), needed)
     }
 
     /// The body of what is needed.

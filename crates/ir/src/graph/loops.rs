@@ -240,8 +240,7 @@ impl Graph {
         let captured = (1 + inner.states + inner.captured.len()) as u32;
         let graph = inner.graph.check(captured).expect("a body is made of its own nodes and inputs");
         let body = LoopBody { graph, next };
-        let (body, kept, needed) = body.retained(&vec![true; inner.states]);
-        debug_assert_eq!(kept.len(), inner.states, "all numbers of the state were asked for");
+        let (body, needed) = body.without_unread();
         let mut operands = vec![start, operands[1]];
         operands.push_all(changing.iter().map(|number| initial[*number]));
         operands.push_all(needed.iter().map(|number| inner.captured[*number]));
@@ -260,7 +259,8 @@ impl Graph {
         ascending(&mut distinct);
         distinct.dedup();
         let is_known = |operand: &NodeId| self.literal_value(*operand).is_some();
-        if is_known(&operands[1]) || distinct.len() < captured.len() || captured.iter().any(is_known) {
+        let is_empty = self.literal_value(operands[1]).is_some_and(|count| steps(count) == 0);
+        if is_empty || distinct.len() < captured.len() || captured.iter().any(is_known) {
             return self.apply_loop(body.graph.graph(), &body.next, &operands);
         }
         let id = self.push_loop(body.clone(), operands);

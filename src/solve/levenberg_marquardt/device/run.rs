@@ -7,7 +7,7 @@ use super::resources::{SolverResources, engine};
 use super::schedule::{Batch, Schedule};
 use super::state::{Settings, State};
 use crate::eval::{Arithmetic, Functions};
-use crate::model::{ArrayInfo, Manifold};
+use crate::model::Manifold;
 use crate::solve::before_start;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
@@ -102,22 +102,6 @@ pub async fn minimise_on_device(
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
 
-/// How many tangent coordinates may move, bounds apart.
-fn free_coordinates(functions: &Functions) -> u32 {
-    let constant = functions.constant();
-    let of_array = |array: &ArrayInfo| {
-        let (dim, tangent) = (array.dim as usize, array.manifold.tangent_dim(array.dim) as usize);
-        let numbers = &constant[array.offset as usize..][..array.count as usize * dim];
-        let of_block = |block: &[bool]| tangent.saturating_sub(block.iter().filter(|constant| **constant).count());
-        match numbers.contains(&true) {
-            true => numbers.chunks_exact(dim).map(of_block).sum(),
-            false => tangent * array.count as usize,
-        }
-    };
-    let arrays = functions.model().arrays.iter().filter(|array| array.dim > 0);
-    arrays.map(of_array).sum::<usize>() as u32
-}
-
 /// A batch on its way.
 struct Underway {
     submission: Submission,
@@ -138,6 +122,7 @@ impl Run<'_> {
         // A solve that is stopped before it begins takes no step; its summary has the cost at the start.
         let stopped_before = self.stop(listener);
         let max_iterations = if stopped_before.is_some() { 0 } else { solve.max_iterations };
+        let [_, reduced] = functions.sizes();
         let settings = Settings {
             max_iterations,
             max_linear_iterations: options.max_linear_iterations,
@@ -151,7 +136,7 @@ impl Run<'_> {
             arithmetic: self.arithmetic,
             residuals: functions.model().num_residuals,
             samples: functions.sample_count() as u32,
-            coordinates: free_coordinates(functions),
+            coordinates: reduced.effective_parameters as u32,
             reduces: resources.elimination.is_some(),
         };
         {

@@ -6,7 +6,7 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
-use crate::solve::options::least_tolerance;
+use crate::solve::levenberg_marquardt::point::Linearised;
 use crate::solve::rank::{Analysed, analyse};
 use crate::solve::start::Start;
 use residua_base::error::Result;
@@ -100,13 +100,13 @@ pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some
     ))
 }
 
-/// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 for a larger one, and where rounding of the
-/// parameters in `arithmetic` explains it. Coordinates that their bounds hold stay where they are.
-pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<f64> {
+/// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 where rounding of the parameters in `arithmetic` explains it, and
+/// none for a larger problem. Coordinates that their bounds hold stay where they are.
+pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<Option<f64>> {
     let n = functions.values().len();
     let rows = functions.model().num_residuals as usize;
     if n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK_OF_PROMISE {
-        return Ok(0.0);
+        return Ok(None);
     }
     let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
     let samples = functions.sample_count();
@@ -129,11 +129,18 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     let promise = TrustRegion::of_rows(&qr, &scale, &frozen).promise();
     let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
     let coordinates = (0..n).filter(free).count() as f64;
-    let size: f64 = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();
-    let rounding = least_tolerance(arithmetic);
-    let of_rounding = 0.5 * rounding * rounding * size * coordinates / (rows as f64).max(1.0);
-    let variance = 2.0 * influence / (samples as f64 - coordinates).max(1.0);
-    Ok(if promise > of_rounding { promise / variance } else { 0.0 })
+    let scaled_size = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();
+    let point = Linearised {
+        cost: influence,
+        influence,
+        residuals: samples as f64,
+        coordinates,
+        scaled_size,
+        cosine: f64::NAN,
+    };
+    // Without a noise of the cost: its rounding is not that of the parameters.
+    let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
+    Ok(Some(if is_rounding { 0.0 } else { promise / point.variance() }))
 }
 
 /// The parameters of directions that are free up to a tolerance, and the directions.
