@@ -180,7 +180,7 @@ fn solve_many(
         if gain.w == NON_FINITE {
             end = NON_FINITE;
         } else if gain.w != RUNNING || !(radius > 0.0) {
-            end = select(PRECISION_LIMIT, COST_TOLERANCE, is_minimum || minimum.w != 0.0 && is_told);
+            end = select(PRECISION_LIMIT, COST_TOLERANCE, is_minimum || (minimum.w != 0.0 && is_told));
             proven = select(0u, 1u, is_told);
         }
         if end != RUNNING {
