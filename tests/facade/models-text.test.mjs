@@ -171,8 +171,38 @@ describe('conversations', () => {
   });
 });
 
+/** Writes tokens by the contents of a tokenizer.json as libraries do, without the decoder of pieces: special tokens are left out when it is asked. */
+class Pieces {
+  constructor({ model, added_tokens }) {
+    this.texts = new Map(Object.entries(model.vocab).map(([piece, id]) => [id, piece]));
+    this.special = new Set(added_tokens.filter(({ special }) => special).map(({ id }) => id));
+    this.added = added_tokens.map(({ content }) => content);
+  }
+
+  decode(ids, { skip_special_tokens: skips }) {
+    return ids.filter((id) => !(skips && this.special.has(id))).map((id) => this.texts.get(id)).join('');
+  }
+
+  encode(text) {
+    return { ids: this.added.includes(text) ? [[...this.texts.values()].indexOf(text)] : [] };
+  }
+}
+
 describe('tokenisers', () => {
   const Never = null;
+
+  test('keep the tokens that a user defined, and leave out those that are no text', () => {
+    const [normal, unknown, control, userDefined] = [1, 2, 3, 4];
+    const vocabulary = (model, tokens, kinds) => ({ 'tokenizer.ggml.model': model, 'tokenizer.ggml.tokens': tokens, 'tokenizer.ggml.token_type': kinds, 'tokenizer.ggml.merges': [], 'tokenizer.ggml.scores': tokens.map(() => 0) });
+    const bytes = ggufTokenizer(vocabulary('gpt2', ['a', 'b', '<think>', '<|end|>'], [normal, normal, userDefined, control]), Pieces);
+    assert.equal(bytes.decode([0, 2, 1, 3]), 'a<think>b');
+    assert.deepEqual(bytes.encode('<think>'), [2], 'it is one token still');
+    const pieces = ggufTokenizer(vocabulary('llama', ['<unk>', '<s>', 'a', 'b', '\n\n'], [unknown, control, normal, normal, userDefined]), Pieces);
+    assert.equal(pieces.decode([1, 2, 4, 3, 0]), 'a\n\nb');
+    const words = wordPieceTokenizer(['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a'].join('\n'), Pieces);
+    assert.equal(words.decode([2, 5, 1, 4, 3, 0]), 'a');
+  });
+
   test('that are not known, or lack a list, are refused by their names', () => {
     assert.throws(() => ggufTokenizer({ 'tokenizer.ggml.model': 'bert' }, Never), /tokenizer\.ggml\.model: got "bert"; takes 'llama' or 'gpt2'/);
     assert.throws(() => ggufTokenizer({ 'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.tokens': ['a'], 'tokenizer.ggml.pre': 'tekken' }, Never), /tokenizer\.ggml\.pre: got "tekken"; takes gpt-2, default, llama-bpe, qwen2, smollm/);

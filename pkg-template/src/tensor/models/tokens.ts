@@ -28,7 +28,8 @@ const CUTS: Readonly<Record<string, string | null>> = {
   smollm: String.raw`\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`,
 };
 
-const added = (id: number, content: string) => ({ id, content, special: true, single_word: false, lstrip: false, rstrip: false, normalized: false });
+/** An added token. Texts of tokens are without special ones. */
+const added = (id: number, content: string, special: boolean) => ({ id, content, special, single_word: false, lstrip: false, rstrip: false, normalized: false });
 
 /** The merges of a SentencePiece vocabulary: each way to put a piece together from two others, the piece with the best score first. */
 function mergesOf(tokens: readonly string[], scores: readonly number[], vocabulary: ReadonlyMap<string, number>): [string, string][] {
@@ -70,7 +71,7 @@ export function ggufTokenizer(metadata: Readonly<Record<string, unknown>>, Token
   const spaces = { type: 'Replace', pattern: { String: ' ' }, content: '▁' };
   const json = {
     version: '1.0', truncation: null, padding: null, post_processor: null,
-    added_tokens: tokens.flatMap((token, id) => ([UNKNOWN, CONTROL, USER_DEFINED].includes(kinds[id] as number) ? [added(id, token)] : [])),
+    added_tokens: tokens.flatMap((token, id) => ([UNKNOWN, CONTROL, USER_DEFINED].includes(kinds[id] as number) ? [added(id, token, kinds[id] !== USER_DEFINED)] : [])),
     normalizer: isBytes ? (pre === 'qwen2' ? { type: 'NFC' } : null) : { type: 'Sequence', normalizers: [...(hasSpace ? [{ type: 'Prepend', prepend: '▁' }] : []), spaces] },
     pre_tokenizer: !isBytes ? null : cut === null ? bytes : { type: 'Sequence', pretokenizers: [{ type: 'Split', pattern: { Regex: cut }, behavior: 'Isolated', invert: false }, bytes] },
     decoder: isBytes
@@ -97,7 +98,7 @@ export function wordPieceTokenizer(vocabulary: string, Tokenizer: TokenizerLibra
   const special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'].filter((piece) => pieces.includes(piece));
   for (const piece of ['[UNK]', '[CLS]', '[SEP]']) if (!special.includes(piece)) throw invalidArgument('wordPieceTokenizer: vocabulary', `${pieces.length} lines without ${piece}`, 'a word piece a line, special ones too');
   const json = {
-    version: '1.0', truncation: null, padding: null, added_tokens: special.map((piece) => added(pieces.indexOf(piece), piece)),
+    version: '1.0', truncation: null, padding: null, added_tokens: special.map((piece) => added(pieces.indexOf(piece), piece, true)),
     normalizer: { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: true, lowercase: true },
     pre_tokenizer: { type: 'BertPreTokenizer' }, post_processor: null, decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
     model: { type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##', max_input_chars_per_word: 100, vocab: Object.fromEntries(pieces.map((piece, id) => [piece, id])) },
