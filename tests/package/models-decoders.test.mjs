@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { before, describe, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
-import { compileDecoder, decoderLogits, loadDecoder } from '../../pkg-template/dist/tensor-models.js';
+import { compileDecoder, decoderLogits, decoderSettings, loadDecoder } from '../../pkg-template/dist/tensor-models.js';
 import { ggufOf, REFERENCES, safetensors, weightsOf } from './models/made.mjs';
 
 /** Logits reach 7 here. Sums in f32, and angles, which transformers has in f32, too, move those of three layers by up to 6e-6, of seven by 1.1e-5. */
@@ -62,3 +62,25 @@ for (const [name, reference] of Object.entries(REFERENCES.decoders)) {
     }
   });
 }
+
+test('models whose weights are made otherwise than by loadDecoder have the scaled frequencies of their settings', async () => {
+  const scaled = ['llama with biases, tied, scaled', 'qwen2 with yarn', 'gemma3', 'phi3 with long contexts', 'phi3 beyond its first context'];
+  for (const name of scaled) {
+    const reference = REFERENCES.decoders[name];
+    const { config, ids, logits, capacity } = reference;
+    const loaded = await loadDecoder(safetensors(weightsOf(reference)), { device, config });
+    const weights = Object.fromEntries(Object.entries(loaded.weights).filter(([part]) => !part.startsWith('rope')));
+    assert.ok(Object.keys(weights).length < Object.keys(loaded.weights).length, `${name} has tables`);
+    const model = { settings: decoderSettings(config), weights, metadata: {} };
+    const last = ids.length - 1;
+    const decoder = await compileDecoder(device, model, { capacity, cache: 'f32' });
+    const fed = difference(await decoder.feed(ids).data(), logits[last]);
+    assert.ok(fed <= BY_F32, `${name}: ${fed}`);
+    decoder.dispose();
+    const input = device.tensor(ids, [1, ids.length], 'i32');
+    const found = await decoderLogits(input, model).data();
+    const recorded = difference(found.subarray((last * found.length) / ids.length), logits[last]);
+    assert.ok(recorded <= BY_F32, `${name} as a recipe: ${recorded}`);
+    T.dispose(loaded.weights, input);
+  }
+});

@@ -2,7 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { Device } from '../device/device.js';
-import { attention, embedding, linear, rope, where } from '../functions.js';
+import { attention, concat, embedding, linear, rope, where } from '../functions.js';
 import type { LoadOptions } from '../files/load.js';
 import { dispose } from '../device/dispose.js';
 import { largest, plus, type Size } from '../size.js';
@@ -103,6 +103,13 @@ function rotaryTables(device: Device, { rotary, windowRotary }: DecoderSettings)
   return tables;
 }
 
+/** Frequencies that are no powers of a base: the table that loadDecoder() made of them, or in models that are made otherwise numbers of the recipe. */
+function frequenciesOf(settings: RotarySettings, weights: WeightTable, isInWindow: boolean, isLong: boolean): Tensor<'f32'> {
+  const name = tableName(isInWindow, isLong);
+  if (Object.hasOwn(weights, name)) return weights[name] as Tensor<'f32'>;
+  return concat(rotaryFrequencies(settings, isLong).map((frequency) => full([1], frequency)));
+}
+
 /** What the attention of all layers depends on. */
 export interface MixOptions {
   /** The place of the first token. */
@@ -120,7 +127,7 @@ export function mixOf({ settings, weights }: DecoderModel, { position, starts, c
   const { size, attentionScale: scale, attentionCap, windows, rotary, windowRotary } = settings;
   const turnOf = (own: RotarySettings | null, isInWindow: boolean) => {
     if (own === null) return (x: Tensor<'f32'>) => x;
-    const speeds = own.scaling === null ? { base: own.base } : { frequencies: weights[tableName(isInWindow, isLongContext(own, capacity))] as Tensor<'f32'> };
+    const speeds = own.scaling === null ? { base: own.base } : { frequencies: frequenciesOf(own, weights, isInWindow, isLongContext(own, capacity)) };
     const magnitude = own.scaling !== null && 'magnitude' in own.scaling ? own.scaling.magnitude : 1;
     const factor = magnitude === 1 ? null : where(arange(size, 'i32').lt(own.size), full([size], magnitude), 1);
     return (x: Tensor<'f32'>) => {
