@@ -55,6 +55,9 @@ test('what is wrong is refused by its name', async () => {
   const clip = await compileClip(device, model);
   await rejects(() => clip.encodeTexts([[1], Array(13).fill(1)]), /^encodeTexts: lists\[1\]: got 13 tokens; takes at most 12/);
   await rejects(() => clip.encodeTexts([[]]), /^encodeTexts: lists\[0\]/);
+  const [vocabulary] = reference.shapes['text_model.embeddings.token_embedding.weight'];
+  await clip.encodeTexts([[vocabulary - 1]]);
+  for (const id of [vocabulary, -1, 0.5]) await rejects(() => clip.encodeTexts([[1], [2, id]]), new RegExp(`^encodeTexts: lists\\[1\\]\\[1\\]: got ${id}; takes a whole number below ${vocabulary}, the vocabulary`));
   await rejects(() => clip.encodePicture(new Uint8Array(5)), /picture/);
   clip.dispose();
   T.dispose(model.weights);

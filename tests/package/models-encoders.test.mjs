@@ -88,5 +88,8 @@ test('what is wrong is refused by its name', async () => {
   const encoder = await compileEncoder(device, model);
   await rejects(() => encoder.encode([[1], []]), /^encode: lists\[1\]: got an array of 0; takes a list of at least one token/);
   await rejects(() => encoder.encode([[1.5]]), /^encode: lists\[0\]/);
+  const [vocabulary] = reference.shapes['embeddings.word_embeddings.weight'];
+  await encoder.encode([[vocabulary - 1]]);
+  for (const id of [vocabulary, 1e9, -1]) await rejects(() => encoder.encode([[1], [2, id]]), new RegExp(`^encode: lists\\[1\\]\\[1\\]: got ${id}; takes a whole number below ${vocabulary}, the vocabulary`));
   encoder.dispose();
 });

@@ -221,6 +221,8 @@ describe('what is refused', () => {
     await rejects(() => first(decoder.generate([])), /^feed: ids: got an array of 0; takes a list of at least one token/);
     await rejects(() => first(decoder.generate([3, 80])), /^feed: ids\[1\]: got 80; takes a whole number below 80, the vocabulary/);
     await rejects(() => decoder.feed([1.5]), /^feed: ids\[0\]: got 1\.5/);
+    for (const id of [-1, 2.5, 80, '7']) await rejects(() => first(decoder.generate(ids, { forbidden: [3, id] })), /^generate: forbidden\[1\]: got .*; takes a whole number below 80, the vocabulary/);
+    await rejects(() => first(decoder.generate(ids, { forbidden: 3 })), /^generate: forbidden: got 3; takes a list of tokens/);
     await rejects(() => decoder.feed(Array(41).fill(1)), /^feed: ids: got 41 tokens from position 0 on; takes at most 40 tokens in all/);
     await rejects(() => decoder.feed([1], 40), /^feed: ids: got 1 tokens from position 40 on/);
   });

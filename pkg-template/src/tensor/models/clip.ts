@@ -13,7 +13,7 @@ import { dim, type Size } from '../size.js';
 import { arange, full, zeros } from '../sources.js';
 import { Tensor } from '../tensor.js';
 import { activationOf } from './decoder-settings.js';
-import { checkTokenLists, encodeLists } from './encoder.js';
+import { checkTokenLists, encodeLists, vocabularyOf } from './encoder.js';
 import { FactReader, type Facts } from './facts.js';
 import { block, norm, type BlockShape } from './transformer.js';
 import { loadWeights, Weights, type ModelSource, type Naming, type WeightTable } from './weights.js';
@@ -175,7 +175,7 @@ export async function compileClip(device: Device, model: ClipModel, options: Cli
   try {
     const pixels = (picture: Tensor<'u8'>) => picture.slice(null, null, [0, 3]).cast('f32').div(255).permute([2, 0, 1]).expandDims(0);
     const ofPicture = await device.compile({ picture: spec('u8', [vision.picture, vision.picture, 4]) }, ({ picture }) => pictureVectors(call, pixels(picture), model).squeeze(0), { name: 'picture' });
-    return new Clip({ ofTexts, ofPicture }, { batch, tokens: text.context, picture: vision.picture, scale });
+    return new Clip({ ofTexts, ofPicture }, { batch, tokens: text.context, vocabulary: vocabularyOf(model.weights, 't.token_embd.weight'), picture: vision.picture, scale });
   } catch (error) {
     ofTexts.dispose();
     throw error;
@@ -193,18 +193,19 @@ export class Clip {
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;
   private readonly batch: number;
+  private readonly vocabulary: number;
 
   /** @internal Made by compileClip(). */
   constructor(
     private readonly programs: { ofTexts: Program<any, Tensor<'f32'>>; ofPicture: Program<any, Tensor<'f32'>> },
-    sizes: { batch: number; tokens: number; picture: number; scale: number },
+    sizes: { batch: number; tokens: number; vocabulary: number; picture: number; scale: number },
   ) {
-    ({ batch: this.batch, tokens: this.tokens, picture: this.picture, scale: this.scale } = sizes);
+    ({ batch: this.batch, tokens: this.tokens, vocabulary: this.vocabulary, picture: this.picture, scale: this.scale } = sizes);
   }
 
   /** The vectors, of length 1, of texts that are lists of tokens, with those around them that the model was trained with. Rejects with 'invalid-argument' for an empty list, for what is no token, and for a longer text. */
   async encodeTexts(lists: readonly (readonly number[])[]): Promise<Float32Array[]> {
-    checkTokenLists('encodeTexts', lists);
+    checkTokenLists('encodeTexts', lists, this.vocabulary);
     // A text that is cut would end without the token that its vector is.
     lists.forEach((list, k) => {
       if (list.length > this.tokens) throw invalidArgument(`encodeTexts: lists[${k}]`, `${list.length} tokens`, `at most ${this.tokens}`);

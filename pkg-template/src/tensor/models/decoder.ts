@@ -15,6 +15,7 @@ import type { Tensor } from '../tensor.js';
 import { graph, mixOf, type DecoderModel } from './decoder-graph.js';
 import { maskOf, type Grammar, type GrammarState } from './grammar.js';
 import { compileSampler, SAMPLING_OPTIONS, type Sampler, type SamplingOptions } from './sampling.js';
+import { checkTokens } from './tokens.js';
 
 /** Options of {@link compileDecoder}. */
 export interface DecoderOptions {
@@ -216,6 +217,8 @@ export class Decoder {
     checkOptions(`${call}: options`, options, GENERATE_OPTIONS);
     const { seed = Date.now(), grammar, forbidden = [], ends = this.ends, position = 0, ahead = 3 } = options;
     checkWholeNumber(`${call}: ahead`, ahead, 0);
+    if (!Array.isArray(forbidden)) throw invalidArgument(`${call}: forbidden`, describe(forbidden), 'a list of tokens');
+    checkTokens(`${call}: forbidden`, forbidden, this.vocabulary);
     const sampling = pickOptions<SamplingOptions>(options, SAMPLING_OPTIONS);
     if (!Array.isArray(prompts) || prompts.length < 1 || prompts.length > this.batch) throw invalidArgument(`${call}: prompts`, describe(prompts), `1 to ${this.batch} lists of tokens, the batch of compileDecoder()`);
     // Sequences without a prompt compute another's, and are not shown.
@@ -223,7 +226,7 @@ export class Decoder {
     this.parts.sampler.random.setSeed(seed);
     if (this.isMasked || forbidden.length > 0) {
       const mask = new Uint8Array(this.batch * this.vocabulary).fill(1);
-      for (let at = 0; at < mask.length; at += this.vocabulary) for (const id of forbidden) if (id < this.vocabulary) mask[at + id] = 0;
+      for (let at = 0; at < mask.length; at += this.vocabulary) for (const id of forbidden) mask[at + id] = 0;
       this.parts.sampler.allowed.set(mask);
     }
     this.isMasked = grammar !== undefined || forbidden.length > 0;
@@ -261,7 +264,7 @@ export class Decoder {
     states.forEach((state, k) => {
       if (hasEnded[k] === true) return;
       const mask = maskOf(grammar, state as GrammarState, this.vocabulary, ends);
-      for (const id of forbidden) if (id < mask.length) mask[id] = 0;
+      for (const id of forbidden) mask[id] = 0;
       if (!mask.includes(1)) throw new ResiduaError('invalid-argument', `${call}: grammar: got one that no token continues after the tokens so far; takes one whose texts the vocabulary can write`);
       allowed.set(mask, k * this.vocabulary);
     });
@@ -278,9 +281,9 @@ export class Decoder {
     const lists = (this.batch === 1 ? [ids] : ids) as unknown[];
     if (!Array.isArray(lists) || lists.length !== this.batch) throw invalidArgument(`${call}: ids`, describe(ids), `${this.batch} lists of tokens, one a sequence`);
     const longest = lists.reduce((most: number, list, k) => {
-      if (!Array.isArray(list) || list.length === 0) throw invalidArgument(`${call}: ids${this.batch === 1 ? '' : `[${k}]`}`, describe(list), 'a list of at least one token');
-      const wrong = list.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= this.vocabulary);
-      if (wrong >= 0) throw invalidArgument(`${call}: ids${this.batch === 1 ? '' : `[${k}]`}[${wrong}]`, describe(list[wrong]), `a whole number below ${this.vocabulary}, the vocabulary`);
+      const argument = `${call}: ids${this.batch === 1 ? '' : `[${k}]`}`;
+      if (!Array.isArray(list) || list.length === 0) throw invalidArgument(argument, describe(list), 'a list of at least one token');
+      checkTokens(argument, list, this.vocabulary);
       return Math.max(most, list.length);
     }, 0);
     if (position + longest > this.capacity) throw invalidArgument(`${call}: ids`, `${longest} tokens from position ${position} on`, `at most ${this.capacity} tokens in all, the capacity`);

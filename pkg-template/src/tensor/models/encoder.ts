@@ -14,6 +14,7 @@ import { arange, full } from '../sources.js';
 import { Tensor } from '../tensor.js';
 import { activationOf } from './decoder-settings.js';
 import { FactReader, type Facts } from './facts.js';
+import { checkTokens } from './tokens.js';
 import { block, norm, type BlockShape } from './transformer.js';
 import { loadWeights, Weights, type ModelSource, type Naming, type WeightTable } from './weights.js';
 
@@ -175,7 +176,7 @@ export async function compileEncoder(device: Device, model: EncoderModel, option
   checkWholeNumber(`${call}: tokens`, tokens, 1, context);
   const [sentences, length] = [dim('sentences', batch), dim('tokens', tokens)];
   const program = await device.compile({ ids: spec('i32', [sentences, length]), lengths: spec('i32', [sentences]) }, ({ ids, lengths }) => sentenceVectors(ids, lengths, model), { name: 'encoder' });
-  return new Encoder(program, batch, tokens);
+  return new Encoder(program, batch, tokens, vocabularyOf(model.weights, 'token_embd.weight'));
 }
 
 /** An encoder that is ready to run; {@link compileEncoder} makes it. */
@@ -190,6 +191,7 @@ export class Encoder {
     readonly batch: number,
     /** The most tokens of a sentence. */
     readonly tokens: number,
+    private readonly vocabulary: number,
   ) {}
 
   /**
@@ -197,7 +199,7 @@ export class Encoder {
    * padding. `onProgress` is called with how many are done. Rejects with 'invalid-argument' for an empty list and for what is no token.
    */
   async encode(lists: readonly (readonly number[])[], onProgress?: (done: number) => void): Promise<Float32Array[]> {
-    checkTokenLists('encode', lists);
+    checkTokenLists('encode', lists, this.vocabulary);
     return encodeLists(this.program, lists, this, onProgress);
   }
 
@@ -209,11 +211,15 @@ export class Encoder {
 
 makeDisposable(Encoder);
 
-/** Throws 'invalid-argument' unless it is a list of lists of tokens, none of them empty. */
-export function checkTokenLists(call: string, lists: readonly (readonly number[])[]): void {
+/** How many tokens there are: the rows of their table. */
+export const vocabularyOf = (weights: WeightTable, table: string): number => (weights[table] as WeightTable[string]).shape[0] as number;
+
+/** Throws 'invalid-argument' unless it is a list of lists of tokens of a vocabulary of this size, none of them empty. */
+export function checkTokenLists(call: string, lists: readonly (readonly number[])[], vocabulary: number): void {
   if (!Array.isArray(lists)) throw invalidArgument(`${call}: lists`, describe(lists), 'a list of lists of tokens');
   lists.forEach((list: unknown, k) => {
-    if (!Array.isArray(list) || list.length === 0 || !list.every((id) => Number.isInteger(id) && id >= 0)) throw invalidArgument(`${call}: lists[${k}]`, describe(list), 'a list of at least one token, whole numbers from 0');
+    if (!Array.isArray(list) || list.length === 0) throw invalidArgument(`${call}: lists[${k}]`, describe(list), 'a list of at least one token');
+    checkTokens(`${call}: lists[${k}]`, list, vocabulary);
   });
 }
 

@@ -111,6 +111,12 @@ export function wordPieceTokenizer(vocabulary: string, Tokenizer: TokenizerLibra
   };
 }
 
+/** Throws 'invalid-argument' for the first of a list that is no token of a vocabulary of this size. */
+export function checkTokens(argument: string, list: readonly unknown[], vocabulary: number): void {
+  const wrong = list.findIndex((id) => !Number.isInteger(id) || (id as number) < 0 || (id as number) >= vocabulary);
+  if (wrong >= 0) throw invalidArgument(`${argument}[${wrong}]`, describe(list[wrong]), `a whole number below ${vocabulary}, the vocabulary`);
+}
+
 /** Bytes by the letters that GPT-2's tokeniser has for them: printable ones stand for themselves, the others for letters from 256 on. */
 const BYTE_OF_LETTER: ReadonlyMap<string, number> = /* @__PURE__ */ (() => {
   const isPlain = (byte: number) => (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
