@@ -246,6 +246,19 @@ describe('what is refused', () => {
     const divided = await loadDecoder([half(0, 9), half(9)], { device, config });
     assert.equal(Object.keys(divided.weights).length, parts.length);
     T.dispose(divided.weights);
+    // Progress goes on from part to part.
+    const told = [];
+    const files = [half(0, 9), half(9)];
+    T.dispose((await loadDecoder(files, { device, config, onProgress: (...numbers) => told.push(numbers) })).weights);
+    const sum = files[0].byteLength + files[1].byteLength;
+    assert.ok(told.every(([bytes], k) => k === 0 || bytes >= told[k - 1][0]), `${told}`);
+    assert.deepEqual(told.at(-1), [sum, sum]);
+    assert.ok(told.every(([bytes, total]) => total === sum || (total === 0 && bytes <= files[0].byteLength)), `${told}`);
+    await rejects(() => loadDecoder(files, { device, config, onProgress: 1 }), /onProgress: got 1; takes a function/);
+    await rejects(() => loadDecoder(files, { device, config, select: () => true }), /^loadDecoder: options: got the unknown option "select"/);
+    // A part whose answer fails while another is read is an error of the call. The runner fails tests in which a rejection is not handled.
+    const late = new ReadableStream({ start: (controller) => void setTimeout(() => { controller.enqueue(new Uint8Array(files[0])); controller.close(); }, 30) });
+    await rejects(() => loadDecoder([late, Promise.reject(new Error('offline'))], { device, config }), /got a promise that rejected.*offline/s);
     // Nothing of a model that is refused stays.
     const before = device.stats().tensors;
     await assert.rejects(changed((copy) => delete copy['model.norm.weight']));

@@ -1,6 +1,7 @@
 /** Weights of a model by name: what a graph takes from a file, each checked where it is taken. */
 
 import { invalidArgument } from '../../arguments/errors.js';
+import { checkOptions, type OptionNames } from '../../arguments/options.js';
 import type { QuantizedTensor } from '../device/quantized-tensor.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import { loadGguf } from '../files/gguf.js';
@@ -54,18 +55,38 @@ function fileName(name: string, naming: Naming): string {
   return found === undefined ? name : `${found[0].replace('#', number)}${suffix}`;
 }
 
-/** One file, or all parts of one that is divided. */
+/** One file, or all parts of one that is divided, which are loaded one after another. `onProgress` has the bytes of all parts so far; how many there are is 0 until the size of the last part is known. */
 export type ModelSource = FileSource | readonly FileSource[];
 
+/** Options of loaders of models: they choose tensors themselves. */
+const LOADER_OPTIONS: OptionNames<Omit<LoadOptions, 'select'>> = { device: true, dtype: true, onProgress: true, signal: true };
+
+/** A part that is promised may fail while those before it are loaded. That is an error of the call once the part's turn comes, and none that nothing handles. */
+function handled(file: FileSource): FileSource {
+  if (typeof (file as { then?: unknown } | null)?.then !== 'function') return file;
+  const response = Promise.resolve(file as Promise<Response>);
+  response.catch(() => undefined);
+  return response;
+}
+
 /** Loads the weights that `naming` lists, of safetensors; or without it those of a GGUF file that `isPart` takes. */
-export async function loadWeights(call: string, source: ModelSource, options: LoadOptions, naming: Naming | undefined, isPart: (name: string) => boolean): Promise<LoadedWeights> {
+export async function loadWeights(call: string, source: ModelSource, options: Omit<LoadOptions, 'select'>, naming: Naming | undefined, isPart: (name: string) => boolean): Promise<LoadedWeights> {
   const weights: Record<string, Weight> = {};
   let metadata: Record<string, unknown> = {};
-  const { select } = options;
-  const isWanted = (name: string) => (select === undefined || select(name)) && (naming === undefined ? isPart(name) : ggufName(name, naming) !== undefined);
+  checkOptions(`${call}: options`, options, LOADER_OPTIONS);
+  const select = (name: string) => (naming === undefined ? isPart(name) : ggufName(name, naming) !== undefined);
+  const files = (Array.isArray(source) ? source : [source]).map(handled) as readonly FileSource[];
+  const { onProgress } = options;
+  let [before, loadedOfPart] = [0, 0];
+  const told = (isLast: boolean) => (loaded: number, total: number) => {
+    loadedOfPart = loaded;
+    onProgress?.(before + loaded, isLast && total > 0 ? before + total : 0);
+  };
   try {
-    for (const file of (Array.isArray(source) ? source : [source]) as readonly FileSource[]) {
-      const loaded = await (naming === undefined ? loadGguf : loadSafetensors)(file, { ...options, select: isWanted });
+    for (const [k, file] of files.entries()) {
+      const progress = typeof onProgress === 'function' ? { onProgress: told(k === files.length - 1) } : {};
+      const loaded = await (naming === undefined ? loadGguf : loadSafetensors)(file, { ...options, ...progress, select });
+      before += loadedOfPart;
       for (const [name, tensor] of Object.entries(loaded.tensors)) {
         const part = naming === undefined ? name : (ggufName(name, naming) as string);
         if (Object.hasOwn(weights, part)) {
