@@ -159,6 +159,46 @@ describe('conversations', () => {
     });
   }
 
+  // Templates in the ways in which files have them: marks as texts that are put together, escaped and real line feeds, either quotation mark.
+  const each = (body, last = '') => `{% for message in messages %}${body}{% endfor %}{% if add_generation_prompt %}${last}{% endif %}`;
+  const byRole = (write) => ['system', 'user', 'assistant'].map((role, k) => `{% ${k === 0 ? 'if' : 'elif'} message['role'] == '${role}' %}{{ ${write(role)} }}`).join('') + '{% endif %}';
+  const templates = {
+    chatml: [
+      each(String.raw`{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}`, String.raw`{{ '<|im_start|>assistant\n' }}`),
+      each(String.raw`{{- "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n" }}`, String.raw`{{- "<|im_start|>assistant\n" }}`),
+      each('<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n', '<|im_start|>assistant\n'),
+    ],
+    llama3: [each(String.raw`{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'+ message['content'] | trim + '<|eot_id|>' }}`, String.raw`{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}`)],
+    llama2: [each(String.raw`{% if loop.first and system %}{% set content = '<<SYS>>\n' + system + '\n<</SYS>>\n\n' + content %}{% endif %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}`)],
+    mistral: [each(String.raw`{% if message["role"] == "user" %}{{- "[INST] " + message["content"] + "[/INST]" }}{% else %}{{- " " + message["content"] + eos_token }}{% endif %}`)],
+    gemma: [each(String.raw`{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}`, String.raw`{{'<start_of_turn>model\n'}}`)],
+    phi3: [
+      each(byRole((role) => String.raw`'<|${role}|>\n' + message['content'] + '<|end|>\n'`), String.raw`{{ '<|assistant|>\n' }}`),
+      each(String.raw`{{ '<|' + message['role'] + '|>' + '\n' + message['content'] + '<|end|>\n' }}`, String.raw`{{ '<|assistant|>\n' }}`),
+      each(String.raw`{{'<|user|>' + '\n' + message['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}}`),
+    ],
+  };
+  for (const [form, list] of Object.entries(templates)) test(`in the form ${form} are known by the templates in files`, () => list.forEach((template) => assert.equal(chatForm(template), form, template)));
+
+  test('in forms that are like a known one, and differ in marks, spaces or line feeds, are not known', () => {
+    const others = [
+      // Phi 4, and Phi 4 mini.
+      each(byRole((role) => `'<|im_start|>${role}<|im_sep|>' + message['content'] + '<|im_end|>'`), `{{ '<|im_start|>assistant<|im_sep|>' }}`),
+      each(`{{ '<|im_start|>' + message['role'] + '<|im_sep|>\\n' + message['content'] + '<|im_end|>\\n' }}`, `{{ '<|im_start|>assistant<|im_sep|>\\n' }}`),
+      each(`{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}`, `{{ '<|assistant|>' }}`),
+      // The same marks on lines of the template, which are not of the text.
+      each(`\n{{- '<|' + message['role'] + '|>' }}\n{{- message['content'] + '<|end|>' }}\n`, `\n{{- '<|assistant|>' }}\n`),
+      each(`{{ '<|im_start|>' + message['role'] + ' ' + message['content'] + '<|im_end|>' }}`),
+      each(String.raw`{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n' + message['content'] + '<|eot_id|>' }}`),
+      // Mistral before version 3, with the tokeniser Tekken, and since version 7.
+      each(`{{ '[INST] ' + message['content'] + ' [/INST]' }}`),
+      each(`{{ "[INST]" + message["content"] + "[/INST]" }}`),
+      `{{ "[SYSTEM_PROMPT] " + system + "[/SYSTEM_PROMPT]" }}${each('{{ "[INST] " + message["content"] + "[/INST]" }}')}`,
+      each(`{{ '<start_of_turn>' + role + ' ' + message['content'] + '<end_of_turn>' }}`),
+    ];
+    for (const template of others) assert.equal(chatForm(template), null, template);
+  });
+
   test('are refused where turns are missing, and templates that are not known give null', () => {
     const [system, user, assistant] = talk;
     assert.throws(() => chatPrompt([user, user], 'gemma'), { code: 'invalid-argument', message: /^chatPrompt: messages\[1\]: got "user"; takes a message of the assistant/ });

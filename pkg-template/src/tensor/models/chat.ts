@@ -44,15 +44,27 @@ const FORMS: Readonly<Record<ChatForm, Writer>> = {
   phi3: (messages) => `${messages.map(({ role, content }) => `<|${role}|>\n${content}<|end|>\n`).join('')}<|assistant|>\n`,
 };
 
-/** What tells each form from the others, in the template that a file has. Those of Mistral before version 3 put spaces elsewhere, each in its way. */
-const SIGNS: readonly (readonly [sign: RegExp, form: ChatForm])[] = [
-  [/<\|im_start\|>/, 'chatml'], [/<\|start_header_id\|>/, 'llama3'], [/<<SYS>>/, 'llama2'], [/\[INST\](?![^]* \[\/INST\])/, 'mistral'], [/<start_of_turn>/, 'gemma'], [/<\|end\|>/, 'phi3'],
+/** A line feed in a template, where an escape may stand for it and where it may be a text of its own. */
+const FEED = String.raw`(?:['"]\s*\+\s*['"])?(?:\\n|\n)`;
+const sign = (...parts: string[]) => new RegExp(parts.join(''));
+
+/** What a template has, and lacks, if it writes as the form does: its marks with the spaces and line feeds around them. */
+const SIGNS: readonly { readonly form: ChatForm; readonly has: readonly RegExp[]; readonly lacks?: RegExp }[] = [
+  // Phi 4 has another mark after the role.
+  { form: 'chatml', has: [/<\|im_start\|>/, sign(String.raw`<\|im_end\|>`, FEED)], lacks: /<\|im_sep\|>/ },
+  { form: 'llama3', has: [/<\|start_header_id\|>/, sign(String.raw`<\|end_header_id\|>`, FEED, FEED), /<\|eot_id\|>/] },
+  { form: 'llama2', has: [sign('<<SYS>>', FEED), /\[INST\] /, / \[\/INST\]/] },
+  // Before version 3 there is a space at the end of a message, and with later tokenisers none at the start; since version 7 the system has marks.
+  { form: 'mistral', has: [/\[INST\] /, /\[\/INST\]/], lacks: / \[\/INST\]|\[INST\](?! )|\[SYSTEM_PROMPT\]/ },
+  { form: 'gemma', has: [sign('<start_of_turn>model', FEED), sign('<end_of_turn>', FEED)] },
+  // Phi 4 mini has the marks without line feeds.
+  { form: 'phi3', has: [sign(String.raw`(?:user|['"])\|>`, FEED), sign(String.raw`<\|end\|>`, FEED)] },
 ];
 
-/** The form of a template, as GGUF files have it under `tokenizer.chat_template` and tokenizer_config.json under `chat_template`; null for one that is not known. */
+/** The form of a template, as GGUF files have it under `tokenizer.chat_template` and tokenizer_config.json under `chat_template`; null for one that writes otherwise than these forms. */
 export function chatForm(template: unknown): ChatForm | null {
   if (typeof template !== 'string') return null;
-  return SIGNS.find(([sign]) => sign.test(template))?.[1] ?? null;
+  return SIGNS.find(({ has, lacks }) => has.every((mark) => mark.test(template)) && lacks?.test(template) !== true)?.form ?? null;
 }
 
 /**
