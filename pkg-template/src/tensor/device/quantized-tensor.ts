@@ -11,9 +11,9 @@ import type { Device } from './device.js';
 
 /**
  * A matrix of weights in blocks along a row, as GGML has them, or several matrices, such as experts. `linear` and `embedding` take it and read the
- * blocks themselves. Its memory is that of the file but for a padding of at most 2 %: bits a number are 8.5 with q8_0, 4.5 with q4_0, q4_K and iq4_nl, 5
- * with q4_1, 5.5 with q5_0 and q5_K, 6 with q5_1, 2.625 with q2_K, 3.5 with q3_K, 6.625 with q6_K, 4.25 with iq4_xs. It is freed by dispose(); the
- * garbage collector frees what was forgotten, and `stats().leaked` counts that.
+ * blocks themselves. Its memory is that of the file but for a padding of at most 2 %, more with q5_0 where rows have an odd number of blocks: bits a
+ * number are 8.5 with q8_0, 4.5 with q4_0, q4_K and iq4_nl, 5 with q4_1, 5.5 with q5_0 and q5_K, 6 with q5_1, 2.625 with q2_K, 3.5 with q3_K, 6.625
+ * with q6_K, 4.25 with iq4_xs. It is freed by dispose(); the garbage collector frees what was forgotten, and `stats().leaked` counts that.
  */
 export class QuantizedTensor extends Quantized {
   /** The same as dispose(), for `using`. */
