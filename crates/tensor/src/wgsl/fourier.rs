@@ -379,10 +379,12 @@ fn store_at(module: &mut Module, fourier: &Fourier) -> String {
     }
     let (pairs, others) = fourier.elements.split_at(2 * fourier.pairs);
     for pair in pairs.chunks_exact(2) {
-        if is_of_pairs(code.module, pair[0].buffer) {
+        let buffer = pair[0].buffer;
+        if is_of_pairs(code.module, buffer) {
             let [re, im] = [0, 1].map(|part| code.value(pair[part].value).text);
             let index = code.value(pair[0].index).text;
-            code.line(&format!("{}[{index} >> 1u] = vec2<f32>({re}, {im});", name_of_buffer(pair[0].buffer)));
+            let element = Layout::Pairs.element(code.module.kernel.buffers[buffer as usize].dtype);
+            code.line(&format!("{}[{index} >> 1u] = {element}({re}, {im});", name_of_buffer(buffer)));
         } else {
             code.store(pair, None);
         }

@@ -86,6 +86,23 @@ fn maps_before_and_after_are_part_of_the_kernel() {
 }
 
 #[test]
+fn spectra_of_other_types_are_written_by_the_transform() {
+    for (op, dtype) in
+        [(E::Cast, DType::I32), (E::Cast, DType::U32), (E::Bitcast, DType::I32), (E::Bitcast, DType::U32)]
+    {
+        let mut expr = Expr::default();
+        let parts = [0, 1].map(|slot| expr.input(slot, DType::F32, &shape(&[3, 2])));
+        let found = expr.fourier(Fourier { scale: 1.0, ..along(1, 2, Forward) }, &parts);
+        let shape = expr.shape(found).to_vec();
+        let result = expr.push(Tensor { op: Op::Elementwise(op), operands: vec![found], dtype, shape });
+        // Sums and differences are whole numbers and a half, so that roundings before the cast do not matter.
+        let inputs = [vec![5.5, 2.0, 4.5, 4.0, 1.5, 0.0], vec![7.5, 2.0, 3.5, 1.0, 0.5, 0.0]];
+        let plan = check(expr, &[result], &inputs, &[]);
+        assert_eq!(plan.steps.len(), 1, "{op:?} to {dtype:?}: {plan}");
+    }
+}
+
+#[test]
 fn views_and_axes_after_one_another() {
     let mut expr = Expr::default();
     let pairs = expr.input(0, DType::F32, &shape(&[6, 10, 2]));
