@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use residua_base::decimal;
 use residua_base::list::Listed;
 
 use super::code::Code;
@@ -75,5 +76,5 @@ fn odd(x: &[String], code: &mut Code) -> Vec<String> {
 
 /// A literal of the nearest f32.
 pub fn number(number: f64) -> String {
-    format!("{:?}f", number as f32)
+    format!("{}f", decimal::shortest_single(number as f32))
 }
