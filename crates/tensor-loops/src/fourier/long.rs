@@ -1,11 +1,9 @@
 //! Transforms of what no cache holds: n₁ · n₂ numbers as transforms of n₁ along one axis, factors e^(−2πi jk/n), and transforms of n₂ along the
 //! other, each of several neighbours at once (Bailey's four steps).
 
-use std::f64::consts::PI;
-
 use super::memory::Memory;
 use super::passes::{Parts, Passes, at};
-use super::radix::Complex;
+use super::radix::{Complex, root};
 use crate::four::Four;
 
 /// Neighbours that are transformed at once: a line of a cache of each part.
@@ -62,8 +60,7 @@ impl Long {
         let [first, second] = self.lengths;
         let width = count.next_multiple_of(4);
         for lane in (0..count).step_by(4) {
-            let angle = |k: usize| -2.0 * PI * ((start + lane + k) as f64 / (first * second) as f64);
-            let step: [[f64; 2]; 4] = [0, 1, 2, 3].map(|k| [angle(k).cos(), angle(k).sin()]);
+            let step: [[f64; 2]; 4] = [0, 1, 2, 3].map(|k| root((start + lane + k) as u64, (first * second) as u64));
             let (mut cos, mut sin) = ([1.0; 4], [0.0; 4]);
             for place in (0..first).step_by(4) {
                 let mut found = [Complex { re: Four::all(0.0), im: Four::all(0.0) }; 4];

@@ -15,8 +15,8 @@ mod tests;
 
 use long::Long;
 pub use memory::{Memory, Numbers, Results};
-pub use passes::root;
 use passes::{Pairs, Parts, Passes, radices};
+pub use radix::root;
 
 /// What is transformed to what. Exponents are −2πi jk/n, or 2πi jk/n of inverse ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! Loops over a radix go by index: compilers then unroll them, and the numbers are in registers.
 #![expect(clippy::needless_range_loop, reason = "see above")]
 
-use super::radix::{Complex, MOST, Turns, odd_of, transform};
+use super::radix::{Complex, MOST, Turns, odd_of, root, transform};
 use crate::four::Four;
 
 /// Passes of a length, the first first.
@@ -65,12 +65,6 @@ pub fn radices(length: usize) -> Option<Vec<usize>> {
     }
     let powers = [vec![4; first], vec![2; single], odd, vec![4; fours], vec![8; eights]];
     Some(powers.concat())
-}
-
-/// cos and −sin of a part of a turn, part/whole, with part < whole.
-pub fn root(part: u64, whole: u64) -> [f64; 2] {
-    let (sin, cos) = (2.0 * std::f64::consts::PI * (part as f64 / whole as f64)).sin_cos();
-    [cos, -sin]
 }
 
 impl Passes {

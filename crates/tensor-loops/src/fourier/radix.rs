@@ -4,6 +4,8 @@
     reason = "compilers unroll loops over indices, so that the numbers are in registers"
 )]
 
+use residua_ir::graph::sine;
+
 use crate::four::Four;
 
 /// Four complex numbers.
@@ -84,6 +86,12 @@ impl Complex {
     }
 }
 
+/// cos and −sin of a part of a turn, part/whole, with part < whole: the real and the imaginary part of e^(−2πi part/whole).
+pub fn root(part: u64, whole: u64) -> [f64; 2] {
+    let angle = 2.0 * std::f64::consts::PI * (part as f64 / whole as f64);
+    [sine::cos(angle), -sine::sin(angle)]
+}
+
 /// The largest radix.
 pub const MOST: usize = 13;
 
@@ -95,8 +103,8 @@ pub struct Turns {
 
 impl Turns {
     pub fn new(radix: usize) -> Turns {
-        let part = |k: usize| (2.0 * std::f64::consts::PI * k as f64 / radix as f64).sin_cos();
-        Turns { cos: std::array::from_fn(|k| part(k).1 as f32), sin: std::array::from_fn(|k| part(k).0 as f32) }
+        let roots: [[f64; 2]; MOST] = std::array::from_fn(|k| root((k % radix) as u64, radix as u64));
+        Turns { cos: roots.map(|[cos, _]| cos as f32), sin: roots.map(|[_, sin]| -sin as f32) }
     }
 }
 

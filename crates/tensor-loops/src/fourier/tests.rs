@@ -1,4 +1,10 @@
-use super::{Fourier, Kind, Memory, Numbers, Results, root};
+use super::{Fourier, Kind, Memory, Numbers, Results};
+
+/// cos and −sin of a part of a turn, by the standard library.
+fn root(part: u64, whole: u64) -> [f64; 2] {
+    let (sin, cos) = (std::f64::consts::TAU * part as f64 / whole as f64).sin_cos();
+    [cos, -sin]
+}
 
 /// Numbers between −1 and 1 of a sequence of its own.
 fn noise(count: usize, seed: u32) -> Vec<f32> {

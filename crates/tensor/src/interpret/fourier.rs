@@ -1,9 +1,8 @@
 //! Fourier transforms in f64, radix by radix.
 
-use std::f64::consts::PI;
-
 use residua_base::error::Result;
 use residua_base::list::Listed;
+use residua_tensor_loops::fourier::root;
 
 use super::Machine;
 use crate::expr::{Fourier as Of, FourierKind};
@@ -72,7 +71,8 @@ fn transform(x: &[Complex], sign: f64) -> Vec<Complex> {
     let frequency = |k: usize| {
         parts.iter().enumerate().fold([0.0; 2], |[a, b], (j, part)| {
             let [re, im] = part[k % (length / radix)];
-            let (sin, cos) = (sign * 2.0 * PI * ((j * k % length) as f64 / length as f64)).sin_cos();
+            let [cos, minus_sin] = root((j * k % length) as u64, length as u64);
+            let sin = -sign * minus_sin;
             [a + re * cos - im * sin, b + re * sin + im * cos]
         })
     };

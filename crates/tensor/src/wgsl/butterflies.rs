@@ -1,9 +1,8 @@
 //! Transforms of a few numbers as lines of WGSL, on names of `vec2<f32>`.
 
-use std::f64::consts::PI;
-
 use residua_base::decimal;
 use residua_base::list::Listed;
+use residua_tensor_loops::fourier::root;
 
 use super::code::Code;
 
@@ -44,8 +43,8 @@ fn turned(x: &str, part: usize, whole: usize, code: &mut Code) -> String {
         _ if part == 0 => x.to_owned(),
         2 if 4 * part == whole => code.bind(&format!("vec2<f32>({x}.y, -{x}.x)")),
         _ => {
-            let (sin, cos) = (2.0 * PI * part as f64 / whole as f64).sin_cos();
-            code.bind(&format!("turned({x}, vec2<f32>({}, {}))", number(cos), number(-sin)))
+            let [re, im] = root(part as u64, whole as u64).map(number);
+            code.bind(&format!("turned({x}, vec2<f32>({re}, {im}))"))
         }
     }
 }
@@ -61,13 +60,16 @@ fn odd(x: &[String], code: &mut Code) -> Vec<String> {
     let mut found = vec![String::new(); length];
     found[0] = code.bind(&format!("{} + ({})", x[0], sums.join(" + ")));
     for k in 1..=half {
-        let angle = |j: usize| 2.0 * PI * ((j * k % length) as f64 / length as f64);
-        let terms = |part: usize, factor: &dyn Fn(f64) -> f64| {
-            let term = |(pair, j): (&[String; 2], usize)| format!("{} * {}", pair[part], number(factor(angle(j))));
+        let terms = |part: usize| {
+            let factor = |j: usize| {
+                let [cos, minus_sin] = root((j * k % length) as u64, length as u64);
+                number(if part == 0 { cos } else { -minus_sin })
+            };
+            let term = |(pair, j): (&[String; 2], usize)| format!("{} * {}", pair[part], factor(j));
             pairs.iter().zip(1..).map(term).list().join(" + ")
         };
-        let even = code.bind(&format!("{} + ({})", x[0], terms(0, &f64::cos)));
-        let odd = code.bind(&terms(1, &f64::sin));
+        let even = code.bind(&format!("{} + ({})", x[0], terms(0)));
+        let odd = code.bind(&terms(1));
         found[k] = code.bind(&format!("{even} + vec2<f32>({odd}.y, -{odd}.x)"));
         found[length - k] = code.bind(&format!("{even} - vec2<f32>({odd}.y, -{odd}.x)"));
     }
