@@ -1,4 +1,5 @@
 #import nonfinite
+#import guard_zero
 // Q in the place of A and R below it, by reflections I - f v vᵀ with v₀ = 1 (Golub and Van Loan: "Matrix Computations", 4th edition, 5.1 and 5.2).
 
 // Threads along columns; those of one column have shares of its rows.
@@ -55,6 +56,11 @@ fn reflect(t: u32, rows: u32, columns: u32, k: u32, f: f32) {
 
 fn factor(t: u32, rows: u32, columns: u32) {
     let below = rows * columns;
+    var unfit = 0.0;
+    for (var e = t; e < below; e += TEAM) {
+        unfit = select(1.0, unfit, is_finite(load(e)));
+    }
+    let is_whole = most(t, unfit) == 0.0;
     for (var k = 0u; k < columns; k++) {
         // Squares of numbers that are divided by the largest neither overflow nor vanish.
         var largest = 0.0;
@@ -121,5 +127,10 @@ fn factor(t: u32, rows: u32, columns: u32) {
             store(i * columns + k, select(select(-f * v, 1.0 - f, i == k), 0.0, i < k));
         }
         meet();
+    }
+    if (!is_whole) {
+        for (var e = t; e < below + columns * columns; e += TEAM) {
+            store(e, bitcast<f32>(0x7fc00000u | guard_zero()));
+        }
     }
 }

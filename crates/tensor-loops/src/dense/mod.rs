@@ -1,7 +1,7 @@
 //! Factorisations of dense matrices in double precision. Matrices are lists of their rows.
 //!
-//! Inner loops go along rows, which lie in order, and sums have a fixed order. Numbers that are not finite give results that are not, and end
-//! every loop: iterations have a limit.
+//! Inner loops go along rows, which lie in order, and sums have a fixed order. Of a matrix with an element that is not finite all factors but
+//! triangular ones are NaN as a whole, and every loop ends: iterations have a limit.
 
 mod eigen;
 mod orthogonal;

@@ -2,10 +2,15 @@
 
 use super::add_scaled;
 
-/// Q of orthonormal columns, in the place of a matrix that has no fewer rows than columns, and the upper triangular R.
+/// Q of orthonormal columns, in the place of a matrix that has no fewer rows than columns, and the upper triangular R. All is NaN
+/// where an element is not finite.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 pub fn orthogonal(a: &mut [f64], rows: usize, columns: usize) -> Vec<f64> {
+    if !a.iter().all(|x| x.is_finite()) {
+        a.fill(f64::NAN);
+        return vec![f64::NAN; columns * columns];
+    }
     let mut factors = vec![0.0; columns];
     let mut sums = vec![0.0; columns];
     for (step, factor) in factors.iter_mut().enumerate() {

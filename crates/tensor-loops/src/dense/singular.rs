@@ -10,6 +10,10 @@ use super::{add_scaled, ascending, eigen, orthogonal, transposed};
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 pub fn singular(a: &mut [f64], rows: usize, columns: usize) -> (Vec<f64>, Vec<f64>) {
+    if !a.iter().all(|x| x.is_finite()) {
+        a.fill(f64::NAN);
+        return (vec![f64::NAN; columns], vec![f64::NAN; columns * columns]);
+    }
     let mut squares = vec![0.0; columns * columns];
     if columns > 0 {
         for row in a.chunks_exact(columns) {

@@ -119,8 +119,26 @@ fn eigenvectors_make_the_matrix_diagonal() {
             (1..=size).map(|k| 2.0 - 2.0 * (std::f64::consts::PI * k as f64 / (size + 1) as f64).cos()).collect();
         near(&eigen(&mut second_difference, size), &expected, size);
     }
-    let mut bad = vec![1.0, f64::INFINITY, f64::INFINITY, 1.0];
-    assert!(eigen(&mut bad, 2).iter().chain(&bad).all(|x| x.is_nan()));
+}
+
+#[test]
+fn factors_of_numbers_that_are_not_finite_are_nan() {
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for (matrix, size) in [(vec![bad], 1), (vec![1.0, 0.0, 0.0, bad], 2), (vec![1.0, bad, bad, 1.0], 2)] {
+            let mut vectors = matrix.clone();
+            let values = eigen(&mut vectors, size);
+            assert!(values.iter().chain(&vectors).all(|x| x.is_nan()), "eigenvectors of {matrix:?}: {vectors:?}");
+            let mut left = matrix.clone();
+            let (values, right) = singular(&mut left, size, size);
+            assert!(
+                values.iter().chain(&left).chain(&right).all(|x| x.is_nan()),
+                "left vectors of {matrix:?}: {left:?}"
+            );
+            let mut q = matrix.clone();
+            let upper = orthogonal(&mut q, size, size);
+            assert!(upper.iter().chain(&q).all(|x| x.is_nan()), "Q of {matrix:?}: {q:?}");
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,8 @@ pub enum Linalg {
     /// L and U of rows of A in another order, with the largest pivots: [m, n] gives [m, n + 2]. U stands in the triangle, L below its diagonal, which is 1.
     /// The column after them says which row of A each row is, the last one is −1 for each step that exchanged rows, else 1.
     Lu = 2,
-    /// Q of orthonormal columns, and below it the upper triangular R of A = Q R: [m, n] with m ≥ n gives [m + n, n].
+    /// Q of orthonormal columns, and below it the upper triangular R of A = Q R: [m, n] with m ≥ n gives [m + n, n]. All is NaN
+    /// where an element is not finite, as it is of the following factors.
     Qr = 3,
     /// Eigenvectors of a symmetric matrix as columns, below them the eigenvalues in ascending order, and then zeros, since a device computes in the
     /// result's memory: [n, n] gives [2n, n].

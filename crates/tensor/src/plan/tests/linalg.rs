@@ -350,6 +350,23 @@ fn numbers_that_are_not_finite_end_in_nan() {
             });
         }
     }
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for kind in [Linalg::Qr, Linalg::Eigh, Linalg::Svd] {
+            // Vectors and what is below them: R, a value, or right vectors and a value.
+            let height = |size: usize| match kind {
+                Linalg::Qr => 2 * size,
+                Linalg::Eigh => size + 1,
+                _ => 2 * size + 1,
+            };
+            let wide = [2.0, 1.0, 1.0, 2.0, 1.0, 0.0, 0.0, bad, 1.0, 3.0, 3.0, 1.0];
+            for (size, data) in [(1, [2.0, bad, 3.0].as_slice()), (2, &wide)] {
+                each(kind, [3, size, size], data, |name, _, found, place| {
+                    let all = rows_of(found, place, 0, height(size));
+                    assert!(all.data.iter().all(|x| x.is_nan() == (place == 1)), "{name} with {bad}: {:?}", all.data);
+                });
+            }
+        }
+    }
 }
 
 #[test]
