@@ -169,3 +169,53 @@ fn long_transforms_are_those_of_waves() {
         assert!(error <= 2.0 * MOST_ERROR, "{n} and back: {error}");
     }
 }
+
+#[test]
+fn long_transforms_of_real_numbers_lead_there_and_back() {
+    let (n, rows) = (1 << 16, 2);
+    let half = n / 2 + 1;
+    // A few waves of real numbers: their half spectrum has half the amplitude, times n, but at the ends.
+    let waves = [(0, 1.0), (1, -0.5), (n / 3, 0.25), (n / 2, 2.0)];
+    let wave = |j: usize, row: usize| -> f64 {
+        let cos = |k: usize| root((j as u64 * k as u64) % n as u64, n as u64)[0];
+        waves.iter().map(|(k, amplitude)| amplitude * cos(*k)).sum::<f64>() * (row + 1) as f64
+    };
+    for [stride, distance] in layouts(n, rows) {
+        let size = 2 * ((n - 1) * stride + (rows - 1) * distance + 1);
+        let at = |row: usize, place: usize| 2 * (row * distance + place * stride);
+        let starts: Vec<usize> = (0..rows).map(|row| at(row, 0)).collect();
+        let ends: Vec<usize> = starts.iter().map(|start| start + 1).collect();
+        let run = |kind: Kind, values: &[f32], scale: f32| {
+            let part = |starts| Numbers { values, starts, stride: 2 * stride };
+            let mut found = vec![7.0; size];
+            let mut to = Results { values: &mut found, starts: &starts, stride: 2 * stride };
+            let imaginary = (kind == Kind::Real).then(|| part(&ends[..]));
+            let fourier = Fourier::new(n, kind, scale).unwrap();
+            fourier.run(part(&starts[..]), imaginary, &mut to, &mut Memory::default());
+            found
+        };
+        let mut values = noise(size, 5);
+        (0..rows).for_each(|row| (0..n).for_each(|j| values[at(row, j)] = wave(j, row) as f32));
+        let spectrum = run(Kind::Half, &values, 1.0 / n as f32);
+        for row in 0..rows {
+            let mut expected = vec![[0.0; 2]; half];
+            for (k, amplitude) in waves {
+                let weight = if k == 0 || 2 * k == n { 1.0 } else { 0.5 };
+                expected[k][0] += weight * amplitude * (row + 1) as f64;
+            }
+            let found: Vec<[f32; 2]> = (0..half).map(|k| [0, 1].map(|part| spectrum[at(row, k) + part])).collect();
+            let error = error(&found, &expected);
+            assert!(error <= MOST_ERROR, "row {row}, stride {stride}: {error}");
+        }
+        let numbers = noise(size, 9);
+        let back = run(Kind::Real, &run(Kind::Half, &numbers, 1.0), 1.0 / n as f32);
+        for row in 0..rows {
+            let of = |values: &[f32]| -> Vec<f32> { (0..n).map(|j| values[at(row, j)]).collect() };
+            let expected: Vec<[f64; 2]> = of(&numbers).into_iter().map(|x| [f64::from(x), 0.0]).collect();
+            let found: Vec<[f32; 2]> = of(&back).into_iter().map(|x| [x, 0.0]).collect();
+            // Two transforms.
+            let error = error(&found, &expected);
+            assert!(error <= 2.0 * MOST_ERROR, "row {row} and back, stride {stride}: {error}");
+        }
+    }
+}
