@@ -48,7 +48,7 @@ mod wide;
 
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) use tests::machine::run_generated;
+pub(crate) use tests::machine::{run_generated, run_loop};
 
 /// How many locals of a function engines take (WebAssembly JavaScript Interface, "Implementation-defined Limits").
 const MOST_LOCALS: usize = 50_000;

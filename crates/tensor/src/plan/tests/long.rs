@@ -1,6 +1,10 @@
 //! Kernels of many points.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::*;
+use crate::expr::{Fourier, FourierKind, Linalg};
 use crate::wgsl::{self, Limits};
 
 /// The text and the workgroups of the only kernel of a map of so many numbers.
@@ -24,6 +28,45 @@ fn a_thread_of_a_long_map_takes_two_fours_of_points() {
         let (text, found) = map_of(count);
         assert_eq!(text.matches("= b0[").count(), loads, "{count}:\n{text}");
         assert_eq!(found, [workgroups, 1, 1], "{count}");
+    }
+}
+
+/// The result of an operation on the host, whose only kernel is a loop, and how many parts the loop was run in.
+fn on_host(operation: &dyn Fn(&mut Expr, TensorId) -> TensorId, extents: &[i64], data: &[f64]) -> (Vec<u8>, usize) {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(extents));
+    let result = operation(&mut expr, x);
+    let recipe = Recipe { expr, dims: Vec::new(), results: vec![result], assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &Target { is_host: true, ..GPU }).expect("a recipe that plans");
+    let parts = Rc::new(Cell::new(0));
+    let counter = parts.clone();
+    let run = move |kernel: &_, words: &[u32], buffers: &mut [Vec<u8>]| {
+        counter.set(counter.get() + crate::wasm::run_loop(kernel, words, buffers)?);
+        Ok(())
+    };
+    let mut found = execute_by(&plan, &[], &mut [bytes_of(DType::F32, data)], &run).expect("a plan that runs");
+    (found.remove(0), parts.get())
+}
+
+#[test]
+fn transforms_and_factors_go_on_where_a_part_ended() {
+    let half = Fourier { axis: 1, to: 1, length: 1024, kind: FourierKind::Half, scale: 1.0 };
+    let transform = move |expr: &mut Expr, x: TensorId| expr.fourier(half, &[x]);
+    let factor = |expr: &mut Expr, x: TensorId| expr.linalg(Linalg::Lu, &[x]);
+    let cases: [(&dyn Fn(&mut Expr, TensorId) -> TensorId, Vec<i64>); 2] =
+        [(&transform, vec![300, 1024]), (&factor, vec![6, 128, 128])];
+    for (operation, extents) in cases {
+        let data = numbers(extents.iter().product::<i64>() as usize, 4);
+        let (whole, parts) = on_host(operation, &extents, &data);
+        assert!(parts > 1, "{extents:?} in one part");
+        let third = [&[extents[0] / 3], &extents[1..]].concat();
+        let of_third = |data: &[f64]| {
+            let (found, parts) = on_host(operation, &third, data);
+            assert_eq!(parts, 1, "{third:?}");
+            found
+        };
+        let expected: Vec<u8> = data.chunks(data.len() / 3).flat_map(of_third).collect();
+        assert!(whole == expected, "parts of {extents:?}");
     }
 }
 

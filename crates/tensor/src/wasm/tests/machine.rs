@@ -11,24 +11,27 @@ use crate::{host_product, interpret};
 /// Runs a kernel by its code, and a matrix product, a sort or linear algebra, which have none, by the loops of the host.
 pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
-        Body::Product(_) | Body::Sort(_) | Body::Fourier(_) | Body::Linalg(_) => run_product(kernel, words, buffers),
+        Body::Product(_) | Body::Sort(_) | Body::Fourier(_) | Body::Linalg(_) => {
+            run_loop(kernel, words, buffers)?;
+        }
         _ => {
             run_with(kernel, words, buffers);
-            Ok(())
         }
     }
+    Ok(())
 }
 
-/// Runs a loop of the host, part after part.
-fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+/// Runs a loop of the host, part after part, and gives how many there were.
+pub fn run_loop(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<usize> {
     // The interpreter checks all indices.
     interpret::run(kernel, words, &mut buffers.to_vec())?;
     // Memory of 16-byte words, so that elements of all sizes are aligned.
     let mut memories: Vec<Vec<u128>> =
         buffers.iter().map(|bytes| bytes.chunks(16).map(padded_chunk).collect::<Vec<u128>>()).collect();
     let addresses: Vec<*mut u8> = memories.iter_mut().map(|memory| memory.as_mut_ptr().cast()).collect();
-    let (mut workspace, mut part) = (host_product::Workspace::default(), 0);
+    let (mut workspace, mut part, mut parts) = (host_product::Workspace::default(), 0, 0);
     loop {
+        parts += 1;
         // SAFETY: the memories are as large as the buffers of the kernel and its indices are within them.
         part = unsafe { host_product::run(kernel, words, &addresses, part, &mut workspace, 0)? };
         if part == 0 {
@@ -40,7 +43,7 @@ fn run_product(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Resul
         bytes.clear();
         bytes.extend(memory.into_iter().flat_map(u128::to_le_bytes).take(length));
     }
-    Ok(())
+    Ok(parts)
 }
 
 fn padded_chunk(bytes: &[u8]) -> u128 {
