@@ -46,6 +46,26 @@ test('grids are sent with their problem, and their numbers before the next call'
   assert.deepEqual(sides.fake.compiled[0].log, [['setTables', 2, [6, 7, 8]], ['evaluate']]);
 });
 
+test('numbers of a grid reach all functions of its problem, and those that are compiled later', async () => {
+  const sides = await watched(joined());
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1] });
+  const grid = problem.grid('g', { size: [3], values: [1, 2, 3], interpolation: 'nearest' });
+  problem.residuals('r', { inputs: { p: p.shared() }, residual: ({ p }) => grid.at(p) });
+  const compile = () => sides.GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+  const both = [await compile(), await compile()];
+  const { fake } = sides;
+  const tables = (k) => fake.compiled[k].log.filter(([name]) => name === 'setTables');
+  grid.setValues([4, 5, 6]);
+  for (const functions of both) await functions.evaluate();
+  assert.equal(tables(0)[0][2].length, fake.problems[0].tables[0].length);
+  assert.deepEqual(tables(1), tables(0));
+  const later = await compile();
+  await later.evaluate();
+  assert.deepEqual(fake.problems[2].tables, [tables(0)[0][2]]);
+  assert.ok(fake.problems[2].tables[0].includes(6));
+});
+
 test('a change during a call applies to the next call', async () => {
   const { p, block, functions, raw } = await compiled();
   const gate = deferred();

@@ -173,7 +173,11 @@ export class ProblemCompileInput implements CompileInput {
         raw.setBounds(lower, upper);
       });
     }
-    for (const { first, table, change } of this.grids) if (change > since) commands.push((raw) => raw.setTables(first, table));
+    for (const { first, table, change } of this.grids) {
+      if (change <= since) continue;
+      // The grid and other compiled functions keep the table: an array that is given to a worker's module is detached.
+      commands.push((raw) => raw.setTables(first, table.slice()));
+    }
     for (const block of this.blocks) {
       for (const [key, { input, values, isWeight, change }] of block.data) {
         if (change <= since) continue;
