@@ -33,6 +33,13 @@ function lineThrough(list, more = {}) {
   });
   return { problem, line };
 }
+/** The line of least squares through some of the points, in closed form. */
+function leastSquares(list, chosen) {
+  const of = (f) => [...chosen].reduce((sum, k) => sum + f(...list[k]), 0) / chosen.length;
+  const [mx, my] = [of((x) => x), of((_, y) => y)];
+  const slope = of((x, y) => (x - mx) * (y - my)) / of((x) => (x - mx) ** 2);
+  return [slope, my - slope * mx];
+}
 const near = (found, expected, tolerance, what) => found.forEach((x, k) => assert.ok(Math.abs(x - expected[k]) <= tolerance, `${what}: ${[...found]}, not ${expected}`));
 
 test('a line is found among 60 % outliers, with its inliers, and refined to their least squares', async () => {
@@ -43,11 +50,7 @@ test('a line is found among 60 % outliers, with its inliers, and refined to thei
   const onLine = list.map((_, k) => k).filter((k) => !isOutlier(k));
   assert.ok(onLine.every((k) => inliers.includes(k)), 'all points of the line');
   assert.ok(inliers.length <= onLine.length + 3, `${inliers.length}`);
-  // The least squares of the inliers, in closed form.
-  const of = (f) => [...inliers].reduce((sum, k) => sum + f(...list[k]), 0) / inliers.length;
-  const [mx, my] = [of((x) => x), of((_, y) => y)];
-  const slope = of((x, y) => (x - mx) * (y - my)) / of((x) => (x - mx) ** 2);
-  near(x, [slope, my - slope * mx], 1e-9, 'least squares');
+  near(x, leastSquares(list, inliers), 1e-9, 'least squares');
   const norms = list.map(([px, py]) => Math.abs(x[0] * px + x[1] - py));
   assert.ok(Math.abs(norms.reduce((sum, norm) => sum + Math.min(norm ** 2, 0.02 ** 2), 0) - score) < 1e-12);
   assert.deepEqual([...inliers], norms.map((_, k) => k).filter((k) => norms[k] <= 0.02));
@@ -143,6 +146,23 @@ test('an aborted search rejects, or refines what it has', async () => {
   const controller = new AbortController();
   controller.abort();
   await assert.rejects(ransac(problem, { ...CPU, sampleSize: 2, threshold: 0.02, signal: controller.signal }), { code: 'aborted' });
+
+  const abortedAt = (call, template, more) => {
+    const controller = new AbortController();
+    let calls = 0;
+    const start = () => {
+      if (++calls === call) controller.abort();
+      return { line: [0, 0] };
+    };
+    return ransac(template, { ...CPU, sampleSize: 2, threshold: 0.02, ...more, start, signal: controller.signal });
+  };
+  await assert.rejects(abortedAt(1, problem), { code: 'aborted' }, 'no problem of the batch was solved');
+  // Samples of two points of this noise are off by more than the refinement leaves.
+  const list = points(200, (k) => k % 5 < 2);
+  const found = await abortedAt(40, lineThrough(list).problem, { confidence: 0.999999999 });
+  assert.equal(found.samples, 32, 'samples of the aborted batch are not counted');
+  near(found.x, leastSquares(list, found.inliers), 1e-9, 'refined');
+  assert.ok(found.inliers.length >= 120 && found.confidence < 0.999999999, `${found.inliers.length}, ${found.confidence}`);
 });
 
 test('wrong options and templates are named', async () => {

@@ -153,10 +153,12 @@ class Search {
     let [drawn, reached, batch] = [0, 0, FIRST_BATCH];
     const isAborted = (): boolean => signal?.aborted === true;
     while (drawn < maxSamples && reached < confidence && !isAborted()) {
-      const count = Math.min(batch, maxSamples - drawn);
+      let count = Math.min(batch, maxSamples - drawn);
       batch = Math.min(2 * batch, LARGEST_BATCH);
       for (const x of await this.models(Array.from({ length: count }, () => this.sample()))) {
-        const model = await this.rated(functions, x);
+        // A sample whose solve was aborted, perhaps at its start, tells nothing.
+        if (x === null) count--;
+        const model = x === null ? null : await this.rated(functions, x);
         if (model !== null && (best === null || model.score < best.score)) best = model;
       }
       drawn += count;
@@ -169,12 +171,12 @@ class Search {
     return { x, inliers, score, samples: drawn, confidence: this.confidenceOf(best, drawn) };
   }
 
-  /** Refines a model on its inliers, until these stay the same or the score does not fall. */
+  /** Refines a model on its inliers, until these stay the same or the score does not fall; after an abort too. */
   private async refined(functions: GpuCompiledFunctions, start: Model): Promise<Model> {
     let best = start;
     for (let round = 0; round < REFINEMENTS && best.inliers.length >= this.options.sampleSize; round++) {
       const [x] = await this.solve([best.inliers], [best.x], {});
-      const next = x === undefined ? null : await this.rated(functions, x);
+      const next = x === undefined || x === null ? null : await this.rated(functions, x);
       if (next === null || !(next.score < best.score)) break;
       const isSame = next.inliers.length === best.inliers.length && next.inliers.every((index, k) => index === best.inliers[k]);
       best = next;
@@ -202,13 +204,14 @@ class Search {
     return candidates.slice(0, this.options.sampleSize);
   }
 
-  /** The solutions of samples that are not degenerate. */
-  private async models(samples: readonly Uint32Array[]): Promise<Float64Array[]> {
-    const { start, maxIterations } = this.options;
+  /** The solutions of samples that are not degenerate; null where the solve was aborted. */
+  private async models(samples: readonly Uint32Array[]): Promise<(Float64Array | null)[]> {
+    const { start, maxIterations, signal } = this.options;
+    const limits = { maxIterations, ...(signal === undefined ? {} : { signal }) };
     const own = this.values();
     const starts = samples.map((sample) => (start === undefined ? own : this.startOf(own, start(sample.slice()))));
     const solved = samples.filter((_, k) => starts[k] !== null);
-    return solved.length === 0 ? [] : this.solve(solved, starts.filter((x) => x !== null), { maxIterations });
+    return solved.length === 0 ? [] : this.solve(solved, starts.filter((x) => x !== null), limits);
   }
 
   /** The template's values with those of a start. */
@@ -228,8 +231,12 @@ class Search {
     return Float64Array.from(this.template.arrays.flatMap((array) => [...array.values()]));
   }
 
-  /** Solves the template with parts of its measurements from given starts. */
-  private async solve(parts: readonly Uint32Array[], starts: readonly Float64Array[], limits: { maxIterations?: number }): Promise<Float64Array[]> {
+  /** Solves the template with parts of its measurements from given starts. Null where a solve was aborted. */
+  private async solve(
+    parts: readonly Uint32Array[],
+    starts: readonly Float64Array[],
+    limits: Pick<RansacOptions, 'maxIterations' | 'signal'>,
+  ): Promise<(Float64Array | null)[]> {
     const data = Object.fromEntries([...this.block.data].map(([key, { input, values }]) => {
       const { dim } = input;
       return [key, parts.map((part) => {
@@ -243,11 +250,10 @@ class Search {
       starts.forEach((x, k) => list.set(x.subarray(offset, offset + count * dim), k * count * dim));
       return [name, list];
     }));
-    const { signal } = this.options;
-    const options = { ...pickOptions(this.options, ENGINE), ...limits, ...(signal === undefined ? {} : { signal }) };
-    const { x } = await solveManyOn(this.host, this.template, { count: parts.length, parameters, data: { [this.block.name]: data } }, options);
+    const options = { ...pickOptions(this.options, ENGINE), ...limits };
+    const { x, termination } = await solveManyOn(this.host, this.template, { count: parts.length, parameters, data: { [this.block.name]: data } }, options);
     const size = x.length / parts.length;
-    return parts.map((_, k) => x.slice(k * size, (k + 1) * size));
+    return parts.map((_, k) => (termination[k] === 'aborted' ? null : x.slice(k * size, (k + 1) * size)));
   }
 
   /** A model with its score and inliers; null where it is not finite. */
