@@ -239,3 +239,24 @@ test('what beforeIteration throws is what the solve rejects with, and hostile ar
   graduated.samples.setLoss(loss.graduated('truncated', 1));
   await assert.rejects(solve(graduated.problem, { ...CPU, beforeIteration: () => {} }), { code: 'invalid-argument', message: /beforeIteration: got a graduated loss/ });
 });
+
+test('graduated losses and constraints that beforeIteration sets are refused too', async () => {
+  const { problem, samples } = line();
+  for (const at of [0, 2]) {
+    samples.setLoss(loss.squared());
+    const beforeIteration = ({ iteration }) => {
+      if (iteration === at) samples.setLoss(loss.graduated('truncated', 1));
+      return true;
+    };
+    await assert.rejects(solve(problem, { ...CPU, beforeIteration }), { code: 'invalid-argument', message: /beforeIteration: got a graduated loss of the residual block "samples"/ });
+  }
+  const constrained = valley();
+  const block = constrained.problem.equalities('c', { inputs: { at: constrained.at.at([0]) }, constraint: ({ at: p }) => p.x.sub(p.y) });
+  block.setEnabled(false);
+  const enable = () => block.setEnabled(true);
+  await assert.rejects(solve(constrained.problem, { ...CPU, beforeIteration: enable }), { code: 'invalid-argument', message: /beforeIteration: got the constraint block "c"/ });
+  // What the first call leaves is what counts.
+  samples.setLoss(loss.graduated('truncated', 1));
+  const { success, message } = await solve(problem, { ...CPU, beforeIteration: () => void samples.setLoss(loss.huber(0.3)) });
+  assert.ok(success, message);
+});

@@ -220,14 +220,18 @@ export function runSolver(functions: GpuCompiledFunctions, options: SolveOptions
 
 /** Runs a solver of the module, one iteration after the other, with the caller's changes in between. `call` names the function in messages. */
 export function runChanging(call: string, functions: GpuCompiledFunctions, options: SolveOptions, change: ChangeProblem, solver: RawSolver): Promise<SolveResult> {
-  functions.refuseGraduated(`${call}: beforeIteration`, 'other losses, or weights that beforeIteration sets');
-  const constraint = functions.enabledConstraint;
-  if (constraint !== null) throw invalidArgument(`${call}: beforeIteration`, `the constraint block "${constraint.name}"`, 'problems without enabled constraints');
   const readBack = options.readBack ?? true;
+  // The caller may set losses and enable constraints in each call.
+  const refuse = (): void => {
+    functions.refuseGraduated(`${call}: beforeIteration`, 'other losses, or weights that beforeIteration sets');
+    const constraint = functions.enabledConstraint;
+    if (constraint !== null) throw invalidArgument(`${call}: beforeIteration`, `the constraint block "${constraint.name}"`, 'problems without enabled constraints');
+  };
   return runWith(functions, options, (listen, token) =>
-    solveChanging(functions, change, options, listen, (within, hear) =>
-      functions.solveWith(async (handle, wait) => readSolve(await wait(() => solver(handle, within, hear, token))), readBack),
-    ),
+    solveChanging(functions, change, options, listen, (within, hear) => {
+      refuse();
+      return functions.solveWith(async (handle, wait) => readSolve(await wait(() => solver(handle, within, hear, token))), readBack);
+    }),
   );
 }
 
