@@ -280,6 +280,7 @@ test('calls outside a function of the problem, and of wrong coordinates, are ref
   const y = other.parameters('y', { dim: 2, values: [0, 0] });
   const foreign = () => other.residuals('r', { inputs: { y: y.shared() }, residual: ({ y }) => field.at(y.x, y.y) });
   assert.throws(foreign, refused('grid "g".at: got a call in a function of another problem'));
+  assert.throws(recorded(({ x }) => [x.x, field.at(0.5, 0.5).mul(2).data]), refused('data: got a read of what a grid gives; takes expressions without a grid'));
   // Numbers are coordinates too.
   problem.residuals('fixed', { inputs: { x: x.shared() }, residual: ({ x }) => field.at(0.5, 0.5).add(x.x) });
   await onCpu(problem, async (functions) => near((await functions.evaluate())[0], 2.5, 1e-15, 'the middle of four numbers'));

@@ -42,6 +42,9 @@ function below(recording: Recording, root: number): Tape {
         'expressions that do not depend on its inputs: the function is called once to record, for many instances',
       );
     }
+    if (op === Op.lookup) {
+      throw invalidArgument('data', 'a read of what a grid gives', "expressions without a grid, whose numbers may change after the function is recorded");
+    }
     if (op >= Op.counter && op <= Op.result) {
       throw invalidArgument('data', 'a read of what a loop computes', 'expressions without a loop');
     }
