@@ -224,6 +224,12 @@ test('models that cannot be written are named', () => {
     [{ observations: { ...model.observations, points: [0, 1, 2, 0] } }, `${argument}.observations.points[2]: got 2; takes a whole number from 0 below the number of points, 2`],
     [{ observations: { ...model.observations, keypoints: [0, 0, 0, 1] } }, `${argument}.observations.keypoints[1]: got 0 a second time in image 0; takes a number for each keypoint of an image`],
     [{ unmatched: undefined }, `${argument}.observations.keypoints: got none with the number 1 in image 0, which has later ones; takes numbers from 0 without gaps`],
+    [{ observations: { ...model.observations, keypoints: undefined }, unmatched: { images: [0], pixels: [1, 2], keypoints: [4] } }, `${argument}.unmatched.keypoints: got none with the number 2 in image 0, which has later ones; takes numbers from 0 without gaps`],
+    [{ observations: { ...model.observations, pixels: model.observations.pixels.with(1, NaN) } }, `${argument}.observations.pixels[1]: got NaN; takes a finite number`],
+    [{ observations: { ...model.observations, pixels: undefined } }, `${argument}.observations.pixels: got undefined; takes an array of finite numbers`],
+    [{ observations: { ...model.observations, pixels: [1, 2, 3] } }, `${argument}.observations.pixels: got 3 numbers; takes a multiple of 2`],
+    [{ unmatched: { images: [0], pixels: [1, Infinity], keypoints: [1] } }, `${argument}.unmatched.pixels[1]: got Infinity; takes a finite number`],
+    [{ unmatched: { images: [0], pixels: [1, 2, 3], keypoints: [1] } }, `${argument}.unmatched.pixels: got 3 numbers; takes a multiple of 2`],
     [{ observations: { ...model.observations, keypoints: [0, 2, 0, 4e9] } }, `${argument}.observations.keypoints[3]: got 4000000000; takes a whole number from 0 below the number of keypoints, 5`],
   ]) {
     assert.throws(() => writeColmap({ ...model, ...change }), refused(message));

@@ -90,14 +90,17 @@ export function checkModel(model: unknown): CheckedModel {
       throw invalidArgument(`${argument}.images.poses`, `a quaternion of length ${length} at position ${k}`, 'quaternions that have a direction');
     }
   }
-  const most = [given.observations, given.unmatched].reduce((sum, list) => sum + numbers('keypoints', list?.pixels ?? [], 2).length / 2, 0);
+  const pixels = {
+    observations: numbers('observations.pixels', given.observations.pixels, 2),
+    unmatched: given.unmatched === undefined ? new Float64Array(0) : numbers('unmatched.pixels', given.unmatched.pixels, 2),
+  };
+  const most = (pixels.observations.length + pixels.unmatched.length) / 2;
   const keypoints: Keypoint[][] = Array.from({ length: count }, () => []);
   const tracks: number[][] = Array.from({ length: total }, () => []);
   for (const name of ['observations', 'unmatched'] as const) {
     const list = given[name];
     if (list === undefined) continue;
-    const pixels = numbers(`${name}.pixels`, list.pixels, 2);
-    const size = pixels.length / 2;
+    const size = pixels[name].length / 2;
     const seenBy = indices(`${name}.images`, list.images, count, 'images', size);
     const places = list.keypoints === undefined ? null : indices(`${name}.keypoints`, list.keypoints, most, 'keypoints', size);
     const seen = name === 'observations' ? indices('observations.points', given.observations.points, total, 'points', size) : null;
@@ -108,7 +111,7 @@ export function checkModel(model: unknown): CheckedModel {
       if (of[place] !== undefined) {
         throw invalidArgument(`${argument}.${name}.keypoints[${k}]`, `${place} a second time in image ${image}`, 'a number for each keypoint of an image');
       }
-      of[place] = { x: pixels[2 * k] as number, y: pixels[2 * k + 1] as number, point: seen === null ? NO_POINT : (seen[k] as number) };
+      of[place] = { x: pixels[name][2 * k] as number, y: pixels[name][2 * k + 1] as number, point: seen === null ? NO_POINT : (seen[k] as number) };
       if (seen !== null) (tracks[seen[k] as number] as number[]).push(image, place);
     }
   }
@@ -116,7 +119,9 @@ export function checkModel(model: unknown): CheckedModel {
     // Arrays of which a position was never set have a hole there.
     const hole = Array.from(list).indexOf(undefined as unknown as Keypoint);
     if (hole < 0) return;
-    throw invalidArgument(`${argument}.observations.keypoints`, `none with the number ${hole} in image ${image}, which has later ones`, 'numbers from 0 without gaps');
+    // Without numbers keypoints follow each other: the next one has a number that was given.
+    const name = list.slice(hole).find((keypoint) => keypoint !== undefined)?.point === NO_POINT ? 'unmatched' : 'observations';
+    throw invalidArgument(`${argument}.${name}.keypoints`, `none with the number ${hole} in image ${image}, which has later ones`, 'numbers from 0 without gaps');
   });
   return {
     cameras,
