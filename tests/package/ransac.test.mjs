@@ -26,12 +26,12 @@ function points(count, outlier) {
 function lineThrough(list, more = {}) {
   const problem = new Problem();
   const line = problem.parameters('line', { dim: 2, values: [0, 0] });
-  problem.residuals('points', {
+  const block = problem.residuals('points', {
     inputs: { line: line.shared(), x: problem.data(list.map(([x]) => x)), y: problem.data(list.map(([, y]) => y)) },
     residual: ({ line, x, y }) => line.x.mul(x).add(line.y).sub(y),
     ...more,
   });
-  return { problem, line };
+  return { problem, line, block };
 }
 /** The line of least squares through some of the points, in closed form. */
 function leastSquares(list, chosen) {
@@ -70,6 +70,8 @@ test('the samples that are needed grow with the share of outliers, up to the mos
   const { problem } = lineThrough(points(100, () => true));
   const none = await ransac(problem, { ...CPU, sampleSize: 2, threshold: 1e-9, maxSamples: 100 });
   assert.deepEqual([none.samples, none.confidence], [100, 0]);
+  const first = await ransac(problem, { ...CPU, sampleSize: 2, threshold: 1, confidence: 0 });
+  assert.equal(first.samples, 32, 'one batch');
   const all = lineThrough(points(50, () => false));
   const { samples, inliers, confidence } = await ransac(all.problem, { ...CPU, sampleSize: 2, threshold: 0.05 });
   assert.deepEqual([samples, inliers.length, confidence], [32, 50, 1]);
@@ -189,6 +191,14 @@ test('wrong options and templates are named', async () => {
     [two, { ...good, block: 'b' }, 'ransac: template: got the input "p" of the block "b"; takes blocks whose inputs are data and shared parameters'],
   ]) {
     await assert.rejects(async () => ransac(template, options), (error) => error.code === 'invalid-argument' && (error.message === message || assert.fail(error.message)));
+  }
+  for (const [set, what] of [[(block) => block.setEnabled(false), 'is disabled'], [(block) => block.setWeight(0), 'has the weight 0']]) {
+    const { problem: without, block } = lineThrough(points(10, () => false));
+    set(block);
+    for (const more of [{}, { block: 'points' }]) {
+      const message = `ransac: block: got "points", which ${what}; takes a residual block that takes part in solves`;
+      await assert.rejects(async () => ransac(without, { ...good, ...more }), { code: 'invalid-argument', message });
+    }
   }
   const { problem: hopeless } = lineThrough(Array.from({ length: 5 }, (_, k) => [k, 1]), { residual: ({ line }) => line.x.add(V.log(line.y.mul(0).sub(1))) });
   await assert.rejects(ransac(hopeless, { ...good, maxSamples: 10 }), { code: 'non-finite' });

@@ -31,7 +31,7 @@ export interface RansacOptions {
    * example `solvePnp` of the sample. By default every solve starts from the template's values.
    */
   start?: (sample: Uint32Array) => Readonly<Record<string, Numbers>> | null;
-  /** The probability of a sample without outliers at which the search ends, below 1; 0.99 by default. */
+  /** The probability of a sample without outliers at which the search ends, below 1; 0.99 by default. At least one batch of samples is drawn. */
   confidence?: number;
   /** Most samples; 2000 by default. */
   maxSamples?: number;
@@ -88,7 +88,7 @@ const REFINEMENTS = 10;
  * manifolds. The template's values do not change, and the caller must not change them before the end: `array.set(x.subarray(array.offset, array.offset +
  * array.values().length))` takes the solution.
  *
- * Rejects with 'invalid-argument' for options out of range, blocks with other inputs, and fewer measurements than a sample has; with 'non-finite' where no
+ * Rejects with 'invalid-argument' for options out of range, blocks with other inputs or disabled ones, and fewer measurements than a sample has; with 'non-finite' where no
  * sample has a solution with finite residuals; and as solveMany() does.
  */
 export function ransac(template: Problem, options: RansacOptions): Promise<RansacResult> {
@@ -152,7 +152,7 @@ class Search {
     let best: Model | null = null;
     let [drawn, reached, batch] = [0, 0, FIRST_BATCH];
     const isAborted = (): boolean => signal?.aborted === true;
-    while (drawn < maxSamples && reached < confidence && !isAborted()) {
+    while (drawn < maxSamples && (drawn === 0 || reached < confidence) && !isAborted()) {
       let count = Math.min(batch, maxSamples - drawn);
       batch = Math.min(2 * batch, LARGEST_BATCH);
       for (const x of await this.models(Array.from({ length: count }, () => this.sample()))) {
@@ -288,6 +288,10 @@ function blockOf(template: Problem, name: string | undefined): ResidualInstances
     throw invalidArgument('ransac: block', 'none', `the name of one of the template's ${template.blocks.length} residual blocks`);
   }
   const block = name === undefined ? (template.blocks[0] as ResidualInstances) : find('ransac: block', 'residual block', template.blocks, name);
+  const { enabled, weight } = block;
+  if (!enabled || weight === 0) {
+    throw invalidArgument('ransac: block', `"${block.name}", which ${enabled ? 'has the weight 0' : 'is disabled'}`, 'a residual block that takes part in solves');
+  }
   for (const [key, input] of block.inputs) {
     if (input instanceof DataInput || input instanceof SharedInput) continue;
     throw invalidArgument('ransac: template', `the input "${key}" of the block "${block.name}"`, 'blocks whose inputs are data and shared parameters');
