@@ -238,10 +238,8 @@ test('the method of Dormand and Prince keeps its tolerance, and is NaN where its
   const expected = [10, -3, 0, 2.5].map(Math.cos);
   near([...(await oscillator({ relativeTolerance: 1e-6, absoluteTolerance: 1e-9 }))], expected, 1e-5, '1e-6');
   near([...(await oscillator({ relativeTolerance: 1e-12, absoluteTolerance: 1e-12 }))], expected, 1e-10, '1e-12');
-  await assert.rejects(oscillator({ relativeTolerance: 1e-12, maxSteps: 8 }), refused('non-finite', /./)).catch(async () => {
-    const values = [...(await oscillator({ relativeTolerance: 1e-12, absoluteTolerance: 1e-12, maxSteps: 8 }))];
-    assert.deepEqual(values.map(Number.isNaN), [true, true, false, true]);
-  });
+  const values = [...(await oscillator({ relativeTolerance: 1e-12, absoluteTolerance: 1e-12, maxSteps: 8 }))];
+  assert.deepEqual(values.map(Number.isNaN), [true, true, false, true]);
 });
 
 test('the error of the method of order 4 falls with the fourth power of its step', async () => {

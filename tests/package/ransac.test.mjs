@@ -1,19 +1,15 @@
 // Random sample consensus on the CPU: lines, homographies and camera poses among outliers; and options that are wrong.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededNoise } from '../../www/problems/seeded-noise.js';
 import { residua } from '../www/residua.mjs';
 
 const { loss, Pose3, Problem, ransac, V, Vec3 } = residua;
 const { solvePnp } = await import('../../target/npm/residua/dist/cameras.js');
 
-/** Numbers in [−1, 1), the same in every run (xorshift). */
-let state = 41;
-function random() {
-  state ^= state << 13;
-  state ^= state >>> 17;
-  state ^= state << 5;
-  return (state >>> 0) / 2 ** 31 - 1;
-}
+const { uniform } = seededNoise(41);
+/** Numbers in (−1, 1), the same in every run. */
+const random = () => 2 * uniform() - 1;
 const CPU = { backend: 'cpu' };
 
 /** Points on the line y = 2 x − 1 with noise of up to 0.01; every third or so is anywhere. */
