@@ -1,4 +1,8 @@
-/** Solves in which the caller changes the problem between iterations. Each iteration is a solve of one step, with the radius of the one before. */
+/**
+ * Solves in which the caller changes the problem between iterations. Each iteration is a solve of one step, with the radius of the one before, on the GPU its
+ * damping. Nothing else of a solve is carried: the scale D of the parameters, which otherwise only grows, is that of the Jacobian at each step's start, and the
+ * choice of a model of second order is made anew.
+ */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';

@@ -39,8 +39,8 @@ export interface LevenbergMarquardtOptions extends SolveOptions {
    * Called before each iteration, with its number and the point: for correspondences of ICP, reweighting, annealing. It may change what can change between solves
    * (data, weights, losses, bounds, constants, values), and may call the functions, which are free meanwhile. The iteration begins with the changes. The solve
    * ends where an iteration converges with the data that it began with, unless `beforeIteration` returned true. `maxIterations` is 100 by default then. Functions
-   * on the GPU with `readBack: false` read the point back only where `x` is read. An exception ends the solve and rejects it. 'invalid-argument' for enabled
-   * constraints and graduated losses.
+   * on the GPU with `readBack: false` read the point back only where `x` is read. An exception ends the solve and rejects it. A signal
+   * takes effect when the promise that was returned settles. 'invalid-argument' for enabled constraints and graduated losses, also those that it sets.
    */
   beforeIteration?: ChangeProblem;
   /** Maximum number of iterations of conjugate gradients in one step; 500 by default. */
