@@ -15,6 +15,11 @@ export interface ProblemSizes {
   residuals: number;
 }
 
+/** Numbers of a row of the history, of which the first is the iteration and the last the time. */
+export const ROW = 11;
+/** Place of λ in a row, the first of the entries that may be absent. */
+export const DAMPING = 6;
+
 /** The result of a solve, with what its report needs. */
 export interface SolveRecord {
   success: boolean;
@@ -29,7 +34,7 @@ export interface SolveRecord {
   computationTime: number;
   x: Float64Array;
   /**
-   * Rows of eleven numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
+   * Rows of ROW numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
    * whether the step was accepted and which of the optional entries are there.
    */
   rows: Float64Array;

@@ -7,7 +7,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { RawListener } from '../module/raw.js';
-import type { SolveRecord } from '../module/solve-record.js';
+import { DAMPING, ROW, type SolveRecord } from '../module/solve-record.js';
 import { SolveSeries } from './solve-series.js';
 import type { StoppingTests } from './stopping.js';
 
@@ -31,9 +31,6 @@ export interface Continuation {
   initialDamping?: number;
 }
 
-/** Place of λ in a row of the history. */
-const DAMPING = 6;
-const ROW = 11;
 /** Most iterations by default. */
 const MOST_ITERATIONS = 100;
 

@@ -7,7 +7,7 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
-import { readSolve, type RawSolveResult } from '../module/solve-record.js';
+import { DAMPING, readSolve, ROW, type RawSolveResult } from '../module/solve-record.js';
 import { solveChanging, type ChangeProblem, type Continuation } from './changing.js';
 import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
 import type { ConstraintResult } from './constrained/findings.js';
@@ -304,7 +304,7 @@ const OPTIONAL = ['damping', 'gainRatio', 'linearIterations', 'stepSize'] as con
 /** The iterations of which these are the rows. */
 function iterationsOf(rows: ArrayLike<number>): IterationSummary[] {
   const history: IterationSummary[] = [];
-  for (let at = 0; at < rows.length; at += 11) {
+  for (let at = 0; at < rows.length; at += ROW) {
     const entry = (column: number): number => rows[at + column] as number;
     const flags = entry(5);
     const summary: IterationSummary = {
@@ -314,10 +314,10 @@ function iterationsOf(rows: ArrayLike<number>): IterationSummary[] {
       gradientMaxNorm: entry(3),
       stepNorm: entry(4),
       accepted: (flags & 1) !== 0,
-      elapsedMs: entry(10),
+      elapsedMs: entry(ROW - 1),
     };
     OPTIONAL.forEach((name, k) => {
-      if ((flags & (2 << k)) !== 0) summary[name] = entry(6 + k);
+      if ((flags & (2 << k)) !== 0) summary[name] = entry(DAMPING + k);
     });
     history.push(summary);
   }

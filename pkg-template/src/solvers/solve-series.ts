@@ -1,11 +1,8 @@
 /** Several solves of the module that are one to the caller: their iterations are numbered on, and limits of iterations and time are of all of them. */
 
 import type { RawIteration, RawListener } from '../module/raw.js';
-import type { SolveRecord } from '../module/solve-record.js';
+import { ROW, type SolveRecord } from '../module/solve-record.js';
 import type { StoppingTests } from './stopping.js';
-
-/** Numbers of a row of the history, of which the first is the iteration and the last the time. */
-const ROW = 11;
 
 /** What a series tells of all its solves. */
 export type SeriesTotals = Pick<SolveRecord, 'rows' | 'times' | 'iterations' | 'functionEvaluations' | 'computationTime'>;

@@ -8,7 +8,7 @@ import { ResiduaError } from '../../arguments/errors.js';
 import type { ConstrainedSession } from '../../compile/functions.js';
 import type { CancellationToken } from '../../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../../module/raw.js';
-import { readSolve, type RawSolveResult, type SolveRecord } from '../../module/solve-record.js';
+import { readSolve, ROW, type RawSolveResult, type SolveRecord } from '../../module/solve-record.js';
 import type { StoppingTests, Termination } from '../stopping.js';
 import { dot, largest } from './dense.js';
 import { constraintResults, describeConstraint, findDependent, type ConstraintResult } from './findings.js';
@@ -306,10 +306,10 @@ class Run {
     };
     const listen: RawListener = Object.assign(hear, { isDeaf: this.listener.isDeaf === true });
     const record = readSolve(await this.session.call((raw) => inner(raw, { ...tests, ...left, ...limits, maxTimeMs }, listen, this.token)));
-    for (let at = 0; at < record.rows.length; at += 11) {
-      const row = record.rows.subarray(at, at + 11);
+    for (let at = 0; at < record.rows.length; at += ROW) {
+      const row = record.rows.subarray(at, at + ROW);
       if (row[0] === 0 && !isFirst) continue;
-      this.rows.push(first + (row[0] as number), ...row.subarray(1, 10), performance.now() - this.began);
+      this.rows.push(first + (row[0] as number), ...row.subarray(1, ROW - 1), performance.now() - this.began);
     }
     for (const [stage, ms] of record.times) this.times.set(stage, (this.times.get(stage) ?? 0) + ms);
     this.precisionLoss = record.precisionLoss;
