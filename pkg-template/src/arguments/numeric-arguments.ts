@@ -15,6 +15,17 @@ export function copyNumbers(argument: string, values: unknown): Float64Array {
   return new Float64Array(checkNumbers(argument, values));
 }
 
+/** Returns arrays of numbers one after another, in a fresh one of this kind. */
+export function joined<T extends Float64Array | Uint32Array>(Kind: new (length: number) => T, parts: readonly T[]): T {
+  const all = new Kind(parts.reduce((total, { length }) => total + length, 0));
+  let end = 0;
+  for (const part of parts) {
+    all.set(part, end);
+    end += part.length;
+  }
+  return all;
+}
+
 /** This many numbers stay in the processor's first-level cache between the check and the copy. */
 const PIECE = 2048;
 

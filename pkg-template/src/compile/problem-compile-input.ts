@@ -2,6 +2,7 @@
 
 import { latestChange } from '../arguments/change-counter.js';
 import { invalidArgument } from '../arguments/errors.js';
+import { joined } from '../arguments/numeric-arguments.js';
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import { ConstraintInstances, stateReader } from '../problem/constraint-block.js';
 import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
@@ -102,7 +103,7 @@ export class ProblemCompileInput implements CompileInput {
       arrayIds.set(array, id);
       if (array.elimination !== null) raw.setElimination(id, array.elimination);
     }
-    if (this.grids.length > 0) raw.setTables(joined(this.startTables));
+    if (this.grids.length > 0) raw.setTables(joined(Float64Array, this.startTables));
     this.blocks.forEach((block, position) => {
       const part = this.constraints?.parts[position - this.residualBlocks];
       const id = raw.addBlock(block.name, block.count, part?.firstRow ?? block.offset, block.numResiduals);
@@ -283,31 +284,14 @@ export class ProblemCompileInput implements CompileInput {
   private makeBuffer(raw: RawFunctions, block: ResidualInstances, key: string): GPUBuffer | null {
     const { input, values } = block.data.get(key) as BlockData;
     const parts = block.templates.map((template) => dataSources(input, template));
-    const sources = new Uint32Array(parts.reduce((total, part) => total + part.length, 0));
-    let end = 0;
-    for (const part of parts) {
-      sources.set(part, end);
-      end += part.length;
-    }
     return raw.dataBuffer(
       values,
       Uint32Array.from(this.templateIds.get(block) ?? []),
       Uint32Array.from(block.templates, ({ firstColumns }) => firstColumns.get(key) as number),
       Uint32Array.from(parts, (part) => part.length),
-      sources,
+      joined(Uint32Array, parts),
     );
   }
-}
-
-/** Returns arrays one after another. */
-function joined(parts: readonly Float64Array[]): Float64Array {
-  const all = new Float64Array(parts.reduce((total, { length }) => total + length, 0));
-  let end = 0;
-  for (const part of parts) {
-    all.set(part, end);
-    end += part.length;
-  }
-  return all;
 }
 
 /** A sentence that names blocks that were added after the compile; empty without any. */

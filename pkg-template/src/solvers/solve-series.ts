@@ -1,5 +1,6 @@
 /** Several solves of the module that are one to the caller: their iterations are numbered on, and limits of iterations and time are of all of them. */
 
+import { joined } from '../arguments/numeric-arguments.js';
 import type { RawIteration, RawListener } from '../module/raw.js';
 import { ROW, type SolveRecord } from '../module/solve-record.js';
 import type { StoppingTests } from './stopping.js';
@@ -75,16 +76,10 @@ export class SolveSeries {
 
   /** Iterations, counts and times of all solves. */
   totals(): SeriesTotals {
-    const rows = new Float64Array(this.rows.reduce((length, part) => length + part.length, 0));
-    let end = 0;
-    for (const part of this.rows) {
-      rows.set(part, end);
-      end += part.length;
-    }
     const times = new Map<string, number>();
     for (const record of this.records) for (const [name, ms] of record.times) times.set(name, (times.get(name) ?? 0) + ms);
     return {
-      rows,
+      rows: joined(Float64Array, this.rows),
       times: [...times],
       iterations: this.iterations,
       functionEvaluations: this.records.reduce((count, record) => count + record.functionEvaluations, 0),

@@ -4,7 +4,7 @@
  */
 
 import { invalidArgument } from '../../arguments/errors.js';
-import { copyAnyNumbers, type Numbers } from '../../arguments/numeric-arguments.js';
+import { copyAnyNumbers, joined, type Numbers } from '../../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../../compile/functions.js';
 import type { Host } from '../../module/loading.js';
 import { STATES } from '../../problem/constraint-function.js';
@@ -315,13 +315,7 @@ class Rounds {
   }
 
   private pointOf(x: Float64Array): Float64Array {
-    const point = new Float64Array(x.length);
-    let end = 0;
-    for (const values of Object.values(this.parametersOf(x))) {
-      point.set(values, end);
-      end += values.length;
-    }
-    return point;
+    return joined(Float64Array, Object.values(this.parametersOf(x)));
   }
 
   /** The constraints of all problems, problem after problem. */
