@@ -7,8 +7,9 @@ import { invalidArgument } from '../arguments/errors.js';
 import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.js';
 import { copyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
 import { davenportMatrix, nearestRotation, product, rotationOf } from '../graphs/pose-numbers.js';
+import { dot } from '../problem/vectors.js';
 import { checkChoice, checkCount, copyTuples } from './checks.js';
-import { dot, eigen } from './symmetric.js';
+import { eigen } from './symmetric.js';
 
 /** Options of absoluteOrientation(). */
 export interface AbsoluteOrientationOptions {

@@ -2,8 +2,9 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { copyNumbers } from '../arguments/numeric-arguments.js';
+import { quaternionLength } from '../formats/lines.js';
 import { rotationOf } from '../graphs/pose-numbers.js';
-import { dot } from './symmetric.js';
+import { dot } from '../problem/vectors.js';
 
 /** A motion x ↦ R x + t, with the matrix R row after row. */
 export interface Motion {
@@ -37,10 +38,7 @@ export function copyPoses(argument: string, values: unknown): Motion[] {
   const copy = copyTuples(argument, values, 7);
   return Array.from({ length: copy.length / 7 }, (_, k) => {
     const pose = copy.subarray(7 * k, 7 * k + 7);
-    const length = Math.hypot(...pose.subarray(0, 4));
-    if (!(length > 0 && length < Infinity)) {
-      throw invalidArgument(argument, `a quaternion of length ${length} at position ${k}`, 'quaternions that have a direction');
-    }
+    const length = quaternionLength(argument, copy, k);
     for (let i = 0; i < 4; i++) (pose[i] as number) /= length;
     return { rotation: rotationOf(3, pose, 0), translation: [...pose.subarray(4)] };
   });

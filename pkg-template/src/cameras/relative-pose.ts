@@ -7,8 +7,9 @@
 import { invalidArgument } from '../arguments/errors.js';
 import type { Numbers } from '../arguments/numeric-arguments.js';
 import { nearestRotation, product, rotationOf, transpose } from '../graphs/pose-numbers.js';
+import { cross, dot } from '../problem/vectors.js';
 import { checkCount, copyDirections } from './checks.js';
-import { dot, eigen } from './symmetric.js';
+import { eigen } from './symmetric.js';
 
 /** Where a second camera is. */
 export interface RelativePose {
@@ -112,10 +113,4 @@ function aheadOf({ rotation, translation }: { rotation: number[]; translation: n
     const [along, alongThere] = [dot(seen, translation), dot(there, translation)];
     return cosine * alongThere - along > 0 && alongThere - cosine * along > 0;
   }).length;
-}
-
-function cross(a: ArrayLike<number>, b: ArrayLike<number>): number[] {
-  const [x, y, z] = a as unknown as [number, number, number];
-  const [u, v, w] = b as unknown as [number, number, number];
-  return [y * w - z * v, z * u - x * w, x * v - y * u];
 }

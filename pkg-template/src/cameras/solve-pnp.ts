@@ -7,8 +7,9 @@
 import { invalidArgument } from '../arguments/errors.js';
 import type { Numbers } from '../arguments/numeric-arguments.js';
 import { nearestRotation, product, rotationOf, sum } from '../graphs/pose-numbers.js';
+import { dot, mean } from '../problem/vectors.js';
 import { angleBetween, checkCount, copyDirections, copyTuples } from './checks.js';
-import { dot, eigen, solveBy } from './symmetric.js';
+import { eigen, solveBy } from './symmetric.js';
 
 /** A pose of a camera. */
 export interface CameraPose {
@@ -231,10 +232,4 @@ function turned(v: readonly number[], rotation: readonly number[]): number[] {
   const ratio = angle < 1e-8 ? 0.5 : Math.sin(angle / 2) / angle;
   const turn = rotationOf(3, Float64Array.from([Math.cos(angle / 2), ...v.map((entry) => ratio * entry)]), 0);
   return product(3, turn, rotation);
-}
-
-function mean(numbers: ArrayLike<number>): number {
-  let sum = 0;
-  for (let k = 0; k < numbers.length; k++) sum += numbers[k] as number;
-  return sum / numbers.length;
 }

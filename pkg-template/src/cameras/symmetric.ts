@@ -1,6 +1,7 @@
 /** Small symmetric matrices, row after row. */
 
 import { diagonalize } from '../problem/triangular-root.js';
+import { dot } from '../problem/vectors.js';
 
 /** Eigenvalues in ascending order, and the unit eigenvector of each. */
 export interface Eigen {
@@ -29,11 +30,4 @@ export function solveBy({ values, vectors }: Eigen, right: ArrayLike<number>): n
     for (let i = 0; i < solution.length; i++) (solution[i] as number) += share * (vector[i] as number);
   });
   return solution;
-}
-
-/** Σ aᵢbᵢ */
-export function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number);
-  return sum;
 }

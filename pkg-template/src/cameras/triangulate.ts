@@ -4,8 +4,9 @@ import { invalidArgument } from '../arguments/errors.js';
 import { checkFinite, copyIndices, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { product, sum, transpose } from '../graphs/pose-numbers.js';
+import { dot } from '../problem/vectors.js';
 import { angleBetween, checkCount, copyDirections, copyPoses } from './checks.js';
-import { dot, eigen, solveBy } from './symmetric.js';
+import { eigen, solveBy } from './symmetric.js';
 
 /** Options of triangulate(). */
 export interface TriangulateOptions {

@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyIndices, copyNumbers, copyNumbersOfLength } from '../arguments/numeric-arguments.js';
 import type { PoseGraph } from './g2o.js';
-import { quaternionScale } from './lines.js';
+import { quaternionLength, quaternionScale } from './lines.js';
 
 /** A pose graph of which only poses and their measurements must be there: what is absent is empty, and ids are positions from 0. */
 export type PoseGraphLike = Pick<PoseGraph, 'dim' | 'poses' | 'from' | 'to' | 'measurements' | 'sqrtInformation'> & Partial<PoseGraph>;
@@ -76,11 +76,7 @@ class Checker {
     if (this.dim === 2) return copy;
     for (let first = 0; first < copy.length; first += 7) {
       const quaternion = copy.subarray(first, first + 4);
-      const length = Math.hypot(...quaternion);
-      if (!(length > 0 && length < Infinity)) {
-        throw invalidArgument(`${this.argument}.${name}`, `a quaternion of length ${length} at position ${first / 7}`, 'quaternions that have a direction');
-      }
-      const scale = quaternionScale(length);
+      const scale = quaternionScale(quaternionLength(`${this.argument}.${name}`, copy, first / 7));
       quaternion.forEach((entry, k) => (quaternion[k] = entry / scale));
     }
     return copy;

@@ -10,6 +10,18 @@ export function quaternionScale(length: number): number {
   return Math.abs(length - 1) <= 1e-15 ? 1 : length;
 }
 
+/**
+ * Returns the length of the quaternion that begins the pose in space at a position. Throws 'invalid-argument' for one without a direction. `argument` names
+ * the poses.
+ */
+export function quaternionLength(argument: string, poses: Float64Array, position: number): number {
+  const length = Math.hypot(...poses.subarray(7 * position, 7 * position + 4));
+  if (!(length > 0 && length < Infinity)) {
+    throw invalidArgument(argument, `a quaternion of length ${length} at position ${position}`, 'quaternions that have a direction');
+  }
+  return length;
+}
+
 /** Returns an 'invalid-argument' error with a line's number. */
 export function lineError(reader: string, line: number, got: string, takes: string): ResiduaError {
   return invalidArgument(`${reader}: line ${line}`, got, takes);

@@ -2,7 +2,7 @@
 
 import { invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyNumbers } from '../arguments/numeric-arguments.js';
-import { numberText, quaternionScale, readLines } from './lines.js';
+import { numberText, quaternionLength, quaternionScale, readLines } from './lines.js';
 
 /** Where something was, and when. */
 export interface Trajectory {
@@ -40,8 +40,7 @@ export function writeTum(trajectory: Trajectory): string {
   if (poses.length !== 7 * timestamps.length) throw invalidArgument('writeTum: trajectory.poses', `${poses.length} numbers`, `7 for each of the ${timestamps.length} times`);
   const lines = Array.from(timestamps, (time, k) => {
     const pose = poses.subarray(7 * k, 7 * (k + 1));
-    const length = Math.hypot(...pose.subarray(0, 4));
-    if (!(length > 0 && length < Infinity)) throw invalidArgument('writeTum: trajectory.poses', `a quaternion of length ${length} at position ${k}`, 'quaternions that have a direction');
+    quaternionLength('writeTum: trajectory.poses', poses, k);
     return [time, ...[4, 5, 6, 1, 2, 3, 0].map((place) => pose[place] as number)].map(numberText).join(' ');
   });
   return lines.map((line) => `${line}\n`).join('');

@@ -1,6 +1,7 @@
 /** Circles and ellipses through points, in closed form up to the root of a polynomial. */
 
 import { invalidArgument } from '../arguments/errors.js';
+import { cross, dot } from '../problem/vectors.js';
 
 /** The points at `radius` from (x, y). */
 export type CircleValues = {
@@ -111,14 +112,6 @@ type Matrix = readonly [Vector, Vector, Vector];
 
 function vectors(entry: (row: number, column: number) => number): Matrix {
   return [0, 1, 2].map((row) => [0, 1, 2].map((column) => entry(row, column))) as unknown as Matrix;
-}
-
-function dot(a: Vector, b: Vector): number {
-  return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-function cross(a: Vector, b: Vector): Vector {
-  return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
 }
 
 /** The inverse of a symmetric matrix; null of a singular one. */

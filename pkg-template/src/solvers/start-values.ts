@@ -5,6 +5,7 @@
 
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { copyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
+import { mean } from '../problem/vectors.js';
 import { randomNumbers } from './latin-hypercube.js';
 import { circleThrough, ellipseThrough, type CircleValues, type EllipseValues } from './conics.js';
 
@@ -239,12 +240,6 @@ function project(y: Float64Array, [a, b]: readonly [Float64Array, Float64Array],
   if (!(determinant > LEAST_VARIATION * (isOne ? size : aa * bb))) return { left: Infinity, heights: [0, 0], offset: meanY };
   const [first, second] = isOne ? [ay / aa, 0] : [(bb * ay - ab * by) / determinant, (aa * by - ab * ay) / determinant];
   return { left: yy - first * ay - second * by, heights: [first, second], offset: meanY - first * meanA - second * meanB };
-}
-
-function mean(values: Float64Array): number {
-  let sum = 0;
-  for (const value of values) sum += value;
-  return sum / values.length;
 }
 
 /** Where the samples are largest and smallest. */

@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkObject, checkWholeNumber, copyIndices, copyNumbers, type Numbers } from '../../arguments/numeric-arguments.js';
+import { quaternionLength } from '../lines.js';
 import { NO_POINT } from './builder.js';
 import { MODEL_NAMES, MODEL_SIZES, type ColmapCamera, type ColmapImages, type ColmapKeypoints, type ColmapObservations, type ColmapPoints } from './model.js';
 
@@ -84,12 +85,7 @@ export function checkModel(model: unknown): CheckedModel {
     const isName = typeof name === 'string' && name.trim() === name && name !== '' && !/[\0\r\n]/.test(name);
     if (!isName) throw invalidArgument(`${argument}.images.names[${k}]`, describe(name), 'a name without line breaks, and without spaces around it');
   });
-  for (let k = 0; k < count; k++) {
-    const length = Math.hypot(...poses.subarray(7 * k, 7 * k + 4));
-    if (!(length > 0 && length < Infinity)) {
-      throw invalidArgument(`${argument}.images.poses`, `a quaternion of length ${length} at position ${k}`, 'quaternions that have a direction');
-    }
-  }
+  for (let k = 0; k < count; k++) quaternionLength(`${argument}.images.poses`, poses, k);
   const pixels = {
     observations: numbers('observations.pixels', given.observations.pixels, 2),
     unmatched: given.unmatched === undefined ? new Float64Array(0) : numbers('unmatched.pixels', given.unmatched.pixels, 2),

@@ -1,5 +1,7 @@
 /** Dense linear algebra of small systems: matrices row after row. */
 
+import { dot } from '../../problem/vectors.js';
+
 /**
  * Replaces the lower triangle of a symmetric matrix by its Cholesky factor, column after column. Returns null at the end, and before it the first column whose
  * pivot is not positive beyond rounding, with that pivot: the rows above it are those of the factor.
@@ -43,13 +45,6 @@ export function negativeCurvature(matrix: Float64Array, size: number): Float64Ar
   }
   const most = largest(direction);
   return direction.map((entry) => entry / most);
-}
-
-/** Σ aᵢbᵢ */
-export function dot(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let j = 0; j < a.length; j++) sum += (a[j] as number) * (b[j] as number);
-  return sum;
 }
 
 /** The largest magnitude; 0 of no numbers, NaN where there is one. */

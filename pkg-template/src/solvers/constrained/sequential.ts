@@ -4,7 +4,8 @@
  * (R. Fletcher 1982). It converges quadratically, so that constraints hold to rounding at the end.
  */
 
-import { dot, largest, negativeCurvature } from './dense.js';
+import { dot } from '../../problem/vectors.js';
+import { largest, negativeCurvature } from './dense.js';
 import { groupColumns, hessianOf } from './hessian.js';
 import type { Lagrangian, Point } from './lagrangian.js';
 import { constraintScales, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
