@@ -31,8 +31,11 @@ fn a_thread_of_a_long_map_takes_two_fours_of_points() {
     }
 }
 
+/// An operation of one operand.
+type Operation<'a> = &'a dyn Fn(&mut Expr, TensorId) -> TensorId;
+
 /// The result of an operation on the host, whose only kernel is a loop, and how many parts the loop was run in.
-fn on_host(operation: &dyn Fn(&mut Expr, TensorId) -> TensorId, extents: &[i64], data: &[f64]) -> (Vec<u8>, usize) {
+fn on_host(operation: Operation<'_>, extents: &[i64], data: &[f64]) -> (Vec<u8>, usize) {
     let mut expr = Expr::default();
     let x = expr.input(0, DType::F32, &shape(extents));
     let result = operation(&mut expr, x);
@@ -53,8 +56,7 @@ fn transforms_and_factors_go_on_where_a_part_ended() {
     let half = Fourier { axis: 1, to: 1, length: 1024, kind: FourierKind::Half, scale: 1.0 };
     let transform = move |expr: &mut Expr, x: TensorId| expr.fourier(half, &[x]);
     let factor = |expr: &mut Expr, x: TensorId| expr.linalg(Linalg::Lu, &[x]);
-    let cases: [(&dyn Fn(&mut Expr, TensorId) -> TensorId, Vec<i64>); 2] =
-        [(&transform, vec![300, 1024]), (&factor, vec![6, 128, 128])];
+    let cases: [(Operation<'_>, Vec<i64>); 2] = [(&transform, vec![300, 1024]), (&factor, vec![6, 128, 128])];
     for (operation, extents) in cases {
         let data = numbers(extents.iter().product::<i64>() as usize, 4);
         let (whole, parts) = on_host(operation, &extents, &data);
