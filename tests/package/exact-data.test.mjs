@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { seededNoise } from '../../www/problems/seeded-noise.js';
 import { residua } from '../www/residua.mjs';
 
-const { GpuCompiledFunctions, levenbergMarquardt, Problem } = residua;
+const { GpuCompiledFunctions, levenbergMarquardt, Problem, solve, solveMany } = residua;
 
 /** v rotated by the unit quaternion (w, x, y, z). */
 function rotated([w, x, y, z], [a, b, c]) {
@@ -54,3 +54,25 @@ for (const [kind, { residual }] of Object.entries(KINDS)) {
     });
   }
 }
+
+test('a prior that agrees with exact data slows no solve down: what is left is the rounding of numbers that residuals are differences of', async () => {
+  const times = [0.1, 0.4, 0.5, 0.9, 1.3];
+  for (const weight of [0.01, 0.1, 0.5]) {
+    for (const start of [[-0.5, 1], [0.7, -0.3], [1e-9, 1e-9]]) {
+      const template = () => {
+        const problem = new Problem();
+        const p = problem.parameters('p', { dim: 2, values: start });
+        const y = problem.data(times.map(() => 1));
+        problem.residuals('samples', { inputs: { p: p.shared(), t: problem.data(times), y }, residual: ({ p: [a, b], t, y }) => a.add(1).mul(b.mul(t).exp()).sub(y) });
+        problem.residuals('prior', { inputs: { p: p.shared() }, residual: ({ p: [a, b] }) => [a.mul(weight), b.mul(weight)] });
+        return problem;
+      };
+      const { success, iterations, termination, x } = await solve(template(), { backend: 'cpu' });
+      assert.ok(success && iterations <= 128, `${weight}, ${start}: ${termination} after ${iterations}`);
+      const many = await solveMany(template(), { count: 1 }, { backend: 'cpu' });
+      assert.equal(many.converged, 1, `${weight}, ${start}: ${many.termination[0]} after ${many.iterations[0]}`);
+      // Samples are off by some roundings of 1.
+      for (const found of [...x, ...many.x]) assert.ok(Math.abs(found) < 8 * 2.2e-16, `${weight}, ${start}: ${found}`);
+    }
+  }
+});

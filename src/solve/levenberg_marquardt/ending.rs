@@ -9,6 +9,9 @@ use residua_base::decimal::scientific;
 /// Rounding hides what is left of the cost's reduction.
 pub const NO_PROGRESS: &str = "Converged: no further progress is possible, since the reduction of the cost that is left is below its rounding error";
 
+/// The cost is what rounding leaves of residuals that are 0.
+pub const EXACT: &str = "Converged: rounding of what the residuals are computed from explains the whole cost";
+
 /// Steps have left the range in which the residuals determine the parameters.
 pub const LOST: &str = "The residuals have come to determine fewer parameters than at the start, and the cost hardly falls in any direction that is left";
 

@@ -26,6 +26,7 @@
 mod finding;
 mod point;
 mod probe;
+mod rounding;
 mod sample;
 mod shift;
 mod sum;
@@ -40,6 +41,7 @@ use shift::Rows;
 
 pub use finding::{Checked, MOST_LOSS, MOST_SHIFT, PrecisionEstimate};
 pub use point::Evaluated;
+pub use rounding::rounding_of_cost;
 pub use shift::{MOST_SHIFTED, Shift};
 
 /// Estimates what rounding does to a point at which a solve has ended. Batches whose residuals are long sums, or whose block takes no part,

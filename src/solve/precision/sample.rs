@@ -26,7 +26,7 @@ pub(super) fn each(
     model: &Model,
     point: &Evaluated,
     parameters: &[u32],
-    evaluated: &mut dyn FnMut(&LossParameters, &Probe, Found, f64),
+    evaluated: &mut dyn FnMut(&LossParameters, &mut Probe, Found, f64),
 ) -> Result<usize> {
     let mut instances = 0;
     for batch in &model.batches {
@@ -41,7 +41,7 @@ pub(super) fn each(
         };
         for (instance, represented) in sample.instances {
             let found = probe.evaluate(instance, block.weight);
-            evaluated(&block.loss, &probe, found, represented);
+            evaluated(&block.loss, &mut probe, found, represented);
             instances += 1;
         }
     }

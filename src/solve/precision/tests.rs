@@ -9,7 +9,7 @@ use crate::model::losses::LossParameters;
 use crate::model::tests::{Recorder, compiled};
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
-use residua_ir::graph::{Node, Op};
+use residua_ir::graph::Op;
 
 /// A listener that lets every solve run to its end.
 struct Silent;
@@ -35,18 +35,8 @@ fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
                 class.locals.iter().map(|local| x[(batch.column(local.column)[instance] + local.component) as usize]);
             let data = (0..class.data as usize).map(|column| batch.data[column * batch.count as usize + instance]);
             let inputs: Vec<f64> = locals.chain(data).chain(batch.batch_constants.iter().copied()).map(round).collect();
-            let mut nodes: Vec<f64> = Vec::new();
-            for node in class.graph.graph().nodes() {
-                nodes.push(round(match node {
-                    Node::Literal(bits) => f64::from_bits(*bits),
-                    Node::Input(input) => inputs[input.0 as usize],
-                    Node::Result(..) => unreachable!("these models have no loops"),
-                    Node::Apply(op, operands) => {
-                        let operands = operands.map(|operand| nodes[operand.index()]);
-                        residua_ir::graph::evaluate(*op, &operands[..op.arity()])
-                    }
-                }));
-            }
+            let mut nodes = vec![0.0; class.graph.graph().len()];
+            class.graph.evaluate_by(&inputs, &model.tables, &mut nodes, round);
             for (output, node) in class.outputs.iter().enumerate() {
                 residuals[batch.row(instance) as usize + output] = nodes[node.index()];
             }
@@ -446,4 +436,43 @@ fn a_direction_without_effect_is_told_where_all_residuals_are_known() {
     // What has no effect is told by itself.
     let vanished = estimate_at(&decay([3.0, 1000.0]), &[3.0, 2000.0]);
     assert!(!vanished.is_undetermined, "{vanished:?}");
+}
+
+/// Residuals eˣ − 1 and w x.
+fn exponential_with_prior(weight: f64, start: f64) -> Functions {
+    let mut r = Recorder::default();
+    let x = r.parameter(0);
+    let (one, weight) = (r.constant(1.0), r.constant(weight));
+    let power = r.apply(Op::Exp, &[x]);
+    let outputs = vec![r.apply(Op::Sub, &[power, one]), r.apply(Op::Mul, &[x, weight])];
+    functions(r, outputs, &[start])
+}
+
+#[test]
+fn rounding_of_a_cost_is_that_of_what_residuals_are_computed_from() {
+    let functions = exponential_with_prior(0.1, 0.0);
+    // eˣ is 1 and its rounding a unit of it, as is that of the difference; the other residual is off by a share of itself.
+    let of_one = 0.5 * f64::EPSILON.powi(2);
+    for x in [0.0, 1e-17, -1e-12] {
+        let found = rounding_of_cost(functions.model(), &[x], &[false]).unwrap();
+        assert!(found >= 0.5 * of_one && found <= 4.0 * of_one, "{x}: {found:e}");
+    }
+}
+
+#[test]
+fn a_cost_that_rounding_explains_is_a_minimum() {
+    for weight in [0.01, 0.1, 0.5] {
+        for start in [-3.0, 1.0, 1e-9, 1e-13] {
+            let mut functions = exponential_with_prior(weight, start);
+            let options = LevenbergMarquardtOptions::defaults();
+            let found =
+                block_on(host::minimise_least_squares(&mut functions, &mut Default::default(), &options, &mut Silent))
+                    .unwrap();
+            let summary = &found.summary;
+            assert!(summary.termination.converged(), "{weight}, {start}: {:?}", summary.termination);
+            assert!(summary.iterations <= 128, "{weight}, {start}: {} iterations", summary.iterations);
+            // The residual eˣ − 1 is 0 within a rounding of 1.
+            assert!(found.x[0].abs() < 2.0 * f64::EPSILON, "{weight}, {start}: {}", found.x[0]);
+        }
+    }
 }

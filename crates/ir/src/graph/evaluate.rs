@@ -128,6 +128,12 @@ impl CheckedGraph {
 
     /// The same of a graph that reads tables.
     pub fn evaluate_with(&self, inputs: &[f64], tables: &[f64], values: &mut [f64]) {
+        self.evaluate_by(inputs, tables, values, |value| value);
+    }
+
+    /// The same, with what `change` makes of the result of each operation: evaluations whose roundings are others show what rounding does to the outputs.
+    /// Operations within a loop are left as they are.
+    pub fn evaluate_by(&self, inputs: &[f64], tables: &[f64], values: &mut [f64], mut change: impl FnMut(f64) -> f64) {
         let graph = self.graph();
         let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
         for (position, node) in graph.nodes().iter().enumerate() {
@@ -135,10 +141,12 @@ impl CheckedGraph {
                 Node::Literal(bits) => f64::from_bits(*bits),
                 Node::Input(input) => inputs[input.0 as usize],
                 Node::Apply(Op::Lookup, operands) => look_up(tables, operands.map(|operand| values[operand.index()])),
-                Node::Apply(op, [a, b, c]) => apply(*op, values[a.index()], values[b.index()], values[c.index()]),
+                Node::Apply(op, [a, b, c]) => {
+                    change(apply(*op, values[a.index()], values[b.index()], values[c.index()]))
+                }
                 Node::Result(of, number) => {
                     let run = || graph.loop_of(*of).run(|node| values[node.index()]);
-                    states[of.index()].get_or_insert_with(run)[*number as usize]
+                    change(states[of.index()].get_or_insert_with(run)[*number as usize])
                 }
             };
         }

@@ -7,7 +7,7 @@
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::ending;
 use crate::solve::feasible::FeasibleSet;
-use crate::solve::levenberg_marquardt::ending::Ending;
+use crate::solve::levenberg_marquardt::ending::{EXACT, Ending};
 use crate::solve::levenberg_marquardt::point::TOLERANCE_OF_PROMISE;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::rules::{AcceptedStep, Gain, MAX_DAMPING};
@@ -31,6 +31,10 @@ use super::strategy::{Linearised, Strategy};
 /// A system that tells whether a point is a minimum is solved until it has taken a part of the iterations of the run, or so many.
 const SHARE_OF_VERIFICATION: u32 = 8;
 const LEAST_VERIFICATION: u32 = 50;
+
+/// The first iteration after which it is asked what rounding leaves of the cost: of one far below that of the start, and of another.
+const LEAST_DOUBTED: u32 = 8;
+const LEAST_DOUBTED_FAR: u32 = 128;
 
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
@@ -86,6 +90,8 @@ pub struct LevenbergMarquardt {
     pub(super) length: f64,
     /// The trial point and the projected step of a bent step that is compared with another.
     pub(super) bent: (Vec<f64>, Vec<f64>),
+    /// The iteration at which it was last asked what rounding leaves of the cost.
+    doubted: u32,
     /// Points in a row that determine fewer directions than the start.
     pub(super) lost_points: u32,
     pub(super) attempts: Attempts,
@@ -114,6 +120,7 @@ impl LevenbergMarquardt {
             retraction,
             systems,
             trial: point.clone(),
+            doubted: 0,
             lost_points: 0,
             attempts: Attempts { start: point.clone(), ..Attempts::default() },
             point,
@@ -161,6 +168,7 @@ impl LevenbergMarquardt {
             Pending::Curvature => Request::Curvature(&self.point),
             Pending::Bend => Request::Bend(&self.point, &self.step),
             Pending::EvaluateTrial => Request::EvaluateTrial(&self.trial),
+            Pending::Rounding => Request::Rounding(&self.point),
             Pending::Iteration(iteration) => Request::Iteration(iteration),
             Pending::Finished => Request::Finished(&self.summary),
         })
@@ -253,6 +261,7 @@ impl LevenbergMarquardt {
                 self.phase = Phase::Solving(false);
                 Pending::Solve
             }
+            (Phase::Doubting, Some(Answer::Rounding(cost))) => return self.settle(cost),
             // Without an answer the request is repeated.
             (Phase::Start | Phase::Restoring(_) | Phase::Refining | Phase::Restarting, _) => Pending::LineariseAtPoint,
             (Phase::Solving(_), _) => Pending::Solve,
@@ -262,6 +271,7 @@ impl LevenbergMarquardt {
             (Phase::Predicting(_), _) => Pending::SquaredJvp,
             (Phase::EvaluatingTrial(_) | Phase::EvaluatingUnbent(_), _) => Pending::EvaluateTrial,
             (Phase::Accepting(..), _) => Pending::LineariseAtTrial,
+            (Phase::Doubting, _) => Pending::Rounding,
             (Phase::Finished, _) => Pending::Finished,
         })
     }
@@ -341,6 +351,11 @@ impl LevenbergMarquardt {
         if self.ending.is_none() && self.summary.elapsed_ms >= self.options.solve.max_time_ms {
             self.ending = Some((Termination::MaxTime, ending::time_limit(&self.options.solve)));
         }
+        if self.may_be_rounding() {
+            self.doubted = self.summary.iterations;
+            self.phase = Phase::Doubting;
+            return Ok(Pending::Rounding);
+        }
         // Whether a point is a minimum is known when its system is solved.
         if self.ending.is_some() && self.stop.is_none() {
             return Ok(self.finish());
@@ -352,6 +367,26 @@ impl LevenbergMarquardt {
         self.dogleg.forget_path();
         self.phase = Phase::Solving(false);
         Ok(Pending::Solve)
+    }
+
+    /// Whether to ask what rounding leaves of the cost: where steps still take some of it, after twice as many iterations each time, and where the run ends
+    /// without a minimum.
+    fn may_be_rounding(&self) -> bool {
+        let SolveSummary { iterations, initial_cost, .. } = self.summary;
+        let is_far = self.model.cost > ARITHMETIC.epsilon() * initial_cost;
+        let is_due = match &self.ending {
+            Some((why, _)) => matches!(why, Termination::MaxIterations | Termination::PrecisionLimit),
+            None => iterations >= (if is_far { LEAST_DOUBTED_FAR } else { LEAST_DOUBTED }).max(2 * self.doubted),
+        };
+        is_due && self.doubted < iterations && self.stop.is_none() && self.strategy.is_judged()
+    }
+
+    /// Ends the run at a cost that rounding may leave, and goes on with another.
+    fn settle(&mut self, rounding: f64) -> Result<Pending> {
+        if self.model.cost <= rounding {
+            (self.ending, self.promise) = (Some((Termination::CostTolerance, EXACT.to_owned())), 0.0);
+        }
+        self.begin_step()
     }
 
     /// Computes one slice of the solution of [`Request::Solve`]; gives the answer when the system is solved or turns out to have no solution.

@@ -19,6 +19,8 @@ pub enum Request<'a> {
     Bend(&'a [f64], &'a [f64]),
     /// The cost where the model was last made minus that at this point, as [`Answer::Reduction`].
     EvaluateTrial(&'a [f64]),
+    /// The cost that rounding may leave at this point, as [`Answer::Rounding`].
+    Rounding(&'a [f64]),
     /// Nothing: an iteration is done, and [`super::LevenbergMarquardt::point`] is where it ended.
     Iteration(IterationSummary),
     /// Nothing: the run is over, and [`super::LevenbergMarquardt::point`] is the best point.
@@ -43,6 +45,8 @@ pub enum Answer {
     Bend(Vec<f64>),
     /// To [`Request::EvaluateTrial`].
     Reduction(f64),
+    /// To [`Request::Rounding`].
+    Rounding(f64),
 }
 
 /// A step whose verdict is due.
@@ -107,6 +111,8 @@ pub(super) enum Phase {
     Restoring(Trial),
     /// The model at the start again, for another attempt.
     Restarting,
+    /// The cost that rounding may leave at the point, before the next step or the end.
+    Doubting,
     Finished,
 }
 
@@ -120,6 +126,7 @@ pub(super) enum Pending {
     Curvature,
     Bend,
     EvaluateTrial,
+    Rounding,
     Iteration(IterationSummary),
     Finished,
 }

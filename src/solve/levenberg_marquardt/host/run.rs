@@ -13,6 +13,7 @@ use crate::gauss_newton::host::HostModel;
 use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
+use crate::solve::precision::rounding_of_cost;
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
 use crate::solve::summary::{SolveSummary, Termination};
@@ -171,6 +172,10 @@ async fn run(
                 } else {
                     minimizer.abandon_step(Termination::MaxTime);
                 }
+                &mut stages.trials
+            }
+            Request::Rounding(x) => {
+                answer = Some(Answer::Rounding(rounding_of_cost(functions.model(), x, functions.constant())?));
                 &mut stages.trials
             }
             Request::Iteration(iteration) => {

@@ -150,6 +150,8 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
                 let before = cost(&(fake.residuals)(linearised.last().unwrap()).0);
                 answer = Some(Answer::Reduction(before - cost(&(fake.residuals)(x).0)));
             }
+            // A fake has no operations whose rounding counts.
+            Request::Rounding(_) => answer = Some(Answer::Rounding(0.0)),
             Request::Iteration(iteration) => on_iteration(&iteration, &mut stop),
             Request::Finished(summary) => break summary.clone(),
         }
