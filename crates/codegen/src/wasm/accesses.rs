@@ -3,9 +3,10 @@
 
 use super::addresses::{Addresses, Varying};
 use super::encoding::Instruction;
+use super::encoding::instructions as wasm;
 use super::expression::Expression;
 use super::locals::Width;
-use crate::{DType, Element, Index};
+use crate::{Element, DType, Index};
 use residua_ir::graph::NodeId;
 
 /// Where the numbers of a pair of instances stand.
@@ -27,37 +28,37 @@ impl Addresses<'_> {
             (DType::U32, Width::Single, _) => self.load_integer(to, element, 0),
             (DType::U32, Width::Pair, _) => {
                 self.load_integer(to, element, 0);
-                to.write(Instruction::F64x2Splat);
+                to.write(wasm::F64X2_SPLAT);
                 if spacing != Spacing::Same {
                     self.load_integer(to, element, 1);
-                    to.write(Instruction::F64x2ReplaceLane(1));
+                    to.write(wasm::f64x2_replace_lane(1));
                 }
             }
             (DType::Real, Width::Single, _) => {
                 let at = self.push(to, element, 0);
-                to.write(Instruction::F64Load(at));
+                to.write(wasm::f64_load(at));
             }
             (DType::Real, Width::Pair, Spacing::Adjacent) => {
                 let at = self.push(to, element, 0);
-                to.write(Instruction::V128Load(at));
+                to.write(wasm::v128_load(at));
             }
             (DType::Real, Width::Pair, Spacing::Same) => {
                 let at = self.push(to, element, 0);
-                to.write(Instruction::V128Load64Splat(at));
+                to.write(wasm::v128_load64_splat(at));
             }
             (DType::Real, Width::Pair, Spacing::Apart) => {
                 let second = self.push(to, element, 1);
                 let first = self.push(to, element, 0);
-                to.write(Instruction::V128Load64Zero(first));
-                to.write(Instruction::V128Load64Lane { memarg: second, lane: 1 });
+                to.write(wasm::v128_load64_zero(first));
+                to.write(wasm::v128_load64_lane(second, 1));
             }
         }
     }
 
     fn load_integer(&mut self, to: &mut Expression, element: &Element, lane: u8) {
         let at = self.push(to, element, lane);
-        to.write(Instruction::I32Load(at));
-        to.write(Instruction::F64ConvertI32U);
+        to.write(wasm::i32_load(at));
+        to.write(wasm::F64_CONVERT_I32_U);
     }
 
     /// Reads a component and the next one of what an index names, in [`Width::Pair`], and leaves them to two nodes.
@@ -65,14 +66,14 @@ impl Addresses<'_> {
         let halves = [to.borrow(), to.borrow()];
         for (lane, half) in (0..).zip(halves) {
             let at = self.push(to, element, lane);
-            to.write(Instruction::V128Load(at));
+            to.write(wasm::v128_load(at));
             to.write(Instruction::LocalSet(half));
         }
         for (lane, node) in (0..).zip(nodes) {
             for half in halves {
                 to.write(Instruction::LocalGet(half));
             }
-            to.write(Instruction::Shuffle([lane, 2 + lane]));
+            to.write(wasm::shuffle([lane, 2 + lane]));
             to.assign(node);
         }
         halves.into_iter().for_each(|half| to.give_back(half));
@@ -82,16 +83,16 @@ impl Addresses<'_> {
     pub fn store_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
         let at = self.push(to, element, lane);
         to.take_lane_of_two(nodes, lane);
-        to.write(Instruction::V128Store(at));
+        to.write(wasm::v128_store(at));
     }
 
     /// Adds one lane of two nodes' values to such components.
     pub fn accumulate_two(&mut self, to: &mut Expression, element: &Element, nodes: [NodeId; 2], lane: u8) {
         self.push(to, element, lane);
         let at = self.push(to, element, lane);
-        to.write(Instruction::V128Load(at));
+        to.write(wasm::v128_load(at));
         to.add_lane_of_two(nodes, lane);
-        to.write(Instruction::V128Store(at));
+        to.write(wasm::v128_store(at));
     }
 
     /// Writes a node's value to memory, as one of its uses; where both instances write to one element, the second stays.
@@ -100,13 +101,13 @@ impl Addresses<'_> {
             (Width::Pair, Spacing::Adjacent) => {
                 let at = self.push(to, element, 0);
                 to.take(node);
-                to.write(Instruction::V128Store(at));
+                to.write(wasm::v128_store(at));
             }
             _ => {
                 for lane in 0..to.width.lanes() {
                     let at = self.push(to, element, lane);
                     to.take_lane(node, lane);
-                    to.write(Instruction::F64Store(at));
+                    to.write(wasm::f64_store(at));
                 }
             }
         }
@@ -116,25 +117,25 @@ impl Addresses<'_> {
     pub fn accumulate(&mut self, to: &mut Expression, element: &Element, node: NodeId, lane: u8) {
         self.push(to, element, lane);
         let at = self.push(to, element, lane);
-        to.write(Instruction::F64Load(at));
+        to.write(wasm::f64_load(at));
         to.add_lane(node, lane);
-        to.write(Instruction::F64Store(at));
+        to.write(wasm::f64_store(at));
     }
 
     /// Adds the sum of both lanes of a local to an element that is the same for all instances, after the loop.
     pub fn add(&mut self, to: &mut Expression, element: &Element, local: u32) {
         self.push(to, element, 0);
         let at = self.push(to, element, 0);
-        to.write(Instruction::F64Load(at));
+        to.write(wasm::f64_load(at));
         to.write(Instruction::LocalGet(local));
         if to.width == Width::Pair {
-            to.write(Instruction::F64x2ExtractLane(0));
+            to.write(wasm::f64x2_extract_lane(0));
             to.write(Instruction::LocalGet(local));
-            to.write(Instruction::F64x2ExtractLane(1));
-            to.write(Instruction::F64Add);
+            to.write(wasm::f64x2_extract_lane(1));
+            to.write(wasm::F64_ADD);
         }
-        to.write(Instruction::F64Add);
-        to.write(Instruction::F64Store(at));
+        to.write(wasm::F64_ADD);
+        to.write(wasm::f64_store(at));
     }
 }
 

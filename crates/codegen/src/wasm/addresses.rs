@@ -4,11 +4,12 @@
 use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 
+use super::encoding::instructions as wasm;
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
 use super::locals::Locals;
-use crate::{Constant, DType, Element, Index, Instances, Kernel, Output, Term, Variable};
+use crate::{Constant, Element, DType, Index, Instances, Kernel, Output, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
@@ -227,7 +228,7 @@ impl<'k> Addresses<'k> {
                 let scaled = self.scaled(to, shift);
                 to.write(Instruction::LocalGet(base));
                 to.write(Instruction::LocalGet(scaled));
-                to.write(Instruction::I32Add);
+                to.write(wasm::I32_ADD);
                 lane_number
             }
             Varying::Multiple { factor, is_position } => {
@@ -251,7 +252,7 @@ impl<'k> Addresses<'k> {
         if let Some(local) = self.computed.get(&value) {
             return *local;
         }
-        let code = [Instruction::LocalGet(frame::PARAMETER), Instruction::I32Load(at(word << 2, 2))];
+        let code = [Instruction::LocalGet(frame::PARAMETER), wasm::i32_load(at(word << 2, 2))];
         self.fixed(to, value, &code)
     }
 
@@ -276,16 +277,16 @@ impl<'k> Addresses<'k> {
             code.push_all([
                 Instruction::LocalGet(words[0]),
                 Instruction::I32Const((term.factor << shift) as i32),
-                Instruction::I32Mul,
+                wasm::I32_MUL,
             ]);
         } else {
             for (number, (term, word)) in terms.iter().zip(words).enumerate() {
                 code.push(Instruction::LocalGet(word));
                 if term.factor != 1 {
-                    code.push_all([Instruction::I32Const(term.factor as i32), Instruction::I32Mul]);
+                    code.push_all([Instruction::I32Const(term.factor as i32), wasm::I32_MUL]);
                 }
                 if number > 0 {
-                    code.push(Instruction::I32Add);
+                    code.push(wasm::I32_ADD);
                 }
             }
             if terms.is_empty() {
@@ -295,13 +296,13 @@ impl<'k> Addresses<'k> {
                 code.push_all([
                     Instruction::LocalGet(origin),
                     Instruction::I32Const(position as i32),
-                    Instruction::I32Mul,
-                    Instruction::I32Sub,
+                    wasm::I32_MUL,
+                    wasm::I32_SUB,
                 ]);
             }
-            code.push_all([Instruction::I32Const(shift as i32), Instruction::I32Shl]);
+            code.push_all([Instruction::I32Const(shift as i32), wasm::I32_SHL]);
         }
-        code.push_all([Instruction::LocalGet(pointer), Instruction::I32Add]);
+        code.push_all([Instruction::LocalGet(pointer), wasm::I32_ADD]);
         if let Some(Passing { base: local, .. }) = self.passing {
             code.into_iter().for_each(|instruction| to.write(instruction));
             to.write(Instruction::LocalSet(local));
@@ -323,7 +324,7 @@ impl<'k> Addresses<'k> {
         let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.limit);
         let mut code = Vec::new();
         for (number, &(length, offset)) in from.iter().enumerate() {
-            let difference = [Instruction::LocalGet(length), Instruction::I32Const(offset as i32), Instruction::I32Sub];
+            let difference = [Instruction::LocalGet(length), Instruction::I32Const(offset as i32), wasm::I32_SUB];
             if number == 0 {
                 code.push_all(difference);
                 continue;
@@ -332,7 +333,7 @@ impl<'k> Addresses<'k> {
             code.push_all(difference.clone());
             code.push(Instruction::LocalGet(local));
             code.push_all(difference);
-            code.push_all([Instruction::I32LtU, Instruction::Select]);
+            code.push_all([wasm::I32_LT_U, wasm::SELECT]);
         }
         if self.passing.is_some() {
             code.into_iter().for_each(|instruction| to.write(instruction));
@@ -361,7 +362,7 @@ impl<'k> Addresses<'k> {
         self.varying(to, AddressValue::Scaled(shift), |to, _| {
             to.write(Instruction::LocalGet(instance));
             to.write(Instruction::I32Const(shift as i32));
-            to.write(Instruction::I32Shl);
+            to.write(wasm::I32_SHL);
         })
     }
 
@@ -370,9 +371,9 @@ impl<'k> Addresses<'k> {
         self.varying(to, AddressValue::Strided { buffer, terms: index.terms().to_vec() }, |to, _| {
             to.write(Instruction::LocalGet(instance));
             to.write(Instruction::I32Const((factor << shift) as i32));
-            to.write(Instruction::I32Mul);
+            to.write(wasm::I32_MUL);
             to.write(Instruction::LocalGet(base));
-            to.write(Instruction::I32Add);
+            to.write(wasm::I32_ADD);
         })
     }
 
@@ -387,9 +388,9 @@ impl<'k> Addresses<'k> {
         let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.named);
         to.write(Instruction::LocalGet(loaded));
         to.write(Instruction::I32Const(self.dtype(buffer).host_shift() as i32));
-        to.write(Instruction::I32Shl);
+        to.write(wasm::I32_SHL);
         to.write(Instruction::LocalGet(pointer));
-        to.write(Instruction::I32Add);
+        to.write(wasm::I32_ADD);
         self.set_varying(to, local, value)
     }
 
@@ -402,22 +403,22 @@ impl<'k> Addresses<'k> {
         let limit = self.limit(to, buffer, index);
         let local = self.passing.map_or_else(|| to.locals.add(ValType::I32), |passing| passing.loaded);
         let at = self.push(to, &Element::single(buffer, index.clone()), lane);
-        to.write(Instruction::I32Load(at));
+        to.write(wasm::i32_load(at));
         to.write(Instruction::LocalTee(local));
         to.write(Instruction::LocalGet(limit));
-        to.write(Instruction::I32GeU);
+        to.write(wasm::I32_GE_U);
         if self.passing.is_some() {
             // Without a branch, at which compilers look at every local: a load behind all memory traps, one from 0 has no effect.
             to.write(Instruction::LocalSet(limit));
             to.write(Instruction::I32Const(0));
             to.write(Instruction::LocalGet(limit));
-            to.write(Instruction::I32Sub);
-            to.write(Instruction::I32Load(MemArg { offset: 0, align: 0 }));
+            to.write(wasm::I32_SUB);
+            to.write(wasm::i32_load(MemArg { offset: 0, align: 0 }));
             to.write(Instruction::LocalSet(limit));
         } else {
             to.write(Instruction::If);
-            to.write(Instruction::Unreachable);
-            to.write(Instruction::End);
+            to.write(wasm::UNREACHABLE);
+            to.write(wasm::END);
         }
         to.write(Instruction::LocalGet(local));
         self.set_varying(to, local, value)

@@ -1,10 +1,12 @@
 //! The part of WebAssembly's binary format that generated modules use: instructions, function bodies, sections.
 //!
-//! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format". The instructions on four lanes of 32 bits, which
-//! the tensor module alone writes, are constants in [`lanes`].
+//! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format".
 
 use residua_base::list::PushAll;
-pub mod lanes;
+
+use self::instructions::{END, SHUFFLE, V128_CONST};
+
+pub mod instructions;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,106 +29,26 @@ pub struct MemArg {
     pub align: u32,
 }
 
-/// The instructions that are written, by their names in the specification; blocks neither take nor give values.
+/// An instruction by its name in the specification; blocks neither take nor give values. Most are constants, see [`instructions`].
 #[allow(missing_docs, reason = "the specification describes them")]
 #[derive(Clone, Debug)]
 pub enum Instruction {
-    Unreachable,
     Block,
     Loop,
     If,
-    Else,
-    End,
     Br(u32),
     BrIf(u32),
     BrTable(Vec<u32>, u32),
-    Return,
     Call(u32),
-    Drop,
-    Select,
     LocalGet(u32),
     LocalSet(u32),
     LocalTee(u32),
     GlobalGet(u32),
     GlobalSet(u32),
-    I32Load(MemArg),
-    I32Store(MemArg),
-    F64Load(MemArg),
-    F64Store(MemArg),
     I32Const(i32),
     F64Const(f64),
-    I32Eqz,
-    I32LtU,
-    I32GeU,
-    F64Eq,
-    F64Ne,
-    F64Lt,
-    F64Gt,
-    F64Le,
-    F64Ge,
-    I32Add,
-    I32Sub,
-    I32Mul,
-    I32And,
-    I32Or,
-    I32Shl,
-    F64Abs,
-    F64Neg,
-    F64Ceil,
-    F64Floor,
-    F64Sqrt,
-    F64Add,
-    F64Sub,
-    F64Mul,
-    F64Div,
-    F64Min,
-    F64Max,
-    F64Copysign,
-    F64ConvertI32U,
-    I32TruncSatF64U,
-    V128Load(MemArg),
-    V128Load64Splat(MemArg),
-    V128Load64Zero(MemArg),
-    V128Load64Lane {
-        memarg: MemArg,
-        lane: u8,
-    },
-    V128Store(MemArg),
     V128Const(u128),
-    /// Two of the four numbers in two vectors, as the lanes of one.
-    Shuffle([u8; 2]),
-    V128And,
-    V128Xor,
-    V128AnyTrue,
-    I64x2Shl,
-    I64x2ShrU,
-    I64x2Neg,
-    I64x2Add,
-    I32x4ExtractLane(u8),
-    V128Bitselect,
-    F64x2Splat,
-    F64x2ExtractLane(u8),
-    F64x2ReplaceLane(u8),
-    F64x2Eq,
-    F64x2Ne,
-    F64x2Lt,
-    F64x2Gt,
-    F64x2Le,
-    F64x2Ge,
-    F64x2Abs,
-    F64x2Neg,
-    F64x2Sqrt,
-    F64x2Add,
-    F64x2Sub,
-    F64x2Mul,
-    F64x2Div,
-    F64x2Min,
-    F64x2Max,
-    F64x2PseudoMin,
-    F64x2PseudoMax,
-    F64x2Ceil,
-    F64x2Floor,
-    /// An instruction without immediates, by its opcode: see [`lanes`].
+    /// An instruction without immediates, by its opcode below its prefix.
     Plain(u32),
     /// An instruction with a place in memory.
     Memory(u32, MemArg),
@@ -135,169 +57,84 @@ pub enum Instruction {
     /// An instruction with a lane.
     Lane(u32, u8),
     /// Any bytes of two vectors.
-    ShuffleBytes([u8; 16]),
+    Shuffle([u8; 16]),
 }
 
-/// The prefix of vector instructions, and of saturating conversions.
-const VECTOR: u32 = 0xfd00;
-const SATURATING: u32 = 0xfc00;
-
 /// The type of a block that neither takes nor gives values.
-const EMPTY: u8 = 0x40;
+const EMPTY: u32 = 0x40;
 
 impl Instruction {
-    /// The opcode, below its prefix where it has one.
-    fn opcode(&self) -> u32 {
-        use Instruction as I;
-        match self {
-            I::Unreachable => 0x00,
-            I::Block => 0x02,
-            I::Loop => 0x03,
-            I::If => 0x04,
-            I::Else => 0x05,
-            I::End => 0x0b,
-            I::Br(_) => 0x0c,
-            I::BrIf(_) => 0x0d,
-            I::BrTable(..) => 0x0e,
-            I::Return => 0x0f,
-            I::Call(_) => 0x10,
-            I::Drop => 0x1a,
-            I::Select => 0x1b,
-            I::LocalGet(_) => 0x20,
-            I::LocalSet(_) => 0x21,
-            I::LocalTee(_) => 0x22,
-            I::GlobalGet(_) => 0x23,
-            I::GlobalSet(_) => 0x24,
-            I::I32Load(_) => 0x28,
-            I::I32Store(_) => 0x36,
-            I::F64Load(_) => 0x2b,
-            I::F64Store(_) => 0x39,
-            I::I32Const(_) => 0x41,
-            I::F64Const(_) => 0x44,
-            I::I32Eqz => 0x45,
-            I::I32LtU => 0x49,
-            I::I32GeU => 0x4f,
-            I::F64Eq => 0x61,
-            I::F64Ne => 0x62,
-            I::F64Lt => 0x63,
-            I::F64Gt => 0x64,
-            I::F64Le => 0x65,
-            I::F64Ge => 0x66,
-            I::I32Add => 0x6a,
-            I::I32Sub => 0x6b,
-            I::I32Mul => 0x6c,
-            I::I32And => 0x71,
-            I::I32Or => 0x72,
-            I::I32Shl => 0x74,
-            I::F64Abs => 0x99,
-            I::F64Neg => 0x9a,
-            I::F64Ceil => 0x9b,
-            I::F64Floor => 0x9c,
-            I::F64Sqrt => 0x9f,
-            I::F64Add => 0xa0,
-            I::F64Sub => 0xa1,
-            I::F64Mul => 0xa2,
-            I::F64Div => 0xa3,
-            I::F64Min => 0xa4,
-            I::F64Max => 0xa5,
-            I::F64Copysign => 0xa6,
-            I::F64ConvertI32U => 0xb8,
-            I::I32TruncSatF64U => SATURATING | 3,
-            I::V128Load(_) => VECTOR,
-            I::V128Load64Splat(_) => VECTOR | 10,
-            I::V128Store(_) => VECTOR | 11,
-            I::V128Const(_) => VECTOR | 12,
-            I::Shuffle(_) => VECTOR | 13,
-            I::F64x2Splat => VECTOR | 20,
-            I::F64x2ExtractLane(_) => VECTOR | 33,
-            I::F64x2ReplaceLane(_) => VECTOR | 34,
-            I::F64x2Eq => VECTOR | 71,
-            I::F64x2Ne => VECTOR | 72,
-            I::F64x2Lt => VECTOR | 73,
-            I::F64x2Gt => VECTOR | 74,
-            I::F64x2Le => VECTOR | 75,
-            I::F64x2Ge => VECTOR | 76,
-            I::V128And => VECTOR | 78,
-            I::V128Xor => VECTOR | 81,
-            I::V128AnyTrue => VECTOR | 83,
-            I::I64x2Shl => VECTOR | 203,
-            I::I64x2ShrU => VECTOR | 205,
-            I::I64x2Neg => VECTOR | 193,
-            I::I64x2Add => VECTOR | 206,
-            I::I32x4ExtractLane(_) => VECTOR | 27,
-            I::V128Bitselect => VECTOR | 82,
-            I::V128Load64Lane { .. } => VECTOR | 87,
-            I::V128Load64Zero(_) => VECTOR | 93,
-            I::F64x2Ceil => VECTOR | 116,
-            I::F64x2Floor => VECTOR | 117,
-            I::F64x2Abs => VECTOR | 236,
-            I::F64x2Neg => VECTOR | 237,
-            I::F64x2Sqrt => VECTOR | 239,
-            I::F64x2Add => VECTOR | 240,
-            I::F64x2Sub => VECTOR | 241,
-            I::F64x2Mul => VECTOR | 242,
-            I::F64x2Div => VECTOR | 243,
-            I::F64x2Min => VECTOR | 244,
-            I::F64x2Max => VECTOR | 245,
-            I::F64x2PseudoMin => VECTOR | 246,
-            I::F64x2PseudoMax => VECTOR | 247,
-            // These say their opcode themselves; a constant here leaves this match a table.
-            I::Plain(_) | I::Memory(..) | I::MemoryLane(..) | I::Lane(..) => 0,
-            I::ShuffleBytes(_) => VECTOR | 13,
-        }
-    }
-
     /// Appends the instruction to code.
     pub fn encode(&self, code: &mut Vec<u8>) {
         use Instruction as I;
-        let opcode = match self {
-            I::Plain(opcode) | I::Memory(opcode, _) | I::MemoryLane(opcode, ..) | I::Lane(opcode, _) => *opcode,
-            _ => self.opcode(),
+        let with_number = |code: &mut Vec<u8>, byte: u8, number: u32| {
+            code.push(byte);
+            unsigned(code, number);
         };
-        if opcode < 0x100 {
-            code.push(opcode as u8);
-        } else {
-            code.push((opcode >> 8) as u8);
-            unsigned(code, opcode & 0xff);
-        }
         match self {
-            I::Block | I::Loop | I::If => code.push(EMPTY),
-            I::Br(number) | I::BrIf(number) | I::Call(number) => unsigned(code, *number),
-            I::LocalGet(number)
-            | I::LocalSet(number)
-            | I::LocalTee(number)
-            | I::GlobalGet(number)
-            | I::GlobalSet(number) => {
-                unsigned(code, *number);
-            }
+            I::Block => with_number(code, 0x02, EMPTY),
+            I::Loop => with_number(code, 0x03, EMPTY),
+            I::If => with_number(code, 0x04, EMPTY),
+            I::Br(label) => with_number(code, 0x0c, *label),
+            I::BrIf(label) => with_number(code, 0x0d, *label),
             I::BrTable(labels, otherwise) => {
-                unsigned(code, labels.len() as u32);
-                for label in labels.iter().chain([otherwise]) {
-                    unsigned(code, *label);
-                }
+                with_number(code, 0x0e, labels.len() as u32);
+                labels.iter().chain([otherwise]).for_each(|label| unsigned(code, *label));
             }
-            I::I32Load(place) | I::I32Store(place) | I::F64Load(place) | I::F64Store(place) => place.encode(code),
-            I::V128Load(place) | I::V128Store(place) => place.encode(code),
-            I::V128Load64Splat(place) | I::V128Load64Zero(place) => place.encode(code),
-            I::V128Load64Lane { memarg, lane } => {
-                memarg.encode(code);
-                code.push(*lane);
+            I::Call(function) => with_number(code, 0x10, *function),
+            I::LocalGet(local) => with_number(code, 0x20, *local),
+            I::LocalSet(local) => with_number(code, 0x21, *local),
+            I::LocalTee(local) => with_number(code, 0x22, *local),
+            I::GlobalGet(global) => with_number(code, 0x23, *global),
+            I::GlobalSet(global) => with_number(code, 0x24, *global),
+            I::I32Const(number) => {
+                code.push(0x41);
+                signed(code, *number);
             }
-            I::I32Const(number) => signed(code, *number),
-            I::F64Const(number) => code.extend_from_slice(&number.to_le_bytes()),
-            I::V128Const(bits) => code.extend_from_slice(&bits.to_le_bytes()),
-            I::Shuffle(numbers) => numbers.iter().for_each(|number| code.push_all(8 * number..8 * number + 8)),
-            I::I32x4ExtractLane(lane) | I::F64x2ExtractLane(lane) | I::F64x2ReplaceLane(lane) => code.push(*lane),
-            I::Memory(_, place) => place.encode(code),
-            I::MemoryLane(_, place, lane) => {
+            I::F64Const(number) => {
+                code.push(0x44);
+                code.extend_from_slice(&number.to_le_bytes());
+            }
+            I::V128Const(bits) => {
+                opcode(code, V128_CONST);
+                code.extend_from_slice(&bits.to_le_bytes());
+            }
+            I::Plain(number) => opcode(code, *number),
+            I::Memory(number, place) => {
+                opcode(code, *number);
+                place.encode(code);
+            }
+            I::MemoryLane(number, place, lane) => {
+                opcode(code, *number);
                 place.encode(code);
                 code.push(*lane);
             }
-            I::Lane(_, lane) => code.push(*lane),
-            I::ShuffleBytes(bytes) => code.extend_from_slice(bytes),
-            // All others are their opcodes alone.
-            _ => {}
+            I::Lane(number, lane) => {
+                opcode(code, *number);
+                code.push(*lane);
+            }
+            I::Shuffle(bytes) => {
+                opcode(code, SHUFFLE);
+                code.extend_from_slice(bytes);
+            }
         }
+    }
+}
+
+/// An opcode, with its prefix where it has one.
+fn opcode(code: &mut Vec<u8>, number: u32) {
+    if number >= 0x100 {
+        code.push((number >> 8) as u8);
+        unsigned(code, number & 0xff);
+    } else {
+        code.push(number as u8);
+    }
+}
+
+impl From<u32> for MemArg {
+    /// An offset of any alignment.
+    fn from(offset: u32) -> MemArg {
+        MemArg { offset, align: 0 }
     }
 }
 
@@ -455,7 +292,7 @@ impl Sections {
         let bytes = self.globals.entry();
         bytes.push_all([ValType::F64 as u8, 1]);
         Instruction::F64Const(0.0).encode(bytes);
-        Instruction::End.encode(bytes);
+        END.encode(bytes);
     }
 
     /// Adds a variable with a vector.
@@ -463,7 +300,7 @@ impl Sections {
         let bytes = self.globals.entry();
         bytes.push_all([ValType::V128 as u8, 1]);
         Instruction::V128Const(bits).encode(bytes);
-        Instruction::End.encode(bytes);
+        END.encode(bytes);
     }
 
     /// Exports a function.

@@ -1,6 +1,7 @@
 //! eˣ of two numbers in instructions: operation by operation what [`exponential::exp`] does. The one instance that pairs leave is computed
 //! twice.
 
+use super::encoding::instructions as wasm;
 use super::encoding::{Instruction, MemArg};
 use super::expression::Expression;
 use super::formula::Step::{
@@ -60,21 +61,21 @@ impl Expression<'_> {
         let negative = self.push_either(a) != of_negative;
         let width = std::mem::replace(&mut self.width, Width::Pair);
         if width == Width::Single {
-            self.write(I::F64x2Splat);
+            self.write(wasm::F64X2_SPLAT);
         }
         let locals = [(); 6].map(|()| self.borrow());
         let ([least, most], scale) = if negative { ([-MOST, -LEAST], -SCALE) } else { ([LEAST, MOST], SCALE) };
         let numbers = [scale, ROUNDING, STEP[0], STEP[1], COEFFICIENTS[0], COEFFICIENTS[1], -STEP[0], 0.5];
         // Where one of the two is NaN, these leave the first: a NaN stays.
         self.number(least);
-        self.write(I::F64x2PseudoMax);
+        self.write(wasm::F64X2_PMAX);
         self.number(most);
-        self.write(I::F64x2PseudoMin);
+        self.write(wasm::F64X2_PMIN);
         self.formula(PLACES, &locals, &numbers);
         for (lane, entry) in [(0, FIRST), (2, SECOND)] {
             self.write(I::LocalGet(locals[AT as usize]));
-            self.write(I::I32x4ExtractLane(lane));
-            self.write(I::V128Load(MemArg { offset: self.functions.powers, align: 3 }));
+            self.write(wasm::i32x4_extract_lane(lane));
+            self.write(wasm::v128_load(MemArg { offset: self.functions.powers, align: 3 }));
             self.write(I::LocalSet(locals[entry as usize]));
         }
         self.formula(if negative { FIRST_STEP_BACK } else { FIRST_STEP }, &locals, &numbers);
@@ -82,7 +83,7 @@ impl Expression<'_> {
         locals.into_iter().for_each(|local| self.give_back(local));
         self.width = width;
         if width == Width::Single {
-            self.write(I::F64x2ExtractLane(0));
+            self.write(wasm::f64x2_extract_lane(0));
         }
     }
 
@@ -91,11 +92,11 @@ impl Expression<'_> {
         self.exponential(a, true);
         let sum = self.borrow();
         self.number(1.0);
-        self.either(Instruction::F64x2Add, Instruction::F64Add);
+        self.either(wasm::F64X2_ADD, wasm::F64_ADD);
         self.write(Instruction::LocalSet(sum));
         self.number(1.0);
         self.write(Instruction::LocalGet(sum));
-        self.either(Instruction::F64x2Div, Instruction::F64Div);
+        self.either(wasm::F64X2_DIV, wasm::F64_DIV);
         self.give_back(sum);
     }
 }

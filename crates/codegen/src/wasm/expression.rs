@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::encoding::instructions as wasm;
 use super::encoding::{Instruction, ValType};
 use super::functions::Functions;
 use super::locals::{Locals, Width};
@@ -209,7 +210,7 @@ impl<'a> Expression<'a> {
             self.settle(node);
             self.push(node);
         }
-        self.write(Instruction::Shuffle([lane, 2 + lane]));
+        self.write(wasm::shuffle([lane, 2 + lane]));
         self.release_with_last(&nodes, lane);
     }
 
@@ -222,7 +223,7 @@ impl<'a> Expression<'a> {
         self.settle(node);
         self.push(node);
         if self.width == Width::Pair {
-            self.write(Instruction::F64x2ExtractLane(lane));
+            self.write(wasm::f64x2_extract_lane(lane));
         }
     }
 
@@ -310,7 +311,6 @@ impl<'a> Expression<'a> {
     /// Pushes the result of an op. Every case agrees with [`residua_ir::graph::evaluate`] to the last bit, but for the sign of a
     /// zero that is the smaller or larger of two, and the bits of a NaN.
     fn operation(&mut self, op: Op, operands: [NodeId; 3]) {
-        use Instruction as I;
         let [a, b, c] = operands;
         match op {
             Op::StopGradient => self.push(a),
@@ -318,28 +318,28 @@ impl<'a> Expression<'a> {
                 self.push(a);
                 self.change_sign();
             }
-            Op::Abs => self.unary(a, I::F64x2Abs, I::F64Abs),
-            Op::Sqrt | Op::Norm => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
-            Op::Floor => self.unary(a, I::F64x2Floor, I::F64Floor),
-            Op::Ceil => self.unary(a, I::F64x2Ceil, I::F64Ceil),
+            Op::Abs => self.unary(a, wasm::F64X2_ABS, wasm::F64_ABS),
+            Op::Sqrt | Op::Norm => self.unary(a, wasm::F64X2_SQRT, wasm::F64_SQRT),
+            Op::Floor => self.unary(a, wasm::F64X2_FLOOR, wasm::F64_FLOOR),
+            Op::Ceil => self.unary(a, wasm::F64X2_CEIL, wasm::F64_CEIL),
             Op::Add | Op::Sub => self.sum(op, a, b),
             Op::Mul | Op::Div => _ = self.product(op, a, b, false),
-            Op::Min => self.binary(a, b, I::F64x2Min, I::F64Min),
-            Op::Max => self.binary(a, b, I::F64x2Max, I::F64Max),
-            Op::Eq => self.comparison(a, b, I::F64x2Eq, I::F64Eq),
-            Op::Ne => self.comparison(a, b, I::F64x2Ne, I::F64Ne),
-            Op::Lt => self.comparison(a, b, I::F64x2Lt, I::F64Lt),
-            Op::Le => self.comparison(a, b, I::F64x2Le, I::F64Le),
-            Op::Gt => self.comparison(a, b, I::F64x2Gt, I::F64Gt),
-            Op::Ge => self.comparison(a, b, I::F64x2Ge, I::F64Ge),
+            Op::Min => self.binary(a, b, wasm::F64X2_MIN, wasm::F64_MIN),
+            Op::Max => self.binary(a, b, wasm::F64X2_MAX, wasm::F64_MAX),
+            Op::Eq => self.comparison(a, b, wasm::F64X2_EQ, wasm::F64_EQ),
+            Op::Ne => self.comparison(a, b, wasm::F64X2_NE, wasm::F64_NE),
+            Op::Lt => self.comparison(a, b, wasm::F64X2_LT, wasm::F64_LT),
+            Op::Le => self.comparison(a, b, wasm::F64X2_LE, wasm::F64_LE),
+            Op::Gt => self.comparison(a, b, wasm::F64X2_GT, wasm::F64_GT),
+            Op::Ge => self.comparison(a, b, wasm::F64X2_GE, wasm::F64_GE),
             Op::Sign => {
                 // ±1 where |a| > 0; else a itself, which is ±0 or NaN.
                 self.number(1.0);
                 self.copy_sign(a);
                 self.push(a);
-                self.unary(a, I::F64x2Abs, I::F64Abs);
+                self.unary(a, wasm::F64X2_ABS, wasm::F64_ABS);
                 self.number(0.0);
-                self.either(I::F64x2Gt, I::F64Gt);
+                self.either(wasm::F64X2_GT, wasm::F64_GT);
                 self.choose();
             }
             Op::InverseNorm => {
@@ -347,26 +347,26 @@ impl<'a> Expression<'a> {
                 self.number(1.0);
                 match self.root_of(a) {
                     Some(root) => self.push(root),
-                    None => self.unary(a, I::F64x2Sqrt, I::F64Sqrt),
+                    None => self.unary(a, wasm::F64X2_SQRT, wasm::F64_SQRT),
                 }
-                self.either(I::F64x2Div, I::F64Div);
+                self.either(wasm::F64X2_DIV, wasm::F64_DIV);
                 self.unless_zero(a);
             }
             Op::Round => {
                 // ⌊a⌋, and one more where a lies a half or more above it; −0 for what rounds up to 0.
-                self.unary(a, I::F64x2Floor, I::F64Floor);
+                self.unary(a, wasm::F64X2_FLOOR, wasm::F64_FLOOR);
                 self.push(a);
-                self.unary(a, I::F64x2Floor, I::F64Floor);
-                self.either(I::F64x2Sub, I::F64Sub);
+                self.unary(a, wasm::F64X2_FLOOR, wasm::F64_FLOOR);
+                self.either(wasm::F64X2_SUB, wasm::F64_SUB);
                 self.number(0.5);
-                self.either(I::F64x2Ge, I::F64Ge);
+                self.either(wasm::F64X2_GE, wasm::F64_GE);
                 self.truth();
-                self.either(I::F64x2Add, I::F64Add);
+                self.either(wasm::F64X2_ADD, wasm::F64_ADD);
                 self.copy_sign(a);
             }
             Op::GuardedMul => {
                 self.zero_first();
-                self.binary(a, b, I::F64x2Mul, I::F64Mul);
+                self.binary(a, b, wasm::F64X2_MUL, wasm::F64_MUL);
                 self.unless_zero(a);
             }
             Op::Select => {
@@ -414,9 +414,9 @@ impl<'a> Expression<'a> {
         match self.width {
             Width::Pair => {
                 self.number(1.0);
-                self.write(Instruction::V128And);
+                self.write(wasm::V128_AND);
             }
-            Width::Single => self.write(Instruction::F64ConvertI32U),
+            Width::Single => self.write(wasm::F64_CONVERT_I32_U),
         }
     }
 
@@ -424,7 +424,7 @@ impl<'a> Expression<'a> {
     fn is_zero(&mut self, a: NodeId) {
         self.push(a);
         self.number(0.0);
-        self.either(Instruction::F64x2Eq, Instruction::F64Eq);
+        self.either(wasm::F64X2_EQ, wasm::F64_EQ);
     }
 
     /// Makes ready for [`Expression::unless_zero`], before the value.
@@ -440,8 +440,8 @@ impl<'a> Expression<'a> {
             Width::Pair => {
                 self.push(a);
                 self.number(0.0);
-                self.write(Instruction::F64x2Ne);
-                self.write(Instruction::V128And);
+                self.write(wasm::F64X2_NE);
+                self.write(wasm::V128_AND);
             }
             Width::Single => {
                 self.is_zero(a);
@@ -452,7 +452,7 @@ impl<'a> Expression<'a> {
 
     /// Of two values and the outcome of a comparison, leaves the first where it holds, else the second.
     fn choose(&mut self) {
-        self.either(Instruction::V128Bitselect, Instruction::Select);
+        self.either(wasm::V128_BITSELECT, wasm::SELECT);
     }
 
     /// Gives the value on the stack the sign of a.
@@ -463,11 +463,11 @@ impl<'a> Expression<'a> {
                 self.push(a);
                 let magnitude = u128::from(u64::MAX >> 1);
                 self.write(Instruction::V128Const(magnitude << 64 | magnitude));
-                self.write(Instruction::V128Bitselect);
+                self.write(wasm::V128_BITSELECT);
             }
             Width::Single => {
                 self.push(a);
-                self.write(Instruction::F64Copysign);
+                self.write(wasm::F64_COPYSIGN);
             }
         }
     }
@@ -482,8 +482,8 @@ impl<'a> Expression<'a> {
             self.write(Instruction::Call(function));
             match (self.width, lane) {
                 (Width::Single, _) => {}
-                (Width::Pair, 0) => self.write(Instruction::F64x2Splat),
-                (Width::Pair, lane) => self.write(Instruction::F64x2ReplaceLane(lane)),
+                (Width::Pair, 0) => self.write(wasm::F64X2_SPLAT),
+                (Width::Pair, lane) => self.write(wasm::f64x2_replace_lane(lane)),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Formulas over vectors as lists of steps, which take two bytes each: elementary functions are made of them.
 
 use super::encoding::Instruction;
+use super::encoding::instructions as wasm;
 use super::expression::Expression;
 
 /// A step, on the stack of numbers.
@@ -58,23 +59,23 @@ impl Expression<'_> {
                     }
                     continue;
                 }
-                Step::Add => I::F64x2Add,
-                Step::Subtract => I::F64x2Sub,
-                Step::Multiply => I::F64x2Mul,
-                Step::And => I::V128And,
-                Step::Xor => I::V128Xor,
-                Step::Select => I::V128Bitselect,
-                Step::Firsts => I::Shuffle([0, 2]),
-                Step::Seconds => I::Shuffle([1, 3]),
-                Step::AddIntegers => I::I64x2Add,
-                Step::NegateIntegers => I::I64x2Neg,
+                Step::Add => wasm::F64X2_ADD,
+                Step::Subtract => wasm::F64X2_SUB,
+                Step::Multiply => wasm::F64X2_MUL,
+                Step::And => wasm::V128_AND,
+                Step::Xor => wasm::V128_XOR,
+                Step::Select => wasm::V128_BITSELECT,
+                Step::Firsts => wasm::shuffle([0, 2]),
+                Step::Seconds => wasm::shuffle([1, 3]),
+                Step::AddIntegers => wasm::I64X2_ADD,
+                Step::NegateIntegers => wasm::I64X2_NEG,
                 Step::ShiftLeft(bits) => {
                     self.write(I::I32Const(bits.into()));
-                    I::I64x2Shl
+                    wasm::I64X2_SHL
                 }
                 Step::ShiftRight(bits) => {
                     self.write(I::I32Const(bits.into()));
-                    I::I64x2ShrU
+                    wasm::I64X2_SHR_U
                 }
                 Step::Mark => {
                     self.mark();

@@ -1,5 +1,6 @@
 //! A function with cases: a switch on the selector, which follows the arguments.
 
+use super::encoding::instructions as wasm;
 use super::encoding::{self, Instruction};
 use super::expression::Expression;
 use super::functions::Functions;
@@ -28,12 +29,12 @@ pub(super) fn function(function: &Function, width: Width, functions: &Functions)
     written.instruction(&Instruction::LocalGet(selector));
     written.instruction(&Instruction::BrTable(cases, 0));
     for body in bodies {
-        written.instruction(&Instruction::End);
+        written.instruction(&wasm::END);
         written.raw(&body);
-        written.instruction(&Instruction::Return);
+        written.instruction(&wasm::RETURN);
     }
-    written.instruction(&Instruction::Unreachable);
-    written.instruction(&Instruction::End);
+    written.instruction(&wasm::UNREACHABLE);
+    written.instruction(&wasm::END);
     written
 }
 

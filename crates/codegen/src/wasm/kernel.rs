@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::addresses::{Addresses, is_run_once};
+use super::encoding::instructions as wasm;
 use super::encoding::{Function, Instruction, ValType};
 use super::expression::Expression;
 use super::frame;
@@ -48,10 +49,10 @@ pub(super) fn functions(kernel: &CheckedKernel, width: Width, functions: &Functi
         without_calls = Some((selected, Rounds::write(kernel, &mut body, &mut addresses, total, &sums)));
         for (number, call) in kernel.calls.iter().enumerate() {
             body.push_uniform(call.selector);
-            body.write(Instruction::I32TruncSatF64U);
+            body.write(wasm::I32_TRUNC_SAT_F64_U);
             if number > 0 {
                 body.write(Instruction::LocalGet(selected));
-                body.write(Instruction::I32Or);
+                body.write(wasm::I32_OR);
             }
             body.write(Instruction::LocalSet(selected));
         }
@@ -69,10 +70,10 @@ pub(super) fn functions(kernel: &CheckedKernel, width: Width, functions: &Functi
             Instruction::LocalGet(end),
             Instruction::LocalGet(end),
             Instruction::LocalGet(begin),
-            Instruction::I32Sub,
+            wasm::I32_SUB,
             Instruction::I32Const(1),
-            Instruction::I32And,
-            Instruction::I32Sub,
+            wasm::I32_AND,
+            wasm::I32_SUB,
         ],
     };
     let (lanes, end_of_loop) = (i32::from(width.lanes()), (instance, end));
@@ -90,13 +91,13 @@ pub(super) fn functions(kernel: &CheckedKernel, width: Width, functions: &Functi
             Some((selected, without_calls)) => {
                 function.instructions(&[Instruction::LocalGet(*selected), Instruction::If]);
                 rounds.repeat(&mut function, part, end_of_loop, lanes);
-                function.instruction(&Instruction::Else);
+                function.instruction(&wasm::ELSE);
                 without_calls.repeat(&mut function, without_calls.all(), end_of_loop, lanes);
-                function.instruction(&Instruction::End);
+                function.instruction(&wasm::END);
             }
         }
         function.raw(&after);
-        function.instructions(&[Instruction::End, Instruction::LocalGet(total), Instruction::End]);
+        function.instructions(&[wasm::END, Instruction::LocalGet(total), wasm::END]);
         function
     };
     rounds.parts(&cuts).into_iter().map(write).list()

@@ -2,6 +2,7 @@
 //! tables that begin at different numbers) computes it once.
 
 use super::addresses::{AddressValue, Addresses};
+use super::encoding::instructions as wasm;
 use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
@@ -18,14 +19,14 @@ impl Addresses<'_> {
         match to.width {
             Width::Single => {
                 to.write(Instruction::LocalGet(address));
-                to.write(Instruction::F64Load(at));
+                to.write(wasm::f64_load(at));
             }
             Width::Pair => {
                 let second = self.place(to, place, length, 1);
                 to.write(Instruction::LocalGet(second));
                 to.write(Instruction::LocalGet(address));
-                to.write(Instruction::V128Load64Zero(at));
-                to.write(Instruction::V128Load64Lane { memarg: at, lane: 1 });
+                to.write(wasm::v128_load64_zero(at));
+                to.write(wasm::v128_load64_lane(at, 1));
             }
         }
         operands.into_iter().for_each(|operand| to.release(operand));
@@ -47,17 +48,17 @@ impl Addresses<'_> {
         };
         let last = Instruction::I32Const(length as i32 - 1);
         to.push_lane(node, lane);
-        to.write(Instruction::I32TruncSatF64U);
+        to.write(wasm::I32_TRUNC_SAT_F64_U);
         to.write(Instruction::LocalTee(local));
         to.write(last.clone());
         to.write(Instruction::LocalGet(local));
         to.write(last);
-        to.write(Instruction::I32LtU);
-        to.write(Instruction::Select);
+        to.write(wasm::I32_LT_U);
+        to.write(wasm::SELECT);
         to.write(Instruction::I32Const(3));
-        to.write(Instruction::I32Shl);
+        to.write(wasm::I32_SHL);
         to.write(Instruction::LocalGet(pointer));
-        to.write(Instruction::I32Add);
+        to.write(wasm::I32_ADD);
         self.set_varying(to, local, value)
     }
 }

@@ -7,6 +7,7 @@
 use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{LoopBody, LoopId, MOST_STEPS, Node, NodeId};
 
+use super::encoding::instructions as wasm;
 use super::encoding::{self, Instruction, ValType};
 use super::expression::Expression;
 use super::functions::Functions;
@@ -89,7 +90,7 @@ pub(super) fn function(
     for (state, next) in (STATE..).zip(body.next()) {
         code.take(*next);
         if width == Width::Pair {
-            for instruction in [Instruction::LocalGet(state), Instruction::LocalGet(mask), Instruction::V128Bitselect] {
+            for instruction in [Instruction::LocalGet(state), Instruction::LocalGet(mask), wasm::V128_BITSELECT] {
                 code.write(instruction);
             }
         }
@@ -109,29 +110,29 @@ pub(super) fn function(
         Instruction::Loop,
         Instruction::LocalGet(step),
         Instruction::LocalGet(steps),
-        Instruction::I32GeU,
+        wasm::I32_GE_U,
         Instruction::BrIf(1),
     ]);
     function.instructions(&match width {
         Width::Pair => vec![
             Instruction::LocalGet(START),
             Instruction::LocalGet(done),
-            Instruction::F64x2Add,
+            wasm::F64X2_ADD,
             Instruction::LocalSet(counter),
             Instruction::LocalGet(COUNT),
             Instruction::LocalGet(done),
-            Instruction::F64x2Gt,
+            wasm::F64X2_GT,
             Instruction::LocalSet(mask),
             Instruction::LocalGet(done),
             Instruction::V128Const(splat(1.0)),
-            Instruction::F64x2Add,
+            wasm::F64X2_ADD,
             Instruction::LocalSet(done),
         ],
         Width::Single if takes_counter => vec![
             Instruction::LocalGet(START),
             Instruction::LocalGet(step),
-            Instruction::F64ConvertI32U,
-            Instruction::F64Add,
+            wasm::F64_CONVERT_I32_U,
+            wasm::F64_ADD,
             Instruction::LocalSet(counter),
         ],
         Width::Single => Vec::new(),
@@ -143,11 +144,11 @@ pub(super) fn function(
     function.instructions(&[
         Instruction::LocalGet(step),
         Instruction::I32Const(1),
-        Instruction::I32Add,
+        wasm::I32_ADD,
         Instruction::LocalSet(step),
         Instruction::Br(0),
-        Instruction::End,
-        Instruction::End,
+        wasm::END,
+        wasm::END,
     ]);
     for state in STATE..STATE + states {
         function.instruction(&Instruction::LocalGet(state));
@@ -155,7 +156,7 @@ pub(super) fn function(
             function.instruction(&Instruction::GlobalSet(first + state));
         }
     }
-    function.instruction(&Instruction::End);
+    function.instruction(&wasm::END);
     function
 }
 
@@ -165,7 +166,7 @@ fn write_steps(code: &mut Expression, steps: u32) {
     match code.width {
         // The conversion makes a NaN and what is below 0 zeros, and the smaller of a NaN and a number is a NaN.
         Width::Single => {
-            for instruction in [Instruction::LocalGet(COUNT), Instruction::F64Const(most), Instruction::F64Min] {
+            for instruction in [Instruction::LocalGet(COUNT), Instruction::F64Const(most), wasm::F64_MIN] {
                 code.write(instruction);
             }
         }
@@ -174,21 +175,21 @@ fn write_steps(code: &mut Expression, steps: u32) {
             for instruction in [
                 Instruction::V128Const(splat(0.0)),
                 Instruction::LocalGet(COUNT),
-                Instruction::F64x2PseudoMax,
+                wasm::F64X2_PMAX,
                 Instruction::V128Const(splat(most)),
-                Instruction::F64x2PseudoMin,
-                Instruction::F64x2Floor,
+                wasm::F64X2_PMIN,
+                wasm::F64X2_FLOOR,
                 Instruction::LocalTee(COUNT),
-                Instruction::F64x2ExtractLane(0),
+                wasm::f64x2_extract_lane(0),
                 Instruction::LocalGet(COUNT),
-                Instruction::F64x2ExtractLane(1),
-                Instruction::F64Max,
+                wasm::f64x2_extract_lane(1),
+                wasm::F64_MAX,
             ] {
                 code.write(instruction);
             }
         }
     }
-    code.write(Instruction::I32TruncSatF64U);
+    code.write(wasm::I32_TRUNC_SAT_F64_U);
     code.write(Instruction::LocalSet(steps));
 }
 
@@ -227,7 +228,7 @@ impl Expression<'_> {
                 }
                 (Some(_), _) => {}
                 (None, Some(node)) if is_used => self.assign(node),
-                (None, _) => self.write(Instruction::Drop),
+                (None, _) => self.write(wasm::DROP),
             }
         }
     }

@@ -13,6 +13,7 @@
 use residua_base::list::Listed;
 use std::rc::Rc;
 
+use self::encoding::instructions as wasm;
 use self::encoding::{Instruction, Sections, ValType};
 use self::functions::{Functions, LoopFunction, Variable};
 use self::locals::Width;
@@ -174,14 +175,14 @@ fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
             Instruction::LocalGet(frame::PARAMETER),
             Instruction::LocalGet(local),
             Instruction::I32Const(more),
-            Instruction::I32Add,
-            Instruction::I32Store(word(word_of_frame)),
+            wasm::I32_ADD,
+            wasm::i32_store(word(word_of_frame)),
         ]
     };
     let mut function =
         encoding::Function::new(&[ValType::I32, ValType::I32, ValType::I32, width.value(), width.value()]);
     for (word_of_frame, local) in [(frame::BEGIN, begin), (frame::END, end)] {
-        let load = Instruction::I32Load(word(word_of_frame));
+        let load = wasm::i32_load(word(word_of_frame));
         function.instructions(&[Instruction::LocalGet(frame::PARAMETER), load, Instruction::LocalSet(local)]);
     }
     // Of one instance at a time there is the last alone, as pairs leave it.
@@ -191,10 +192,10 @@ fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
             Instruction::LocalGet(end),
             Instruction::LocalGet(end),
             Instruction::LocalGet(begin),
-            Instruction::I32Sub,
+            wasm::I32_SUB,
             Instruction::I32Const(1),
-            Instruction::I32And,
-            Instruction::I32Sub,
+            wasm::I32_AND,
+            wasm::I32_SUB,
         ],
     };
     function.instructions(&first);
@@ -209,8 +210,8 @@ fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
         function.instructions(&call);
     }
     let add = match width {
-        Width::Pair => Instruction::F64x2Add,
-        Width::Single => Instruction::F64Add,
+        Width::Pair => wasm::F64X2_ADD,
+        Width::Single => wasm::F64_ADD,
     };
     function.instructions(&[
         Instruction::LocalGet(frame::PARAMETER),
@@ -220,15 +221,15 @@ fn in_turn(parts: &[u32], width: Width) -> encoding::Function {
         Instruction::LocalSet(total),
         Instruction::LocalGet(round),
         Instruction::I32Const(lanes),
-        Instruction::I32Add,
+        wasm::I32_ADD,
         Instruction::LocalSet(round),
         Instruction::Br(0),
-        Instruction::End,
-        Instruction::End,
+        wasm::END,
+        wasm::END,
     ]);
     function.instructions(&set(frame::BEGIN, begin, 0));
     function.instructions(&set(frame::END, end, 0));
-    function.instructions(&[Instruction::LocalGet(total), Instruction::End]);
+    function.instructions(&[Instruction::LocalGet(total), wasm::END]);
     function
 }
 
@@ -258,34 +259,34 @@ fn whole(pairs: u32, single: u32) -> encoding::Function {
     const TOTAL: u32 = 1;
     const LAST: u32 = 2;
     let mut function = encoding::Function::new(&[ValType::V128, ValType::F64]);
-    let word = |word: u32| Instruction::I32Load(encoding::MemArg { offset: word << 2, align: 2 });
+    let word = |word: u32| wasm::i32_load(encoding::MemArg { offset: word << 2, align: 2 });
     let count = [
         Instruction::LocalGet(frame::PARAMETER),
         word(frame::END),
         Instruction::LocalGet(frame::PARAMETER),
         word(frame::BEGIN),
-        Instruction::I32Sub,
+        wasm::I32_SUB,
     ];
     let call = |function, to| {
         [Instruction::LocalGet(frame::PARAMETER), Instruction::Call(function), Instruction::LocalSet(to)]
     };
     function.instructions(&count);
-    function.instructions(&[Instruction::I32Const(2), Instruction::I32GeU, Instruction::If]);
+    function.instructions(&[Instruction::I32Const(2), wasm::I32_GE_U, Instruction::If]);
     function.instructions(&call(pairs, TOTAL));
-    function.instruction(&Instruction::End);
+    function.instruction(&wasm::END);
     function.instructions(&count);
-    function.instructions(&[Instruction::I32Const(1), Instruction::I32And, Instruction::If]);
+    function.instructions(&[Instruction::I32Const(1), wasm::I32_AND, Instruction::If]);
     function.instructions(&call(single, LAST));
     function.instructions(&[
-        Instruction::End,
+        wasm::END,
         Instruction::LocalGet(TOTAL),
-        Instruction::F64x2ExtractLane(0),
+        wasm::f64x2_extract_lane(0),
         Instruction::LocalGet(LAST),
-        Instruction::F64Add,
+        wasm::F64_ADD,
         Instruction::LocalGet(TOTAL),
-        Instruction::F64x2ExtractLane(1),
-        Instruction::F64Add,
-        Instruction::End,
+        wasm::f64x2_extract_lane(1),
+        wasm::F64_ADD,
+        wasm::END,
     ]);
     function
 }

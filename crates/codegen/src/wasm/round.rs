@@ -2,9 +2,10 @@
 
 use super::addresses::{Addresses, is_run_once};
 use super::encoding::Instruction;
+use super::encoding::instructions as wasm;
 use super::expression::Expression;
 use super::locals::Width;
-use crate::{CheckedKernel, DType, Element, Index, Kernel, Load, Step};
+use crate::{CheckedKernel, Element, DType, Index, Kernel, Load, Step};
 use residua_base::list::Listed;
 use residua_ir::graph::{Node, NodeId, Op};
 
@@ -246,14 +247,14 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
         if nothing_to_do {
             // A branch that always goes one way is cheaper than a call.
             body.push_uniform(plan.selector);
-            body.write(Instruction::I32TruncSatF64U);
+            body.write(wasm::I32_TRUNC_SAT_F64_U);
             body.write(Instruction::If);
         }
         for argument in &plan.arguments {
             body.push(*argument);
         }
         body.push_uniform(plan.selector);
-        body.write(Instruction::I32TruncSatF64U);
+        body.write(wasm::I32_TRUNC_SAT_F64_U);
         body.write(Instruction::Call(body.functions.call(&plan.function, body.width)));
         for local in results.iter().rev() {
             body.set(*local);
@@ -261,7 +262,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
     }
     if nothing_to_do {
         if body.has_calls {
-            body.write(Instruction::Else);
+            body.write(wasm::ELSE);
         }
         let first = &plan.function.cases[0];
         for (result, local) in first.results.iter().zip(&results) {
@@ -273,7 +274,7 @@ fn write_call(kernel: &Kernel, call: u32, body: &mut Expression, addresses: &mut
             body.set(*local);
         }
         if body.has_calls {
-            body.write(Instruction::End);
+            body.write(wasm::END);
         }
     }
     for argument in plan.arguments.iter().chain([&plan.selector]) {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::addresses::Addresses;
+use super::encoding::instructions as wasm;
 use super::encoding::{Function, Instruction};
 use super::expression::Expression;
 use super::locals::Width;
@@ -17,7 +18,7 @@ pub(super) fn unless_left(function: &mut Function, of: (u32, u32), instances: i3
 
 /// The same for the block around so many others.
 pub(super) fn unless_left_in(function: &mut Function, of: (u32, u32), instances: i32, depth: u32) {
-    compare(function, of, instances, Instruction::I32LtU, depth);
+    compare(function, of, instances, wasm::I32_LT_U, depth);
 }
 
 /// Leaves the block, or repeats the loop, around so many others by how the instances that are left compare with a number.
@@ -25,7 +26,7 @@ fn compare(function: &mut Function, (instance, end): (u32, u32), instances: i32,
     function.instructions(&[
         Instruction::LocalGet(end),
         Instruction::LocalGet(instance),
-        Instruction::I32Sub,
+        wasm::I32_SUB,
         Instruction::I32Const(instances),
         comparison,
         Instruction::BrIf(depth),
@@ -94,7 +95,7 @@ impl Rounds {
             function.instructions(&[
                 Instruction::LocalGet(instance),
                 Instruction::I32Const(instances),
-                Instruction::I32Add,
+                wasm::I32_ADD,
                 Instruction::LocalSet(instance),
             ]);
         };
@@ -107,20 +108,20 @@ impl Rounds {
                 Instruction::Loop,
                 Instruction::LocalGet(end),
                 Instruction::LocalGet(instance),
-                Instruction::I32Sub,
+                wasm::I32_SUB,
                 Instruction::I32Const(all - lanes),
-                Instruction::I32And,
-                Instruction::I32Eqz,
+                wasm::I32_AND,
+                wasm::I32_EQZ,
                 Instruction::BrIf(1),
             ]);
             write(function, &self.one, lanes);
-            function.instructions(&[Instruction::Br(0), Instruction::End, Instruction::End]);
+            function.instructions(&[Instruction::Br(0), wasm::END, wasm::END]);
             unless_left(function, (instance, end), all);
         }
         function.instruction(&Instruction::Loop);
         write(function, &self.several[part], all);
-        compare(function, (instance, end), all, Instruction::I32GeU, 0);
-        function.instructions(&[Instruction::End, Instruction::End]);
+        compare(function, (instance, end), all, wasm::I32_GE_U, 0);
+        function.instructions(&[wasm::END, wasm::END]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Negatives that cost nothing. The negative of a value, if it is used once, is that value's local with a mark; sums subtract what is marked, products
 //! hand the mark on, and for everybody else the sign is changed. Results are the same to the last bit.
 
-use super::encoding::Instruction;
+use super::encoding::instructions as wasm;
 use super::expression::{Expression, Slot};
 use residua_ir::graph::{NodeId, Op};
 
@@ -46,14 +46,14 @@ impl Expression<'_> {
 
     /// Changes the sign of the value on the stack.
     pub(super) fn change_sign(&mut self) {
-        self.either(Instruction::F64x2Neg, Instruction::F64Neg);
+        self.either(wasm::F64X2_NEG, wasm::F64_NEG);
     }
 
     /// Adds the two values on the stack, or subtracts the second.
     fn add(&mut self, subtract: bool) {
         match subtract {
-            true => self.either(Instruction::F64x2Sub, Instruction::F64Sub),
-            false => self.either(Instruction::F64x2Add, Instruction::F64Add),
+            true => self.either(wasm::F64X2_SUB, wasm::F64_SUB),
+            false => self.either(wasm::F64X2_ADD, wasm::F64_ADD),
         }
     }
 
@@ -68,9 +68,9 @@ impl Expression<'_> {
     pub(super) fn add_lane(&mut self, node: NodeId, lane: u8) {
         let subtract = self.push_either(node);
         if self.width.lanes() > 1 {
-            self.write(Instruction::F64x2ExtractLane(lane));
+            self.write(wasm::f64x2_extract_lane(lane));
         }
-        self.write(if subtract { Instruction::F64Sub } else { Instruction::F64Add });
+        self.write(if subtract { wasm::F64_SUB } else { wasm::F64_ADD });
         self.release_with_last(&[node], lane);
     }
 
@@ -81,8 +81,8 @@ impl Expression<'_> {
             nodes.iter().for_each(|node| self.settle(*node));
         }
         nodes.iter().for_each(|node| _ = self.push_either(*node));
-        self.write(Instruction::Shuffle([lane, 2 + lane]));
-        self.write(if subtract { Instruction::F64x2Sub } else { Instruction::F64x2Add });
+        self.write(wasm::shuffle([lane, 2 + lane]));
+        self.write(if subtract { wasm::F64X2_SUB } else { wasm::F64X2_ADD });
         self.release_with_last(&nodes, lane);
     }
 
@@ -103,8 +103,8 @@ impl Expression<'_> {
     pub(super) fn product(&mut self, op: Op, a: NodeId, b: NodeId, may_be_negative: bool) -> bool {
         let negative = self.push_either(a) != self.push_either(b);
         match op {
-            Op::Div => self.either(Instruction::F64x2Div, Instruction::F64Div),
-            _ => self.either(Instruction::F64x2Mul, Instruction::F64Mul),
+            Op::Div => self.either(wasm::F64X2_DIV, wasm::F64_DIV),
+            _ => self.either(wasm::F64X2_MUL, wasm::F64_MUL),
         }
         if negative && !may_be_negative {
             self.change_sign();

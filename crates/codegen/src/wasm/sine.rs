@@ -2,6 +2,7 @@
 //! imported function.
 
 use super::encoding::Instruction;
+use super::encoding::instructions as wasm;
 use super::expression::Expression;
 use super::formula::Step::{
     self, Add, AddIntegers, And, Get, Mark, Multiply, NegateIntegers, Number, Powers, Select, Set, ShiftLeft,
@@ -77,7 +78,7 @@ impl Expression<'_> {
         self.push(a);
         let width = std::mem::replace(&mut self.width, Width::Pair);
         if width == Width::Single {
-            self.write(I::F64x2Splat);
+            self.write(wasm::F64X2_SPLAT);
         }
         let locals = [(); 7].map(|()| self.borrow());
         self.formula(VALUES, &locals, &NUMBERS);
@@ -88,26 +89,26 @@ impl Expression<'_> {
 
         let [x, value, mask] = [X, R, REST].map(|local| locals[local as usize]);
         self.write(I::LocalGet(x));
-        self.write(I::F64x2Abs);
+        self.write(wasm::F64X2_ABS);
         self.number(MOST);
-        self.write(I::F64x2Gt);
+        self.write(wasm::F64X2_GT);
         self.write(I::LocalTee(mask));
-        self.write(I::V128AnyTrue);
+        self.write(wasm::V128_ANY_TRUE);
         self.write(I::If);
         let function = self.functions.math(op);
-        for (lane, into) in [(0, I::F64x2Splat), (1, I::F64x2ReplaceLane(1))] {
+        for (lane, into) in [(0, wasm::F64X2_SPLAT), (1, wasm::f64x2_replace_lane(1))] {
             self.write(I::LocalGet(x));
-            self.write(I::F64x2ExtractLane(lane));
+            self.write(wasm::f64x2_extract_lane(lane));
             self.write(I::Call(function));
             self.write(into);
         }
         self.formula(&[Get(R), Get(REST), Select, Set(R)], &locals, &[]);
-        self.write(I::End);
+        self.write(wasm::END);
         self.write(I::LocalGet(value));
         locals.into_iter().for_each(|local| self.give_back(local));
         self.width = width;
         if width == Width::Single {
-            self.write(I::F64x2ExtractLane(0));
+            self.write(wasm::f64x2_extract_lane(0));
         }
     }
 }

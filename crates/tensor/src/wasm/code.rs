@@ -3,6 +3,7 @@
 //! Code is appended to any open block. A block that closes becomes part of the one around it, so that what an inner block needs and an
 //! outer one can compute is put before it: hoisting is a choice of the block.
 
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 use rustc_hash::FxHashMap;
 
@@ -115,7 +116,7 @@ impl<'m> Code<'m> {
 
     /// The function.
     pub fn finish(mut self) -> Function {
-        self.put(0, &[Instruction::End]);
+        self.put(0, &[wasm::END]);
         self.shared.most_locals = self.shared.most_locals.max(self.locals.len());
         let mut function = Function::new(&self.locals);
         function.raw(&self.blocks[0]);

@@ -1,6 +1,6 @@
 //! Operations on single integers and bools: what addresses are made of.
 
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 
 use super::code::{Code, Local};
@@ -67,7 +67,7 @@ impl Code<'_> {
             };
             self.put(block, &[b.get(), Instruction::I32Const(-1), wasm::I32_EQ, Instruction::If]);
             self.put(block, &at_minus_one);
-            self.put(block, &[Instruction::Else]);
+            self.put(block, &[wasm::ELSE]);
         }
         let instruction = match (is_quotient, signed) {
             (true, true) => wasm::I32_DIV_S,
@@ -77,9 +77,9 @@ impl Code<'_> {
         };
         self.put(block, &[a.get(), b.get(), instruction, result.set()]);
         if signed {
-            self.put(block, &[Instruction::End]);
+            self.put(block, &[wasm::END]);
         }
-        self.put(block, &[Instruction::End]);
+        self.put(block, &[wasm::END]);
         result
     }
 }

@@ -1,7 +1,7 @@
 //! Operations on four values at a time. Reals are f32x4, integers i32x4, bools masks of all bits of a lane.
 
 use residua_base::list::Listed;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 use residua_ir::graph::Op as Real;
 

@@ -1,6 +1,6 @@
 //! Loops over the axes of an iteration space.
 
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 
 use super::code::Local;
@@ -21,9 +21,8 @@ impl Values<'_, '_> {
     /// Ends the function if an extent is 0: no point means no work, and values that are computed before loops may assume a point.
     pub fn return_if_empty(&mut self, extents: &[Extent]) {
         for extent in extents {
-            let leave = [Instruction::I32Const(0), Instruction::Return];
-            let code =
-                [&[self.extent(*extent), wasm::I32_EQZ, Instruction::If], &leave[..], &[Instruction::End]].concat();
+            let leave = [Instruction::I32Const(0), wasm::RETURN];
+            let code = [&[self.extent(*extent), wasm::I32_EQZ, Instruction::If], &leave[..], &[wasm::END]].concat();
             match extent {
                 Extent::Known(0) => self.code.put(0, &leave),
                 Extent::Known(_) => {}
@@ -53,8 +52,8 @@ impl Values<'_, '_> {
             end,
             wasm::I32_LT_U,
             Instruction::BrIf(0),
-            Instruction::End,
-            Instruction::End,
+            wasm::END,
+            wasm::END,
         ];
         self.close(&before, &after);
     }
@@ -87,7 +86,7 @@ impl Values<'_, '_> {
         (self.start, self.start_block) = (at.get(), block);
         body(self, Count::Local(end, count.is_multiple()));
         (self.start, self.start_block) = (Instruction::I32Const(0), 0);
-        let after = [end.get(), at.tee(), count.get(), wasm::I32_LT_U, Instruction::BrIf(0), Instruction::End];
+        let after = [end.get(), at.tee(), count.get(), wasm::I32_LT_U, Instruction::BrIf(0), wasm::END];
         self.close(&[Instruction::Loop], &after);
     }
 
@@ -169,7 +168,7 @@ impl Values<'_, '_> {
         body(self, 1);
         self.points = Points::Four;
         self.axes[axis as usize] = None;
-        self.close(&[rest.get(), Instruction::If], &[Instruction::End]);
+        self.close(&[rest.get(), Instruction::If], &[wasm::END]);
     }
 
     /// The number of operations that values take at each point of an axis: a measure of the code of a loop.

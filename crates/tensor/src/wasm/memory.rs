@@ -4,7 +4,7 @@
 //! linear gives a distance between lanes; that of one element is a vector in memory. Every other address is computed lane by lane.
 
 use residua_base::list::Listed;
-use residua_codegen::wasm::encoding::lanes::{self as wasm};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 
 use super::code::Local;
@@ -287,21 +287,20 @@ impl Values<'_, '_> {
         let block = self.code.innermost();
         let value = self.lanes(store.value);
         // Every fourth byte, or every other pair of bytes.
-        let bytes = residua_codegen::wasm::encoding::Instruction::ShuffleBytes;
         match self.kernel.buffers[store.buffer as usize].dtype {
             DType::F32 | DType::I32 | DType::U32 => value,
             DType::U8 => {
-                let places = bytes([0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+                let places = shuffle([0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
                 self.code.two(block, places, value, value)
             }
             DType::Bool => {
-                let places = bytes([0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+                let places = shuffle([0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
                 let one = self.code.word(1);
                 let truth = self.code.two(block, wasm::V128_AND, value, one);
                 self.code.two(block, places, truth, truth)
             }
             DType::F16 => {
-                let places = bytes([0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0]);
+                let places = shuffle([0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0]);
                 let halves = self.code.call(block, Routine::ToHalf, &[value]);
                 self.code.two(block, places, halves, halves)
             }
@@ -341,7 +340,7 @@ impl Values<'_, '_> {
                     self.code.put(block, &is_point);
                     self.code.put(block, &[Instruction::If]);
                     self.code.put(block, &code);
-                    self.code.put(block, &[Instruction::End]);
+                    self.code.put(block, &[wasm::END]);
                 }
                 Points::Four | Points::Some(_) => self.code.put(block, &code),
             }

@@ -1,7 +1,7 @@
 //! A reduction under way: the variables that a loop over a row accumulates in.
 
 use residua_base::list::Listed;
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 
 use super::code::{Code, Local};
 use super::states::Accumulation;

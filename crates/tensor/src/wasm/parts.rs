@@ -1,6 +1,6 @@
 //! Kernels in parts: a call does a range of the outermost axis, so that a large kernel leaves turns of the event loop to others.
 
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
 use super::code::Local;

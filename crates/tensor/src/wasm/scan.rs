@@ -5,7 +5,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Function, Instruction, ValType};
 
 use super::code::Local;

@@ -3,7 +3,7 @@
 
 use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::ValType;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 use residua_ir::graph::Node as RuleNode;
 
 use super::code::{Code, Local};

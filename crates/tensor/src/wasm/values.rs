@@ -4,7 +4,7 @@
 //! depend on that axis is *uniform*. Uniform integers and bools are single i32, so that addresses cost no vector instructions; uniform reals
 //! are vectors of equal lanes.
 
-use residua_codegen::wasm::encoding::lanes as wasm;
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_codegen::wasm::encoding::{Instruction, ValType};
 use residua_ir::graph::Op as Real;
 use rustc_hash::FxHashMap;

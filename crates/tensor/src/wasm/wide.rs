@@ -2,7 +2,7 @@
 //! rounded once. A product in f64 leaves the range of f32 and comes back.
 
 use residua_codegen::wasm::encoding::Instruction;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 
 use super::code::{Code, Local};
 use crate::kernel::{Combine, Fold};

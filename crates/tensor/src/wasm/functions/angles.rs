@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses, by the polynomials of shaders/common.
 
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 use residua_ir::graph::Op as Real;
 
 use super::formula::{Formula, Value};

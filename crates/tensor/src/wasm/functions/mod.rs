@@ -4,7 +4,7 @@
 //! it is long, once in the module as a function from vectors to a vector.
 
 use residua_base::list::Listed;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 use residua_codegen::wasm::encoding::{Function, Instruction};
 use residua_ir::graph::Op as Real;
 

@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::Instruction;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 
 use super::formula::Formula;
 use crate::scalar::Type::F32;

@@ -2,7 +2,7 @@
 
 use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::ValType;
-use residua_codegen::wasm::encoding::lanes::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
 
 use super::formula::Formula;
 use crate::scalar::Type::F32;
@@ -70,7 +70,7 @@ fn divide(code: &mut Code, a: Local, b: Local) -> Local {
             wasm::F64X2_GE,
             wasm::V128_ANY_TRUE,
             Instruction::BrIf(0),
-            Instruction::End,
+            wasm::END,
         ],
     );
     // A quotient that was rounded up to a power of two has taken b once too often.
