@@ -29,33 +29,8 @@ pub fn math_function(op: Op) -> Option<MathFunction> {
         Op::Pow => binary!(Pow),
         Op::Mod => binary!(Mod),
         Op::Atan2 => binary!(Atan2),
-        Op::Neg
-        | Op::Abs
-        | Op::Sign
-        | Op::Exp
-        | Op::Sigmoid
-        | Op::Sqrt
-        | Op::Norm
-        | Op::InverseNorm
-        | Op::Floor
-        | Op::Ceil
-        | Op::Round
-        | Op::StopGradient
-        | Op::Add
-        | Op::Sub
-        | Op::Mul
-        | Op::Div
-        | Op::Min
-        | Op::Max
-        | Op::Eq
-        | Op::Ne
-        | Op::Lt
-        | Op::Le
-        | Op::Gt
-        | Op::Ge
-        | Op::GuardedMul
-        | Op::Select
-        | Op::Lookup => None,
+        Op::Exp | Op::Sigmoid => None,
         elementary!(Op) => Some(MathFunction::Unary(op.function().value)),
+        _ => None,
     }
 }

@@ -43,39 +43,7 @@ fn is_guarded(graph: &Graph, uses: &Uses) -> bool {
 
 /// Whether the text of an op refers to the zero.
 fn is_guarded_op(op: Op) -> bool {
-    match op {
-        Op::Neg
-        | Op::Abs
-        | Op::Sign
-        | Op::Sqrt
-        | Op::Norm
-        | Op::InverseNorm
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Atan2
-        | Op::Floor
-        | Op::Ceil
-        | Op::Round
-        | Op::StopGradient
-        | Op::Add
-        | Op::Sub
-        | Op::Mul
-        | Op::Div
-        | Op::Min
-        | Op::Max
-        | Op::Eq
-        | Op::Ne
-        | Op::Lt
-        | Op::Le
-        | Op::Gt
-        | Op::Ge
-        | Op::GuardedMul
-        | Op::Select
-        | Op::Lookup => false,
-        Op::Pow | Op::Mod => true,
-        elementary!(Op) => true,
-    }
+    matches!(op, Op::Pow | Op::Mod | elementary!(Op)) && !matches!(op, Op::Asin | Op::Acos | Op::Atan)
 }
 
 #[cfg(test)]
