@@ -1,6 +1,6 @@
 //! Trigonometric functions and their inverses, by the polynomials of shaders/common.
 
-use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_ir::graph::Op as Real;
 
 use super::formula::{Formula, Value};
@@ -32,12 +32,7 @@ fn sine_of<'g>(r: Value<'g>, turns: Value<'g>) -> Value<'g> {
 pub fn of_angle(code: &mut Code, op: Real, x: Local) -> Local {
     const TURNS: f64 = std::f64::consts::FRAC_2_PI;
     const PIECES: [f64; 3] = [1.570_796_251_296_997, 7.549_789_415_861_596e-8, 5.390_302_858_158_119e-15];
-    let half = |code: &mut Code, high: bool| {
-        let part = match high {
-            true => code.two(0, shuffle([2, 3, 2, 3]), x, x),
-            false => x,
-        };
-        let x = code.one(0, wasm::F64X2_PROMOTE_LOW_F32X4, part);
+    let [rest, turns] = code.in_halves(&wasm::F64X2_PROMOTE_LOW_F32X4, [x], |code, [x]| {
         let scale = code.double(TURNS);
         let turns = code.two(0, wasm::F64X2_MUL, x, scale);
         let turns = code.one(0, wasm::F64X2_NEAREST, turns);
@@ -48,11 +43,8 @@ pub fn of_angle(code: &mut Code, op: Real, x: Local) -> Local {
             rest = code.two(0, wasm::F64X2_SUB, rest, multiple);
         }
         let rest = code.one(0, wasm::F32X4_DEMOTE_F64X2_ZERO, rest);
-        (rest, code.one(0, wasm::I32X4_TRUNC_SAT_F64X2_S_ZERO, turns))
-    };
-    let (low, high) = (half(code, false), half(code, true));
-    let rest = code.two(0, shuffle([0, 1, 4, 5]), low.0, high.0);
-    let turns = code.two(0, shuffle([0, 1, 4, 5]), low.1, high.1);
+        [rest, code.one(0, wasm::I32X4_TRUNC_SAT_F64X2_S_ZERO, turns)]
+    });
     let formula = Formula::of([F32, U32], |[r, turns]| {
         let r = r.at_least(-0.8).at_most(0.8);
         let (sine, cosine) = (sine_of(r, turns), sine_of(r, turns + turns.integer(1)));

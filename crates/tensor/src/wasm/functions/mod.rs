@@ -102,26 +102,8 @@ fn elementary(op: Real) -> Formula {
         Real::Acos => angles::acos(),
         Real::Atan => angles::atan(),
         Real::Atan2 => angles::atan2(),
-        // These have instructions, or code that is no formula.
-        Real::Sin
-        | Real::Cos
-        | Real::Tan
-        | Real::Pow
-        | Real::Mod
-        | Real::Neg
-        | Real::Abs
-        | Real::Sqrt
-        | Real::Norm
-        | Real::Floor
-        | Real::Ceil
-        | Real::StopGradient
-        | Real::Add
-        | Real::Sub
-        | Real::Mul
-        | Real::Div
-        | Real::Min
-        | Real::Max
-        | Real::Lookup => simple::instruction(op),
+        // The others have instructions, or code that is no formula.
+        _ => simple::instruction(op),
     }
 }
 
@@ -181,25 +163,33 @@ impl Code<'_> {
         }
     }
 
+    /// What is computed from lanes of 32 bits in f64: from the lower two lanes, which an instruction widens, then from the upper two. The results, in the lower
+    /// lanes of vectors, come side by side.
+    fn in_halves<const N: usize, const M: usize>(
+        &mut self,
+        widen: &Instruction,
+        operands: [Local; N],
+        of_two: impl Fn(&mut Self, [Local; N]) -> [Local; M],
+    ) -> [Local; M] {
+        let [low, high] = [false, true].map(|is_high| {
+            let wide = operands.map(|operand| {
+                let part = if is_high { self.two(0, shuffle([2, 3, 2, 3]), operand, operand) } else { operand };
+                self.one(0, widen.clone(), part)
+            });
+            of_two(self, wide)
+        });
+        std::array::from_fn(|result| self.two(0, shuffle([0, 1, 4, 5]), low[result], high[result]))
+    }
+
     /// Quotients by way of f64, in which they are exact enough: no quotient of 32-bit integers is as near to the next integer as a rounding.
     fn quotient(&mut self, signed: bool, a: Local, b: Local) -> Local {
         let choose = |signed_one, unsigned_one| if signed { signed_one } else { unsigned_one };
         let to_real = choose(wasm::F64X2_CONVERT_LOW_I32X4_S, wasm::F64X2_CONVERT_LOW_I32X4_U);
         let to_integer = choose(wasm::I32X4_TRUNC_SAT_F64X2_S_ZERO, wasm::I32X4_TRUNC_SAT_F64X2_U_ZERO);
-        let half = |code: &mut Code, high: bool| {
-            let mut real = |operand: Local| {
-                let upper = match high {
-                    true => code.two(0, shuffle([2, 3, 2, 3]), operand, operand),
-                    false => operand,
-                };
-                code.one(0, to_real.clone(), upper)
-            };
-            let (a, b) = (real(a), real(b));
+        let [mut quotient] = self.in_halves(&to_real, [a, b], |code, [a, b]| {
             let quotient = code.two(0, wasm::F64X2_DIV, a, b);
-            code.one(0, to_integer.clone(), quotient)
-        };
-        let (low, high) = (half(self, false), half(self, true));
-        let mut quotient = self.two(0, shuffle([0, 1, 4, 5]), low, high);
+            [code.one(0, to_integer.clone(), quotient)]
+        });
         let zero = self.word(0);
         if signed {
             // −2³¹ / −1 wraps.

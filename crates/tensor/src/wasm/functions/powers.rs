@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::Instruction;
-use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions as wasm;
 
 use super::formula::Formula;
 use crate::scalar::Type::F32;
@@ -49,19 +49,10 @@ fn of_positive(code: &mut Code, a: Local, b: Local) -> Local {
         })
     };
     let (mantissa, exponent) = (code.formula(0, &parts(false), &[a]), code.formula(0, &parts(true), &[a]));
-    let half = |code: &mut Code, high: bool| {
-        let double = |code: &mut Code, operand: Local| {
-            let part = match high {
-                true => code.two(0, shuffle([2, 3, 2, 3]), operand, operand),
-                false => operand,
-            };
-            code.one(0, wasm::F64X2_PROMOTE_LOW_F32X4, part)
-        };
-        let (m, e, b) = (double(code, mantissa), double(code, exponent), double(code, b));
-        half_power(code, m, e, b)
-    };
-    let (low, high) = (half(code, false), half(code, true));
-    code.two(0, shuffle([0, 1, 4, 5]), low, high)
+    let [power] = code.in_halves(&wasm::F64X2_PROMOTE_LOW_F32X4, [mantissa, exponent, b], |code, [m, e, b]| {
+        [half_power(code, m, e, b)]
+    });
+    power
 }
 
 /// (m · 2ᵉ)ᵇ for two lanes of f64, as the lower lanes of an f32x4. log m is 2 artanh((m − 1)/(m + 1)), whose series to the 17th power leaves

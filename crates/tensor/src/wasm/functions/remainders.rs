@@ -2,7 +2,7 @@
 
 use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::ValType;
-use residua_codegen::wasm::encoding::instructions::{self as wasm, shuffle};
+use residua_codegen::wasm::encoding::instructions as wasm;
 
 use super::formula::Formula;
 use crate::scalar::Type::F32;
@@ -21,21 +21,11 @@ pub fn remainder(code: &mut Code, a: Local, b: Local) -> Local {
     let one = code.word(1f32.to_bits());
     let divisor = code.one(0, wasm::F32X4_ABS, b);
     let divisor = code.choose(0, is_bad, one, divisor);
-    let half = |code: &mut Code, high: bool| {
-        let double = |code: &mut Code, operand: Local| {
-            let part = match high {
-                true => code.two(0, shuffle([2, 3, 2, 3]), operand, operand),
-                false => operand,
-            };
-            code.one(0, wasm::F64X2_PROMOTE_LOW_F32X4, part)
-        };
-        let (a, b) = (double(code, size), double(code, divisor));
+    let [rest] = code.in_halves(&wasm::F64X2_PROMOTE_LOW_F32X4, [size, divisor], |code, [a, b]| {
         let beyond = code.double(1e39);
         let b = code.two(0, wasm::F64X2_PMIN, b, beyond);
-        divide(code, a, b)
-    };
-    let (low, high) = (half(code, false), half(code, true));
-    let rest = code.two(0, shuffle([0, 1, 4, 5]), low, high);
+        [divide(code, a, b)]
+    });
     let signed = Formula::of([F32, F32], |[a, rest]| rest.with_sign_bit(a.sign_bit()));
     let rest = code.formula(0, &signed, &[a, rest]);
     let nan = code.word(f32::NAN.to_bits());
