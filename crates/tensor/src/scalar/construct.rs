@@ -137,28 +137,7 @@ impl Graph {
                 Node::Apply(Op::Real(Real::Neg), [inner, ..]) => Some(inner),
                 _ => None,
             },
-            Op::Real(_)
-            | Op::Trunc
-            | Op::Eq
-            | Op::Lt
-            | Op::Le
-            | Op::IntSub
-            | Op::IntMul
-            | Op::IntDiv
-            | Op::IntRem
-            | Op::IntMin
-            | Op::IntMax
-            | Op::HighProduct
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Shl
-            | Op::Shr
-            | Op::ToF32
-            | Op::BitsToF32
-            | Op::BitsOfF32
-            | Op::HalfToF32
-            | Op::Level(_) => None,
+            _ => None,
         }
     }
 

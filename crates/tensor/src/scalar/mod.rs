@@ -85,118 +85,95 @@ pub enum Node {
     Apply(Op, [Id; 3]),
 }
 
-/// An operation on values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// An operation of the scalar expressions on f32. Comparisons, selections and `StopGradient` are not among them: those of this table
-    /// serve.
-    Real(Real),
-    /// The integer part of an f32.
-    Trunc,
-    /// a = b of one type; false with a NaN.
-    Eq,
-    /// a < b of one type that is no bool; false with a NaN.
-    Lt,
-    /// a ≤ b of one type that is no bool; false with a NaN.
-    Le,
-    /// b where the bool a holds, else c.
-    Select,
-    /// Sum of integers of one type; wraps.
-    IntAdd,
-    /// Difference of integers of one type; wraps.
-    IntSub,
-    /// Product of integers of one type; wraps.
-    IntMul,
-    /// Quotient of integers of one type toward zero; 0 where b is 0; wraps.
-    IntDiv,
-    /// Remainder of integers with the sign of a; 0 where b is 0.
-    IntRem,
-    /// Smaller of integers of one type.
-    IntMin,
-    /// Larger of integers of one type.
-    IntMax,
-    /// The high 32 bits of the product of two u32.
-    HighProduct,
-    /// Conjunction of bools, or bit by bit of integers.
-    And,
-    /// Disjunction of bools, or bit by bit of integers.
-    Or,
-    /// Exclusive or of bools, or bit by bit of integers.
-    Xor,
-    /// Negation of a bool, or bit by bit of an integer.
-    Not,
-    /// Shift to the left; b is a u32 and counts modulo 32.
-    Shl,
-    /// Shift to the right, which keeps the sign of an i32; b is a u32 and counts modulo 32.
-    Shr,
-    /// An integer as the nearest f32; a bool as 0 or 1.
-    ToF32,
-    /// An f32 toward zero, clamped, NaN as 0; a u32 by its bits; a bool as 0 or 1.
-    ToI32,
-    /// An f32 toward zero, clamped, NaN as 0; an i32 by its bits; a bool as 0 or 1.
-    ToU32,
-    /// The bits of an i32 or u32 as an f32.
-    BitsToF32,
-    /// The bits of an f32 as a u32.
-    BitsOfF32,
-    /// The half in the low bits of a u32.
-    HalfToF32,
-    /// a, which [`Graph::dequantized`] made of the loads b and c: of a word, and of the first element of its side.
-    Level(Form),
+/// Declares [`Op`] from one line for each operation on values: name, number of operands, and type of the result where it is not that of the operands (of the
+/// third: operands beyond the number repeat the first).
+macro_rules! ops {
+    (@result $operands:ident) => { $operands[2] };
+    (@result $operands:ident $ty:ident) => { Type::$ty };
+    ($($(#[$doc:meta])* $name:ident $arity:literal $($ty:ident)?;)+) => {
+        /// An operation on values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Op {
+            /// An operation of the scalar expressions on f32. Comparisons, selections and `StopGradient` are not among them: those of this table
+            /// serve.
+            Real(Real),
+            /// a, which [`Graph::dequantized`] made of the loads b and c: of a word, and of the first element of its side.
+            Level(Form),
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Op {
+            /// How many operands it takes.
+            pub fn arity(self) -> usize {
+                match self {
+                    Op::Real(op) => op.arity(),
+                    Op::Level(_) => 3,
+                    $(Op::$name => $arity,)+
+                }
+            }
+
+            /// The type of its result, from the types of its operands.
+            pub fn result(self, operands: [Type; 3]) -> Type {
+                match self {
+                    Op::Real(_) | Op::Level(_) => Type::F32,
+                    $(Op::$name => ops!(@result operands $($ty)?),)+
+                }
+            }
+        }
+    };
 }
 
-impl Op {
-    /// How many operands it takes.
-    pub fn arity(self) -> usize {
-        match self {
-            Op::Real(op) => op.arity(),
-            Op::Trunc | Op::Not | Op::ToF32 | Op::ToI32 | Op::ToU32 | Op::BitsToF32 | Op::BitsOfF32 | Op::HalfToF32 => {
-                1
-            }
-            Op::Select | Op::Level(_) => 3,
-            Op::Eq
-            | Op::Lt
-            | Op::Le
-            | Op::IntAdd
-            | Op::IntSub
-            | Op::IntMul
-            | Op::IntDiv
-            | Op::IntRem
-            | Op::IntMin
-            | Op::IntMax
-            | Op::HighProduct
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Shl
-            | Op::Shr => 2,
-        }
-    }
-
-    /// The type of its result, from the types of its operands.
-    pub fn result(self, operands: [Type; 3]) -> Type {
-        match self {
-            Op::Real(_) | Op::Trunc | Op::ToF32 | Op::BitsToF32 | Op::HalfToF32 | Op::Level(_) => Type::F32,
-            Op::Eq | Op::Lt | Op::Le => Type::Bool,
-            Op::Select => operands[1],
-            Op::IntAdd
-            | Op::IntSub
-            | Op::IntMul
-            | Op::IntDiv
-            | Op::IntRem
-            | Op::IntMin
-            | Op::IntMax
-            | Op::HighProduct
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Not
-            | Op::Shl
-            | Op::Shr => operands[0],
-            Op::ToI32 => Type::I32,
-            Op::ToU32 | Op::BitsOfF32 => Type::U32,
-        }
-    }
+ops! {
+    /// The integer part of an f32.
+    Trunc 1 F32;
+    /// a = b of one type; false with a NaN.
+    Eq 2 Bool;
+    /// a < b of one type that is no bool; false with a NaN.
+    Lt 2 Bool;
+    /// a ≤ b of one type that is no bool; false with a NaN.
+    Le 2 Bool;
+    /// b where the bool a holds, else c.
+    Select 3;
+    /// Sum of integers of one type; wraps.
+    IntAdd 2;
+    /// Difference of integers of one type; wraps.
+    IntSub 2;
+    /// Product of integers of one type; wraps.
+    IntMul 2;
+    /// Quotient of integers of one type toward zero; 0 where b is 0; wraps.
+    IntDiv 2;
+    /// Remainder of integers with the sign of a; 0 where b is 0.
+    IntRem 2;
+    /// Smaller of integers of one type.
+    IntMin 2;
+    /// Larger of integers of one type.
+    IntMax 2;
+    /// The high 32 bits of the product of two u32.
+    HighProduct 2;
+    /// Conjunction of bools, or bit by bit of integers.
+    And 2;
+    /// Disjunction of bools, or bit by bit of integers.
+    Or 2;
+    /// Exclusive or of bools, or bit by bit of integers.
+    Xor 2;
+    /// Negation of a bool, or bit by bit of an integer.
+    Not 1;
+    /// Shift to the left; b is a u32 and counts modulo 32.
+    Shl 2;
+    /// Shift to the right, which keeps the sign of an i32; b is a u32 and counts modulo 32.
+    Shr 2;
+    /// An integer as the nearest f32; a bool as 0 or 1.
+    ToF32 1 F32;
+    /// An f32 toward zero, clamped, NaN as 0; a u32 by its bits; a bool as 0 or 1.
+    ToI32 1 I32;
+    /// An f32 toward zero, clamped, NaN as 0; an i32 by its bits; a bool as 0 or 1.
+    ToU32 1 U32;
+    /// The bits of an i32 or u32 as an f32.
+    BitsToF32 1 F32;
+    /// The bits of an f32 as a u32.
+    BitsOfF32 1 U32;
+    /// The half in the low bits of a u32.
+    HalfToF32 1 F32;
 }
 
 /// A DAG of typed values; operands stand before their users.
