@@ -15,11 +15,13 @@ use crate::quantised::Form;
 mod affine;
 mod construct;
 mod fold;
+mod formula;
 mod functions;
 mod quantised;
 
 pub use affine::Access;
 pub(crate) use fold::fold;
+pub(crate) use formula::{Formula, Value};
 pub use quantised::{Dequantized, LoadAt};
 
 /// A node of a [`Graph`].

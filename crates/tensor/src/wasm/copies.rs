@@ -4,10 +4,10 @@
 //! iterations to fill its units, so that several vectors are computed operation by operation.
 
 use super::code::Local;
-use super::functions::{Formula, exponential_of_nonpositive, exponential_of_softmax, inlined};
+use super::functions::{exponential_of_nonpositive, exponential_of_softmax, inlined};
 use super::signs::Sign;
 use super::values::{Form, Values};
-use crate::scalar::{Id, Node, Op};
+use crate::scalar::{Formula, Id, Node, Op};
 use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 

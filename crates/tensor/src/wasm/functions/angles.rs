@@ -3,8 +3,8 @@
 use residua_codegen::wasm::encoding::instructions as wasm;
 use residua_ir::graph::Op as Real;
 
-use super::formula::{Formula, Value};
 use crate::scalar::Type::{F32, U32};
+use crate::scalar::{Formula, Value};
 use crate::wasm::code::{Code, Local};
 
 /// π/2 as two f32.

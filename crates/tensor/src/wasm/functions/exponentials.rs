@@ -1,7 +1,6 @@
 //! The exponential and functions of it, by the polynomials of shaders/common, which also say how far these are off.
 
-use super::formula::{Formula, Value};
-use crate::scalar::Type::F32;
+use crate::scalar::{Formula, Type::F32, Value};
 
 /// The larger piece of ln 2: 16 bits, so that its multiples are exact.
 const LARGE_PIECE: f32 = 0.693_145_75;

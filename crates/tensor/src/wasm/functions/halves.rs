@@ -1,7 +1,6 @@
 //! Conversions between halves and reals by integer arithmetic: WebAssembly has no half precision.
 
-use super::formula::Formula;
-use crate::scalar::Type;
+use crate::scalar::{Formula, Type};
 
 /// The real of a half. Its magnitude, moved to the places of an f32, is too small by 2¹¹², which a product corrects also for subnormal numbers.
 pub fn from_half() -> Formula {

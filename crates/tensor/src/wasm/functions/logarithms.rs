@@ -1,8 +1,7 @@
 //! Logarithms, by the polynomials of shaders/common.
 
 use super::exponentials::of_negative_size;
-use super::formula::Formula;
-use crate::scalar::Type::F32;
+use crate::scalar::{Formula, Type::F32};
 
 /// Natural logarithm; −∞ at 0, NaN below. x is m · 2ᵉ with m in [√½, √2).
 pub fn log() -> Formula {

@@ -11,11 +11,10 @@ use residua_ir::graph::Op as Real;
 use super::code::{Code, Local};
 use super::module::Shared;
 use super::routine::Routine;
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::scalar::{Formula, Graph, Id, Node, Op, Type};
 
 mod angles;
 mod exponentials;
-mod formula;
 mod halves;
 mod logarithms;
 mod powers;
@@ -25,8 +24,6 @@ mod simple;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
-
-pub(super) use formula::Formula;
 
 /// The code of a routine.
 pub(super) fn function(routine: Routine, shared: &mut Shared) -> Function {

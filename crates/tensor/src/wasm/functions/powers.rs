@@ -4,8 +4,7 @@ use residua_base::list::Listed;
 use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::instructions as wasm;
 
-use super::formula::Formula;
-use crate::scalar::Type::F32;
+use crate::scalar::{Formula, Type::F32};
 use crate::wasm::code::{Code, Local};
 
 /// aᵇ as JavaScript's `Math.pow`.

@@ -4,8 +4,7 @@ use residua_codegen::wasm::encoding::Instruction;
 use residua_codegen::wasm::encoding::ValType;
 use residua_codegen::wasm::encoding::instructions as wasm;
 
-use super::formula::Formula;
-use crate::scalar::Type::F32;
+use crate::scalar::{Formula, Type::F32};
 use crate::wasm::code::{Code, Local};
 
 /// Remainder of a / b with the sign of a, as JavaScript's `%`.

@@ -1,7 +1,6 @@
 //! Shifts by a count of each lane: WebAssembly shifts all lanes by one count.
 
-use super::formula::Formula;
-use crate::scalar::Type;
+use crate::scalar::{Formula, Type};
 
 /// a · 2ᵇ: the power is a real of which the integer part is exact.
 pub fn left() -> Formula {

@@ -2,8 +2,7 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::formula::Formula;
-use crate::scalar::Type::F32;
+use crate::scalar::{Formula, Type::F32};
 
 /// −1, 0 or 1; a NaN and a zero with its sign stay.
 pub fn sign() -> Formula {

@@ -1,11 +1,11 @@
-//! Formulas: scalar graphs of a function, written with Rust's operators.
+//! Formulas: scalar graphs that are written with Rust's operators.
 
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
 use residua_ir::graph::Op as Real;
 
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use super::{Graph, Id, Node, Op, Type};
 
 /// A function as a scalar graph: its parameters are results of folds by number.
 pub struct Formula {
@@ -31,23 +31,47 @@ impl Formula {
 
     /// A function of some values.
     pub fn of<const N: usize>(types: [Type; N], body: impl FnOnce([Value; N]) -> Value) -> Formula {
-        let graph = RefCell::new(Graph::default());
+        let mut graph = Graph::default();
         let mut fold = 0;
         let parameters = types.map(|ty| {
             let node = Node::Folded { fold, result: 0 };
             fold += 1;
-            let id = graph.borrow_mut().intern(node, ty);
-            Value { graph: &graph, id }
+            graph.intern(node, ty)
         });
-        let result = body(parameters).id;
-        Formula { graph: graph.into_inner(), result }
+        let result = graph.written(false, parameters, body);
+        Formula { graph, result }
     }
+}
+
+impl Graph {
+    /// A formula of some nodes, simplified.
+    pub fn formula<const N: usize>(&mut self, operands: [Id; N], body: impl FnOnce([Value; N]) -> Value) -> Id {
+        self.written(true, operands, body)
+    }
+
+    fn written<const N: usize>(
+        &mut self,
+        is_simplified: bool,
+        operands: [Id; N],
+        body: impl FnOnce([Value; N]) -> Value,
+    ) -> Id {
+        let writer = Writer { graph: RefCell::new(std::mem::take(self)), is_simplified };
+        let result = body(operands.map(|id| Value { writer: &writer, id })).id;
+        *self = writer.graph.into_inner();
+        result
+    }
+}
+
+/// Adds nodes to a graph.
+struct Writer {
+    graph: RefCell<Graph>,
+    is_simplified: bool,
 }
 
 /// A value of a formula.
 #[derive(Clone, Copy)]
 pub struct Value<'g> {
-    graph: &'g RefCell<Graph>,
+    writer: &'g Writer,
     id: Id,
 }
 
@@ -55,19 +79,24 @@ impl<'g> Value<'g> {
     fn apply(self, op: Op, others: &[Value<'g>]) -> Value<'g> {
         let mut operands = [self.id; 3];
         operands.iter_mut().skip(1).zip(others).for_each(|(operand, other)| *operand = other.id);
-        let mut graph = self.graph.borrow_mut();
-        let types = operands.map(|operand| graph.ty(operand));
-        let id = graph.intern(Node::Apply(op, operands), op.result(types));
-        Value { graph: self.graph, id }
+        let mut graph = self.writer.graph.borrow_mut();
+        let id = if self.writer.is_simplified {
+            graph.apply(op, &operands[..op.arity()])
+        } else {
+            let types = operands.map(|operand| graph.ty(operand));
+            graph.intern(Node::Apply(op, operands), op.result(types))
+        };
+        Value { id, ..self }
     }
 
-    fn ty(self) -> Type {
-        self.graph.borrow().ty(self.id)
+    /// Its type.
+    pub fn ty(self) -> Type {
+        self.writer.graph.borrow().ty(self.id)
     }
 
     fn literal(self, ty: Type, bits: u32) -> Value<'g> {
-        let id = self.graph.borrow_mut().intern(Node::Literal(ty, bits), ty);
-        Value { graph: self.graph, id }
+        let id = self.writer.graph.borrow_mut().literal(ty, bits);
+        Value { id, ..self }
     }
 
     /// A number in f32.
