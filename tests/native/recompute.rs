@@ -219,7 +219,7 @@ fn the_text_of_springs_is_the_golden_one() {
     let plan = RecomputePlan::new(&batch.class, Entry::SumGradient, &slots, "springs").unwrap();
     let text = wgsl::write_recompute(&plan.kernel, wgsl::PairForm::Split);
     interpreter::validated(&text);
-    let text = residua_portable::without_library(&text);
+    let text = residua_portable::without_libraries(&text, &[]);
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/springs_by_block.wgsl");
     if std::env::var_os("RESIDUA_BLESS").is_some() {
         std::fs::write(&path, &text).unwrap();

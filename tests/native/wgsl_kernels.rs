@@ -217,7 +217,7 @@ fn texts_are_as_the_golden_ones() {
         let path = folder.join(format!("{name}.wgsl"));
         let text = wgsl::write(&kernel.check().unwrap(), wgsl::PairForm::Split).unwrap();
         validated(&text);
-        let text = residua_portable::without_library(&text);
+        let text = residua_portable::without_libraries(&text, &[]);
         if std::env::var_os("RESIDUA_BLESS").is_some() {
             std::fs::write(&path, &text).unwrap();
         }

@@ -90,15 +90,19 @@ fn variables(module: &Module, space: AddressSpace) -> impl Iterator<Item = naga:
     module.global_variables.iter().filter(move |(_, variable)| variable.space == space).map(|(_, variable)| variable.ty)
 }
 
-/// A text without the functions of `shaders/common`, whose names it ends with: what golden texts keep. The library's own texts are in its files.
-pub fn without_library(text: &str) -> String {
-    let library = defined_by_library();
-    let (mut own, mut imported) = (Vec::new(), Vec::new());
+/// A text without the functions of `shaders/common` and of some other files, whose names it ends with: what golden texts keep. The libraries' own texts are
+/// in their files.
+pub fn without_libraries(text: &str, others: &[&str]) -> String {
+    let (common, others) = (library(), others.join("\n"));
+    let libraries = [("shaders/common", &common), ("shaders of tensors", &others)]
+        .map(|(name, texts)| (name, texts.lines().filter_map(name_of).collect::<Vec<_>>()));
+    let (mut own, mut imported) = (Vec::new(), [Vec::new(), Vec::new()]);
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
-        match name_of(line).filter(|name| library.iter().any(|known| known == name)) {
-            Some(name) => {
-                imported.push(name);
+        let name = name_of(line).unwrap_or_default();
+        match libraries.iter().position(|(_, names)| names.contains(&name)) {
+            Some(library) => {
+                imported[library].push(name);
                 // Its text, and the empty line behind it.
                 let _ = lines.by_ref().find(|line| *line == "}");
                 lines.next();
@@ -106,21 +110,22 @@ pub fn without_library(text: &str) -> String {
             None => own.push(line),
         }
     }
-    let own = own.join("\n");
-    let imports =
-        if imported.is_empty() { String::new() } else { format!("\n\n// of shaders/common: {}", imported.join(", ")) };
-    format!("{}{imports}\n", own.trim_end())
+    let mut own = own.join("\n").trim_end().to_owned();
+    for ((name, _), imported) in libraries.iter().zip(imported).filter(|(_, imported)| !imported.is_empty()) {
+        own += &format!("\n\n// of {name}: {}", imported.join(", "));
+    }
+    own + "\n"
 }
 
-/// The names of functions and structures that files of `shaders/common` define.
-fn defined_by_library() -> Vec<String> {
+/// The texts of the files of `shaders/common`.
+fn library() -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shaders/common");
     let files = std::fs::read_dir(folder).expect("the library has a folder");
-    let texts = files.map(|file| {
+    let text = |file: std::io::Result<std::fs::DirEntry>| {
         let path = file.expect("its files can be listed").path();
         std::fs::read_to_string(path).expect("its files can be read")
-    });
-    texts.flat_map(|text| text.lines().filter_map(name_of).map(str::to_owned).collect::<Vec<_>>()).collect()
+    };
+    files.map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// The name of the function or structure that begins at a line.

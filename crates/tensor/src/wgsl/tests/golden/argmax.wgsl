@@ -51,16 +51,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 }
 
-struct Place {
-    key: u32,
-    position: u32,
-}
-
-fn first_of(a: Place, b: Place) -> Place {
-    let later = (b.key > a.key) | ((b.key == a.key) & (b.position < a.position));
-    return Place(select(a.key, b.key, later), select(a.position, b.position, later));
-}
-
 fn key_of_f32(x: f32, flip: u32) -> u32 {
     let bits = bitcast<u32>(x);
     let ordered = select(bits | 0x80000000u, 0u - bits, bits >= 0x80000000u);
@@ -78,3 +68,5 @@ fn f32_of_key(key: u32, flip: u32) -> f32 {
 fn place_of_f32(x: f32, position: u32, flip: u32) -> Place {
     return Place(select(key_of_f32(x, flip), 0u, position == 0xffffffffu), position);
 }
+
+// of shaders of tensors: Place, first_of

@@ -123,43 +123,10 @@ var<private> unit_2: f32;
 var<private> unit_3: f32;
 var<private> unit_4: f32;
 
-fn unit(number: u32) -> f32 {
-    return bitcast<f32>(0x3f800000u | (guard_zero() << number));
-}
-
-fn make_units() {
-    unit_0 = unit(0u);
-    unit_1 = unit(1u);
-    unit_2 = unit(2u);
-    unit_3 = unit(3u);
-    unit_4 = unit(4u);
-}
-
-fn sum_with_error(a: f32, b: f32) -> vec2<f32> {
-    let sum = a + b;
-    let b_part = sum * unit_0 - a;
-    let a_part = sum * unit_1 - b_part;
-    let a_error = a - a_part * unit_2;
-    let b_error = b - b_part * unit_3;
-    return vec2<f32>(sum, a_error * unit_4 + b_error);
-}
-
-fn with_number(sum: vec2<f32>, addend: f32) -> vec2<f32> {
-    let next = sum_with_error(sum.x, addend);
-    return vec2<f32>(next.x, sum.y + next.y);
-}
-
-fn merged_sums(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
-    let sum = sum_with_error(a.x, b.x);
-    return vec2<f32>(sum.x, sum.y + (a.y + b.y));
-}
-
-fn total_of_sum(sum: vec2<f32>) -> f32 {
-    return select(sum.x, sum.x + sum.y, is_finite(sum.x));
-}
-
 fn guard_zero() -> u32 {
     return guard;
 }
 
 // of shaders/common: is_nan, is_finite
+
+// of shaders of tensors: unit, make_units, sum_with_error, with_number, merged_sums, total_of_sum

@@ -5,18 +5,6 @@
 @group(0) @binding(3) var<storage, read> b3: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> b4: array<f32>;
 @group(0) @binding(5) var<uniform> sizes: array<vec4<u32>, 1>;
-fn times_one(x: f32) -> f32 {
-    return x * bitcast<f32>(0x3f800000u | guard_zero());
-}
-
-fn four_times_one(x: vec4<f32>) -> vec4<f32> {
-    return x * bitcast<f32>(0x3f800000u | guard_zero());
-}
-
-fn rounded_four(x: vec4<f32>) -> vec4<f32> {
-    return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(guard_zero()));
-}
-
 
 var<workgroup> tile_left: array<vec4<f32>, 512>;
 var<workgroup> tile_right: array<vec4<f32>, 512>;
@@ -400,3 +388,5 @@ fn store(batch_0: u32, row: u32, column: u32, product: vec4<f32>) {
 fn guard_zero() -> u32 {
     return select(0u, 1u, arrayLength(&b0) == 0u);
 }
+
+// of shaders of tensors: times_one, four_times_one, rounded_four

@@ -144,94 +144,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     b1[v14 >> 2u] = v47;
 }
 
-struct Extreme {
-    value: f32,
-    size: u32,
-}
-
-fn extreme_of(x: f32) -> Extreme {
-    return Extreme(x, bitcast<u32>(x) & 0x7fffffffu);
-}
-
-fn smaller_of(a: Extreme, b: Extreme) -> Extreme {
-    return Extreme(min(a.value, b.value), max(a.size, b.size));
-}
-
-fn larger_of(a: Extreme, b: Extreme) -> Extreme {
-    return Extreme(max(a.value, b.value), max(a.size, b.size));
-}
-
-fn value_of_extreme(extreme: Extreme) -> f32 {
-    return select(extreme.value, not_a_number(), extreme.size > 0x7f800000u);
-}
-
 var<private> unit_0: f32;
 var<private> unit_1: f32;
 var<private> unit_2: f32;
 var<private> unit_3: f32;
 var<private> unit_4: f32;
 
-fn unit(number: u32) -> f32 {
-    return bitcast<f32>(0x3f800000u | (guard_zero() << number));
-}
-
-fn make_units() {
-    unit_0 = unit(0u);
-    unit_1 = unit(1u);
-    unit_2 = unit(2u);
-    unit_3 = unit(3u);
-    unit_4 = unit(4u);
-}
-
-fn sum_with_error(a: f32, b: f32) -> vec2<f32> {
-    let sum = a + b;
-    let b_part = sum * unit_0 - a;
-    let a_part = sum * unit_1 - b_part;
-    let a_error = a - a_part * unit_2;
-    let b_error = b - b_part * unit_3;
-    return vec2<f32>(sum, a_error * unit_4 + b_error);
-}
-
-fn with_number(sum: vec2<f32>, addend: f32) -> vec2<f32> {
-    let next = sum_with_error(sum.x, addend);
-    return vec2<f32>(next.x, sum.y + next.y);
-}
-
-fn merged_sums(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
-    let sum = sum_with_error(a.x, b.x);
-    return vec2<f32>(sum.x, sum.y + (a.y + b.y));
-}
-
-fn total_of_sum(sum: vec2<f32>) -> f32 {
-    return select(sum.x, sum.x + sum.y, is_finite(sum.x));
-}
-
-fn exponential_of(x: f32) -> f32 {
-    let shifted = bitcast<u32>(x * 1.442695 + 12582912.0);
-    let k = bitcast<f32>(shifted ^ guard_zero()) - 12582912.0;
-    let one = bitcast<f32>(0x3f800000u | guard_zero());
-    let r = (x - k * 0.693145751953125) * one - k * 1.4286068e-6;
-    let p = 0.5 + r * (0.16666518 + r * (0.041666202 + r * (0.008369025 + r * 0.001395072)));
-    let scaled = bitcast<f32>(bitcast<u32>(1.0 + (r + r * r * p)) + (shifted << 23u));
-    let beyond = bitcast<f32>(0x7f800000u | guard_zero());
-    let value = select(select(scaled, beyond, x > 88.72283), 0.0, x < -87.33654);
-    return select(value, x, is_nan(x));
-}
-
-fn logistic_of(x: f32) -> f32 {
-    let e = exponential_of(-abs(x));
-    return select(1.0, e, x < 0.0) / (1.0 + e);
-}
-
-fn hyperbolic_tangent_of(x: f32) -> f32 {
-    let z = x * x;
-    let p = -0.33333284 + z * (0.13331491 + z * (-0.053743497 + z * (0.020650586 + z * -0.0057170433)));
-    let size = 1.0 - 2.0 / (exponential_of(2.0 * abs(x)) + 1.0);
-    return select(select(size, -size, x < 0.0), x + x * z * p, abs(x) < 0.625);
-}
-
 fn guard_zero() -> u32 {
     return guard;
 }
 
 // of shaders/common: not_a_number, is_nan, is_finite
+
+// of shaders of tensors: Extreme, extreme_of, smaller_of, larger_of, value_of_extreme, unit, make_units, sum_with_error, with_number, merged_sums, total_of_sum, exponential_of, logistic_of, hyperbolic_tangent_of
