@@ -4,6 +4,10 @@
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 use naga::{AddressSpace, Expression, Module, TypeInner};
 
+mod random;
+
+pub use random::Random;
+
 /// Bytes of a workgroup's memory, threads of a workgroup and storage buffers of a stage that every WebGPU device has.
 const WORKGROUP_BYTES: u32 = 16_384;
 const THREADS: u32 = 256;

@@ -5,10 +5,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use self::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
+use self::machine::{Contents, assert_same, indices, real, run_compiled, run_interpreted, same};
 use super::module;
 use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
+use residua_portable::Random;
 
 mod lookups;
 mod loops;

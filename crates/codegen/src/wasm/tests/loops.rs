@@ -1,9 +1,10 @@
 //! Loops in generated modules: lanes with different counts, loops in loops, a kernel of several functions.
 
 use super::kernel;
-use super::machine::{Contents, Random, assert_same, real, run_compiled, run_interpreted, same};
+use super::machine::{Contents, assert_same, real, run_compiled, run_interpreted, same};
 use crate::{Index, InstanceRange, Load, Output};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
+use residua_portable::Random;
 
 /// A body of random operations over the counter, the states and the captured numbers; with a loop within it if it is `nested`.
 fn body(random: &mut Random, states: u32, captured: u32, nested: bool) -> (Graph, Vec<NodeId>) {

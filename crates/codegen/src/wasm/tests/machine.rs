@@ -121,20 +121,6 @@ pub(super) fn assert_same(compiled: &[Contents], interpreted: &[Contents], about
     }
 }
 
-/// A repeatable sequence of numbers (Knuth's MMIX multiplier; the high bits).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % bound as u64) as usize
-    }
-
-    pub(super) fn between(&mut self, (low, high): (f64, f64)) -> f64 {
-        low + (high - low) * self.below(1 << 30) as f64 / f64::from(1 << 30)
-    }
-}
-
 pub(super) fn real(name: &'static str, written: bool) -> Buffer {
     Buffer { name, dtype: DType::Real, written }
 }

@@ -1,10 +1,11 @@
 //! Long kernels, which are several functions.
 
-use super::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
+use super::machine::{Contents, assert_same, indices, real, run_compiled, run_interpreted, same};
 use super::{function, functions};
 use crate::wasm::module;
 use crate::{Call, CheckedKernel, Index, InstanceRange, Instances, Kernel, Load, Output};
 use residua_ir::graph::{Graph, InputId, Node, NodeId, Op};
+use residua_portable::Random;
 use std::rc::Rc;
 
 /// The bytes of the functions of a kernel.

@@ -12,9 +12,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index as Choice, select};
 use proptest::test_runner::{RngSeed, TestRunner};
 
-use super::machine::{Contents, Random, assert_same, indices, real, run_compiled, run_interpreted, same};
+use super::machine::{Contents, assert_same, indices, real, run_compiled, run_interpreted, same};
 use crate::{Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output, View};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
+use residua_portable::Random;
 
 /// Buffers in their order.
 const PARAMETERS: u32 = 0;

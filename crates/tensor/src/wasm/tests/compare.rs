@@ -1,6 +1,8 @@
 //! Runs a kernel both ways and compares what is in its buffers.
 
-use super::machine::{Random, run};
+use residua_portable::Random;
+
+use super::machine::run;
 use crate::dtype::DType;
 use crate::half::number_of_half;
 use crate::interpret;
@@ -10,7 +12,7 @@ use crate::kernel::Kernel;
 pub fn contents(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
     (0..count)
         .flat_map(|_| match dtype {
-            DType::F32 => (random.between(-4.0, 4.0) as f32).to_le_bytes().to_vec(),
+            DType::F32 => (random.between((-4.0, 4.0)) as f32).to_le_bytes().to_vec(),
             DType::F16 => ((random.below(0x4400) | random.below(2) << 15) as u16).to_le_bytes().to_vec(),
             DType::I32 => (random.below(41) as i32 - 20).to_le_bytes().to_vec(),
             DType::U32 => (random.below(41) as u32).to_le_bytes().to_vec(),

@@ -1,9 +1,9 @@
 //! Elementwise kernels: operations, element types, layouts and sizes.
 
 use residua_ir::graph::Op as Real;
+use residua_portable::Random;
 
 use super::compare::{check, contents};
-use super::machine::Random;
 use crate::dtype::DType;
 use crate::kernel::{Extent, Kernel};
 use crate::sample::{Sample, store};

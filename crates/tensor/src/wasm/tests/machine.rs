@@ -117,17 +117,3 @@ pub fn reals(values: &[f32]) -> Vec<u8> {
 pub fn to_reals(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
-
-/// A repeatable sequence of numbers (Knuth's MMIX multiplier; the high bits).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) % bound as u64) as usize
-    }
-
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.below(1 << 30) as f64 / f64::from(1 << 30)
-    }
-}

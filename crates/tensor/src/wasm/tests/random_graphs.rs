@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use residua_ir::graph::Op as Real;
+use residua_portable::Random;
 
 use super::compare::{check, contents};
-use super::machine::Random;
 use crate::dtype::DType;
 use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows, Store};
 use crate::sample::{Sample, store};

@@ -1,7 +1,8 @@
 //! Reductions of rows: rules, element types, axes and sizes.
 
+use residua_portable::Random;
+
 use super::compare::{check, contents};
-use super::machine::Random;
 use crate::dtype::DType;
 use crate::kernel::{Body, Combine, Fold, Kernel, Rows};
 use crate::sample::{Lines, Sample, composition, fold, map_of, reduction, softmax, store};
@@ -37,7 +38,7 @@ fn every_reduction_of_every_type_along_each_axis() {
                     if *dtype == DType::F32 && matches!(combine, Combine::Prod) {
                         // Products of a thousand numbers stay in range near 1.
                         values = (0..values.len() / 4)
-                            .flat_map(|_| (random.between(0.9, 1.1) as f32).to_le_bytes())
+                            .flat_map(|_| (random.between((0.9, 1.1)) as f32).to_le_bytes())
                             .collect();
                     }
                     let out = contents(&mut random, result, shape[1 - axis] as usize);
@@ -243,7 +244,7 @@ fn blocks_of_rows_merge_to_the_whole() {
             let count = (rows * columns) as usize;
             // Products of a thousand numbers stay in range near 1.
             let values = match combine {
-                Combine::Prod => (0..count).flat_map(|_| (random.between(0.9, 1.1) as f32).to_le_bytes()).collect(),
+                Combine::Prod => (0..count).flat_map(|_| (random.between((0.9, 1.1)) as f32).to_le_bytes()).collect(),
                 _ => contents(&mut random, DType::F32, count),
             };
             let states = ((columns + block - 1) / block * rows) as usize;

@@ -1,7 +1,8 @@
 //! Scans: rules, axes, directions and sizes.
 
+use residua_portable::Random;
+
 use super::compare::{check, contents};
-use super::machine::Random;
 use crate::dtype::DType;
 use crate::kernel::{Body, Combine, Kernel, Scan};
 use crate::sample::{Lines, Sample, composition, fold, store};
@@ -58,7 +59,7 @@ fn every_rule_accumulates_along_each_axis_in_each_direction() {
                     let mut values = contents(&mut random, dtype, count);
                     if matches!(combine, Combine::By(_) | Combine::Prod) && dtype == DType::F32 {
                         // Factors below 1, so that products stay in range.
-                        values = (0..count).flat_map(|_| (random.between(-0.9, 0.9) as f32).to_le_bytes()).collect();
+                        values = (0..count).flat_map(|_| (random.between((-0.9, 0.9)) as f32).to_le_bytes()).collect();
                     }
                     let buffers = [values, contents(&mut random, dtype, count)];
                     let about = format!("{combine:?} of {} {shape:?} along {axis}, {flags:?}", dtype.name());
