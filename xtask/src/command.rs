@@ -36,6 +36,19 @@ impl<T> AtPath<T> for io::Result<T> {
     }
 }
 
+/// Whether a command that takes no arguments is asked for its help, which is then printed.
+pub fn helps(mut arguments: lexopt::Parser, help: &str) -> Outcome<bool> {
+    use lexopt::Arg::{Long, Short};
+    match arguments.next()? {
+        None => Ok(false),
+        Some(Short('h') | Long("help")) => {
+            println!("{help}");
+            Ok(true)
+        }
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
 /// Announces a step on standard error.
 pub fn announce(step: &str) {
     eprintln!("==> {step}");

@@ -15,16 +15,9 @@ Builds the documentation into target/docs/: a tutorial, how to move from other l
 background. It is a folder of static pages: open target/docs/index.html, or serve the folder below any path.
 That its code runs, its links lead somewhere and its pages are accessible is tested by `cargo xtask test`.";
 
-pub fn run(mut arguments: lexopt::Parser) -> Outcome {
-    use lexopt::Arg::{Long, Short};
-    if let Some(argument) = arguments.next()? {
-        return match argument {
-            Short('h') | Long("help") => {
-                println!("{HELP}");
-                Ok(())
-            }
-            other => Err(other.unexpected().into()),
-        };
+pub fn run(arguments: lexopt::Parser) -> Outcome {
+    if command::helps(arguments, HELP)? {
+        return Ok(());
     }
     let tools = setup::install()?;
     pack::pack(&tools)?;

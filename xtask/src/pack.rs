@@ -23,16 +23,9 @@ const TEXTS: [&str; 6] =
 /// The folders of the package.
 const FOLDERS: [&str; 3] = ["dist", "wasm", "wasm-tensor"];
 
-pub fn run(mut arguments: lexopt::Parser) -> Outcome {
-    use lexopt::Arg::{Long, Short};
-    if let Some(argument) = arguments.next()? {
-        return match argument {
-            Short('h') | Long("help") => {
-                println!("{HELP}");
-                Ok(())
-            }
-            other => Err(other.unexpected().into()),
-        };
+pub fn run(arguments: lexopt::Parser) -> Outcome {
+    if command::helps(arguments, HELP)? {
+        return Ok(());
     }
     let tools = setup::install()?;
     let tarball = pack(&tools)?;

@@ -75,16 +75,9 @@ impl Tools {
     }
 }
 
-pub fn run(mut arguments: lexopt::Parser) -> Outcome {
-    use lexopt::Arg::{Long, Short};
-    if let Some(argument) = arguments.next()? {
-        return match argument {
-            Short('h') | Long("help") => {
-                println!("{HELP}");
-                Ok(())
-            }
-            other => Err(other.unexpected().into()),
-        };
+pub fn run(arguments: lexopt::Parser) -> Outcome {
+    if command::helps(arguments, HELP)? {
+        return Ok(());
     }
     let tools = install()?;
     println!("All tools are there; Chromium is {}, Firefox is {}.", tools.chromium.display(), tools.firefox.display());

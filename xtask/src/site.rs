@@ -22,16 +22,9 @@ at peers/, those that pages draw and plot with and the handwritten digits at ven
 the documentation at docs/ where `cargo xtask docs` has built it. Any static server serves it, also below a path of its own; from
 other places than localhost it takes https, without which browsers have no WebGPU.";
 
-pub fn run(mut arguments: lexopt::Parser) -> Outcome {
-    use lexopt::Arg::{Long, Short};
-    if let Some(argument) = arguments.next()? {
-        return match argument {
-            Short('h') | Long("help") => {
-                println!("{HELP}");
-                Ok(())
-            }
-            other => Err(other.unexpected().into()),
-        };
+pub fn run(arguments: lexopt::Parser) -> Outcome {
+    if command::helps(arguments, HELP)? {
+        return Ok(());
     }
     let tools = setup::install()?;
     parts(&tools)?;
