@@ -64,11 +64,6 @@ impl Limits {
         let x = count.div_ceil(y);
         Ok([x as u32, y as u32])
     }
-
-    /// Distance of neighbouring uniform structures of `size` bytes in one buffer, such that each can be bound by itself.
-    pub fn uniform_stride(&self, size: u64) -> u64 {
-        size.next_multiple_of(self.min_uniform_buffer_offset_alignment)
-    }
 }
 
 /// [`ErrorCode::LimitExceeded`] unless `needed ≤ limit`; the message has both figures.
@@ -118,11 +113,5 @@ mod tests {
         let error = limits.check_buffer_size("residuals", 1001).unwrap_err();
         assert_eq!(error.code, ErrorCode::LimitExceeded);
         assert_eq!(error.message, "residuals needs 1001 bytes, and the device's maxBufferSize is 1000");
-    }
-
-    #[test]
-    fn uniform_structures_stand_at_aligned_offsets() {
-        let limits = Limits::default();
-        assert_eq!([1, 256, 257].map(|size| limits.uniform_stride(size)), [256, 256, 512]);
     }
 }

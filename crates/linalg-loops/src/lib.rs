@@ -37,16 +37,6 @@ fn sum(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     (parts[0] + parts[1]) + (parts[2] + parts[3]) + rest
 }
 
-/// Σ dᵢxᵢ² with every d brought between two bounds.
-#[inline(never)]
-pub fn clamped_weighted_square(d: &[f64], x: &[f64], least: f64, most: f64) -> f64 {
-    sum(d, x, |d, x| {
-        // By comparisons: WebAssembly has no minimum that is a number where one of two is none.
-        let at_least = if d > least { d } else { least };
-        (if at_least < most { at_least } else { most }) * x * x
-    })
-}
-
 /// Euclidean norm, scaled by the largest number where squares would overflow or vanish.
 #[inline(never)]
 pub fn norm(x: &[f64]) -> f64 {
@@ -304,14 +294,6 @@ pub fn normal_product(row_offsets: &[u32], col_indices: &[u32], values: &[f64], 
     square
 }
 
-/// x − s·v, of which v has entries at `rows` alone.
-#[inline(never)]
-pub fn subtract_scattered(s: f64, rows: &[u32], v: &[f64], x: &mut [f64]) {
-    for (&row, v) in rows.iter().zip(v) {
-        x[row as usize] -= s * v;
-    }
-}
-
 /// x − s·v.
 #[inline(never)]
 pub fn subtract(s: f64, v: &[f64], x: &mut [f64]) {
@@ -332,7 +314,6 @@ mod tests {
             // Σ k², in integers.
             let squares = f64::from(length * (length + 1) * (2 * length + 1) / 6);
             assert_eq!(dot(&a, &b), 10.0 * squares);
-            assert_eq!(clamped_weighted_square(&a, &vec![2.0; a.len()], 3.0, 3.0), 12.0 * f64::from(length));
             let (mut z, mut p, mut x) = (b.clone(), a.clone(), vec![1.0; a.len()]);
             assert_eq!(redirect(3.0, 2.0, &vec![2.0; a.len()], &mut z, &mut p, &mut x), 2.0 * 144.0 * squares);
             let moved = z.iter().zip(&p).zip(&x).zip(&a);
