@@ -1,6 +1,6 @@
 //! What the buffers of a plan's kernel are, and what generated text calls them.
 
-use residua_codegen::DType;
+use residua_codegen::ElementType;
 
 /// What a buffer of the kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,25 +44,25 @@ pub enum Role {
 
 impl Role {
     /// Its name in generated text, and what it holds.
-    pub(crate) fn declaration(self) -> (&'static str, DType) {
+    pub(crate) fn declaration(self) -> (&'static str, ElementType) {
         match self {
-            Role::Parameters => ("x", DType::Real),
-            Role::Indices => ("indices", DType::U32),
-            Role::Others => ("others", DType::U32),
-            Role::Data => ("data", DType::Real),
-            Role::BatchConstants => ("batch_constants", DType::Real),
-            Role::Seeds => ("seeds", DType::Real),
-            Role::Residuals => ("residuals", DType::Real),
-            Role::AddendValues => ("addends", DType::Real),
-            Role::LocalGradient => ("local_gradient", DType::Real),
-            Role::Gradient => ("gradient", DType::Real),
-            Role::Partials => ("partials_of_residuals", DType::Real),
-            Role::Places => ("places", DType::U32),
-            Role::JtjBlocks => ("jtj_blocks", DType::Real),
-            Role::Local => ("local", DType::Real),
-            Role::Vector => ("p", DType::Real),
-            Role::Tables => ("tables", DType::Real),
-            Role::Steps => ("steps", DType::Real),
+            Role::Parameters => ("x", ElementType::Real),
+            Role::Indices => ("indices", ElementType::U32),
+            Role::Others => ("others", ElementType::U32),
+            Role::Data => ("data", ElementType::Real),
+            Role::BatchConstants => ("batch_constants", ElementType::Real),
+            Role::Seeds => ("seeds", ElementType::Real),
+            Role::Residuals => ("residuals", ElementType::Real),
+            Role::AddendValues => ("addends", ElementType::Real),
+            Role::LocalGradient => ("local_gradient", ElementType::Real),
+            Role::Gradient => ("gradient", ElementType::Real),
+            Role::Partials => ("partials_of_residuals", ElementType::Real),
+            Role::Places => ("places", ElementType::U32),
+            Role::JtjBlocks => ("jtj_blocks", ElementType::Real),
+            Role::Local => ("local", ElementType::Real),
+            Role::Vector => ("p", ElementType::Real),
+            Role::Tables => ("tables", ElementType::Real),
+            Role::Steps => ("steps", ElementType::Real),
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use residua_codegen::{Buffer, Call, Case, DType, Function, Index, Kernel, Load, Output};
+use residua_codegen::{Buffer, Call, Case, ElementType, Function, Index, Kernel, Load, Output};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 pub fn reals(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, dtype: DType::Real, written }
+    Buffer { name, dtype: ElementType::Real, written }
 }
 
 pub fn indices(name: &'static str) -> Buffer {
-    Buffer { name, dtype: DType::U32, written: false }
+    Buffer { name, dtype: ElementType::U32, written: false }
 }
 
 pub fn read(buffer: u32, index: Index) -> Load {

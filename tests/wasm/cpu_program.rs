@@ -1,13 +1,13 @@
 //! Kernels on the CPU in a page: as generated WebAssembly, against their interpretation.
 
 use residua_codegen::memory::{InstanceRange, View};
-use residua_codegen::{Buffer, DType, Index, Kernel, Load, Output};
+use residua_codegen::{Buffer, ElementType, Index, Kernel, Load, Output};
 use residua_cpu::Program;
 use residua_ir::autodiff::gradient;
 use residua_ir::graph::{Graph, InputId, NodeId, Op, evaluate};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
-fn buffer(name: &'static str, dtype: DType, written: bool) -> Buffer {
+fn buffer(name: &'static str, dtype: ElementType, written: bool) -> Buffer {
     Buffer { name, dtype, written }
 }
 
@@ -21,7 +21,7 @@ fn kernel_of(ops: &[Op]) -> Kernel {
     };
     let outputs = ops.iter().enumerate().map(store).collect();
     Kernel {
-        buffers: vec![buffer("operands", DType::Real, false), buffer("results", DType::Real, true)],
+        buffers: vec![buffer("operands", ElementType::Real, false), buffer("results", ElementType::Real, true)],
         loads: (0..3).map(|column| Load::read(0, Index::column(column))).collect(),
         outputs,
         ..Kernel::new("ops", graph.check(3).unwrap())
@@ -51,10 +51,10 @@ fn springs() -> Kernel {
     outputs.push(Output::reduce(energy));
     Kernel {
         buffers: vec![
-            buffer("parameters", DType::Real, false),
-            buffer("lengths", DType::Real, false),
-            buffer("ends", DType::U32, false),
-            buffer("gradient", DType::Real, true),
+            buffer("parameters", ElementType::Real, false),
+            buffer("lengths", ElementType::Real, false),
+            buffer("ends", ElementType::U32, false),
+            buffer("gradient", ElementType::Real, true),
         ],
         loads,
         outputs,

@@ -13,7 +13,9 @@ use residua_ir::graph::{Node, NodeId, Op};
 
 use crate::uses::Uses;
 use crate::width::Widths;
-use crate::{Call, Constant, DType, Element, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable};
+use crate::{
+    Call, Constant, Element, ElementType, Epilogue, Guard, Index, Kernel, Load, Output, Space, Step, Variable,
+};
 
 /// A kernel that has been checked, with what the check has found out.
 #[derive(Clone, Debug)]
@@ -180,7 +182,7 @@ impl Kernel {
 
     /// Whether a buffer is of numbers that are only read.
     fn is_of_numbers(&self, buffer: u32) -> bool {
-        self.buffers.get(buffer as usize).is_some_and(|buffer| buffer.dtype == DType::Real && !buffer.written)
+        self.buffers.get(buffer as usize).is_some_and(|buffer| buffer.dtype == ElementType::Real && !buffer.written)
     }
 
     /// Checks that the tables that nodes read lie within the buffer of all tables.
@@ -216,8 +218,8 @@ impl Kernel {
             return Err(format!("writes {}, which is read only", buffer.name));
         }
         match buffer.dtype {
-            DType::Real => {}
-            DType::U32 => return Err(format!("writes a number into {}, of indices", buffer.name)),
+            ElementType::Real => {}
+            ElementType::U32 => return Err(format!("writes a number into {}, of indices", buffer.name)),
         }
         match (&output.epilogue, self.space) {
             (Epilogue::Store(_) | Epilogue::Accumulate(_), Space::Layers { .. }) => {
@@ -236,7 +238,7 @@ impl Kernel {
         if element.buffer as usize >= self.buffers.len() {
             return Err(format!("is in buffer {} of {}", element.buffer, self.buffers.len()));
         }
-        if element.low.is_some() && self.buffers[element.buffer as usize].dtype != DType::Real {
+        if element.low.is_some() && self.buffers[element.buffer as usize].dtype != ElementType::Real {
             return Err(format!("is a pair of {}, which holds indices", self.buffers[element.buffer as usize].name));
         }
         self.check_index(&element.index)?;
@@ -267,7 +269,7 @@ impl Kernel {
                 None => {}
                 Some(Variable::Loaded { buffer, index }) => {
                     match self.buffers.get(*buffer as usize) {
-                        Some(buffer) if buffer.dtype == DType::U32 => {}
+                        Some(buffer) if buffer.dtype == ElementType::U32 => {}
                         _ => return Err(format!("is found by buffer {buffer}, which holds no indices")),
                     }
                     self.check_index(index)?;

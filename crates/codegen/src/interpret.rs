@@ -172,10 +172,10 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::{Buffer, Case, DType, Index, Kernel};
+    use crate::{Buffer, Case, ElementType, Index, Kernel};
     use residua_ir::graph::{Graph, InputId, Op};
 
-    fn buffer(name: &'static str, dtype: DType, written: bool) -> Buffer {
+    fn buffer(name: &'static str, dtype: ElementType, written: bool) -> Buffer {
         Buffer { name, dtype, written }
     }
 
@@ -201,11 +201,11 @@ mod tests {
         let parameter = Index::indexed(2, 0, 1);
         Kernel {
             buffers: vec![
-                buffer("parameters", DType::Real, false),
-                buffer("data", DType::Real, false),
-                buffer("blocks", DType::U32, false),
-                buffer("values", DType::Real, true),
-                buffer("gradient", DType::Real, true),
+                buffer("parameters", ElementType::Real, false),
+                buffer("data", ElementType::Real, false),
+                buffer("blocks", ElementType::U32, false),
+                buffer("values", ElementType::Real, true),
+                buffer("gradient", ElementType::Real, true),
             ],
             loads: vec![
                 Load::read(0, parameter.clone()),

@@ -87,7 +87,7 @@ pub struct Buffer {
     /// Its name in the generated text.
     pub name: &'static str,
     /// What its elements are.
-    pub dtype: DType,
+    pub dtype: ElementType,
     /// Whether the kernel writes it.
     pub written: bool,
 }
@@ -103,19 +103,19 @@ pub struct TableBuffer {
 
 /// Element type of a buffer. A load converts an element to a number of the engine's arithmetic, a store converts back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DType {
+pub enum ElementType {
     /// A number of the engine's arithmetic: f32 on a device, f64 on the host.
     Real,
     /// An unsigned 32-bit integer, such as an index. It can be read, and not written.
     U32,
 }
 
-impl DType {
+impl ElementType {
     /// Bytes of an element on the host, as a power of two.
     pub fn host_shift(self) -> u32 {
         match self {
-            DType::Real => 3,
-            DType::U32 => 2,
+            ElementType::Real => 3,
+            ElementType::U32 => 2,
         }
     }
 }

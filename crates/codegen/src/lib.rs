@@ -23,8 +23,8 @@ mod width;
 pub use check::CheckedKernel;
 pub use index::{Constant, Index, Term, Variable};
 pub use kernel::{
-    Buffer, Call, Case, DType, Element, Epilogue, Function, Guard, Instances, Kernel, Load, Output, Space, TableBuffer,
-    Width,
+    Buffer, Call, Case, Element, ElementType, Epilogue, Function, Guard, Instances, Kernel, Load, Output, Space,
+    TableBuffer, Width,
 };
 pub use memory::{InstanceRange, View};
 pub use recompute::{CheckedRecompute, RecomputeKernel};

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::{CheckedKernel, Constant, DType, Index, Instances, Variable};
+use crate::{CheckedKernel, Constant, ElementType, Index, Instances, Variable};
 use residua_base::error::{Error, Result};
 
 /// A buffer as a call on the CPU accesses it.
@@ -61,9 +61,9 @@ impl InstanceRange {
         }
         for (buffer, view) in kernel.buffers.iter().zip(views) {
             let fits = match view {
-                View::Read(_) => buffer.dtype == DType::Real && !buffer.written,
-                View::Write(_) => buffer.dtype == DType::Real,
-                View::Index(_) => buffer.dtype == DType::U32 && !buffer.written,
+                View::Read(_) => buffer.dtype == ElementType::Real && !buffer.written,
+                View::Write(_) => buffer.dtype == ElementType::Real,
+                View::Index(_) => buffer.dtype == ElementType::U32 && !buffer.written,
             };
             if !fits {
                 return wrong(format!("a view of another kind for {}", buffer.name));

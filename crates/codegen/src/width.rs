@@ -135,11 +135,11 @@ impl Widths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffer, DType, Index, Output};
+    use crate::{Buffer, ElementType, Index, Output};
     use residua_ir::graph::Op;
 
     fn buffer(name: &'static str, written: bool) -> Buffer {
-        Buffer { name, dtype: DType::Real, written }
+        Buffer { name, dtype: ElementType::Real, written }
     }
 
     #[test]

@@ -26,12 +26,12 @@ pub struct Kernel {
     /// Over what, and what becomes of it.
     pub body: Body,
     /// For which sizes it runs; none: for all. A plan has several kernels for one purpose where sizes decide which is the fastest.
-    pub guard: Option<Guard>,
+    pub guard: Option<SizeBounds>,
 }
 
 /// Bounds of a size, for which a kernel runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Guard {
+pub struct SizeBounds {
     /// The size.
     pub size: Size,
     /// The smallest.
@@ -40,14 +40,14 @@ pub struct Guard {
     pub most: u32,
 }
 
-impl Guard {
+impl SizeBounds {
     /// Whether the size is within the bounds where the dims have these values.
     pub fn holds(&self, dims: &[u32]) -> bool {
         (i64::from(self.least)..=i64::from(self.most)).contains(&self.size.at(dims))
     }
 
     /// Whether no run has sizes within these bounds and within others.
-    pub fn excludes(&self, other: &Guard) -> bool {
+    pub fn excludes(&self, other: &SizeBounds) -> bool {
         self.size == other.size && (self.most < other.least || other.most < self.least)
     }
 }

@@ -4,7 +4,7 @@
 use crate::model::losses::LossKind;
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
-use residua_codegen::{Buffer, CheckedKernel, DType, Index, Kernel, Load, Output, TableBuffer};
+use residua_codegen::{Buffer, CheckedKernel, ElementType, Index, Kernel, Load, Output, TableBuffer};
 use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::layout::settings;
@@ -20,13 +20,13 @@ const REDUCTION: u32 = 2;
 
 /// The buffers of a group's kernels, in their order.
 const BUFFERS: [Buffer; 7] = [
-    Buffer { name: "x", dtype: DType::Real, written: false },
-    Buffer { name: "trial", dtype: DType::Real, written: false },
-    Buffer { name: "data", dtype: DType::Real, written: false },
-    Buffer { name: "settings", dtype: DType::Real, written: false },
-    Buffer { name: "places", dtype: DType::U32, written: false },
-    Buffer { name: "sums", dtype: DType::Real, written: true },
-    Buffer { name: "tables", dtype: DType::Real, written: false },
+    Buffer { name: "x", dtype: ElementType::Real, written: false },
+    Buffer { name: "trial", dtype: ElementType::Real, written: false },
+    Buffer { name: "data", dtype: ElementType::Real, written: false },
+    Buffer { name: "settings", dtype: ElementType::Real, written: false },
+    Buffer { name: "places", dtype: ElementType::U32, written: false },
+    Buffer { name: "sums", dtype: ElementType::Real, written: true },
+    Buffer { name: "tables", dtype: ElementType::Real, written: false },
 ];
 const X: u32 = 0;
 const TRIAL: u32 = 1;
@@ -145,11 +145,11 @@ fn group_kernel(
 
 /// The buffers of the kernel that moves problems.
 const MOVE_BUFFERS: [Buffer; 5] = [
-    Buffer { name: "x", dtype: DType::Real, written: false },
-    Buffer { name: "step", dtype: DType::Real, written: false },
-    Buffer { name: "bounds", dtype: DType::Real, written: false },
-    Buffer { name: "trial", dtype: DType::Real, written: true },
-    Buffer { name: "projected_step", dtype: DType::Real, written: true },
+    Buffer { name: "x", dtype: ElementType::Real, written: false },
+    Buffer { name: "step", dtype: ElementType::Real, written: false },
+    Buffer { name: "bounds", dtype: ElementType::Real, written: false },
+    Buffer { name: "trial", dtype: ElementType::Real, written: true },
+    Buffer { name: "projected_step", dtype: ElementType::Real, written: true },
 ];
 
 /// The kernel that moves problems; an instance a problem. Its buffers: x and the step (read), the bounds (read, lower and upper of

@@ -6,7 +6,7 @@ use super::encoding::Instruction;
 use super::encoding::instructions as wasm;
 use super::expression::Expression;
 use super::locals::Width;
-use crate::{Element, DType, Index};
+use crate::{Element, ElementType, Index};
 use residua_ir::graph::NodeId;
 
 /// Where the numbers of a pair of instances stand.
@@ -25,8 +25,8 @@ impl Addresses<'_> {
     pub fn load(&mut self, to: &mut Expression, element: &Element) {
         let spacing = spacing(&element.index);
         match (self.dtype(element.buffer), to.width, spacing) {
-            (DType::U32, Width::Single, _) => self.load_integer(to, element, 0),
-            (DType::U32, Width::Pair, _) => {
+            (ElementType::U32, Width::Single, _) => self.load_integer(to, element, 0),
+            (ElementType::U32, Width::Pair, _) => {
                 self.load_integer(to, element, 0);
                 to.write(wasm::F64X2_SPLAT);
                 if spacing != Spacing::Same {
@@ -34,19 +34,19 @@ impl Addresses<'_> {
                     to.write(wasm::f64x2_replace_lane(1));
                 }
             }
-            (DType::Real, Width::Single, _) => {
+            (ElementType::Real, Width::Single, _) => {
                 let at = self.push(to, element, 0);
                 to.write(wasm::f64_load(at));
             }
-            (DType::Real, Width::Pair, Spacing::Adjacent) => {
+            (ElementType::Real, Width::Pair, Spacing::Adjacent) => {
                 let at = self.push(to, element, 0);
                 to.write(wasm::v128_load(at));
             }
-            (DType::Real, Width::Pair, Spacing::Same) => {
+            (ElementType::Real, Width::Pair, Spacing::Same) => {
                 let at = self.push(to, element, 0);
                 to.write(wasm::v128_load64_splat(at));
             }
-            (DType::Real, Width::Pair, Spacing::Apart) => {
+            (ElementType::Real, Width::Pair, Spacing::Apart) => {
                 let second = self.push(to, element, 1);
                 let first = self.push(to, element, 0);
                 to.write(wasm::v128_load64_zero(first));

@@ -9,7 +9,7 @@ use super::encoding::{Instruction, MemArg, ValType};
 use super::expression::Expression;
 use super::frame;
 use super::locals::Locals;
-use crate::{Constant, Element, DType, Index, Instances, Kernel, Output, Term, Variable};
+use crate::{Constant, Element, ElementType, Index, Instances, Kernel, Output, Term, Variable};
 use residua_ir::graph::{Node, NodeId};
 
 /// An integer that has a local of its own: a byte address, or a part of one.
@@ -183,7 +183,7 @@ impl<'k> Addresses<'k> {
             }
         }
         // The instances of the loop have others.
-        self.computed.remove(&AddressValue::Scaled(DType::U32.host_shift()));
+        self.computed.remove(&AddressValue::Scaled(ElementType::U32.host_shift()));
         self.varying.clear();
         self.passing = passing;
     }
@@ -208,7 +208,7 @@ impl<'k> Addresses<'k> {
         }
     }
 
-    pub(super) fn dtype(&self, buffer: u32) -> DType {
+    pub(super) fn dtype(&self, buffer: u32) -> ElementType {
         self.kernel.buffers[buffer as usize].dtype
     }
 

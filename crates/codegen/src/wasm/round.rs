@@ -5,7 +5,7 @@ use super::encoding::Instruction;
 use super::encoding::instructions as wasm;
 use super::expression::Expression;
 use super::locals::Width;
-use crate::{CheckedKernel, Element, DType, Index, Kernel, Load, Step};
+use crate::{CheckedKernel, Element, ElementType, Index, Kernel, Load, Step};
 use residua_base::list::Listed;
 use residua_ir::graph::{Node, NodeId, Op};
 
@@ -211,7 +211,7 @@ fn load(kernel: &Kernel, body: &mut Expression, addresses: &mut Addresses, node:
         if body.width == Width::Pair
             && !is_run_once(kernel)
             && element.index.as_loaded().is_some()
-            && kernel.buffers[element.buffer as usize].dtype == DType::Real
+            && kernel.buffers[element.buffer as usize].dtype == ElementType::Real
         {
             let component = element.index.offset();
             let pair = [component & !1, component | 1]

@@ -13,7 +13,7 @@ use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
 use crate::wgsl::{literal, loops, operation, pairs};
 use crate::width::Widths;
-use crate::{Constant, DType, Element, Index, Kernel, Load, Term, Variable, Width};
+use crate::{Constant, Element, ElementType, Index, Kernel, Load, Term, Variable, Width};
 use residua_ir::graph::{Graph, InputId, LoopId, Node, NodeId, Op};
 
 /// The value of a node that is written.
@@ -322,8 +322,8 @@ impl<'a> Body<'a> {
         }
         let name = self.read(kernel, element);
         match kernel.buffers[element.buffer as usize].dtype {
-            DType::Real => Value::of_width(element.width(), name),
-            DType::U32 => Value::Single(format!("f32({name})")),
+            ElementType::Real => Value::of_width(element.width(), name),
+            ElementType::U32 => Value::Single(format!("f32({name})")),
         }
     }
 

@@ -9,7 +9,7 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
 use crate::dtype::DType;
 use crate::expr::{Attention as Of, Expr, Op, Rule, TensorId};
-use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, Guard, Limits, Rows};
+use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, Limits, Rows, SizeBounds};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
 use crate::scalar::{Id, Op as Scalar, Type};
@@ -45,7 +45,7 @@ pub fn attention(
             let is_tiles = matches!(&built.kernel.body, Body::Attention(of) if of.schedule == AttentionSchedule::Tiles);
             let (least, most) =
                 if is_tiles { (Attention::MOST_QUERIES + 1, u32::MAX) } else { (0, Attention::MOST_QUERIES) };
-            built.kernel.guard = Some(Guard { size: queries.clone(), least, most });
+            built.kernel.guard = Some(SizeBounds { size: queries.clone(), least, most });
         }
     }
     Ok(built)

@@ -1,6 +1,6 @@
 //! What a plan is made of: places, steps, and kernels.
 
-use crate::kernel::{Guard, Kernel};
+use crate::kernel::{Kernel, SizeBounds};
 use crate::roots;
 use crate::size::Size;
 
@@ -74,7 +74,7 @@ impl std::fmt::Display for Plan {
                         let access = if buffer.written { "writes" } else { "reads" };
                         write!(formatter, " {access} {place}")?;
                     }
-                    if let Some(Guard { least, most, .. }) = kernel.guard {
+                    if let Some(SizeBounds { least, most, .. }) = kernel.guard {
                         write!(formatter, " for sizes {least} to {most}")?;
                     }
                     writeln!(formatter)?;

@@ -3,7 +3,7 @@
 use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
 
 use crate::wasm::{MathFunction, frame, math_function, module};
-use crate::{Buffer, CheckedKernel, DType, InstanceRange, View, interpret};
+use crate::{Buffer, CheckedKernel, ElementType, InstanceRange, View, interpret};
 use residua_ir::graph::{Op, exponential};
 
 /// Where the exponential's table stands.
@@ -122,9 +122,9 @@ pub(super) fn assert_same(compiled: &[Contents], interpreted: &[Contents], about
 }
 
 pub(super) fn real(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, dtype: DType::Real, written }
+    Buffer { name, dtype: ElementType::Real, written }
 }
 
 pub(super) fn indices(name: &'static str) -> Buffer {
-    Buffer { name, dtype: DType::U32, written: false }
+    Buffer { name, dtype: ElementType::U32, written: false }
 }
