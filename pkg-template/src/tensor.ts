@@ -69,15 +69,15 @@ export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor
 export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection } from './tensor/tensor.js';
 
 export { Device } from './tensor/device/evaluator.js';
-export type { DeviceFeatures, DeviceOptions } from './tensor/device/device.js';
+export type { DeviceOptions } from './tensor/device/device.js';
 export { dispose } from './tensor/device/dispose.js';
 export { KvCache, type KvCacheOptions } from './tensor/device/kv-cache.js';
 export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
 export type { ProgramOptions } from './tensor/device/compile-program.js';
-export type { Loss } from './tensor/device/core.js';
+export type { DeviceFeatures, Loss } from './tensor/device/core.js';
 export type { Group, Results } from './tensor/device/results.js';
 export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
-export type { KernelComparison } from './tensor/device/verify.js';
+export type { KernelComparison } from './tensor/device/compiler.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { ImageSource } from './tensor/engine/picture.js';

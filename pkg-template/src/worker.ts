@@ -16,12 +16,13 @@
  * @packageDocumentation
  */
 
-import { describe, ResiduaError } from './arguments/errors.js';
+import type { ResiduaError } from './arguments/errors.js';
 import { GpuContext as PageContext } from './compile/context.js';
 import { GpuCompiledFunctions as PageFunctions } from './compile/functions.js';
-import { here, Host, notLoaded, type WasmSource } from './module/loading.js';
+import { here, Host, type WasmSource } from './module/loading.js';
 import type { RawModule } from './module/raw.js';
 import { RemoteModule } from './remote/module.js';
+import { compileSource, startThread, terminated } from './remote/thread.js';
 import { fitOn, type fit as fitHere } from './solvers/fit.js';
 import { multistartOn, type multistart as multistartHere } from './solvers/multistart.js';
 import { ransacOn, type ransac as ransacHere } from './solvers/ransac.js';
@@ -64,7 +65,7 @@ let whole: { readonly parts: readonly Promise<void>[]; readonly promise: Promise
  * @param source the source of the .wasm, which is compiled once; by default the file beside the package's glue, which bundlers find too
  */
 export function init(source?: WasmSource): Promise<void> {
-  const compiled = source === undefined || (here.isLoaded && worker.isLoaded) ? undefined : compile(source);
+  const compiled = source === undefined || (here.isLoaded && worker.isLoaded) ? undefined : compileSource(source);
   // A host that is already loading does not use it, so its rejection has no other handler.
   compiled?.catch(() => {});
   const module = compiled as unknown as WasmSource | undefined;
@@ -80,7 +81,7 @@ let running: RemoteModule | null = null;
  * compile starts a new worker. Does nothing where no worker runs.
  */
 export function terminate(): void {
-  const reason = ended();
+  const reason = terminated();
   terminations += 1;
   running?.connection.close(reason);
   running = null;
@@ -90,53 +91,24 @@ export function terminate(): void {
 /** Number of calls of terminate(). A worker that was requested before such a call must not start after it. */
 let terminations = 0;
 
-function ended(): ResiduaError {
-  return new ResiduaError('disposed', 'the worker of this object was ended by terminate()');
-}
-
 /** The compiled module, for the worker that replaces a failed one. */
 let compiledModule: WebAssembly.Module | undefined;
 
 async function start(source: WasmSource | undefined): Promise<RawModule> {
   const before = terminations;
   if (source !== undefined) compiledModule = await (source as unknown as Promise<WebAssembly.Module>);
-  if (terminations > before) throw ended();
-  if (typeof Worker !== 'function') throw notLoaded("in a worker: there is no Worker here; 'residua' itself runs on the thread that calls");
-  let thread: Worker;
-  try {
-    thread = new Worker(new URL('./worker-entry.js', import.meta.url), { type: 'module' });
-  } catch (error) {
-    throw notLoaded(`in a worker: ${String(error)}`, error);
-  }
+  if (terminations > before) throw terminated();
+  const { thread, listen } = startThread(() => new Worker(new URL('./worker-entry.js', import.meta.url), { type: 'module' }), 'worker-entry.js');
   const module = (running = new RemoteModule(thread));
   const { connection } = module;
-  let isLoaded = false;
   connection.onClose = () => thread.terminate();
-  // An error without a message means that the script itself could not be loaded.
-  thread.onerror = ({ message }: Partial<ErrorEvent>) => {
-    if (isLoaded) connection.fail(message ?? 'an error in its worker');
-    else connection.close(notLoaded(`in a worker: ${message ?? 'its script, worker-entry.js, could not be loaded from beside the package'}`));
-  };
-  thread.onmessageerror = () => connection.fail('a message from its worker could not be read');
+  const loaded = listen({ fail: (message) => connection.fail(message), close: (reason) => connection.close(reason) });
   try {
     await module.default(compiledModule === undefined ? undefined : { module_or_path: compiledModule });
   } catch (error) {
     connection.close(error as ResiduaError);
     throw error;
   }
-  isLoaded = true;
+  loaded();
   return module;
-}
-
-/** Compiles the module on the page, for the page and the worker. */
-async function compile(source: WasmSource): Promise<WebAssembly.Module> {
-  try {
-    const found: unknown = typeof source === 'string' || source instanceof URL ? await fetch(source) : await source;
-    if (found instanceof WebAssembly.Module) return found;
-    if (!(found instanceof Response)) return await WebAssembly.compile(found as BufferSource);
-    if (!found.ok) throw new Error(`failed to fetch it: ${found.status} ${found.statusText} fetching '${found.url}'`);
-    return await WebAssembly.compile(await found.arrayBuffer());
-  } catch (error) {
-    throw notLoaded(`from ${describe(source)}: ${error instanceof Error ? error.message : String(error)}`, error);
-  }
 }

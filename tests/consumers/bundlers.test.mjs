@@ -42,7 +42,7 @@ async function modulesAmong(folder, asked) {
 async function checkTensors(address) {
   const { result, complaints } = await visit(browser, address);
   assert.equal(result.error, undefined);
-  assert.deepEqual(result, { page: EXPECTED, ownWorker: EXPECTED });
+  assert.deepEqual(result, { page: EXPECTED, worker: EXPECTED, ownWorker: EXPECTED });
   assert.deepEqual(complaints, []);
 }
 
@@ -116,7 +116,7 @@ test('webpack 5, without configuration', async () => {
 });
 
 /** Entry points for bundlers that leave `new URL(…, import.meta.url)` as it is: the workers are found by their names. */
-const ENTRY_POINTS = ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/dist/worker-entry.js'];
+const ENTRY_POINTS = ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/dist/worker-entry.js', 'node_modules/residua/dist/tensor-worker-entry.js'];
 
 /** Both modules and the pages beside the bundles of such a bundler. */
 async function copyBeside(folder) {
@@ -124,7 +124,7 @@ async function copyBeside(folder) {
   for (const page of PAGES) await cp(join(project.folder, page), join(folder, page));
 }
 
-test("esbuild, with the package's worker as an entry point and the .wasm copied beside the bundles", async () => {
+test("esbuild, with the package's workers as entry points and the .wasm copied beside the bundles", async () => {
   const outdir = join(project.folder, 'built-by-esbuild');
   await esbuild({
     absWorkingDir: project.folder, entryPoints: ENTRY_POINTS, entryNames: '[name]', outdir, bundle: true, splitting: true, minify: true, format: 'esm', target: 'es2022', logLevel: 'error',

@@ -384,11 +384,11 @@ test('bytes of a borrowed buffer are written by the one stored tensor that a rec
 
 test('tapes that differ in the sign of a 0 are compiled apart', () => {
   const asked = [];
-  const plan = (tape) => {
+  const compile = async (tape) => {
     asked.push(tape[1]);
     throw new Error('enough');
   };
-  const tapes = new CompiledTapes({ check() {}, plan });
+  const tapes = new CompiledTapes({ compiler: { compile } });
   for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(tapes.get({ tape: Float64Array.of(1, number), numbers: new Uint32Array(0) })).catch(() => {});
   assert.deepEqual(asked, [0, -0, NaN]);
 });

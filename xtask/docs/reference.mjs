@@ -118,13 +118,14 @@ const CAMERA_PAGES = [
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
 
-const WORKER = { name: 'api-worker', title: 'residua/worker' };
+const WORKER = { name: 'api-worker', title: 'residua/worker', file: '/worker.ts' };
+const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: '/tensor-worker.ts' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `training` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
- * says of itself. Of the worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `training`, `tensorWorker` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * says of itself. Of a worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: training }, { declarations: cameras }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: training }, tensorWorker, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
@@ -155,8 +156,9 @@ export function referencePages(declarations, worker, { declarations: all }, { de
       ...above,
     ]),
     ...PAGES.map((page) => entriesPage(page, declarations, prose, linkOf)),
-    workerPage(worker, prose, linkOf),
+    workerPage(WORKER, worker, prose, linkOf),
     ...TENSOR_PAGES.map((page) => entriesPage(page, tensors, proseOfTensors, linkOfTensors)),
+    workerPage(TENSOR_WORKER, tensorWorker, proseOfTensors, linkOfTensors),
     ...above.flatMap(({ pages, declarations, prose, linkOf }) => pages.map((page) => entriesPage(page, declarations, prose, linkOf))),
   ];
 }
@@ -187,18 +189,18 @@ function namesPage(entryPoints) {
 
 const anchorOf = (entry) => entry.replaceAll('/', '-');
 
-/** What the other entry point has of its own; the rest is the same as in `residua`. */
-function workerPage({ declarations, doc }, prose, linkOf) {
-  const own = [...declarations.values()].filter(({ file }) => file.endsWith('/worker.ts'));
+/** What an entry point with a worker has of its own; the rest is the same as in the one without. */
+function workerPage({ name, title, file: end }, { declarations, doc }, prose, linkOf) {
+  const own = [...declarations.values()].filter(({ file }) => file.endsWith(end));
   const entries = own.map((entry) => {
-    if (entry.doc === '') throw new Error(`${entry.name} of residua/worker has no documentation`);
+    if (entry.doc === '') throw new Error(`${entry.name} of ${title} has no documentation`);
     const twin = entry.kind === 'const' ? `<p>Its members and arguments are those of <a href="${linkOf(entry.name)}">${entry.name}</a>.</p>` : '';
     return `${entryHtml(entry, prose, (word) => (word === entry.name ? undefined : linkOf(word)))}${twin}`;
   });
-  const [, ...paragraphs] = doc.split(/^residua\/worker: /);
+  const [, ...paragraphs] = doc.split(new RegExp(`^${title}: `));
   const text = prose(paragraphs.join('').replace(/^./, (letter) => letter.toUpperCase()));
   const headings = own.map(({ name }) => ({ level: 2, words: name, anchor: name }));
-  return { ...WORKER, description: 'The same names, with everything that takes time in a worker.', html: `<h1>${WORKER.title}</h1>\n${text}\n${entries.join('\n')}`, headings };
+  return { name, title, description: 'The same names, with everything that takes time in a worker.', html: `<h1>${title}</h1>\n${text}\n${entries.join('\n')}`, headings };
 }
 
 function check(declarations, pages) {

@@ -1,6 +1,7 @@
-/** Uses tensors alone in the page and in a worker of the application's own; `window.result` resolves with what came. */
+/** Uses tensors alone in the page, in the package's worker and in one of the application's own; `window.result` resolves with what came. */
 import { Device, grad, scalar } from 'residua/tensor';
 import { compileStep, fit, Sgd } from 'residua/tensor/train';
+import { Device as DeviceInWorker } from 'residua/tensor/worker';
 import { useTensors } from './use-tensors.js';
 
 const fromWorker = () =>
@@ -10,5 +11,9 @@ const fromWorker = () =>
     worker.onerror = ({ message }) => reject(new Error(`the worker failed: ${message}`));
   });
 
-const all = async () => ({ page: await useTensors({ Device, grad, scalar, compileStep, fit, Sgd }), ownWorker: await fromWorker() });
+const all = async () => ({
+  page: await useTensors({ Device, grad, scalar, compileStep, fit, Sgd }),
+  worker: await useTensors({ Device: DeviceInWorker, grad, scalar, compileStep, fit, Sgd }),
+  ownWorker: await fromWorker(),
+});
 window.result = all().catch((error) => ({ error: String(error) }));

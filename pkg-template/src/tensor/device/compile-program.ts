@@ -13,7 +13,6 @@ import { Tensor } from '../tensor.js';
 import { Body } from './body.js';
 import { Cell, checkAliases, ProgramInput } from './cell.js';
 import { checksOf } from './checks.js';
-import { compileTape } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramCore } from './program-core.js';
 import { isRandomSource } from './random-key.js';
@@ -59,7 +58,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   checkSources(core, tape, inputs);
   checkAliases('compile', tape.inputs, assignments);
   const abortion = new Abortion('compile', signal);
-  const work = compileTape(core, tape.tape, Uint32Array.from(tape.dims, largest), (done, total) => onProgress?.(done, total, 'kernels'), abortion);
+  const work = core.compiler.compile(tape.tape, Uint32Array.from(tape.dims, largest), (done, total) => onProgress?.(done, total, 'kernels'), abortion);
   let made: ProgramCore | null = null;
   try {
     const compiled = await abortion.wait(work);
@@ -71,7 +70,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   } catch (error) {
     if (made !== null) made.dispose();
     // A plan that is finished after an abort is freed as well.
-    else work.then(({ plan }) => core.freePlan(plan)).catch(() => {});
+    else work.then((compiled) => core.compiler.free(compiled)).catch(() => {});
     throw error;
   } finally {
     abortion.end();

@@ -1,38 +1,8 @@
 /** Tapes that were compiled for a device: plans with their kernels. */
 
-import type { Kernels, KernelProgress } from '../engine/engine.js';
-import type { Pending } from '../engine/pending.js';
-import type { Plan } from '../engine/plan.js';
 import type { Tape } from '../recipe/tape.js';
+import type { Compiled } from './compiler.js';
 import type { DeviceCore } from './core.js';
-
-/** A compiled tape. It has no memory. */
-export interface Compiled {
-  readonly plan: Plan;
-  readonly kernels: Kernels;
-  /** The numbers of a run for the largest dims. */
-  readonly words: Uint32Array<ArrayBuffer>;
-}
-
-/**
- * Compiles a tape. Rejects with what the module or the browser's compiler finds wrong.
- *
- * @param most the largest values of its dims
- * @param caller the waits of the call that the tape is compiled for, where it can be aborted
- */
-export async function compileTape(core: DeviceCore, tape: Float64Array, most: Uint32Array, onProgress: KernelProgress, caller?: Pending): Promise<Compiled> {
-  core.check();
-  let plan = await core.plan(tape, caller);
-  try {
-    if (core.tuner !== null) plan = await core.tuner.tiled(plan, most, caller);
-    const words = core.words(plan, most);
-    const kernels = await core.engine.compile(plan, onProgress);
-    return { plan, kernels, words };
-  } catch (error) {
-    core.freePlan(plan);
-    throw error;
-  }
-}
 
 /** Compiled tapes that are kept. */
 const KEPT = 256;
@@ -60,9 +30,9 @@ export class CompiledTapes {
       return known.compiled ?? known.ready;
     }
     const { core } = this;
-    const ready = compileTape(core, tape, numbers, () => {}).then((compiled) => {
+    const ready = core.compiler.compile(tape, numbers, () => {}).then((compiled) => {
       // Its numbers are known, so that the module's part is not needed.
-      core.freePlan(compiled.plan);
+      core.compiler.free(compiled);
       return compiled;
     });
     const entry: Entry = { compiled: null, ready };

@@ -8,12 +8,11 @@ import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { Engine, Memory, MemoryRequest } from '../engine/engine.js';
 import { GpuEngine } from '../engine/gpu/gpu-engine.js';
 import { Pending } from '../engine/pending.js';
-import type { Plan } from '../engine/plan.js';
-import { Planner } from '../engine/planner.js';
 import { Turns } from '../memory/turns.js';
 import { WorkQueue } from '../memory/work-queue.js';
 import type { TensorInstance } from '../module/loading.js';
-import { Tuner, type Tuning } from './tuner.js';
+import { LocalCompiler, type Compiler } from './compiler.js';
+import type { Tuning } from './tuner.js';
 
 /** Why a device was lost. */
 export interface Loss {
@@ -26,52 +25,93 @@ export interface Loss {
 /** Work in order: it may give the page turns, and gives a result or the promise of one. */
 export type OrderedWork<T> = () => Generator<void, T | Promise<T>, void>;
 
+/** What a GPU has. */
+export interface DeviceFeatures {
+  /** 'shader-f16'. */
+  readonly f16: boolean;
+  /** 'subgroups'. */
+  readonly subgroups: boolean;
+  /** 'timestamp-query'. */
+  readonly timestamps: boolean;
+}
+
+/** What computes for a device: the module and a GPU on this thread, or a worker. */
+export interface DeviceParts {
+  readonly accounts: Accounts;
+  readonly pending: Pending;
+  readonly engine: Engine;
+  readonly compiler: Compiler;
+  /** The module on this thread; null where a worker computes. */
+  readonly instance: TensorInstance | null;
+  /** Where it computes; null for the CPU, and where a worker computes. */
+  readonly gpu: GPUDevice | null;
+  readonly features: DeviceFeatures;
+  /** Calls `end` when everything is gone. Returns what removes it. */
+  watch(end: (loss: Loss, failure: ResiduaError) => void): () => void;
+}
+
 /** The inside of a device. */
 export class DeviceCore {
   /** Waits for the device. */
-  readonly pending = new Pending();
+  readonly pending: Pending;
   /** Counters. */
-  readonly accounts = new Accounts();
+  readonly accounts: Accounts;
   /** Where it computes. */
   readonly engine: Engine;
+  /** What compiles for it. */
+  readonly compiler: Compiler;
+  /** The module on this thread; null where a worker computes. */
+  readonly instance: TensorInstance | null;
+  /** The GPUDevice on this thread, if it computes there. */
+  readonly gpu: GPUDevice | null;
+  /** What its GPU has. */
+  readonly features: DeviceFeatures;
   /** The order of work. */
   readonly queue: WorkQueue;
   /** Resolves when everything on the device is gone. */
   readonly lost: Promise<Loss>;
-  /** Whether operations are checked, and numbers as well. */
-  readonly checks: boolean | 'finite';
-  /** What chooses the tiles of products; null on the CPU. */
-  readonly tuner: Tuner | null;
-  private readonly planner: Planner;
   private disposed = false;
-  /** Removes what waits for a failure of the module. */
+  /** Removes what waits for the end of what computes. */
   private readonly forget: () => void;
 
-  /** @param gpu where it computes; null for the CPU */
+  /** @param checks whether operations are checked, and numbers as well */
   constructor(
-    readonly instance: TensorInstance,
-    readonly gpu: GPUDevice | null,
-    options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite'; readonly tuning: Tuning },
+    parts: DeviceParts,
+    readonly checks: boolean | 'finite',
+    turns = new Turns(),
   ) {
-    this.checks = options.checks;
-    const turns = new Turns();
+    ({ pending: this.pending, accounts: this.accounts, engine: this.engine, compiler: this.compiler, instance: this.instance, gpu: this.gpu } = parts);
+    this.features = Object.freeze({ ...parts.features });
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
-    const onGpu = gpu === null ? null : new GpuEngine(gpu, this.accounts, this.pending, turns, options);
-    this.engine = onGpu ?? new CpuEngine(instance, this.accounts, this.pending);
-    this.planner = new Planner(instance, this.engine.planOptions, turns);
-    this.tuner = onGpu === null ? null : new Tuner(instance, onGpu, this.pending, this.planner, options.tuning);
     let lose: (loss: Loss) => void = () => {};
     this.lost = new Promise((resolve) => (lose = resolve));
-    // The module and the GPUDevice may live as long as the page, and must not keep a device that nobody refers to.
+    // The module, the GPUDevice and the worker may live as long as the page, and must not keep a device that nobody refers to.
     const self = new WeakRef(this);
-    const end = (loss: Loss, failure: ResiduaError) => {
+    this.forget = parts.watch((loss, failure) => {
       lose(loss);
       self.deref()?.end(failure);
-    };
-    this.forget = instance.whenFailed((failure) => end({ reason: 'failed', message: failure.message }, failure));
-    void gpu?.lost.then(({ reason, message }) => {
-      end({ reason, message }, new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
     });
+  }
+
+  /** A device of the module on this thread. @param gpu where it computes; null for the CPU */
+  static local(instance: TensorInstance, gpu: GPUDevice | null, options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite'; readonly tuning: Tuning }): DeviceCore {
+    const [pending, accounts, turns] = [new Pending(), new Accounts(), new Turns()];
+    const engine = gpu === null ? new CpuEngine(instance, accounts, pending) : new GpuEngine(gpu, accounts, pending, turns, options);
+    const compiler = new LocalCompiler(instance, engine, pending, turns, options.tuning);
+    const has = (feature: string) => gpu?.features.has(feature) === true;
+    const features = { f16: has('shader-f16'), subgroups: has('subgroups'), timestamps: has('timestamp-query') };
+    const watch: DeviceParts['watch'] = (end) => {
+      void gpu?.lost.then(({ reason, message }) => {
+        end({ reason, message }, new ResiduaError('device-lost', `the GPU device was lost (${reason}): ${message}. Everything stored on it is gone; Device.create() gives a new one`));
+      });
+      return instance.whenFailed((failure) => end({ reason: 'failed', message: failure.message }, failure));
+    };
+    return new DeviceCore({ accounts, pending, engine, compiler, instance, gpu, features, watch }, options.checks, turns);
+  }
+
+  /** Where it computes, in messages. */
+  get placeText(): string {
+    return this.instance === null ? 'in a worker' : `on the ${this.engine.backend === 'gpu' ? 'GPU' : 'CPU'}`;
   }
 
   /** Whether dispose() was called. */
@@ -99,28 +139,6 @@ export class DeviceCore {
   free(memory: Memory, isReusable = true): void {
     if (!this.isUsable) return;
     this.queue.push(() => this.engine.free(memory, isReusable));
-  }
-
-  /**
-   * Makes a plan of a tape, with a turn of the event loop every 12 ms. Rejects with what the module finds wrong, and where the device fails.
-   *
-   * @param caller the waits of the call that the plan is for, where it can be aborted: what is left is then left out
-   */
-  plan(tape: Float64Array, caller?: Pending): Promise<Plan> {
-    return this.planner.plan(tape, () => {
-      this.pending.check();
-      caller?.check();
-    });
-  }
-
-  /** The numbers of a run of a plan, for values of its dims. */
-  words({ raw }: Plan, dims: Uint32Array): Uint32Array<ArrayBuffer> {
-    return this.instance.call(() => raw.words(dims)) as Uint32Array<ArrayBuffer>;
-  }
-
-  /** Frees the plan in the module. */
-  freePlan({ raw }: Plan): void {
-    if (this.instance.failure === null) this.instance.call(() => raw.free());
   }
 
   /**

@@ -9,7 +9,6 @@ import type { CsrMatrix } from '../../compile/csr-matrix.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import type { GpuCompiledFunctions } from '../../compile/functions.js';
 import { isOn } from '../../module/buffer-owners.js';
-import { pageDevice } from '../../module/page-device.js';
 import type { ParameterArray } from '../../problem/parameter-array.js';
 import type { ResidualBlock } from '../../problem/residual-block.js';
 import { checkDType, numbersPerElement, type DataOf, type DType } from '../dtype.js';
@@ -20,7 +19,6 @@ import { checkPicture, type ImageSource } from '../engine/picture.js';
 import type { ReadOptions } from '../evaluator.js';
 import { elementBytes, elementCount, encode, flatten, isNested, numberCount, numbersOf, paddedBytes, wholeWords, type Numbers, type Numeric, type Rows } from '../memory/numbers.js';
 import { splitBlocks } from '../memory/ggml.js';
-import { tensorModule } from '../module/loading.js';
 import type { Nested } from '../nested.js';
 import type { Node } from '../recipe/node.js';
 import { checkType, nodeOf, REALS } from '../recipe/operands.js';
@@ -31,11 +29,12 @@ import { Tensor, type Selection } from '../tensor.js';
 import { Cell } from './cell.js';
 import { compacted } from './compact.js';
 import { compileProgram, type ProgramOptions } from './compile-program.js';
-import { DeviceCore, type Loss } from './core.js';
+import type { DeviceCore, DeviceFeatures, Loss } from './core.js';
 import { evaluationsOf } from './evaluation.js';
 import { KvCache, type KvCacheOptions } from './kv-cache.js';
 import { Program, type Specs, type Stored } from './program.js';
 import { QuantizedTensor } from './quantized-tensor.js';
+import { openHere, type OpenDevice } from './opening.js';
 import { quantised } from './quantise.js';
 import { readNodes, withSignal } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
@@ -80,17 +79,8 @@ export interface DeviceOptions {
 
 const DEVICE_OPTIONS: OptionNames<DeviceOptions> = { backend: true, share: true, checks: true, profile: true, sliceMs: true, tuning: true };
 
-/** What a GPU has. */
-export interface DeviceFeatures {
-  /** 'shader-f16'. */
-  readonly f16: boolean;
-  /** 'subgroups'. */
-  readonly subgroups: boolean;
-  /** 'timestamp-query'. */
-  readonly timestamps: boolean;
-}
-
-let shared: Promise<Device> | null = null;
+/** The device of `Device.default()`, for each class of devices. */
+const shared = /* @__PURE__ */ new WeakMap<typeof Device, Promise<Device>>();
 
 /** Where tensors are stored and computed: a GPU, or the CPU. Work on a device takes place in the order of the calls. */
 export class Device {
@@ -98,7 +88,7 @@ export class Device {
   readonly backend: 'gpu' | 'cpu';
   /** Why 'auto' took the CPU; null on the GPU and where the CPU was requested. */
   readonly fallbackReason: string | null;
-  /** The GPUDevice; null on the CPU. */
+  /** The GPUDevice; null on the CPU and in a worker. */
   readonly gpu: GPUDevice | null;
   /** What the GPU has; nothing on the CPU. */
   readonly features: DeviceFeatures;
@@ -111,21 +101,34 @@ export class Device {
     private readonly core: DeviceCore,
     fallbackReason: string | null,
   ) {
-    const { gpu, engine } = core;
-    const has = (feature: string) => gpu?.features.has(feature) === true;
-    this.backend = engine.backend;
+    this.backend = core.engine.backend;
     this.fallbackReason = fallbackReason;
-    this.gpu = gpu;
-    this.features = Object.freeze({ f16: has('shader-f16'), subgroups: has('subgroups'), timestamps: has('timestamp-query') });
+    this.gpu = core.gpu;
+    this.features = core.features;
     this.tuning = Object.freeze({
       get found() {
-        return core.tuner?.found ?? '';
+        return core.compiler.found;
       },
     });
   }
 
   /** Makes a device, and loads the WebAssembly module where needed. Rejects with 'gpu-unavailable', 'invalid-argument', 'not-initialized'. */
-  static async create(options: DeviceOptions = {}): Promise<Device> {
+  static create(options: DeviceOptions = {}): Promise<Device> {
+    return Device.make(options, openHere);
+  }
+
+  /** @internal The class with devices that are opened elsewhere. */
+  static on(open: OpenDevice): typeof Device {
+    const subclass = class extends Device {
+      static override create(options: DeviceOptions = {}): Promise<Device> {
+        return Device.make(options, open);
+      }
+    };
+    Object.defineProperty(subclass, 'name', { value: Device.name });
+    return subclass;
+  }
+
+  private static async make(options: DeviceOptions, open: OpenDevice): Promise<Device> {
     checkOptions('Device.create: options', options, DEVICE_OPTIONS);
     const { backend = 'auto', share, checks = false, profile = false, sliceMs = 12, tuning = 'table' } = options;
     if (backend !== 'auto' && backend !== 'gpu' && backend !== 'cpu') throw invalidArgument('Device.create: backend', describe(backend), "'auto', 'gpu' or 'cpu'");
@@ -134,19 +137,18 @@ export class Device {
     checkFinite('Device.create: sliceMs', sliceMs, 0);
     checkTuning(tuning);
     if (backend === 'cpu' && share !== undefined) throw invalidArgument('Device.create: share', describe(share), "nothing with backend 'cpu'");
-    const [instance, found] = await Promise.all([tensorModule.ready(), gpuFor(backend, share)]);
-    const emulated = backend === 'auto' && share === undefined && found.gpu !== null ? instance.call((module) => module.softwareReason(found.gpu?.adapterInfo)) : undefined;
-    const { gpu, reason } = emulated === undefined ? found : { gpu: null, reason: emulated };
-    return new Device(new DeviceCore(instance, gpu, { isTimed: profile, sliceMs, checks, tuning }), reason);
+    const { core, fallbackReason } = await open({ backend, share, checks, profile, sliceMs, tuning });
+    return new Device(core, fallbackReason);
   }
 
   /** Returns the shared device. It is made at first use, and again after a loss, a failure of the module or dispose(). */
   static default(): Promise<Device> {
-    if (shared !== null) return shared;
-    const request = Device.create();
-    shared = request;
+    const known = shared.get(this);
+    if (known !== undefined) return known;
+    const request = this.create();
+    shared.set(this, request);
     const forget = () => {
-      if (shared === request) shared = null;
+      if (shared.get(this) === request) shared.delete(this);
     };
     request.then((device) => void device.core.pending.whenFailed(forget), forget);
     return request;
@@ -330,7 +332,7 @@ export class Device {
     checkDType('borrow: dtype', dtype);
     const sizes = checkSizes('borrow: shape', shape);
     checkWholeNumber('borrow: byteOffset', byteOffset, 0);
-    if (this.gpu === null) throw new ResiduaError('gpu-unavailable', 'borrow: the device is on the CPU; takes buffers on a GPU');
+    if (this.gpu === null) throw new ResiduaError('gpu-unavailable', `borrow: the device is ${this.core.placeText}; takes buffers on a GPU of this thread`);
     const alignment = this.gpu.limits.minStorageBufferOffsetAlignment;
     if (byteOffset % alignment !== 0) throw invalidArgument('borrow: byteOffset', String(byteOffset), `a multiple of ${alignment}`);
     const bytes = paddedBytes(elementBytes(dtype, sizes));
@@ -364,7 +366,7 @@ export class Device {
    */
   gradient(functions: GpuCompiledFunctions, of: { readonly gradient: GPUBuffer | null }): StoredTensor<'f32'> {
     const { gradient } = of;
-    if (gradient === null || this.gpu === null) throw invalidArgument('gradient', 'functions or a device on the CPU', 'both on one GPUDevice; on the CPU, evaluateCostWithGradient gives numbers');
+    if (gradient === null || this.gpu === null) throw invalidArgument('gradient', 'functions or a device on the CPU or in a worker', 'both on one GPUDevice; on the CPU, evaluateCostWithGradient gives numbers');
     if (!isOn(gradient, this.gpu)) throw invalidArgument('gradient', 'a gradient on another GPUDevice', "one on this device's");
     return this.borrow(gradient, [functions.numParams], 'f32');
   }
@@ -435,26 +437,6 @@ export class Device {
 
 makeDisposable(Device);
 makeInspectable(Device, 'Device');
-
-/** The GPU of a request; none where the CPU is to be used, with the reason where 'auto' takes it. */
-async function gpuFor(backend: 'auto' | 'gpu' | 'cpu', share: unknown): Promise<{ gpu: GPUDevice | null; reason: string | null }> {
-  if (backend === 'cpu') return { gpu: null, reason: null };
-  if (share !== undefined) {
-    const gpu = isGpuDevice(share) ? share : (share as { device?: unknown } | null)?.device;
-    if (!isGpuDevice(gpu)) throw invalidArgument('Device.create: share', describe(share), 'a GpuContext or a GPUDevice');
-    return { gpu, reason: null };
-  }
-  try {
-    return { gpu: await pageDevice(), reason: null };
-  } catch (error) {
-    if (backend === 'gpu' || !(error instanceof ResiduaError)) throw error;
-    return { gpu: null, reason: error.message };
-  }
-}
-
-function isGpuDevice(value: unknown): value is GPUDevice {
-  return typeof value === 'object' && value !== null && 'createBuffer' in value && 'queue' in value && 'limits' in value;
-}
 
 /** The numbers and the shape of what a tensor is made of. */
 function elementsOf(data: unknown, shape: unknown, dtype: DType): { numbers: Numbers; sizes: readonly number[] } {

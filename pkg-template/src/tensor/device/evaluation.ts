@@ -11,7 +11,8 @@ import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
 import { knownSizes } from '../size.js';
 import { Cell, checkAliases } from './cell.js';
 import { checksOf } from './checks.js';
-import { CompiledTapes, type Compiled } from './compiled.js';
+import { CompiledTapes } from './compiled.js';
+import type { Compiled } from './compiler.js';
 import type { DeviceCore } from './core.js';
 import { isRandomSource, KEY_WORDS, writeKey } from './random-key.js';
 
@@ -93,7 +94,7 @@ function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, 
     const runner = engine.runner({ ...plan, varying: NOTHING_VARIES }, kernels, places, words);
     try {
       runner.setWords(words, numbers);
-      for (const _ of runner.run(slots) ?? []) {
+      for (const _ of runner.run(slots, caller) ?? []) {
         yield;
         caller?.check();
       }

@@ -10,10 +10,22 @@ import { knownSizes } from '../size.js';
 import { Device } from './device.js';
 import { deviceOf, readNodes, withSignal } from './reading.js';
 
+let devices: typeof Device | null = null;
+
+/** The device that is used where none is given. */
+export function defaultDevice(): Promise<Device> {
+  return (devices ?? Device).default();
+}
+
+/** Makes the default device of a class the one that is used where none is given. */
+export function readOn(given: typeof Device): void {
+  devices = given;
+}
+
 setEvaluator({
   read(what: string, node: Node, options: ReadOptions): Promise<DataOf[DType]> {
     return withSignal(what, options, async (caller) => {
-      const core = deviceOf([node]) ?? Device.coreOf(await Device.default());
+      const core = deviceOf([node]) ?? Device.coreOf(await defaultDevice());
       const [data] = await readNodes(core, what, [node], caller);
       return data as DataOf[DType];
     });

@@ -10,7 +10,7 @@ import type { Node } from '../recipe/node.js';
 import type { Assignment, Tape } from '../recipe/tape.js';
 import { sizeAt, type Dim, type Shape, type Size } from '../size.js';
 import { Cell, type ProgramInput } from './cell.js';
-import type { Compiled } from './compiled.js';
+import type { Compiled, Trial } from './compiler.js';
 import type { DeviceCore } from './core.js';
 import { ProgramInputs, type FeedValue } from './program-inputs.js';
 import type { Drawn } from './random-key.js';
@@ -19,20 +19,6 @@ import type { Drawn } from './random-key.js';
 interface Output {
   readonly memory: Memory;
   readonly copiedFrom: Memory | null;
-}
-
-/** What a run would use. */
-export interface Trial {
-  /** The numbers of a run. */
-  readonly words: Uint32Array<ArrayBuffer>;
-  /** The dims of the tape. */
-  readonly dims: Uint32Array<ArrayBuffer>;
-  /** Memory of each slot. */
-  readonly slots: readonly Memory[];
-  /** Whether runs write the memory of a slot: by an assignment, or as that of numbers. */
-  readonly isWritten: (slot: number) => boolean;
-  /** Uploads numbers of the caller. */
-  readonly transfer: () => void;
 }
 
 const nothing = () => {};
@@ -135,7 +121,7 @@ export class ProgramCore {
 
   /** The plan in words. */
   get text(): string {
-    return this.core.instance.call(() => this.compiled.plan.raw.toString());
+    return this.core.compiler.text(this.compiled);
   }
 
   /** The kernels, and how often a run dispatches each. */
@@ -234,7 +220,7 @@ export class ProgramCore {
     if (this.disposed) return;
     const wasUsable = !this.isDisposed && this.core.isUsable;
     this.disposed = true;
-    this.core.freePlan(this.compiled.plan);
+    this.core.compiler.free(this.compiled);
     if (!wasUsable) return;
     this.core.queue.push(() => {
       this.runner.dispose();
@@ -278,7 +264,7 @@ export class ProgramCore {
       throw invalidArgument(argument, got, `sizes for which ${bound.name} is not negative: an operation has this size, or reads or writes so far from the end of an axis`);
     }
     if (next.every((size, k) => size === present[k])) return false;
-    this.words = this.core.words(this.compiled.plan, next.slice(0, this.tapeDims));
+    this.words = this.core.compiler.words(this.compiled, next.slice(0, this.tapeDims));
     this.present = next;
     return true;
   }

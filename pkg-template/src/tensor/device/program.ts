@@ -12,6 +12,7 @@ import { checkDType } from '../dtype.js';
 import { checkShape, type Shape } from '../size.js';
 import type { Tensor } from '../tensor.js';
 import { Cell, type ProgramInput } from './cell.js';
+import type { KernelComparison } from './compiler.js';
 import type { DeviceCore } from './core.js';
 import type { CompiledProgram } from './compile-program.js';
 import type { Device } from './device.js';
@@ -19,7 +20,7 @@ import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
 import { inFormOf, type Group, type Results } from './results.js';
 import { StoredTensor } from './stored-tensor.js';
-import { verify, type KernelComparison } from './verify.js';
+import { verify } from './verify.js';
 
 /** Type and shape of an input of a program. */
 export interface Spec<D extends DType = any> {

@@ -91,7 +91,7 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
   }
 
   /**
-   * Where its numbers lie on the GPU, for shaders and vertices of the application; null on the CPU. They stay there until dispose(). Once
+   * Where its numbers lie on the GPU, for shaders and vertices of the application; null on the CPU and in a worker. They stay there until dispose(). Once
    * this was read, the garbage collector leaves the tensor alone.
    */
   get memory(): TensorMemory | null {
@@ -105,13 +105,13 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
 
   /**
    * Copies its numbers on the device to a buffer of the application with usage COPY_DST, from byte `byteOffset` on, a multiple of 4. Up to 3
-   * bytes of padding follow numbers that do not fill whole words. Throws 'gpu-unavailable' on the CPU.
+   * bytes of padding follow numbers that do not fill whole words. Throws 'gpu-unavailable' on the CPU and in a worker.
    */
   copyTo(buffer: GPUBuffer, byteOffset = 0): void {
     const { cell } = this;
     cell.check('copyTo');
     const { gpu } = cell.core;
-    if (gpu === null) throw new ResiduaError('gpu-unavailable', 'copyTo: the tensor is on the CPU; takes one on a GPU, others are read with data()');
+    if (gpu === null) throw new ResiduaError('gpu-unavailable', `copyTo: the tensor is ${cell.core.placeText}; takes one on a GPU of this thread, others are read with data()`);
     checkWholeNumber('copyTo: byteOffset', byteOffset, 0);
     const bytes = Math.ceil(elementBytes(this.dtype, this.shape) / 4) * 4;
     if (byteOffset % 4 !== 0) throw invalidArgument('copyTo: byteOffset', String(byteOffset), 'a multiple of 4');

@@ -10,7 +10,7 @@ import type { GpuEngine } from '../engine/gpu/gpu-engine.js';
 import type { GpuRunner } from '../engine/gpu/gpu-runner.js';
 import type { Pending } from '../engine/pending.js';
 import { ownedPlaces } from '../engine/places.js';
-import { readPlan, type Plan } from '../engine/plan.js';
+import { readPlan, type LocalPlan, type Plan } from '../engine/plan.js';
 import type { Planner } from '../engine/planner.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { TensorInstance } from '../module/loading.js';
@@ -117,7 +117,7 @@ export class Tuner {
    *
    * @param caller the waits of the call that the plan is for
    */
-  async tiled(plan: Plan, dims: Uint32Array, caller?: Pending): Promise<Plan> {
+  async tiled(plan: LocalPlan, dims: Uint32Array, caller?: Pending): Promise<LocalPlan> {
     const { instance, tiles } = this;
     const { raw } = plan;
     const products = readProducts(instance.call(() => raw.products(dims)));

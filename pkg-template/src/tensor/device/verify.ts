@@ -9,25 +9,18 @@ import { Accounts } from '../engine/accounts.js';
 import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
 import type { Memory } from '../engine/engine.js';
+import type { Pending } from '../engine/pending.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
-import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, type Dispatch, type Plan } from '../engine/plan.js';
+import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, type Dispatch, type LocalPlan, type Plan } from '../engine/plan.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
+import type { TensorInstance } from '../module/loading.js';
 import { DTYPE_CODE } from '../tape-codes.js';
 import type { ProgramInput } from './cell.js';
+import { rawOf, type Compiled, type KernelComparison, type Trial } from './compiler.js';
 import type { DeviceCore } from './core.js';
 import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
-
-/** How far the results of a kernel on the GPU and on the CPU are apart. */
-export interface KernelComparison {
-  /** The kernel's name. */
-  readonly kernel: string;
-  /** The largest difference of two elements; Infinity where one of them is NaN or infinite and the other is not the same. */
-  readonly maxError: number;
-  /** The same in units in the last place of the element type; for integers the difference itself. */
-  readonly maxUlps: number;
-}
 
 const DTYPES = Object.keys(DTYPE_CODE) as DType[];
 
@@ -42,17 +35,22 @@ interface Elements {
 
 /** Compares all kernels that a run with these inputs and sizes dispatches, in order. Rejects as `Program.verify` says. */
 export async function verify(program: ProgramCore, feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Promise<KernelComparison[]> {
-  const { core } = program;
-  const { plan, kernels } = program.compiled;
+  const { core, name, compiled } = program;
+  if (core.engine.backend !== 'gpu') throw new ResiduaError('gpu-unavailable', `${program.name}.verify: the program's device is on the CPU; takes a program of a device on a GPU, whose kernels it compares with the CPU`);
+  const trial = program.trial(feedOf, sizes);
+  return core.compiler.verify?.(name, compiled, trial) ?? compareKernels(core, name, compiled, trial);
+}
+
+/** Compares all kernels that a trial dispatches, in order. `name` is that of the program, in messages. */
+export async function compareKernels(core: DeviceCore, name: string, { plan, kernels }: Compiled, { words, dims, slots, isWritten, transfer }: Trial): Promise<KernelComparison[]> {
   const { engine } = core;
-  if (engine.backend !== 'gpu') throw new ResiduaError('gpu-unavailable', `${program.name}.verify: the program's device is on the CPU; takes a program of a device on a GPU, whose kernels it compares with the CPU`);
-  const { words, dims, slots, isWritten, transfer } = program.trial(feedOf, sizes);
+  const instance = core.instance as TensorInstance;
   // The plan may be freed while this waits.
-  const elements = plan.kernels.map((_, kernel) => elementsOf(core, plan, kernel, dims));
-  const host = new HostKernels(core, plan);
+  const elements = plan.kernels.map((_, kernel) => elementsOf(instance, plan, kernel, dims));
+  const host = new HostKernels(core.pending, instance, plan);
   const owned: Memory[] = [];
   const own = (bytes: number) => {
-    const memory = core.allocate({ what: `verify of ${program.name}`, bytes, purpose: 'program', isZeroed: true });
+    const memory = core.allocate({ what: `verify of ${name}`, bytes, purpose: 'program', isZeroed: true });
     owned.push(memory);
     return memory;
   };
@@ -99,8 +97,8 @@ export async function verify(program: ProgramCore, feedOf: (input: ProgramInput)
 }
 
 /** The element type and the number of elements of each buffer of a kernel. */
-function elementsOf({ instance }: DeviceCore, { raw }: Plan, kernel: number, dims: Uint32Array): Elements[] {
-  const pairs = instance.call(() => raw.elements(kernel, dims));
+function elementsOf(instance: TensorInstance, plan: Plan, kernel: number, dims: Uint32Array): Elements[] {
+  const pairs = instance.call(() => rawOf(plan).elements(kernel, dims));
   return Array.from({ length: pairs.length / 2 }, (_, k) => ({ dtype: DTYPES[pairs[2 * k] as number] as DType, count: pairs[2 * k + 1] as number }));
 }
 
@@ -138,27 +136,27 @@ class HostKernels {
   private readonly ranges: (readonly [first: number, end: number])[] = [];
   private functions: Record<string, unknown> = {};
   /** The kernels that are interpreted. */
-  private readonly interpreted = new Map<number, NonNullable<ReturnType<Plan['raw']['verifyKernel']>>>();
+  private readonly interpreted = new Map<number, NonNullable<ReturnType<LocalPlan['raw']['verifyKernel']>>>();
   private readonly turns = new Turns();
 
   constructor(
-    private readonly core: DeviceCore,
+    private readonly pending: Pending,
+    private readonly instance: TensorInstance,
     private readonly plan: Plan,
   ) {
-    const { instance } = core;
-    this.engine = new CpuEngine(instance, new Accounts(), core.pending);
-    this.bytes = instance.call(() => plan.raw.verifyModule()) as Uint8Array<ArrayBuffer>;
+    this.engine = new CpuEngine(instance, new Accounts(), pending);
+    this.bytes = instance.call(() => rawOf(plan).verifyModule()) as Uint8Array<ArrayBuffer>;
     let end = 0;
-    instance.call(() => plan.raw.verifyFunctions()).forEach((count, kernel) => {
+    instance.call(() => rawOf(plan).verifyFunctions()).forEach((count, kernel) => {
       this.ranges.push([end, (end += count)]);
-      const interpreted = count === 0 ? instance.call(() => plan.raw.verifyKernel(kernel)) : undefined;
+      const interpreted = count === 0 ? instance.call(() => rawOf(plan).verifyKernel(kernel)) : undefined;
       if (interpreted !== undefined) this.interpreted.set(kernel, interpreted);
     });
   }
 
   async compile(): Promise<void> {
-    const memory = this.core.instance.call((module) => module.wasmMemory());
-    this.functions = (await this.core.pending.wait(WebAssembly.instantiate(this.bytes, { env: { memory } }))).instance.exports;
+    const memory = this.instance.call((module) => module.wasmMemory());
+    this.functions = (await this.pending.wait(WebAssembly.instantiate(this.bytes, { env: { memory } }))).instance.exports;
   }
 
   /** What a dispatch leaves in the places that it uses, from what was there before. */
@@ -187,13 +185,13 @@ class HostKernels {
   private interpret(kernel: { run(words: Uint32Array, buffers: readonly Uint8Array[]): Uint8Array[] }, { places }: Dispatch, used: readonly number[], before: readonly Uint8Array<ArrayBuffer>[], words: Uint32Array): Uint8Array<ArrayBuffer>[] {
     const [first, count] = [words[3] as number, words[4] as number];
     const uniform = words.subarray(STEP_WORDS + first, STEP_WORDS + first + count);
-    const left = this.core.instance.call(() => kernel.run(uniform, places.map((place) => before[used.indexOf(place)] as Uint8Array)));
+    const left = this.instance.call(() => kernel.run(uniform, places.map((place) => before[used.indexOf(place)] as Uint8Array)));
     return used.map((place) => left[places.indexOf(place)] as Uint8Array<ArrayBuffer>);
   }
 
   /** Frees the memory of a run that did not end. */
   dispose(): void {
-    if (this.core.instance.failure === null) this.engine.dispose();
+    if (this.instance.failure === null) this.engine.dispose();
   }
 
   private async call(position: number, { kernel, places: ofStep }: Dispatch, places: readonly (Memory | null)[], words: Uint32Array<ArrayBuffer>): Promise<void> {

@@ -4,7 +4,8 @@ import type { ResiduaError } from '../../arguments/errors.js';
 import type { RawPlanOptions } from '../module/raw.js';
 import type { Purpose } from './accounts.js';
 import type { Canvas, Picture } from './picture.js';
-import type { Plan } from './plan.js';
+import type { Pending } from './pending.js';
+import type { LocalPlan, Plan } from './plan.js';
 
 /** A piece of memory. Its size is a multiple of 16 bytes. */
 export interface Memory {
@@ -50,8 +51,12 @@ export interface Runner {
   setWords(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>): void;
   /** Prepares runs with memory for each slot, so that they allocate nothing. */
   bind(slots: readonly Memory[]): void;
-  /** Runs with memory for each slot. On the CPU the call does a part of the first step, and a generator one of what is left at each `next()`. */
-  run(slots: readonly Memory[]): Generator<void, void, void> | void;
+  /**
+   * Runs with memory for each slot. On the CPU the call does a part of the first step, and a generator one of what is left at each `next()`.
+   *
+   * @param caller the waits of the call that the run is for, where it can be aborted: a worker then leaves out what is left; others are left to the caller
+   */
+  run(slots: readonly Memory[], caller?: Pending): Generator<void, void, void> | void;
   /** Frees what the runner owns. Regions are their owner's. */
   dispose(): void;
 }
@@ -59,11 +64,9 @@ export interface Runner {
 /** Progress of a compile: how many kernels are ready. */
 export type KernelProgress = (done: number, total: number) => void;
 
-/** A place that computes. All calls but `compile`, `read` and `idle` act at once, in the order of the calls. */
+/** A place that computes. All calls but `read` and `idle` act at once, in the order of the calls. */
 export interface Engine {
   readonly backend: 'gpu' | 'cpu';
-  /** What plans for this engine may use. */
-  readonly planOptions: RawPlanOptions;
   /** Throws 'limit-exceeded', and on the CPU 'out-of-memory'. */
   allocate(request: MemoryRequest): Memory;
   /** Keeps memory for later allocations, or frees it if it must not be reused. */
@@ -79,9 +82,7 @@ export interface Engine {
   /** Takes a picture as it is now. Returns what writes its pixels to memory, once. Throws 'invalid-argument', 'limit-exceeded', and for a picture of a run 'out-of-memory' where there was none for the one before. */
   capture(argument: string, picture: Picture, isOfRun: boolean): (memory: Memory) => void;
   /** Returns what draws pixels on a canvas, whose size becomes theirs. Throws 'invalid-argument' for a canvas with a context of another kind. */
-  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void;
-  /** Compiles the kernels of a plan. */
-  compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels>;
+  target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void | Promise<void>;
   /** Makes a runner. `places` has the memory of each place but slots, `first` the numbers of a run for the largest dims. */
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): Runner;
   /** Waits until all submitted work is done. */
@@ -90,4 +91,14 @@ export interface Engine {
   trim(): void;
   /** Frees everything. */
   dispose(): void;
+}
+
+/** An engine on this thread. */
+export interface LocalEngine extends Engine {
+  /** What plans for this engine may use. */
+  readonly planOptions: RawPlanOptions;
+  /** The most bytes that an allocation has. */
+  readonly largestBytes: number;
+  /** Compiles the kernels of a plan. */
+  compile(plan: LocalPlan, onProgress: KernelProgress): Promise<Kernels>;
 }

@@ -75,3 +75,11 @@ export function contextOf<T>(argument: string, canvas: unknown, kind: '2d' | 'we
   if (context === null) throw invalidArgument(argument, 'a canvas with a context of another kind', `a canvas without a context, or with one of kind '${kind}'`);
   return context;
 }
+
+/** Draws bytes of red, green, blue and opacity, row by row, on a canvas with this context, whose size becomes theirs. The opacity does not count, as on a GPU, whose canvas is opaque. */
+export function paint(canvas: Canvas, context: CanvasRenderingContext2D, width: number, height: number, bytes: Uint8Array): void {
+  resize(canvas, width, height);
+  const pixels = new Uint8ClampedArray(bytes.subarray(0, width * height * 4));
+  for (let opacity = 3; opacity < pixels.length; opacity += 4) pixels[opacity] = 255;
+  context.putImageData(new ImageData(pixels, width, height), 0, 0);
+}

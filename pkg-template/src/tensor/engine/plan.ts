@@ -28,7 +28,7 @@ export interface Place {
   readonly slot: number;
   /** Bytes for the largest dims; 0 for a slot. */
   readonly bytes: number;
-  /** What a table holds; null for others. */
+  /** What a table holds; null for others, and where a worker has the table. */
   readonly content: Uint8Array<ArrayBuffer> | null;
 }
 
@@ -64,6 +64,10 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** Which words of the uniform buffer depend on dims, and how; see `RawCompiledPlan.varyingWords`. */
   readonly varying: Uint32Array<ArrayBuffer>;
+}
+
+/** A plan of the module on this thread. */
+export interface LocalPlan extends Plan {
   /** The handle of the module. */
   readonly raw: RawCompiledPlan;
 }
@@ -71,7 +75,7 @@ export interface Plan {
 const PLACE_KINDS = ['slot', 'temporary', 'result', 'table'] as const;
 
 /** Reads the plan that the module has made. */
-export function readPlan(raw: RawCompiledPlan): Plan {
+export function readPlan(raw: RawCompiledPlan): LocalPlan {
   const kernels = Array.from({ length: raw.kernelCount() }, (_, k) => ({
     name: raw.kernelName(k),
     text: raw.kernelText(k),

@@ -3,7 +3,7 @@
 import type { Turns } from '../memory/turns.js';
 import type { TensorInstance } from '../module/loading.js';
 import type { RawPlanOptions } from '../module/raw.js';
-import { readPlan, type Plan } from './plan.js';
+import { readPlan, type LocalPlan } from './plan.js';
 
 /** Milliseconds of work after which the page has a turn. */
 const TURN_MS = 12;
@@ -24,7 +24,7 @@ export class Planner {
   ) {}
 
   /** Makes a plan of a tape. Rejects with what the module finds wrong, and with what `check` throws before it begins or after a turn: what is left is then left out. */
-  async plan(tape: Float64Array, check: () => void): Promise<Plan> {
+  async plan(tape: Float64Array, check: () => void): Promise<LocalPlan> {
     if (this.waiting === 0) this.start = performance.now();
     this.waiting += 1;
     const before = this.latest;
@@ -40,7 +40,7 @@ export class Planner {
     }
   }
 
-  private async make(tape: Float64Array, check: () => void): Promise<Plan> {
+  private async make(tape: Float64Array, check: () => void): Promise<LocalPlan> {
     const { instance } = this;
     const compiling = instance.call((module) => module.Compiling.begin(tape, this.options));
     try {

@@ -11,6 +11,7 @@ import { checkSignal } from '../../module/cancellation.js';
 import { Cell } from '../device/cell.js';
 import type { DeviceCore } from '../device/core.js';
 import { Device } from '../device/device.js';
+import { defaultDevice } from '../device/evaluator.js';
 import { QuantizedTensor } from '../device/quantized-tensor.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import { Abortion, type Pending } from '../engine/pending.js';
@@ -235,7 +236,7 @@ export async function load<T>(call: string, source: FileSource, options: LoadOpt
 /** Waits for both, and closes the source if there is no device. */
 async function openBoth(opening: Promise<ByteSource>, device: Device | undefined, abortion: Pending): Promise<[ByteSource, Device]> {
   try {
-    return await abortion.wait(Promise.all([opening, device ?? Device.default()]));
+    return await abortion.wait(Promise.all([opening, device ?? defaultDevice()]));
   } catch (error) {
     opening.then(
       (source) => source.cancel(),

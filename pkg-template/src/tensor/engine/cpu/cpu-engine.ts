@@ -7,18 +7,19 @@ import { ResiduaError } from '../../../arguments/errors.js';
 import type { TensorInstance } from '../../module/loading.js';
 import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
-import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
+import type { KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
-import { contextOf, pixelsOf, resize, type Canvas, type Picture } from '../picture.js';
-import type { Plan } from '../plan.js';
+import { contextOf, paint, pixelsOf, type Canvas, type Picture } from '../picture.js';
+import type { LocalPlan, Plan } from '../plan.js';
 import { CpuRunner, type HostKernel } from './cpu-runner.js';
 
 /** Bytes that an allocation of the module can have. */
 const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
 
 /** Computes in the WebAssembly module of tensors. */
-export class CpuEngine implements Engine {
+export class CpuEngine implements LocalEngine {
   readonly backend = 'cpu';
+  readonly largestBytes = LARGEST_BYTES;
   readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64, maxBindingBytes: 0 };
   private readonly live = new Set<Memory>();
 
@@ -71,16 +72,10 @@ export class CpuEngine implements Engine {
 
   target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void {
     const context = contextOf<CanvasRenderingContext2D>(argument, canvas, '2d');
-    return (memory) => {
-      resize(canvas, width, height);
-      const pixels = new Uint8ClampedArray(this.view(memory).subarray(0, width * height * 4));
-      // As on the GPU, whose canvas is opaque.
-      for (let opacity = 3; opacity < pixels.length; opacity += 4) pixels[opacity] = 255;
-      context.putImageData(new ImageData(pixels, width, height), 0, 0);
-    };
+    return (memory) => paint(canvas, context, width, height, this.view(memory));
   }
 
-  async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
+  async compile(plan: LocalPlan, onProgress: KernelProgress): Promise<Kernels> {
     if (plan.kernels.length === 0) return { list: [] };
     const bytes = this.instance.call(() => plan.raw.hostModule()) as Uint8Array<ArrayBuffer>;
     const memory = this.instance.call((module) => module.wasmMemory());

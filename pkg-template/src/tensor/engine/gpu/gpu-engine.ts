@@ -3,10 +3,10 @@
 import type { RawPlanOptions } from '../../module/raw.js';
 import type { Turns } from '../../memory/turns.js';
 import type { Accounts } from '../accounts.js';
-import type { Engine, KernelProgress, Kernels, Memory, MemoryRequest } from '../engine.js';
+import type { KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
 import type { Canvas, Picture } from '../picture.js';
-import type { Plan } from '../plan.js';
+import type { LocalPlan, Plan } from '../plan.js';
 import { Buffers } from './buffers.js';
 import { Completion } from './completion.js';
 import { GpuRunner } from './gpu-runner.js';
@@ -26,9 +26,10 @@ export interface GpuEngineOptions {
 }
 
 /** Computes on a GPUDevice, which it does not own. */
-export class GpuEngine implements Engine {
+export class GpuEngine implements LocalEngine {
   readonly backend = 'gpu';
   readonly planOptions: RawPlanOptions;
+  readonly largestBytes: number;
   /** Whether kernels are timed, which needs timestamps. */
   readonly isTimed: boolean;
   /** Milliseconds of a submission at most, about. */
@@ -55,6 +56,7 @@ export class GpuEngine implements Engine {
   ) {
     const { limits, features } = gpu;
     this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage, maxBindingBytes: limits.maxStorageBufferBindingSize };
+    this.largestBytes = limits.maxBufferSize;
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;
     if (this.isTimed) accounts.kernels = new Map();
@@ -117,7 +119,7 @@ export class GpuEngine implements Engine {
     return this.textures.target(argument, canvas, width, height);
   }
 
-  async compile(plan: Plan, onProgress: KernelProgress): Promise<Kernels> {
+  async compile(plan: LocalPlan, onProgress: KernelProgress): Promise<Kernels> {
     let done = 0;
     const list = await Promise.all(
       plan.kernels.map(async (kernel) => {
