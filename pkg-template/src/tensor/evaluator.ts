@@ -3,9 +3,11 @@
  * not import it.
  */
 
-import { ResiduaError } from '../arguments/errors.js';
+import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import type { DataOf, DType } from './dtype.js';
+import { numberCount } from './memory/numbers.js';
 import type { Node } from './recipe/node.js';
+import { knownSizes } from './size.js';
 
 /** Options of what computes recipes once. */
 export interface ReadOptions {
@@ -32,4 +34,23 @@ export function setEvaluator(evaluator: Evaluator): void {
 export function evaluator(): Evaluator {
   if (provided === null) throw new ResiduaError('internal', 'nothing that computes recipes was loaded: import from the package, not from one of its files');
   return provided;
+}
+
+const ARRAYS: { readonly [D in DType]: new (length: number) => DataOf[D] } = {
+  f32: Float32Array, f16: Float32Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array, bool: Uint8Array, c64: Float32Array,
+};
+
+/** Reads a recipe as data() does: into a fresh array, or into one of the caller. Rejects with 'invalid-argument' for an array of another type or length. */
+export async function readData(node: Node, [first, second]: [ReadOptions?] | [DataOf[DType], ReadOptions?]): Promise<DataOf[DType]> {
+  if (!ArrayBuffer.isView(first)) return evaluator().read('data', node, first ?? second ?? {});
+  const { dtype, shape } = node;
+  const count = numberCount(dtype, knownSizes('data', shape));
+  const { name } = ARRAYS[dtype];
+  if (!(first instanceof ARRAYS[dtype])) throw invalidArgument('data: into', describe(first), `a ${name} of ${count}, as the type is ${dtype}`);
+  if (first.length !== count) throw invalidArgument('data: into', `a ${name} of ${first.length}`, `one of ${count}`);
+  const data = await evaluator().read('data', node, second ?? {});
+  // Its buffer may have been transferred meanwhile.
+  if (first.length !== count) throw invalidArgument('data: into', `a ${name} whose buffer was transferred or resized during the read`, `one of ${count}`);
+  first.set(data);
+  return first;
 }

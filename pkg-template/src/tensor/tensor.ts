@@ -4,7 +4,7 @@ import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkFinite } from '../arguments/numeric-arguments.js';
 import type { DataOf, DType } from './dtype.js';
-import { evaluator, type ReadOptions } from './evaluator.js';
+import { evaluator, readData, type ReadOptions } from './evaluator.js';
 import { nested, type Nested } from './nested.js';
 import * as activations from './recipe/activations.js';
 import * as borders from './recipe/borders.js';
@@ -75,8 +75,14 @@ export class Tensor<D extends DType = any> {
   get sizes(): readonly number[] { return knownSizes('sizes', this.shape); }
 
   /** Computes the elements, in C order, and reads them into a fresh typed array. Rejects with 'aborted' when `signal` fires. */
-  async data(options: ReadOptions = {}): Promise<DataOf[D]> {
-    return (await evaluator().read('data', this.node, options)) as DataOf[D];
+  data(options?: ReadOptions): Promise<DataOf[D]>;
+  /**
+   * The same into an array of the caller, which is returned: one of the type that a fresh one has, with as many numbers. Rejects with 'invalid-argument'
+   * otherwise. After a failure it has what it had.
+   */
+  data(into: DataOf[D], options?: ReadOptions): Promise<DataOf[D]>;
+  data(...options: [ReadOptions?] | [DataOf[D], ReadOptions?]): Promise<DataOf[D]> {
+    return readData(this.node, options) as Promise<DataOf[D]>;
   }
   /** Computes and reads the number of a tensor with one element. Rejects with 'invalid-argument' for any other, and for c64; with 'aborted' when `signal` fires. */
   async item(options: ReadOptions = {}): Promise<number> {

@@ -4,6 +4,7 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkObject } from '../../arguments/numeric-arguments.js';
 import type { DType } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
+import type { Pending } from '../engine/pending.js';
 import { decode } from '../memory/numbers.js';
 import { nodeOf, nodeText } from '../recipe/operands.js';
 import { knownSizes } from '../size.js';
@@ -22,8 +23,9 @@ export interface Compacted {
  * Computes a selection, and copies its elements.
  *
  * @param allocate allocates memory for a tensor
+ * @param caller the waits of the call, where it can be aborted
  */
-export async function compacted(core: DeviceCore, selection: Selection, allocate: (dtype: DType, sizes: readonly number[]) => Memory): Promise<Compacted> {
+export async function compacted(core: DeviceCore, selection: Selection, allocate: (dtype: DType, sizes: readonly number[]) => Memory, caller?: Pending): Promise<Compacted> {
   checkObject('compact', selection);
   const [values, count] = [nodeOf('compact: values', selection.values), nodeOf('compact: count', selection.count)];
   const [most, ...rest] = knownSizes('compact: values', values.shape);
@@ -35,7 +37,7 @@ export async function compacted(core: DeviceCore, selection: Selection, allocate
       keep(whole as Memory);
       wholes.push(whole as Memory);
       return core.engine.read([{ memory: number as Memory, bytes: 4 }]);
-    });
+    }, caller);
     const [size] = decode('u32', bytes as Uint8Array<ArrayBuffer>) as unknown as [number];
     if (size > most) throw invalidArgument('compact: count', describe(size), `at most ${most}, the elements of values`);
     const sizes = Object.freeze([size, ...rest]);
@@ -43,6 +45,8 @@ export async function compacted(core: DeviceCore, selection: Selection, allocate
     core.queue.push(() => core.engine.copy(wholes[0] as Memory, memory, memory.bytes));
     try {
       await core.checkAllocated([memory]);
+      // Nobody waits for it after an abort.
+      caller?.check();
     } catch (error) {
       core.free(memory);
       throw error;

@@ -248,17 +248,23 @@ export class Device {
   }
 
   /** Computes tensors and reads them into fresh typed arrays, in one round trip. */
-  async read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }> {
-    const nodes = tensorsOf('read', recipes).map(({ node }) => node);
-    return (await readNodes(this.core, 'read', nodes)) as { -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never };
+  read<const T extends readonly Tensor[]>(...recipes: T): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }>;
+  /** The same with options after the tensors. Rejects with 'aborted' when `signal` fires. */
+  read<const T extends readonly Tensor[]>(...recipes: readonly [...T, ReadOptions]): Promise<{ -readonly [K in keyof T]: T[K] extends Tensor<infer D> ? DataOf[D] : never }>;
+  async read(...given: readonly (Tensor | ReadOptions)[]): Promise<DataOf[DType][]> {
+    const last = given.at(-1);
+    const options = isReadOptions(last) ? last : null;
+    const nodes = tensorsOf('read', options === null ? given : given.slice(0, -1)).map(({ node }) => node);
+    return withSignal('read', options ?? {}, (caller) => readNodes(this.core, 'read', nodes, caller));
   }
 
   /**
    * Computes a selection, and stores the selected elements alone: [count, ...], of which `count` is read in a round trip. Rejects with
-   * 'invalid-argument' where `count` is more than there are values, 'out-of-memory', 'limit-exceeded', 'disposed'.
+   * 'invalid-argument' where `count` is more than there are values, 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
-  async compact<D extends DType>(selection: Selection<D>): Promise<StoredTensor<D>> {
-    const { dtype, sizes, memory } = await compacted(this.core, selection, (type, shape) => this.allocate('a selection', type, shape, {}));
+  async compact<D extends DType>(selection: Selection<D>, options: ReadOptions = {}): Promise<StoredTensor<D>> {
+    const allocate = (type: DType, shape: readonly number[]) => this.allocate('a selection', type, shape, {});
+    const { dtype, sizes, memory } = await withSignal('compact', options, (caller) => compacted(this.core, selection, allocate, caller));
     return this.stored(dtype as D, sizes, memory);
   }
 
@@ -275,15 +281,16 @@ export class Device {
   /**
    * Computes weights [rows, columns] of f32 or f16 as quantised numbers, rounded as GGML rounds them: the scale of a block of 32 numbers is that
    * of the largest magnitude, which becomes 127 or −127 with 'q8_0' and −8 with 'q4_0'. Columns are a multiple of 32. Rejects with
-   * 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed'.
+   * 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
-  async quantize(weights: Tensor, type: 'q8_0' | 'q4_0'): Promise<QuantizedTensor> {
+  async quantize(weights: Tensor, type: 'q8_0' | 'q4_0', options: ReadOptions = {}): Promise<QuantizedTensor> {
     checkComputedType('quantize: type', type);
     const node = nodeOf('quantize: weights', weights);
     checkType('quantize: weights', node, REALS);
     const shape = checkMatrix('quantize: weights', weights.sizes);
     const sizes = planeSizes('quantize: weights', shape, type);
-    const memories = await this.kept('quantize', quantised(weights, type).map((plane) => plane.node));
+    const planes = quantised(weights, type).map((plane) => plane.node);
+    const memories = await withSignal('quantize', options, (caller) => this.kept('quantize', planes, caller));
     return this.quantizedTensor(type, shape, sizes, memories);
   }
 
@@ -393,10 +400,10 @@ export class Device {
     return new Program<I, R>(this, await compileProgram(this.core, inputs, body, options));
   }
 
-  /** Waits until all work that was asked for is done. */
-  async synchronize(): Promise<void> {
+  /** Waits until all work that was asked for is done. Rejects with 'aborted' when `signal` fires. */
+  async synchronize(options: ReadOptions = {}): Promise<void> {
     const { core } = this;
-    await core.afterEarlier(() => core.engine.idle());
+    await withSignal('synchronize', options, () => core.afterEarlier(() => core.engine.idle()));
   }
 
   /** Returns the counters. */
@@ -437,6 +444,11 @@ export class Device {
 
 makeDisposable(Device);
 makeInspectable(Device, 'Device');
+
+/** Whether what stands last in a read are options and not results. */
+function isReadOptions(last: unknown): last is ReadOptions {
+  return typeof last === 'object' && last !== null && !(last instanceof Tensor) && !Array.isArray(last) && !Object.values(last).some((part) => part instanceof Tensor);
+}
 
 /** The numbers and the shape of what a tensor is made of. */
 function elementsOf(data: unknown, shape: unknown, dtype: DType): { numbers: Numbers; sizes: readonly number[] } {

@@ -4,6 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
 import { haveCommonBytes, type Memory, type Runner } from '../engine/engine.js';
+import { runsWith, type Pending } from '../engine/pending.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
 import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
@@ -22,6 +23,14 @@ interface Output {
 }
 
 const nothing = () => {};
+
+/** Steps of a run, until it is aborted. */
+function* until(caller: Pending, steps: Generator<void, void, void>): Generator<void, void, void> {
+  for (const _ of steps) {
+    yield;
+    if (caller.failure !== null) return;
+  }
+}
 
 /** A program on a device. */
 export class ProgramCore {
@@ -136,8 +145,8 @@ export class ProgramCore {
     this.core.check();
   }
 
-  /** Submits a run when it is its turn. Throws 'invalid-argument', 'disposed' and 'device-lost'. */
-  run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): void {
+  /** Submits a run when it is its turn, until `signal` fires. Throws 'invalid-argument', 'disposed' and 'device-lost'. */
+  run(feedOf: (input: ProgramInput) => FeedValue, sizes: unknown, signal?: AbortSignal): void {
     this.check();
     const { core, inputs, runner, slots } = this;
     const call = this.runCall;
@@ -158,11 +167,15 @@ export class ProgramCore {
     const isWritten = this.areWordsWritten;
     this.areWordsWritten = true;
     const { hasCopies } = this;
+    const caller = signal === undefined ? undefined : runsWith(signal);
     core.queue.push(() => {
+      // Later runs count on both.
       transfer?.();
       if (!isWritten) runner.setWords(words, present.slice(0, tapeDims));
-      const steps = runner.run(bound);
-      return hasCopies ? this.copyResults(steps) : steps;
+      if (caller !== undefined && caller.failure !== null) return undefined;
+      const steps = runner.run(bound, caller);
+      const all = hasCopies ? this.copyResults(steps) : steps;
+      return caller === undefined || all === undefined ? all : until(caller, all);
     });
   }
 
@@ -269,4 +282,3 @@ export class ProgramCore {
     return true;
   }
 }
-

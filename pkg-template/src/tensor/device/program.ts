@@ -1,11 +1,14 @@
 /** Compiled programs. */
 
 import { makeInspectable } from '../../arguments/inspection.js';
-import { describe, invalidArgument } from '../../arguments/errors.js';
+import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkObject } from '../../arguments/numeric-arguments.js';
+import { checkOptions } from '../../arguments/options.js';
 import { makeDisposable } from '../../compile/dispose.js';
+import { checkSignal } from '../../module/cancellation.js';
 import type { DType } from '../dtype.js';
 import type { ImageSource } from '../engine/picture.js';
+import type { ReadOptions } from '../evaluator.js';
 import type { Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { checkDType } from '../dtype.js';
@@ -117,11 +120,13 @@ export class Program<I extends Specs, R extends Results> {
    *
    * Throws 'invalid-argument' for inputs of another type or shape and for sizes that are missing or beyond their Dims, 'disposed',
    * 'device-lost', and 'out-of-memory' if the device had no memory for the texture of an earlier run's picture. The results of that run are then
-   * not those of its picture.
+   * not those of its picture. Throws 'aborted' where `signal` has fired. If it fires later, what is left of the run is left out: outputs and assigned
+   * tensors then hold what was computed until then, until the next run or `set()`.
    */
-  run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Stored<R>;
-  run(inputs: unknown = NO_FEEDS, sizes?: unknown): Stored<R> {
-    this.core.run(this.feeds('run', inputs), sizes);
+  run(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes, options?: ReadOptions] : [inputs: Feeds<I>, sizes?: Sizes, options?: ReadOptions]): Stored<R>;
+  run(inputs: unknown = NO_FEEDS, sizes?: unknown, options?: ReadOptions): Stored<R> {
+    const feeds = this.feeds('run', inputs);
+    this.core.run(feeds, sizes, options === undefined ? undefined : this.signalOf(options));
     if (this.core.dimValues !== this.storedAt) this.resize();
     return this.stored;
   }
@@ -162,6 +167,14 @@ export class Program<I extends Specs, R extends Results> {
     forgotten.unregister(this);
     this.core.core.accounts.programs -= 1;
     this.core.dispose();
+  }
+
+  private signalOf(options: ReadOptions): AbortSignal | undefined {
+    const call = `${this.core.name}.run`;
+    checkOptions(`${call}: options`, options, { signal: true });
+    checkSignal(`${call}: signal`, options.signal);
+    if (options.signal?.aborted === true) throw new ResiduaError('aborted', `${call} was aborted by its signal`);
+    return options.signal;
   }
 
   /** Checks the names of feeds, and returns what gives the feed of an input. */

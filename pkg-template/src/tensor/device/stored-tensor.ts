@@ -4,6 +4,7 @@ import { describe, invalidArgument, invalidGraph, ResiduaError } from '../../arg
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import { DTYPE_BYTES, numbersPerElement, type DType } from '../dtype.js';
+import type { ReadOptions } from '../evaluator.js';
 import { elementBytes, elementCount, encode, numbersOf, wholeWords, type Numeric } from '../memory/numbers.js';
 import { expandTo } from '../recipe/broadcast.js';
 import { constantNode, inputNode, type Node } from '../recipe/node.js';
@@ -16,6 +17,7 @@ import type { Device } from './device.js';
 import type { Memory } from '../engine/engine.js';
 import { drawOn } from './drawing.js';
 import { evaluationsOf } from './evaluation.js';
+import { withSignal } from './reading.js';
 
 /** Where the numbers of a tensor lie on the GPU. */
 export interface TensorMemory {
@@ -65,15 +67,16 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
   set(data: Numeric, offset?: number): void;
   /**
    * Computes a tensor of the same type and a shape that broadcasts to this one, and writes it here. It may be computed from what is here.
-   * Resolves when that is submitted. Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded'.
+   * Resolves when that is submitted. Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', and with 'aborted' when `signal` fires: this then has
+   * what it had, or a part of the new numbers.
    */
-  set(value: Tensor<D>): Promise<void>;
-  set(data: Numeric | Tensor<D>, offset?: number): void | Promise<void> {
+  set(value: Tensor<D>, options?: ReadOptions): Promise<void>;
+  set(data: Numeric | Tensor<D>, more?: number | ReadOptions): void | Promise<void> {
     if (data instanceof Tensor) {
-      if (offset !== undefined) throw invalidArgument('set: offset', describe(offset), 'none with a Tensor: setSlice() puts one at a place');
-      return this.compute(data);
+      if (typeof more === 'number') throw invalidArgument('set: offset', describe(more), 'none with a Tensor: setSlice() puts one at a place');
+      return this.compute(data, more ?? {});
     }
-    return this.write(data, offset);
+    return this.write(data, more as number | undefined);
   }
 
   /**
@@ -167,12 +170,13 @@ export class StoredTensor<D extends DType = any> extends Tensor<D> {
     queue.push(() => engine.write(cell.memory, offset * DTYPE_BYTES[dtype], now));
   }
 
-  private async compute(value: Tensor<D>): Promise<void> {
+  private async compute(value: Tensor<D>, options: ReadOptions): Promise<void> {
     this.checkWritable('set');
     const { cell } = this;
     cell.check('set');
     const node = this.valueNode('set', value);
-    await evaluationsOf(cell.core).run('set', [], [{ input: this.node, value: node }], () => undefined);
+    const assignment = { input: this.node, value: node };
+    await withSignal('set', options, (caller) => evaluationsOf(cell.core).run('set', [], [assignment], () => undefined, caller));
   }
 
   private checkWritable(what: string): void {

@@ -73,3 +73,12 @@ export class Abortion extends Pending {
     this.signal?.removeEventListener('abort', this.abort);
   }
 }
+
+const bySignal = /* @__PURE__ */ new WeakMap<AbortSignal, Pending>();
+
+/** The waits of all runs with a signal: one listener, whatever their number is. */
+export function runsWith(signal: AbortSignal): Pending {
+  let runs = bySignal.get(signal);
+  if (runs === undefined) bySignal.set(signal, (runs = new Abortion('run', signal)));
+  return runs;
+}

@@ -31,6 +31,8 @@ export class Connection {
   onClose: () => void = () => {};
   private readonly devices = new Map<number, DeviceListener>();
   private readonly waiting = new Map<number, Waiting>();
+  /** The numbers of calls whose runs can be aborted, by device. */
+  private readonly calls = new WeakMap<Pending, Map<number, number>>();
   private batch: Message[] = [];
   private transfer: Transferable[] = [];
   private numbers = 0;
@@ -48,6 +50,19 @@ export class Connection {
   /** A number for an object or a call. */
   number(): number {
     return ++this.numbers;
+  }
+
+  /** The number of a call for its runs on a device, which are cancelled when it is aborted. */
+  callOf(device: number, caller: Pending): number {
+    let numbers = this.calls.get(caller);
+    if (numbers === undefined) this.calls.set(caller, (numbers = new Map()));
+    let call = numbers.get(device);
+    if (call === undefined) {
+      const made = (call = this.number());
+      numbers.set(device, made);
+      caller.whenFailed(() => this.notify(device, { do: 'cancel', call: made }));
+    }
+    return call;
   }
 
   /** Adds what takes reports about a device. */

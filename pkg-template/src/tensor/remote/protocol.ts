@@ -27,7 +27,7 @@ export type Notice =
   | { readonly do: 'makeRunner'; readonly runner: number; readonly compiled: number; readonly places: readonly (MemoryPart | null)[] }
   | { readonly do: 'setDims'; readonly runner: number; readonly dims: Uint32Array }
   | { readonly do: 'bind'; readonly runner: number; readonly slots: readonly MemoryPart[] }
-  /** A run with the slots that were bound last. */
+  /** A run with the slots that were bound last. Several runs may be of one call. */
   | { readonly do: 'run'; readonly runner: number; readonly call: number }
   | { readonly do: 'endRunner'; readonly runner: number }
   /** The plan is not needed any more; its kernels may be. */

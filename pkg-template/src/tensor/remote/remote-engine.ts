@@ -155,9 +155,7 @@ class RemoteRunner implements Runner {
 
   run(slots: readonly Memory[], caller?: Pending): void {
     this.bind(slots);
-    const call = caller === undefined ? 0 : this.connection.number();
-    this.notify({ do: 'run', runner: this.number, call });
-    caller?.whenFailed(() => this.notify({ do: 'cancel', call }));
+    this.notify({ do: 'run', runner: this.number, call: caller === undefined ? 0 : this.connection.callOf(this.device, caller) });
   }
 
   dispose(): void {

@@ -29,8 +29,8 @@ function buffersOf(value: unknown): ArrayBuffer[] {
 
 class Server {
   private readonly devices = new Map<number, ServedDevice>();
-  /** The waits of calls that can be aborted and are not done. */
-  private readonly calls = new Map<number, Pending>();
+  /** The waits of calls that can be aborted and are not done, and how much of each is under way. */
+  private readonly calls = new Map<number, { readonly caller: Pending; count: number }>();
 
   constructor(private readonly port: Port) {}
 
@@ -45,24 +45,30 @@ class Server {
       case 'verify':
         return void this.answer(message);
       case 'cancel':
-        this.calls.get(message.call)?.fail(new ResiduaError('aborted', 'the call was aborted by its signal'));
+        this.calls.get(message.call)?.caller.fail(new ResiduaError('aborted', 'the call was aborted by its signal'));
         return;
       case 'dispose':
         this.devices.get(message.device)?.core.dispose();
         this.devices.delete(message.device);
         return;
       case 'run':
-        return this.devices.get(message.device)?.run(message.runner, this.begin(message.call), () => void this.calls.delete(message.call));
+        return this.devices.get(message.device)?.run(message.runner, this.begin(message.call), () => this.end(message.call));
       default:
         this.devices.get(message.device)?.handle(message);
     }
   }
 
-  /** The waits of a call, until it ends. */
+  /** The waits of a call, of which more begins. */
   private begin(call: number): Pending {
-    const caller = new Pending();
-    if (call !== 0) this.calls.set(call, caller);
-    return caller;
+    const known = this.calls.get(call) ?? { caller: new Pending(), count: 0 };
+    known.count += 1;
+    if (call !== 0) this.calls.set(call, known);
+    return known.caller;
+  }
+
+  private end(call: number): void {
+    const known = this.calls.get(call);
+    if (known !== undefined && --known.count === 0) this.calls.delete(call);
   }
 
   private async answer(request: Request & { readonly call: number; readonly device: number }): Promise<void> {
@@ -74,7 +80,7 @@ class Server {
     } catch (error) {
       this.port.postMessage({ call, error: errorData(error instanceof Refused ? error.reason : error), device } satisfies Answer, []);
     } finally {
-      this.calls.delete(call);
+      this.end(call);
     }
   }
 
