@@ -87,3 +87,28 @@ test('weights of products of integers stay as bytes, and those of DequantizeLine
     await withModel(file, async () => (await device.synchronize(), assert.equal(device.stats().tensorBytes, bytesEach * 128 * 128)));
   }
 });
+
+describe('sizes of pictures', () => {
+  const row = (width) => ({ name: 'x', type: 'float', shape: [1, 1, 1, width] });
+  const resized = (data, input, attributes) => {
+    const file = single('Resize', [row(data.length)], [y], { initializers: [{ name: 'r', type: 'float', sizes: [0], data: [] }, ...input], attributes });
+    return withModel(file, async (loaded) => (await outputsOf(loaded, { x: data })).y);
+  };
+  const scales = (scale) => [{ name: 'by', type: 'float', sizes: [4], data: [1, 1, 1, scale] }];
+
+  test('a scale is of single precision, and so is the number of places that it leads to', async () => {
+    // 2.6 in single precision is below 2.6, and 5 times that rounds to 13 there. So do 10 times 0.7, to 7, and 3 times 1.4 stays below 4.2.
+    for (const [extent, scale, places] of [[5, 2.6, 13], [10, 0.7, 7], [3, 1.4, 4]]) {
+      const { shape } = await resized(noise(extent), scales(scale), { mode: 'nearest' });
+      assert.deepEqual(shape, [1, 1, 1, places], `${extent} by ${scale}`);
+    }
+  });
+
+  test('the one place that pytorch_half_pixel leaves is the first pixel, also where more than one is read', async () => {
+    const sizes = [{ name: 'by', type: 'float', sizes: [0], data: [] }, { name: 's', type: 'int64', sizes: [4], data: [1, 1, 1, 1] }];
+    const data = noise(4);
+    const place = async (mode) => (await resized(data, sizes, { mode, coordinate_transformation_mode: 'pytorch_half_pixel' })).data;
+    assertClose(await place('cubic'), [data[0]]);
+    assertClose(await place('linear'), [data[0]]);
+  });
+});

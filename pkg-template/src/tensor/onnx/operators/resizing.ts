@@ -43,7 +43,7 @@ function placeOf(i: number, { from, to, scale, coordinates, region }: AxisResize
     case 'tf_crop_and_resize':
       return to === 1 ? 0.5 * (region[0] + region[1]) * (from - 1) : region[0] * (from - 1) + (i * (region[1] - region[0]) * (from - 1)) / (to - 1);
     case 'pytorch_half_pixel':
-      return to === 1 ? -0.5 : (i + 0.5) / scale - 0.5;
+      return to === 1 ? 0 : (i + 0.5) / scale - 0.5;
     case 'half_pixel_symmetric': {
       // The part of the result that the scale does not reach is halved on both sides.
       const adjustment = to / (scale * from);
@@ -165,7 +165,8 @@ function targetsOf(call: Call, extents: readonly (number | null)[], scales: read
     return extents.map((extent, k) => {
       const scale = (scales as readonly number[])[k] as number;
       if (!(scale > 0 && Number.isFinite(scale))) throw invalidArgument('scales', String(scale), 'numbers above 0');
-      const to = Math.floor((extent ?? 1) * scale);
+      // Scales are of single precision, and so is the product: 5 · 2.6 are 13 places.
+      const to = Math.floor(Math.fround((extent ?? 1) * scale));
       checkLimit('places along an axis', to, 2 ** 16);
       if (to === 0) throw invalidArgument('scales', String(scale), 'numbers that leave at least one place');
       return { to, scale };
