@@ -115,3 +115,13 @@ test('recipes have on the CPU the derivatives of central differences', async () 
   assert.ok(count > 300, `${count} derivatives`);
   assert.deepEqual(wrong, []);
 });
+
+test('log2 is exact at the powers of 2, as floor() of it needs, and has the derivative of the logarithm there', async () => {
+  const powers = Float32Array.from({ length: 254 }, (_, k) => 2 ** (k - 126));
+  const x = device.tensor(powers);
+  assert.deepEqual([...(await x.log2().data())], Array.from(powers, (each) => Math.log2(each)));
+  const [slope] = T.grad(x.slice([100, 150]).log2().sum(), [x]);
+  (await slope.slice([100, 150]).data()).forEach((each, k) => assert.ok(isNear(each * powers[100 + k], Math.LOG2E, TOLERANCE)));
+  const special = await device.tensor([0, -0, -1, Infinity, NaN, 3]).log2().data();
+  special.forEach((each, k) => assert.ok(isNear(each, Math.log2([0, -0, -1, Infinity, NaN, 3][k]), TOLERANCE), `${each}`));
+});

@@ -186,7 +186,7 @@ export class Tensor<D extends DType = any> {
   log(): Tensor<D> { return this.unary('log'); }
   /** log(1 + this), accurate near 0. */
   log1p(): Tensor<D> { return this.unary('log1p'); }
-  /** Logarithm to the base 2. */
+  /** Logarithm to the base 2, exact at powers of 2. */
   log2(): Tensor<D> { return Tensor.make(activations.log2(this.node)); }
   /** The error function, 2/√π ∫ e^(−t²) dt from 0. */
   erf(): Tensor<D> { return this.unary('erf'); }
