@@ -125,3 +125,17 @@ test('log2 is exact at the powers of 2, as floor() of it needs, and has the deri
   const special = await device.tensor([0, -0, -1, Infinity, NaN, 3]).log2().data();
   special.forEach((each, k) => assert.ok(isNear(each, Math.log2([0, -0, -1, Infinity, NaN, 3][k]), TOLERANCE), `${each}`));
 });
+
+test('a quantile between numbers whose difference overflows is between them', async () => {
+  const most = Math.fround(3e38);
+  const x = device.tensor([-most, most]);
+  assert.equal(await x.median().item(), 0);
+  const found = await x.quantile([0, 0.25, 0.75, 1]).data();
+  [-most, -most / 2, most / 2, most].forEach((each, k) => assert.ok(Math.abs(found[k] - each) <= TOLERANCE * most, `${found[k]}`));
+  // Between a number and an infinity is the infinity, and between two of either sign nothing.
+  assert.deepEqual([...(await device.tensor([[1, Infinity], [-Infinity, 1], [-Infinity, Infinity]]).quantile(0.25, 1).data())], [Infinity, -Infinity, NaN]);
+  const count = T.dim('count', 4);
+  const program = await device.compile({ y: T.spec('f32', [count]) }, ({ y }) => y.quantile(0.25));
+  assert.ok(Math.abs((await program.run({ y: [most, -most] }, { count: 2 }).item()) + most / 2) <= TOLERANCE * most);
+  program.dispose();
+});

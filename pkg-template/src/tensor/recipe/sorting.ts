@@ -198,14 +198,16 @@ function between(x: Node, places: Node, axis: number, size: Size, share: number)
 /** Between two numbers, from the nearer one. */
 function mean(a: Node, b: Node, distance: number | Node): Node {
   const difference = apply('sub', [b, a]);
+  const rest = typeof distance === 'number' ? 1 - distance : apply('sub', [1, distance]);
   // Two equal infinities have no difference, and an infinity times no distance is NaN.
   const areEqual = test('isNaN', difference);
   const isFirst = typeof distance === 'number' ? areEqual : apply('or', [areEqual, apply('eq', [distance, 0])]);
-  return where(isFirst, a, interpolated(a, b, difference, distance));
+  // The difference of large numbers may overflow: parts of them do not.
+  const parts = apply('add', [apply('mul', [a, rest]), apply('mul', [b, distance])]);
+  return where(isFirst, a, where(test('isFinite', difference), interpolated(a, b, difference, distance, rest), parts));
 }
 
-function interpolated(a: Node, b: Node, difference: Node, distance: number | Node): Node {
-  const rest = typeof distance === 'number' ? 1 - distance : apply('sub', [1, distance]);
+function interpolated(a: Node, b: Node, difference: Node, distance: number | Node, rest: number | Node): Node {
   const fromFirst = apply('add', [a, apply('mul', [difference, distance])]);
   const fromSecond = apply('sub', [b, apply('mul', [difference, rest])]);
   if (typeof distance === 'number') return distance < 0.5 ? fromFirst : fromSecond;
