@@ -1,6 +1,6 @@
 /**
- * The front page: shows the state of WebGPU with the limits and features that matter to residua, and runs the first fit. Where WebGPU does
- * not work, it shows the reason and what to do.
+ * The front page: shows the state of WebGPU with the limits and features that matter to residua. Where WebGPU does not work, it shows the reason and what to do.
+ * The example is that of editor/.
  */
 import { deviceFacts } from './webgpu-device.js';
 import { showStatus, webGpuStatus } from './webgpu-status.js';
@@ -46,30 +46,6 @@ function showWithSteps(element, status) {
   const list = make(steps.length > 1 ? 'ol' : 'ul', {}, ...steps.map((step) => make('li', { textContent: step })));
   element.insertBefore(list, element.lastElementChild);
 }
-
-/** Runs the code of the page and shows what it logs. */
-async function runFirstFit(code, output) {
-  output.hidden = false;
-  output.textContent = 'Running…';
-  const lines = [];
-  globalThis.showFirstFit = (...words) => lines.push(words.map((word) => (ArrayBuffer.isView(word) ? [...word].join(', ') : String(word))).join('\n'));
-  const module = URL.createObjectURL(new Blob([`const console = { log: globalThis.showFirstFit };\n${code}`], { type: 'text/javascript' }));
-  try {
-    await import(module);
-    output.textContent = lines.join('\n');
-  } catch (error) {
-    output.textContent = String(error);
-  } finally {
-    URL.revokeObjectURL(module);
-  }
-}
-
-const button = document.querySelector('#run-fit');
-button.addEventListener('click', async () => {
-  button.disabled = true;
-  await runFirstFit(document.querySelector('#first-fit').textContent, document.querySelector('#fit-report'));
-  button.disabled = false;
-});
 
 const status = await webGpuStatus(async () => (await import('residua')).GpuContext.default());
 const adapter = status.context === null ? null : await navigator.gpu.requestAdapter();

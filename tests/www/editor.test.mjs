@@ -1,0 +1,78 @@
+// The editor of the front page, outside of a page: what code of a visitor may plot and print, and its imports.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { residua } from './residua.mjs';
+
+const { inWords, plotOf, withAddresses } = await import('../../www/editor/runner.js');
+const { equalled } = await import('../../www/editor/plot.js');
+
+test('a plot has the finite points, and a curve that is sampled from the first to the last', () => {
+  const plot = plotOf({ x: [0, 1, NaN, 3], y: [1, 2, 3, 4], curve: (x) => (x > 2 ? Infinity : 2 * x) });
+  assert.deepEqual(plot.points, [[0, 1], [1, 2], [3, 4]]);
+  assert.deepEqual([plot.line[0], plot.line.length, plot.equalAxes], [[0, 0], 201, false]);
+  assert.ok(plot.line.every(([x, y]) => y === 2 * x && x <= 2));
+  assert.deepEqual(plotOf({ x: Float32Array.of(1), y: [2], curve: [[1, 2], Float64Array.of(3, 4)], equalAxes: true }), { points: [[1, 2]], line: [[1, 2], [3, 4]], equalAxes: true });
+  assert.deepEqual(plotOf({ x: [], y: [], curve: (x) => x }), { points: [], line: [], equalAxes: false });
+});
+
+test('a plot of something else is refused by the name of the argument', () => {
+  assert.throws(() => plotOf(), /plot: x: got undefined; takes a list of numbers/);
+  assert.throws(() => plotOf({ x: [1], y: 'no' }), /plot: y: got no; takes a list of numbers/);
+  assert.throws(() => plotOf({ x: [1], y: [1, 2] }), /plot: y: got 2 numbers; takes 1, as many as x has/);
+  assert.throws(() => plotOf({ x: [1], y: [1], curve: 3 }), /plot: curve: got 3; takes a function/);
+  assert.throws(() => plotOf({ x: new Float64Array(5001), y: new Float64Array(5001) }), /plot: x: got 5001 numbers; takes at most 5000/);
+});
+
+test('imports of the package become addresses, and nothing else does', () => {
+  const entries = { residua: 'https://a/index.js', 'residua/tensor': 'https://a/tensor.js' };
+  const code = `import { fit } from 'residua';\nimport * as t from "residua/tensor";\nconst m = await import('residua');\nimport x from 'residua/none';\nconst words = 'residua';`;
+  assert.equal(withAddresses(code, entries), `import { fit } from 'https://a/index.js';\nimport * as t from "https://a/tensor.js";\nconst m = await import('https://a/index.js');\nimport x from 'residua/none';\nconst words = 'residua';`);
+});
+
+test('values are printed as consoles print them, also those that JSON has not', () => {
+  const circle = {};
+  circle.self = circle;
+  assert.deepEqual([inWords('a'), inWords(null), inWords(undefined), inWords(-0.5), inWords([1, 2]), inWords(Float64Array.of(1, 2)), inWords(new RangeError('far')), inWords(circle), inWords(2n), inWords({ a: 1n })],
+    ['a', 'null', 'undefined', '-0.5', '1, 2', '1, 2', 'RangeError: far', '[object Object]', '2', '{\n "a": "1"\n}']);
+});
+
+test('a unit is as long on both axes of a wide picture, and nothing is cut off', () => {
+  const [[x0, x1], [y0, y1]] = equalled([0, 2], [0, 4], 200, 100);
+  assert.deepEqual([y0, y1], [0, 4]);
+  assert.deepEqual([x0, x1], [-3, 5]);
+});
+
+test('every example converges, plots its result and prints a report', async () => {
+  assert.ok(residua.fit);
+  const folder = new URL('../../www/editor/examples/', import.meta.url);
+  const log = console.log;
+  for (const name of readdirSync(folder)) {
+    const printed = [], plots = [];
+    globalThis.plot = (picture) => plots.push(plotOf(picture));
+    console.log = (...values) => printed.push(values.map(inWords).join(' '));
+    try {
+      await import(new URL(name, folder));
+    } finally {
+      console.log = log;
+    }
+    assert.match(printed[0], /\n {2}Termination +CONVERGENCE/, name);
+    if (name === 'first-fit.js') continue;
+    assert.equal(plots.length, 1, name);
+    assert.ok(plots[0].line.length >= plots[0].points.length / 2 && plots[0].points.length >= 25, name);
+  }
+});
+
+test('the example of a hanging chain is the catenary of its length', async () => {
+  let places;
+  globalThis.plot = ({ curve }) => void (places = curve);
+  const log = console.log;
+  console.log = () => undefined;
+  await import('../../www/editor/examples/chain.js?again');
+  console.log = log;
+  // Links of a chain whose joints have equal weights: the horizontal force is the same in all, and the vertical one grows by a weight a joint.
+  const slopes = places.slice(1).map(([x, y], i) => (y - places[i][1]) / (x - places[i][0]));
+  const steps = slopes.slice(1).map((slope, i) => slope - slopes[i]);
+  const mean = steps.reduce((sum, step) => sum + step) / steps.length;
+  assert.ok(mean > 0 && steps.every((step) => Math.abs(step - mean) < 1e-6 * mean), steps.join(', '));
+});
