@@ -101,6 +101,13 @@ export const DEMOS = [
     load: () => import('./pose-graph/demo.js'),
   },
   {
+    id: 'image-registration',
+    title: 'Registration of a picture',
+    summary: 'Drag, turn and stretch the white frame through which a camera sees the scene: Levenberg-Marquardt follows by the pictures alone. Eight parameters, an affine map with gain and offset, and a residual for each of 6,912 pixels, which reads the scene between its pixels by a cubic spline. Where it loses the place, blurred pictures bring it back; they replace the sharp ones without a compile.',
+    source: ['image-registration/demo.js', 'image-registration/model.js', 'image-registration/picture.js', 'image-registration/view.js'],
+    load: () => import('./image-registration/demo.js'),
+  },
+  {
     id: 'curve-fitting',
     title: 'Curve fitting',
     summary: 'Click to add points, drag them, and choose a model or type one; the curve follows, with its residuals and the standard errors of its parameters. Then the same for a hundred thousand pixels at once: fluorescence lifetimes of an image, a fit of three parameters a pixel.',
