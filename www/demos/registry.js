@@ -86,6 +86,14 @@ export const DEMOS = [
     load: () => import('./cloth/demo.js'),
   },
   {
+    id: 'elastic-body',
+    title: 'Elastic body',
+    summary: 'A bar of a neo-Hookean material falls over an obstacle, and bends where you drag it. A time step of backward Euler is one minimisation by projected Newton, with exact second derivatives of the energy of each triangle; barriers as in incremental potential contact (Li et al. 2020) keep all vertices outside of floor, walls and obstacle. Parts of the body do not touch one another.',
+    source: ['elastic-body/demo.js', 'elastic-body/model.js', 'elastic-body/picture.js'],
+    engine: 'cpu',
+    load: () => import('./elastic-body/demo.js'),
+  },
+  {
     id: 'sketch',
     title: '2-D sketch',
     summary: 'Points, lines, circles and arcs with constraints that are solved while you drag: coincident, horizontal, vertical, parallel, perpendicular, equal, tangent, midpoint, fixed, distances, radii and angles. What can still move is blue, what is determined no longer: it is the null space of the Jacobian that tells. Constraints that say nothing new, or contradict others, are named.',
