@@ -1,0 +1,133 @@
+/** Runs of a model on an engine: made inputs, times of whole runs and of each layer, and how far two engines are apart. */
+import { loadOnnx } from 'residua/tensor/onnx';
+import { seededNoise } from '../problems/seeded-noise.js';
+import { constantNames, fileOfNode, withAllOutputs } from './onnx-file.js';
+
+/** Codes of ONNX's element types by the dtype of a tensor, where the file does not say which it is. */
+const CODES = { f32: 1, u8: 2, i32: 7, bool: 9, f16: 10, u32: 12 };
+/** Runs of which the median is told. */
+const RUNS = 5;
+/** A layer is run until it has taken so long, which clocks of pages tell, or so often. */
+const LAYER_MS = 4, LAYER_RUNS = 256;
+/** Integers up to so many are given as numbers: they may be shapes. */
+const FEW = 4096;
+
+/** The sizes that an input leaves open: the name of each, or its place where it has none. */
+export function openSizes(inputs) {
+  const open = new Map();
+  for (const { name, shape } of inputs) {
+    shape?.forEach((size, axis) => {
+      if (typeof size === 'number') return;
+      const key = size === '' ? `${name}[${axis}]` : size;
+      // A picture has some size, a batch is one, and a sequence is short.
+      if (!open.has(key)) open.set(key, axis === 0 ? 1 : shape.length === 4 && axis > 1 ? 64 : 8);
+    });
+  }
+  return open;
+}
+
+export const sizesOf = ({ name, shape }, open) => (shape ?? []).map((size, axis) => (typeof size === 'number' ? size : open.get(size === '' ? `${name}[${axis}]` : size)));
+
+/** Numbers for an input: noise from −1 to 1, and whole numbers 0 and 1, which any table has. */
+export function madeNumbers({ dtype }, sizes, seed = 1) {
+  const { uniform } = seededNoise(seed);
+  const count = sizes.reduce((product, size) => product * size, 1);
+  const isReal = dtype === 'f32' || dtype === 'f16';
+  return Float32Array.from({ length: count }, () => (isReal ? 2 * uniform() - 1 : Math.floor(2 * uniform())));
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
+
+async function timed(device, work) {
+  const start = performance.now();
+  const result = await work();
+  await device.synchronize();
+  return { result, ms: performance.now() - start };
+}
+
+/** Loads a file and runs it: times in milliseconds, and the outputs as numbers. */
+export async function runWhole(device, source, feeds, external, { signal, runs = RUNS } = {}) {
+  const { result: model, ms: loadMs } = await timed(device, () => loadOnnx(source, { device, external, signal }));
+  try {
+    const { result: first, ms: firstMs } = await timed(device, () => model.run(feeds));
+    const outputs = [];
+    for (const [name, tensor] of Object.entries(first)) outputs.push({ name, shape: [...tensor.shape], dtype: tensor.dtype, numbers: await tensor.data() });
+    const times = [];
+    for (let run = 0; run < runs; run++) times.push((await timed(device, () => model.run(feeds))).ms);
+    return { loadMs, firstMs, runMs: median(times), outputs, bytes: device.stats().tensorBytes };
+  } finally {
+    model.dispose();
+  }
+}
+
+/** The largest difference of two lists of numbers, beside the largest number; NaN counts as equal to NaN, and as infinitely far from a number. */
+export function difference(one, other) {
+  if (one.length !== other.length) return { difference: Infinity, largest: NaN };
+  let [far, largest] = [0, 0];
+  for (let k = 0; k < one.length; k++) {
+    const [a, b] = [one[k], other[k]];
+    if (a === b || (Number.isNaN(a) && Number.isNaN(b))) largest = Math.max(largest, Math.abs(a) || 0);
+    else {
+      const apart = Math.abs(a - b);
+      far = Math.max(far, Number.isNaN(apart) ? Infinity : apart);
+      largest = Math.max(largest, Math.abs(a) || 0, Math.abs(b) || 0);
+    }
+  }
+  return { difference: far, largest };
+}
+
+/**
+ * Every layer by itself: a file of one node, with the inputs that it has in the whole model. Calls `onLayer(index, { ms, shape, numbers } | { failure } | { isConstant })`
+ * for each. Layers of a whole run are fused, so that their times add up to less there.
+ * @param {ReturnType<typeof import('./onnx-file.js').readFile>} file
+ */
+export async function runLayers(device, file, feeds, external, { signal, onLayer }) {
+  const constants = constantNames(file);
+  const whole = await loadOnnx(withAllOutputs(file), { device, external, signal });
+  try {
+    const values = new Map(Object.entries(await whole.run(feeds)));
+    for (const [index, node] of file.nodes.entries()) {
+      signal?.throwIfAborted();
+      if (node.outputs.every((name) => constants.has(name))) {
+        onLayer(index, { isConstant: true });
+        continue;
+      }
+      try {
+        onLayer(index, await runLayer(device, file, node, { values, feeds, constants, external, signal }));
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        onLayer(index, { failure: error.message });
+      }
+    }
+  } finally {
+    whole.dispose();
+  }
+}
+
+async function runLayer(device, file, node, { values, feeds, constants, external, signal }) {
+  const inputs = [], given = {};
+  for (const name of node.takes.filter((each) => !file.initializers.has(each))) {
+    const value = values.get(name) ?? feeds[name];
+    if (value === undefined) throw new Error(`its input ${name} is not known`);
+    const isTensor = values.has(name);
+    const [sizes, dtype] = [[...value.shape], isTensor ? value.dtype : null];
+    const asNumbers = isTensor && (constants.has(name) || (dtype !== 'f32' && sizes.reduce((product, size) => product * size, 1) <= FEW));
+    inputs.push({ name, type: file.types.get(name) || CODES[dtype ?? 'f32'], sizes });
+    given[name] = asNumbers ? { data: await value.data(), shape: sizes } : value;
+  }
+  const layer = await loadOnnx(fileOfNode(file, node, inputs), { device, external, signal });
+  try {
+    const outputs = await layer.run(given);
+    const [first] = Object.values(outputs);
+    const found = { shape: [...first.shape], numbers: await first.data(), ms: 0 };
+    for (let count = 1; ; count *= 2) {
+      const { ms } = await timed(device, async () => {
+        for (let run = 0; run < count; run++) await layer.run(given);
+      });
+      found.ms = ms / count;
+      if (ms >= LAYER_MS || count >= LAYER_RUNS) return found;
+    }
+  } finally {
+    layer.dispose();
+  }
+}
