@@ -11,7 +11,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-for (const address of ['text/?backend=cpu', 'search/', 'models/?engines=cpu']) {
+for (const address of ['text/?backend=cpu', 'search/', 'models/?engines=cpu', 'soak/']) {
   test(`axe finds nothing in ${address}`, { timeout: 240_000 }, async () => {
     const page = await browser.newPage();
     const complaints = [];
