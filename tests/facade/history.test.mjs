@@ -33,13 +33,30 @@ test('what the tests of the module expect it to write is read as it was meant', 
   const [texts, ...lines] = readFileSync(new URL('solve-record.txt', import.meta.url), 'utf8').trimEnd().split('\n');
   const { functions, raw } = await compiled();
   raw.levenbergMarquardt = async () => [Float64Array.from(lines.join(' ').split(' '), Number), texts];
-  const { report, ...result } = await levenbergMarquardt(functions);
+  const { report, table, ...result } = await levenbergMarquardt(functions);
   assert.deepEqual(result, {
     success: false, termination: 'max-iterations', arithmetic: 'f64', precisionLoss: 0, promise: 0.125, newtonDecrement: 0.0625, message: 'Stopped: ½.', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5,
     x: Float64Array.of(8, 9), history: [{ iteration: 1, cost: 2, costChange: 1, gradientMaxNorm: 0.5, stepNorm: 0.25, accepted: true, damping: 1e-4, linearIterations: 7, elapsedMs: 4 }],
   });
+  const rows = Object.fromEntries(table().map(({ title, value }) => [title, value]));
+  assert.deepEqual([rows.Solver, rows.Parameters, rows.Promise, rows['Initial cost'], rows['Final cost'], rows['Time of setup'], rows['Time of trials'], rows['Time of solve'], rows.Termination], ['L-BFGS', 9, 0.125, 3, 2, 0.5, 1.5, 5, 'max-iterations']);
   const text = report();
   for (const part of [/L-BFGS$/m, /dense QR$/m, /p\[4\] is touched by no residual\.$/m, /rank 8 of 9\.$/m, /^ *Parameters +9 +9$/m, /^ *setup +0\.5/m, /^ *trials +1\.5/m]) assert.match(text, part);
+});
+
+test('a table has the figures of the report as rows, without those that there are none of', async () => {
+  const { functions, raw } = await compiled();
+  raw.levenbergMarquardt = async () => rawSolve({
+    termination: 'gradient-tolerance', solver: 'Levenberg-Marquardt', engine: 'cpu', iterations: 1, functionEvaluations: 2, initialCost: 3, finalCost: 2, computationTime: 5, whole: [4, 9, 9, 6, 12], times: { trials: 1.5 },
+  });
+  const rows = (await levenbergMarquardt(functions)).table();
+  assert.deepEqual(rows, [
+    { title: 'Solver', value: 'Levenberg-Marquardt' }, { title: 'Backend', value: 'cpu' }, { title: 'Parameter blocks', value: 4 }, { title: 'Parameters', value: 9 },
+    { title: 'Residual blocks', value: 6 }, { title: 'Residuals', value: 12 }, { title: 'Kernels', value: functions.kernelCount }, { title: 'Initial cost', value: 3 },
+    { title: 'Final cost', value: 2 }, { title: 'Iterations', value: 1 }, { title: 'Evaluations', value: 2 },
+    ...Object.entries(functions.compileTimes).map(([stage, value]) => ({ title: `Time of ${stage}`, value })), { title: 'Time of trials', value: 1.5 }, { title: 'Time of solve', value: 5 },
+    { title: 'Termination', value: 'gradient-tolerance' },
+  ]);
 });
 
 test('a report has solver, sizes, times and termination', async () => {

@@ -172,6 +172,14 @@ test('a report has the parameters by name above that of the solver', async () =>
   assert.ok(lines.includes('residua solver report'));
 });
 
+test('a table has a row for each parameter, of a list by its place', async () => {
+  const found = await fit(({ amplitude, rate }) => (t) => amplitude * Math.sin(rate * t), { x, y }, { initialValues: { amplitude: 1.5, rate: 2.8 } });
+  assert.deepEqual(found.table(), ['amplitude', 'rate'].map((parameter) => ({ parameter, value: found.parameters[parameter], standardError: found.standardErrors[parameter] })));
+  assert.deepEqual(found.solve.table().at(-1), { title: 'Termination', value: found.termination });
+  const listed = await fit(([a, b]) => (t) => (a + b) * t, { x: [1, 2, 3], y: [2, 4, 7] }, { initialValues: [1, 0] });
+  assert.deepEqual(listed.table().map(({ parameter, standardError }) => [parameter, standardError]), [['0', NaN], ['1', NaN]]);
+});
+
 test('an aborted fit, and one without iterations left, are no success', async () => {
   const model = ([a, b]) => (t) => a * Math.sin(b * t);
   const stopped = await fit(model, { x, y }, { initialValues: [1.5, 2.8], maxIterations: 1 });

@@ -93,6 +93,8 @@ export interface FitResult<S extends FitStart> {
   solve: SolveResult;
   /** Returns the parameters with their standard errors and the solver's report. */
   report(): string;
+  /** Returns a row for each parameter: for `console.table` and for the tables of notebooks. `solve.table()` has the figures of the solver. */
+  table(): { parameter: string; value: number; standardError: number }[];
 }
 
 const OWN_OPTIONS: OptionNames<Pick<FitOptions<number[]>, 'minValues' | 'maxValues' | 'weights' | 'loss' | 'jacobianFunction' | 'differences' | 'absoluteSigma'> & { initialValues?: unknown }> = {
@@ -256,6 +258,7 @@ function resultOf(
     return names.keys === null ? list : Object.fromEntries(names.keys.map((key, k) => [key, list[k] as number]));
   };
   const rSquared = 1 - squares / deviations;
+  const titles = names.keys ?? Array.from(x, (_, k) => String(k));
   const message = uncertainty.reason === '' ? solve.message : `${solve.message} There are no standard errors: ${uncertainty.reason}`;
   return {
     parameters: named(x),
@@ -267,6 +270,7 @@ function resultOf(
     residuals,
     success, termination, message, ...(promise === undefined ? {} : { promise }), iterations,
     solve,
-    report: () => fitReport(names.keys ?? Array.from(x, (_, k) => String(k)), x, uncertainty.errors, { samples: y.length, squares, rSquared, reason: uncertainty.reason }, solve.report()),
+    table: () => titles.map((parameter, k) => ({ parameter, value: x[k] as number, standardError: uncertainty.errors[k] as number })),
+    report: () => fitReport(titles, x, uncertainty.errors, { samples: y.length, squares, rSquared, reason: uncertainty.reason }, solve.report()),
   };
 }

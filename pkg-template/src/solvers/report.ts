@@ -16,6 +16,9 @@ const ROWS: readonly (readonly [title: string, key: keyof ProblemSizes])[] = [
   ['Residuals', 'residuals'],
 ];
 
+/** The rows of a problem: effective parameters where they are others than the parameters. */
+const rowsOf = ({ parameters, effectiveParameters }: ProblemSizes) => ROWS.filter(([, key]) => effectiveParameters !== parameters || key !== 'effectiveParameters');
+
 /** Active constraints that a line names at most. */
 const NAMED = 6;
 
@@ -33,7 +36,6 @@ function constraintLine({ name, kind, enabled, active, violation, multipliers }:
  */
 export function reportText(record: SolveRecord & { constraints?: readonly ConstraintResult[] }, kernels: number, compileTimes: Readonly<Record<string, number>>, iterations: string, additions: string): string {
   const { whole, reduced, initialCost, finalCost, functionEvaluations, computationTime } = record;
-  const onManifolds = whole.effectiveParameters !== whole.parameters;
   const [cost, gradient, parameter] = record.tolerances.map((tolerance) => (tolerance === 0 ? 'off' : scientific(tolerance)));
   const times = [...Object.entries(compileTimes), ...record.times, ['solve', computationTime] as const];
   if (functionEvaluations > 0) times.push(['per evaluation', computationTime / functionEvaluations]);
@@ -44,7 +46,7 @@ export function reportText(record: SolveRecord & { constraints?: readonly Constr
     record.linearSolver === '' ? '' : line('Linear solver', record.linearSolver),
     line('Tolerances', `cost ${cost}, gradient ${gradient}, parameter ${parameter}`),
     `\n${row('', 'Original', 'Reduced')}`,
-    ...ROWS.filter(([, key]) => onManifolds || key !== 'effectiveParameters').map(([title, key]) => row(title, whole[key], reduced[key])),
+    ...rowsOf(whole).map(([title, key]) => row(title, whole[key], reduced[key])),
     record.untouched === '' ? '' : `  Under-determined: ${record.untouched}\n`,
     record.rank === '' ? '' : `  Rank-deficient: ${record.rank}\n`,
     `\n${row('Kernels', kernels)}`,
@@ -63,4 +65,26 @@ export function reportText(record: SolveRecord & { constraints?: readonly Constr
     `${record.message}\n`,
     additions === '' ? '' : `${additions}\n`,
   ].join('');
+}
+
+/** The figures of the report as rows for tables: sizes of the whole problem, times in milliseconds. */
+export function reportRows(record: SolveRecord & { constraints?: readonly ConstraintResult[] }, kernels: number, compileTimes: Readonly<Record<string, number>>): { title: string; value: number | string }[] {
+  const { whole, initialCost, finalCost, promise, iterations, functionEvaluations, computationTime } = record;
+  const rows: [title: string, value: number | string][] = [
+    ['Solver', record.solver],
+    ['Backend', record.engine],
+    ['Linear solver', record.linearSolver],
+    ...rowsOf(whole).map(([title, key]): [string, number] => [title, whole[key]]),
+    ['Kernels', kernels],
+    ['Initial cost', initialCost],
+    ['Final cost', finalCost],
+    ['Promise', promise],
+    ...(record.constraints ?? []).map(({ name, violation }): [string, number] => [`Violation of "${name}"`, violation]),
+    ['Iterations', iterations],
+    ['Evaluations', functionEvaluations],
+    ...[...Object.entries(compileTimes), ...record.times, ['solve', computationTime] as const].map(([stage, ms]): [string, number] => [`Time of ${stage}`, ms]),
+    ['Termination', record.termination],
+  ];
+  // What a solver does not have is empty, and its promise NaN.
+  return rows.filter(([title, value]) => value !== '' && !(title === 'Promise' && Number.isNaN(value))).map(([title, value]) => ({ title, value }));
 }

@@ -13,7 +13,7 @@ import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } fr
 import type { ConstraintResult } from './constrained/findings.js';
 import { solveGraduated, type GraduatedRecord } from './graduated.js';
 import { iterationLines } from './iteration-lines.js';
-import { reportText } from './report.js';
+import { reportRows, reportText } from './report.js';
 import type { StoppingTests, Termination } from './stopping.js';
 
 export type { StoppingTests, Termination } from './stopping.js';
@@ -100,6 +100,10 @@ export interface SolveResult {
   lossWeights?: Readonly<Record<string, Float64Array>>;
   /** Returns a table of the run in the format of Ceres. */
   report(): string;
+  /**
+   * Returns the figures of the report as rows, times in milliseconds: for `console.table` and for the tables of notebooks. `history` has a row for each iteration.
+   */
+  table(): { title: string; value: number | string }[];
 }
 
 /**
@@ -295,6 +299,7 @@ async function runWith(
     history: iterationsOf(result.rows),
     // The text takes longer than a small solve. The caller may change the history.
     report: () => reportText(result, functions.kernelCount, functions.compileTimes, iterationLines(iterationsOf(result.rows)), additions),
+    table: () => reportRows(result, functions.kernelCount, functions.compileTimes),
   };
 }
 
