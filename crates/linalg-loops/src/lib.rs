@@ -8,6 +8,7 @@
 //! bit. No function but [`damped`], which is one product, is inlined into another crate, where it would be optimised for size again.
 
 pub mod dense;
+pub mod fronts;
 mod pair;
 pub mod panels;
 #[cfg(all(test, not(target_arch = "wasm32")))]

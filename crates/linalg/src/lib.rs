@@ -4,9 +4,11 @@
 //! frozen; δ is 0 at frozen ones. They differ in what they pay for it: [`DenseQr`] never squares the condition of J̃ and suits few
 //! parameters, of which [`normal_equations`] may do with less than rows; [`SparseCholesky`] works on the sparse J̃ᵀJ̃; [`IterativeSchur`] iterates on what is
 //! left of it without independent blocks; [`Pcg`] needs memory for nothing but vectors. [`choose`] says which suits a problem, and why.
+//! [`BayesTree`] is a factorisation of a problem that grows.
 //!
 //! A system that cannot be solved in this arithmetic is a [`Trouble`] and no error: the damping may be raised, and it can.
 
+pub mod bayes_tree;
 pub mod choice;
 pub mod cholesky;
 pub mod dense_qr;
@@ -39,6 +41,7 @@ mod tests;
 
 pub use residua_linalg_loops as loops;
 
+pub use bayes_tree::{BayesTree, Factor, Undetermined, Updated};
 pub use choice::{Choice, Kind, choose, grouped};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;

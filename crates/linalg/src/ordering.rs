@@ -37,7 +37,9 @@ struct Quotient {
     /// The last stamp that marked a variable or element.
     mark: Vec<u32>,
     stamp: u32,
-    /// Variables of each degree, as lists linked both ways.
+    /// Variables that are eliminated after all others.
+    ends: Vec<bool>,
+    /// Variables of each degree, as lists linked both ways: those that end behind the others.
     first: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -54,35 +56,66 @@ pub fn order(offsets: &[u32], rows: &[u32], weights: &[u32], beginning: &[u32]) 
             edges[row as usize].push(column as u32);
         }
     }
+    order_graph(edges, &[], weights, beginning, &[])
+}
+
+/// The same of a graph: for each column those that share an entry with it, and cliques of columns all of which share one. The columns of `ending` are
+/// eliminated after all others.
+pub fn order_graph(
+    edges: Vec<Vec<u32>>,
+    cliques: &[&[u32]],
+    weights: &[u32],
+    beginning: &[u32],
+    ending: &[u32],
+) -> Vec<u32> {
+    let count = edges.len();
     let most = (DENSE * (count as f64).sqrt()).max(FEW_NEIGHBOURS) as usize;
     let mut begins = vec![false; count];
     beginning.iter().for_each(|&column| begins[column as usize] = true);
     let (last, others): (Vec<u32>, Vec<u32>) =
         (0..count as u32).partition(|&column| edges[column as usize].len() > most && !begins[column as usize]);
+    let mut ends = vec![false; count];
+    ending.iter().for_each(|&column| ends[column as usize] = true);
     let mut weight = weights.to_vec();
     let total: u32 = weights.iter().sum();
     for &column in &last {
         weight[column as usize] = 0;
     }
+    let sum_of = |columns: &[u32]| columns.iter().map(|&column| weight[column as usize]).sum::<u32>();
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut elements: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut size = vec![0; count];
+    let mut degrees = edges.iter().map(|edges| sum_of(edges)).list();
+    // A clique is an element from the start, with a number that no variable has.
+    for (number, clique) in (count as u32..).zip(cliques) {
+        let of_clique = sum_of(clique);
+        for &column in *clique {
+            elements[column as usize].push(number);
+            degrees[column as usize] += of_clique.saturating_sub(weight[column as usize]);
+        }
+        members.push(clique.to_vec());
+        size.push(of_clique);
+    }
+    let nodes = members.len();
     let mut graph = Quotient {
         edges,
-        elements: vec![Vec::new(); count],
-        members: vec![Vec::new(); count],
+        elements,
+        members,
         weight,
-        size: vec![0; count],
-        outside: vec![0; count],
-        seen: vec![NONE; count],
+        size,
+        outside: vec![0; nodes],
+        seen: vec![NONE; nodes],
         degree: vec![0; count],
         followers: vec![Vec::new(); count],
-        mark: vec![0; count],
+        mark: vec![0; nodes],
         stamp: 0,
-        first: vec![NONE; total as usize + 1],
+        ends,
+        first: vec![NONE; 2 * (total as usize + 1)],
         next: vec![NONE; count],
         previous: vec![NONE; count],
     };
     for &column in &others {
-        let degree = graph.edges[column as usize].iter().map(|&other| graph.weight[other as usize]).sum();
-        graph.file(column, degree);
+        graph.file(column, degrees[column as usize].min(total));
     }
     let mut order = Vec::with_capacity(count);
     let mut left: u32 = others.iter().map(|&column| weights[column as usize]).sum();
@@ -119,19 +152,29 @@ impl Quotient {
     /// Puts a variable among those of its degree.
     fn file(&mut self, variable: u32, degree: u32) {
         self.degree[variable as usize] = degree;
-        let head = self.first[degree as usize];
+        let list = self.list_of(variable);
+        let head = self.first[list];
         (self.next[variable as usize], self.previous[variable as usize]) = (head, NONE);
         if head != NONE {
             self.previous[head as usize] = variable;
         }
-        self.first[degree as usize] = variable;
+        self.first[list] = variable;
+    }
+
+    /// Where a variable is filed.
+    fn list_of(&self, variable: u32) -> usize {
+        let behind = if self.ends[variable as usize] { self.first.len() / 2 } else { 0 };
+        behind + self.degree[variable as usize] as usize
     }
 
     /// Takes it from there.
     fn remove(&mut self, variable: u32) {
         let (next, previous) = (self.next[variable as usize], self.previous[variable as usize]);
         match previous {
-            NONE => self.first[self.degree[variable as usize] as usize] = next,
+            NONE => {
+                let list = self.list_of(variable);
+                self.first[list] = next;
+            }
             _ => self.next[previous as usize] = next,
         }
         if next != NONE {
@@ -160,7 +203,7 @@ impl Quotient {
         let mut hashes: Vec<u64> = Vec::new();
         for &i in &of_pivot {
             let (outside, hash) = self.prune(i as usize, pivot);
-            if outside > 0 {
+            if outside > 0 || self.ends[i as usize] && !self.ends[p] {
                 self.degree[i as usize] = self.degree[i as usize].min(outside);
                 hashes.push(u64::from(hash) << 32 | u64::from(i));
             } else {
@@ -178,7 +221,7 @@ impl Quotient {
             let own = self.weight[i as usize];
             let degree = (self.degree[i as usize] + size - own).min(left - own);
             self.file(i, degree);
-            *least = (*least).min(degree as usize);
+            *least = (*least).min(self.list_of(i));
         }
         self.size[p] = size;
         self.members[p] = members;
@@ -246,6 +289,7 @@ impl Quotient {
             for &other in hashes[position + 1..].iter().take_while(|&other| other >> 32 == number >> 32) {
                 let j = other as u32 as usize;
                 let same = self.weight[j] > 0
+                    && self.ends[j] == self.ends[i]
                     && self.edges[j].len() == self.edges[i].len()
                     && self.elements[j].len() == self.elements[i].len()
                     && self.edges[j].iter().chain(&self.elements[j]).all(|&r| self.mark[r as usize] == self.stamp);
