@@ -15,12 +15,10 @@ use super::hessian_pattern::HessianPattern;
 use super::{Functions, Objective, Part};
 use crate::model::access_plan::Entry;
 use crate::model::energy::{Coordinates, Energy};
+use crate::model::hessian::MOST_NUMBERS;
 use crate::model::losses;
 use crate::model::pattern::{Compressed, Give, compress};
 use crate::model::{Batch, Model, Rows};
-
-/// Numbers of an instance's parameters, at most: its matrix is dense, and its kernel has an instruction for each entry at least.
-pub const MOST_NUMBERS: usize = 64;
 
 /// A residual that is a long sum: its row, and the factor of JᵀJ.
 pub(crate) struct LongSum {
@@ -100,7 +98,7 @@ impl Functions {
     /// Compiles the kernels of Hessians by these coordinates on the host; whether they are there at the deadline.
     ///
     /// # Errors
-    /// `limit-exceeded` naming a block of residuals whose instances have more than [`MOST_NUMBERS`] numbers.
+    /// `limit-exceeded` naming an enabled block of residuals whose instances have more than [`MOST_NUMBERS`] numbers.
     pub(crate) async fn prepare_hessian(
         &mut self,
         objective: Objective,
@@ -109,8 +107,9 @@ impl Functions {
     ) -> Result<bool> {
         for batch in &self.model.batches {
             let numbers = batch.class.locals.len();
-            if numbers > MOST_NUMBERS {
-                let name = &self.model.blocks[batch.block as usize].name;
+            let block = &self.model.blocks[batch.block as usize];
+            if block.enabled && numbers > MOST_NUMBERS {
+                let name = &block.name;
                 let of_block = if name.is_empty() { String::new() } else { format!(" of block '{name}'") };
                 return Err(Error::new(
                     ErrorCode::LimitExceeded,
@@ -325,7 +324,8 @@ impl Functions {
         Ok(())
     }
 
-    /// The Hessian of an objective times a vector, with respect to the numbers of the parameters. Rows and columns of constant parameters are zeros.
+    /// The Hessian of an objective times a vector, with respect to the numbers of the parameters. Rows and columns of constant parameters are zeros. What a 0 of
+    /// the vector multiplies counts as 0, also where it is infinite; of instances with more than [`MOST_NUMBERS`] numbers it may be NaN.
     pub async fn evaluate_hessian_product(
         &mut self,
         objective: Objective,
@@ -360,7 +360,23 @@ impl Functions {
             engine.on_cpu().run(model, number, entry, memory).await?;
         }
         product.iter_mut().zip(constant).filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
+        if product.iter().any(|entry| !entry.is_finite()) && vector.contains(&0.0) {
+            match self.evaluate_hessian(objective, Some(&x)).await {
+                Err(error) if error.code == ErrorCode::LimitExceeded => {}
+                entries => self.multiply_entries(objective, &entries?, &vector, &mut product),
+            }
+        }
         Ok(product)
+    }
+
+    /// The product by the entries of the matrix, without those that a 0 multiplies.
+    fn multiply_entries(&self, objective: Objective, entries: &[f64], vector: &[f64], product: &mut [f64]) {
+        let Some(HessianPattern { row_offsets, col_indices, .. }) = self.hessian_pattern(objective) else { return };
+        for (row, ends) in row_offsets.windows(2).enumerate() {
+            let places = ends[0] as usize..ends[1] as usize;
+            let factors = places.map(|place| (entries[place], vector[col_indices[place] as usize]));
+            product[row] = factors.filter(|(_, number)| *number != 0.0).map(|(entry, number)| entry * number).sum();
+        }
     }
 }
 

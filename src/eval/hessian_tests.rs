@@ -250,6 +250,34 @@ fn constants_have_zeros_and_disabled_blocks_none() {
 }
 
 #[test]
+fn derivatives_by_constants_may_be_infinite() {
+    // x²·y + x·√c at c = 0, where the derivatives by c are infinite.
+    let mut r = Recorder::default();
+    let (x, y, c) = (r.parameter(0), r.parameter(1), r.parameter(2));
+    let square = r.square(x);
+    let (bent, root) = (r.apply(Op::Mul, &[square, y]), r.apply(Op::Sqrt, &[c]));
+    let root = r.apply(Op::Mul, &[x, root]);
+    let sum = r.apply(Op::Add, &[bent, root]);
+    let mut f = functions(r, vec![sum], &[3.0, 5.0, 0.0]);
+    f.set_constant(vec![false, false, true]).unwrap();
+    let at = [3.0, 5.0, 0.0];
+    // ∂² of s = x²y: [2y, 2x; 2x, 0]; of ½s²: ∇s ∇sᵀ + s ∂²s with ∇s = (30, 9) and s = 45.
+    for (objective, expected) in
+        [(Objective::Sum, [10.0 * 2.0 + 6.0 * 4.0, 6.0 * 2.0]), (Objective::LeastSquares, [4860.0, 1404.0])]
+    {
+        let product = block_on(f.evaluate_hessian_product(objective, Some(&at), &[2.0, 4.0, 7.0])).unwrap();
+        assert_eq!(product, [expected[0], expected[1], 0.0], "{objective:?}");
+    }
+    // Without constants the product is that of an infinite number, unless what multiplies it is 0.
+    f.set_constant(vec![false; 3]).unwrap();
+    let along = |f: &mut Functions, c: f64| {
+        block_on(f.evaluate_hessian_product(Objective::Sum, Some(&at), &[2.0, 4.0, c])).unwrap()
+    };
+    assert_eq!(along(&mut f, 0.0)[..2], [44.0, 12.0]);
+    assert!(!along(&mut f, 1.0)[0].is_finite());
+}
+
+#[test]
 fn an_instance_with_too_many_numbers_is_refused_with_its_block() {
     let mut input = CompileInput::problem();
     input.add_array("many", 65, 1, "euclidean").unwrap();
@@ -269,6 +297,12 @@ fn an_instance_with_too_many_numbers_is_refused_with_its_block() {
     assert!(error.message.contains("block 'whole' depends on 65 numbers"), "{}", error.message);
     let product = block_on(f.evaluate_hessian_product(Objective::Sum, None, &x)).unwrap();
     assert_eq!(product, [64.0; 65], "each of 64 others, of a product of ones");
+    // A block that is out has no entries, as that of constraints in a problem of least squares.
+    f.set_enabled(0, false).unwrap();
+    assert_eq!(dense(&mut f, Objective::Sum, &x), vec![0.0; 65 * 65]);
+    assert_eq!(block_on(f.evaluate_hessian_product(Objective::Sum, None, &x)).unwrap(), [0.0; 65]);
+    f.set_enabled(0, true).unwrap();
+    assert_eq!(block_on(f.evaluate_hessian(Objective::Sum, None)).unwrap_err().code, ErrorCode::LimitExceeded);
     let error = block_on(f.evaluate_hessian_product(Objective::Sum, None, &x[1..])).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidArgument);
 }

@@ -20,13 +20,19 @@ use super::role::Role;
 use super::second_order::coordinate;
 use super::tangent::slots;
 
+/// Numbers of an instance's parameters, at most: its matrix is dense, and its kernel has an instruction for each entry at least.
+pub const MOST_NUMBERS: usize = 64;
+
 /// The Hessian of an instance: rows by the places of coordinates.
 type Rows = Vec<(u32, Row)>;
 
 impl Planner<'_> {
     /// Stores the lower half of the Hessian of each instance, one instance after the other; gives row and column of each entry, by
-    /// [`super::class::Class::gradient_column`].
+    /// [`super::class::Class::gradient_column`]. Nothing of instances with more than [`MOST_NUMBERS`] numbers.
     pub(super) fn hessian(&mut self, of: Energy, coordinates: Coordinates) -> Vec<(u32, u32)> {
+        if self.class.locals.len() > MOST_NUMBERS {
+            return Vec::new();
+        }
         let rows = match of {
             Energy::Sum => {
                 let (_, seeds) = self.objective(true);

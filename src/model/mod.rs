@@ -19,7 +19,7 @@ pub mod energy;
 pub mod entries;
 mod entry_point;
 mod group;
-mod hessian;
+pub mod hessian;
 pub mod incidence;
 pub mod least_squares;
 pub mod line;

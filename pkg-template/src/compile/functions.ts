@@ -298,7 +298,7 @@ export class GpuCompiledFunctions {
    * column) once; it has the pairs of parameters that an instance has in one term. Rows and columns of constant blocks are explicit zeros; derivatives are
    * with respect to the numbers themselves, not to the tangent of a manifold. It is computed in f64 on the CPU, also for functions on the GPU.
    *
-   * Rejects with 'limit-exceeded' where an instance depends on more than 64 numbers, and where there are more than 2³² − 1 entries; `evaluateHessianProduct`
+   * Rejects with 'limit-exceeded' where an instance of an enabled block depends on more than 64 numbers, and where there are more than 2³² − 1 entries; `evaluateHessianProduct`
    * has no such limit. Rejects with 'invalid-argument' for plain functions, which have no second derivatives.
    */
   async evaluateHessian(x?: Numbers, options: HessianOptions = {}): Promise<CsrMatrix> {
@@ -315,7 +315,8 @@ export class GpuCompiledFunctions {
   /**
    * The Hessian of evaluateHessian times the vector `v` (numParams), without the matrix, for any number of parameters an instance. `into`, a Float64Array of
    * numParams numbers, is filled and returned in place of a fresh array when the call ends, as in evaluateSumWithGradient. Without `x` (undefined) at the
-   * current parameters. Rejects with 'invalid-argument' for a `v` or `into` of another length.
+   * current parameters. What a 0 of `v`, or a constant, multiplies counts as 0, also where that derivative is infinite (up to 64 numbers an instance). Rejects with
+   * 'invalid-argument' for a `v` or `into` of another length.
    */
   async evaluateHessianProduct(x: Numbers | undefined, v: Numbers, into?: Float64Array, options: HessianOptions = {}): Promise<Float64Array> {
     const leastSquares = isLeastSquares('evaluateHessianProduct', options);
