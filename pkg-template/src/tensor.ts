@@ -31,6 +31,7 @@ export { complex, fft, ifft, irfft, rfft, type FftOptions } from './tensor/fouri
 export {
   attention,
   batchNorm,
+  cdist,
   concat,
   crossEntropy,
   einsum,
@@ -39,6 +40,7 @@ export {
   groupNorm,
   layerNorm,
   linear,
+  meshgrid,
   rmsNorm,
   rope,
   stack,

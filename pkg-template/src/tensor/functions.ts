@@ -1,5 +1,6 @@
 /** Functions of several tensors. Each throws 'invalid-argument' where types or shapes do not fit. */
 
+import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import type { DType } from './dtype.js';
 import { attention as attentionOf } from './recipe/attention.js';
@@ -8,12 +9,12 @@ import { einsum as einsumOf } from './recipe/einsum.js';
 import { indexSelect } from './recipe/indexing.js';
 import type { Node } from './recipe/node.js';
 import * as normalisation from './recipe/normalisation.js';
-import { checkType, nodeOf, NOT_COMPLEX, operandOf } from './recipe/operands.js';
+import { checkType, nodeOf, nodeText, NOT_COMPLEX, operandOf, REALS } from './recipe/operands.js';
 import * as products from './recipe/products.js';
 import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
 import { gradient } from './recipe/sources.js';
-import type { Size } from './size.js';
+import { sameSize, sizeText, type Size } from './size.js';
 import { Quantized } from './quantized.js';
 import { nodesOf, Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor.js';
 
@@ -168,4 +169,34 @@ export function grad<const W extends readonly Tensor[]>(scalar: Tensor<'f32'>, w
   const of = nodeOf('grad: scalar', scalar);
   const gradients = nodesOf('grad: wrt', wrt).map((node, k) => Tensor.make(gradient(of, node, k)));
   return gradients as { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never };
+}
+
+/**
+ * The coordinates of a grid: for each of the vectors a tensor with an axis for every vector, in which it runs along its own. With 'xy' (default) the
+ * first two axes are exchanged, rows before columns, as NumPy has it; with 'ij' they are in the order of the vectors, as PyTorch has it.
+ */
+export function meshgrid<D extends DType>(vectors: readonly Tensor<D>[], indexing: 'xy' | 'ij' = 'xy'): Tensor<D>[] {
+  const nodes = nodesOf('meshgrid: vectors', vectors);
+  if (indexing !== 'xy' && indexing !== 'ij') throw invalidArgument('meshgrid: indexing', describe(indexing), "'xy' or 'ij'");
+  nodes.forEach((node, k) => {
+    if (node.shape.length !== 1) throw invalidArgument(`meshgrid: vectors[${k}]`, nodeText(node), 'a vector');
+  });
+  // The axis of each vector.
+  const axes = nodes.map((_, k) => (indexing === 'xy' && nodes.length > 1 && k < 2 ? 1 - k : k));
+  const shape = axes.map((k) => (nodes[k] as Node).shape[0] as Size);
+  return vectors.map((vector, k) => vector.reshape(shape.map((size, axis) => (axis === axes[k] ? size : 1))).broadcastTo(shape));
+}
+
+/**
+ * The Euclidean distance of each row of a [..., n, size] to each of b [..., m, size], of floats, as [..., n, m] in single precision: from differences, so that near points keep their
+ * digits. Leading axes broadcast. The derivative at a distance of 0 is 0.
+ */
+export function cdist(a: Tensor, b: Tensor): Tensor<'f32'> {
+  for (const [name, x] of [['a', a], ['b', b]] as const) {
+    const node = nodeOf(`cdist: ${name}`, x);
+    checkType(`cdist: ${name}`, node, REALS);
+    if (node.shape.length < 2) throw invalidArgument(`cdist: ${name}`, nodeText(node), 'rows of points, [..., points, size]');
+  }
+  if (!sameSize(a.shape.at(-1) as Size, b.shape.at(-1) as Size)) throw invalidArgument('cdist: b', nodeText(b.node), `points of ${sizeText(a.shape.at(-1) as Size)} numbers, as ${nodeText(a.node)}`);
+  return a.cast('f32').expandDims(-2).sub(b.cast('f32').expandDims(-3)).norm(-1);
 }

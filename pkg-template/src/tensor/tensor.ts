@@ -21,6 +21,7 @@ import * as rows from './recipe/rows.js';
 import * as selections from './recipe/selections.js';
 import * as slices from './recipe/slices.js';
 import * as sorting from './recipe/sorting.js';
+import * as special from './recipe/special.js';
 import * as views from './recipe/views.js';
 import { checkShape, knownSizes, type Shape, type Size } from './size.js';
 
@@ -125,6 +126,8 @@ export class Tensor<D extends DType = any> {
   }
   /** The angle of the point (x, this) in radians, in (−π, π]. */
   atan2(x: Operand<D>): Tensor<D> { return this.binary('atan2', x); }
+  /** √(this² + b²) of floats, without overflow in between; infinite where either is. */
+  hypot(b: Operand<D>): Tensor<D> { return Tensor.make(special.hypot(this.node, this.operand('hypot', b))); }
 
   // Comparisons, which are false with a NaN, but for neq.
 
@@ -188,8 +191,12 @@ export class Tensor<D extends DType = any> {
   log1p(): Tensor<D> { return this.unary('log1p'); }
   /** Logarithm to the base 2, exact at powers of 2. */
   log2(): Tensor<D> { return Tensor.make(activations.log2(this.node)); }
+  /** Logarithm to the base 10; on the CPU exact at powers of 10. */
+  log10(): Tensor<D> { return Tensor.make(special.log10(this.node)); }
   /** The error function, 2/√π ∫ e^(−t²) dt from 0. */
   erf(): Tensor<D> { return this.unary('erf'); }
+  /** The inverse of erf; infinite at −1 and 1, NaN beyond. */
+  erfinv(): Tensor<D> { return Tensor.make(special.erfinv(this.node)); }
   /** Sine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
   sin(): Tensor<D> { return this.unary('sin'); }
   /** Cosine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
@@ -212,8 +219,8 @@ export class Tensor<D extends DType = any> {
   floor(): Tensor<D> { return this.unary('floor'); }
   /** The smallest whole number not below this. */
   ceil(): Tensor<D> { return this.unary('ceil'); }
-  /** The nearest whole number, halves upward, as Math.round. */
-  round(): Tensor<D> { return this.unary('round'); }
+  /** The nearest whole number, halves upward as Math.round, or to the 'even' neighbour as NumPy and PyTorch. */
+  round(halves: 'up' | 'even' = 'up'): Tensor<D> { return Tensor.make(special.round(this.node, halves)); }
   /** The whole part, toward zero. */
   trunc(): Tensor<D> { return this.unary('trunc'); }
 
@@ -326,6 +333,8 @@ export class Tensor<D extends DType = any> {
   cummax(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cummax', 'max', this.node, axis, options)); }
   /** The smallest of all elements up to each. */
   cummin(axis: Axis = -1, options?: rows.ScanOptions): Tensor<D> { return Tensor.make(rows.accumulate('cummin', 'min', this.node, axis, options)); }
+  /** Each element less the one before it; the axis has one place less, and none where it had none. */
+  diff(axis: Axis = -1): Tensor<D> { return Tensor.make(slices.diff(this.node, axis)); }
   /** e^this over the sum of these, without overflow; a row of −∞ gives NaN. */
   softmax(axis: Axis = -1): Tensor<D> { return Tensor.make(rows.softmax(this.node, axis)); }
   /** The logarithm of softmax, without overflow. */

@@ -89,6 +89,7 @@ export const ELEMENTWISE = [
   unary('log', REALS, [0.01, 1000], Math.log, ELEMENTARY),
   unary('log1p', REALS, [-0.9, 10], Math.log1p, ELEMENTARY),
   unary('log2', REALS, [0.01, 1000], Math.log2, ELEMENTARY, { floor: 0.125 }),
+  unary('log10', REALS, [0.01, 1000], Math.log10, ELEMENTARY, { floor: 0.125 }),
   unary('erf', REALS, [-4, 4], erf, ELEMENTARY),
   unary('sin', REALS, [-100, 100], Math.sin, ELEMENTARY),
   unary('cos', REALS, [-100, 100], Math.cos, ELEMENTARY),

@@ -7,14 +7,10 @@ import { apply, bitcast, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxis, checkType, nodeText, REALS } from './operands.js';
 import { reduce } from './reductions.js';
+import { inverseErf } from './special.js';
 
 /** erf(√2): the share of a normal distribution within two deviations. */
 const TWO_DEVIATIONS = 0.9544997361036416;
-
-/** Giles, "Approximating the erfinv function" (GPU Computing Gems 2011), table of the single precision version: |x| where −log(1 − x²) < 5. */
-const CENTRAL = [2.81022636e-8, 3.43273939e-7, -3.5233877e-6, -4.39150654e-6, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941];
-/** The same for the tails. */
-const TAIL = [-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682];
 
 /** 32 random bits an element. */
 export function randomBits(key: Node, stream: number, shape: Shape): Node {
@@ -78,21 +74,6 @@ export function highProduct(bits: Node, range: number): Node {
   if (rangeUpper === 0) return apply('shr', [middle, 16]);
   const other = apply('add', [apply('mul', [lower, rangeUpper]), apply('and', [middle, 0xffff])]);
   return apply('add', [apply('add', [apply('mul', [upper, rangeUpper]), apply('shr', [middle, 16])]), apply('shr', [other, 16])]);
-}
-
-/** Σ coefficient · xᵏ, the highest power first. */
-function polynomial(x: Node, coefficients: readonly number[]): Node {
-  const [first, second, ...rest] = coefficients as [number, number, ...number[]];
-  const start = apply('add', [apply('mul', [x, first]), second]);
-  return rest.reduce((sum, coefficient) => apply('add', [apply('mul', [sum, x]), coefficient]), start);
-}
-
-/** The inverse of erf in (−1, 1). */
-function inverseErf(x: Node): Node {
-  const w = apply('neg', [apply('log', [apply('mul', [apply('sub', [1, x]), apply('add', [x, 1])])])]);
-  const central = polynomial(apply('sub', [w, 2.5]), CENTRAL);
-  const tail = polynomial(apply('sub', [apply('sqrt', [w]), 3]), TAIL);
-  return apply('mul', [where(apply('lt', [w, 5]), central, tail), x]);
 }
 
 /** In (−1, 1): odd multiples of 2⁻²³. */

@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
+import { apply } from './elementwise.js';
 import { isSize, minus, plus, sameShape, sameSize, shapeText, sizeText, times, type Size } from '../size.js';
 import { byParts, byPartsOfAll, Node } from './node.js';
 import { checkAxes, checkAxis, nodeText } from './operands.js';
@@ -155,4 +156,12 @@ export function stack(parts: readonly Node[], axis: unknown): Node {
   }
   const at = checkAxis('stack: axis', axis, (first?.shape.length ?? 0) + 1);
   return concat(parts.map((each) => expandDims(each, [at])), at, 'stack');
+}
+
+/** Each element of an axis less the one before it. */
+export function diff(x: Node, axis: unknown): Node {
+  const along = checkAxis('diff: axis', axis, x.shape.length);
+  const from = (start: Size, end: Size | null) => slice(x, x.shape.map((_, k) => (k === along ? [start, end] : null)));
+  const size = x.shape[along] as Size;
+  return typeof size === 'number' && size < 2 ? from(0, 0) : apply('sub', [from(1, null), from(0, minus(size, 1))], 'diff');
 }

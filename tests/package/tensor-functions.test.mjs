@@ -1,0 +1,74 @@
+// Functions of numbers on the CPU, by the module that is packed, beside values of SciPy 1.17 and NumPy 2.4 in double precision.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { before, test } from 'node:test';
+import * as T from '../../pkg-template/dist/tensor.js';
+
+let device;
+before(async () => {
+  await T.init(await readFile(new URL('../../pkg-template/wasm-tensor/residua_tensor_bg.wasm', import.meta.url)));
+  device = await T.Device.create({ backend: 'cpu' });
+});
+
+/** Some roundings of single precision, each 6e-8 of a number. */
+const TOLERANCE = 1e-6;
+/** The slope of a polynomial that is within 1e-7 of a function is further from that of the function. */
+const SLOPE_TOLERANCE = 2e-5;
+
+function assertNear(found, expected, tolerance = TOLERANCE) {
+  assert.equal(found.length, expected.length);
+  expected.forEach((each, k) => assert.ok(Object.is(found[k], each) || found[k] === each || Math.abs(found[k] - each) <= tolerance * Math.abs(each), `element ${k} is ${found[k]}, not ${each}`));
+}
+
+test('log10 is exact at the powers of 10, with the derivative of the logarithm', async () => {
+  const exponents = Array.from({ length: 76 }, (_, k) => k - 37);
+  const x = device.tensor(exponents.map((k) => 10 ** k));
+  assert.deepEqual([...(await x.log10().data())], exponents);
+  assertNear(await device.tensor([0, -1, Infinity, NaN, 2, 0.3]).log10().data(), [-Infinity, NaN, Infinity, NaN, Math.log10(2), Math.log10(Math.fround(0.3))]);
+  const [slope] = T.grad(x.slice([27, 50]).log10().sum(), [x]);
+  assertNear((await slope.mul(x).slice([27, 50]).data()), exponents.slice(27, 50).map(() => Math.LOG10E));
+});
+
+test('erfinv is that of SciPy up to the last number below 1', async () => {
+  // SciPy's values at the numbers of single precision next to these.
+  const x = device.tensor([0, 1e-30, 0.1, -0.5, 0.9, 0.999, 1 - 2 ** -20, 1 - 2 ** -24, 1, -1, 2, NaN]);
+  const expected = [0, 8.862269282630517e-31, 0.08885599182530647, -0.4769362762044699, 1.1630870719457722, 2.3267563267961546, 3.4655050258033304, 3.8325068569007104, Infinity, -Infinity, NaN, NaN];
+  assertNear(await x.erfinv().data(), expected);
+  const inner = device.tensor([0, 0.1, -0.5, 0.9, 0.999]);
+  const [slope] = T.grad(inner.erfinv().sum(), [inner]);
+  assertNear(await slope.data(), expected.filter((_, k) => [0, 2, 3, 4, 5].includes(k)).map((y) => (Math.sqrt(Math.PI) / 2) * Math.exp(y * y)), SLOPE_TOLERANCE);
+});
+
+test('hypot has no overflow in between, and is infinite beside a NaN', async () => {
+  const [a, b] = [device.tensor([3e30, 3e-40, Infinity, NaN, 0, -5]), device.tensor([4e30, 4e-40, NaN, 1, 0, 12])];
+  // Subnormal numbers are multiples of 1.4e-45.
+  assertNear(await a.hypot(b).data(), [5e30, 5e-40, Infinity, NaN, 0, 13], 5e-6);
+  const zero = device.tensor([0]);
+  assert.deepEqual(await Promise.all(T.grad(zero.hypot(zero).sum(), [zero]).map((slope) => slope.item())), [0]);
+});
+
+test('rounding to even takes the even one of two, also where no halves are left', async () => {
+  const x = [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 4194303.5, 8388607.5, 8388609, 1e30, Infinity, NaN];
+  assert.deepEqual([...(await device.tensor(x).round('even').data())].map((each) => each + 0), [0, 2, 2, 0, -2, -2, 0, 4194304, 8388608, 8388609, Math.fround(1e30), Infinity, NaN]);
+  assert.throws(() => device.tensor(x).round('odd'), { code: 'invalid-argument', message: /halves: got "odd"; takes 'up' or 'even'/ });
+});
+
+test('meshgrid has the axes of NumPy, or those of the vectors', async () => {
+  const vectors = [device.tensor([1, 2, 3]), device.tensor([4, 5]), device.tensor([6])];
+  const all = async (list) => Promise.all(list.map((each) => each.toArray()));
+  assert.deepEqual(await all(T.meshgrid(vectors.slice(0, 2))), [[[1, 2, 3], [1, 2, 3]], [[4, 4, 4], [5, 5, 5]]]);
+  assert.deepEqual(await all(T.meshgrid(vectors.slice(0, 2), 'ij')), [[[1, 1], [2, 2], [3, 3]], [[4, 5], [4, 5], [4, 5]]]);
+  assert.deepEqual(T.meshgrid(vectors).map(({ sizes }) => sizes), [[2, 3, 1], [2, 3, 1], [2, 3, 1]]);
+  assert.throws(() => T.meshgrid([device.tensor([[1]])]), { code: 'invalid-argument', message: /meshgrid: vectors\[0\]/ });
+});
+
+test('cdist keeps the digits of points that are near each other and far from 0, and has finite slopes', async () => {
+  const a = device.tensor([[1e6, 0], [1e6 + 3, 4]]);
+  assert.deepEqual(await T.cdist(a, a).toArray(), [[0, 5], [5, 0]]);
+  assert.deepEqual(T.cdist(T.zeros([2, 1, 4, 3]), T.zeros([5, 6, 3])).sizes, [2, 5, 4, 6]);
+  const [slope] = T.grad(T.cdist(a, a).sum(), [a]);
+  assertNear([...(await slope.data())], [-1.2, -1.6, 1.2, 1.6]);
+  assert.throws(() => T.cdist(a, device.tensor([[1]])), { code: 'invalid-argument', message: /cdist: b: got .* takes points of 2 numbers/ });
+  // Differences of bytes would wrap.
+  assert.throws(() => T.cdist(a.cast('u8'), a.cast('u8')), { code: 'invalid-argument', message: /cdist: a: got a tensor of u8/ });
+});
