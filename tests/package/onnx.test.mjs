@@ -44,6 +44,26 @@ function differenceOf({ op, outputs }, found, bytes) {
   return null;
 }
 
+test('small constants that nodes of constants and nodes of runs take are there in each run', async () => {
+  const file = (output) => model({
+    nodes: [
+      { op: 'Mul', inputs: ['a', 'a'], outputs: ['c'] }, { op: 'Sin', inputs: ['c'], outputs: ['d'] }, { op: 'Sin', inputs: ['a'], outputs: ['e'] },
+      { op: 'Sum', inputs: ['x', 'a', 'c', 'd', 'e'], outputs: ['y'] },
+    ],
+    initializers: [{ name: 'a', type: 'float', sizes: [2], data: [2, 3] }], inputs: [{ name: 'x', type: 'float', shape: [2] }], outputs: output.map((name) => ({ name, type: 'float' })),
+  });
+  for (const outputs of [['y'], ['y', 'c'], ['c', 'y', 'a', 'd']]) {
+    await withModel(file(outputs), async (loaded) => {
+      for (const x of [1, 5]) {
+        const found = await outputsOf(loaded, { x: { data: [x, x], shape: [2] } });
+        // Sums of up to 20, whose unit in the last place is 1.9e-6.
+        assertClose(found.y.data, [2, 3].map((a) => x + a + a * a + Math.sin(a * a) + Math.sin(a)), 1e-5);
+        if (outputs.includes('c')) assert.deepEqual(found.c.data, [4, 9]);
+      }
+    });
+  }
+});
+
 describe('files', () => {
   const sum = (initializer, type = 'float') => model({ nodes: [{ op: 'Cast', inputs: ['w'], outputs: ['c'], attributes: { to: 1 } }, { op: 'Add', inputs: ['c', 'x'], outputs: ['y'] }], initializers: [initializer], inputs: [{ name: 'x', type: 'float', shape: [] }], outputs: [{ ...y, type }] });
 

@@ -256,7 +256,7 @@ function visit(roots: readonly Node[], take: (node: Node) => void): void {
 /** The stored tensors that values are computed from, or may be once they are used as tensors. */
 function reachable({ memory }: Model, values: readonly Value[]): ReadonlySet<StoredTensor> {
   const cells = new Set<unknown>();
-  const roots = values.filter((value) => value.host === null).map((value) => value.tensor(memory).node);
+  const roots = values.filter((value) => value.host === null || value.hasTensor).map((value) => value.tensor(memory).node);
   visit(roots, ({ source }) => cells.add(source));
   return new Set([...memory.all].filter(({ cell }) => cells.has(cell)));
 }

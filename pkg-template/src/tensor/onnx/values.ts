@@ -78,6 +78,11 @@ export class Value {
     return this.numbers;
   }
 
+  /** Whether its tensor was asked for, which is kept. */
+  get hasTensor(): boolean {
+    return this.made !== null;
+  }
+
   /** The tensor; numbers in memory become one of `memory`, unless the value has its own. */
   tensor(memory: ConstantMemory): Tensor {
     return (this.made ??= (this.home ?? memory).tensorOf(this.type, this.numbers ?? null, this.source.file));
