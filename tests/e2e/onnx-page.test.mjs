@@ -91,6 +91,24 @@ test('a file is chosen, with external data in another, and missing data is named
   await page.close();
 });
 
+test('an input of one number is asked for, and decides what the model computes', async () => {
+  const { page, complaints } = await open('?engines=cpu');
+  await choose(page, [{ name: 'speech.onnx', bytes: MADE.speech().file }]);
+  assert.equal((await state(page)).failure, null);
+  const labels = await page.$$eval('#sizes label', (fields) => fields.map((field) => field.textContent.trim()));
+  assert.deepEqual(labels, ['Value of rate']);
+  await page.$eval('#sizes input', (input) => {
+    input.value = '16000';
+    input.dispatchEvent(new Event('input'));
+  });
+  await page.locator('#run').click();
+  await page.waitForFunction(() => window.residuaModels.state().busy);
+  await idle(page);
+  assert.equal((await state(page)).failure, null);
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
 test('what is not taken is named by operator, node and opset, and the page goes on', async () => {
   const { page, complaints } = await open('?engines=cpu');
   const unknown = model({ opset: 18, nodes: [{ op: 'Levitate', name: 'up', inputs: ['x'], outputs: ['y'] }], inputs: [{ name: 'x', type: 'float', shape: [2] }], outputs: [{ name: 'y', type: 'float' }] });

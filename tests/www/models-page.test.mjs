@@ -11,7 +11,7 @@ register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stri
 const { Device, init } = await import('residua/tensor');
 await init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 const { constantNames, fieldsOf, readFile, withAllOutputs } = await import('../../www/models/onnx-file.js');
-const { difference, madeNumbers, openSizes, runLayers, runWhole, sizesOf } = await import('../../www/models/runs.js');
+const { difference, madeNumbers, openSizes, runLayers, runWhole, scalarsOf, sizesOf } = await import('../../www/models/runs.js');
 const { exampleFile } = await import('../../www/models/example.js');
 const device = await Device.create({ backend: 'cpu' });
 
@@ -62,10 +62,14 @@ for (const [name, make] of Object.entries(MADE)) {
 }
 
 test('sizes that a file leaves open are asked for once, by name or place', () => {
-  const inputs = [{ name: 'a', shape: ['batch', 3, '', 'width'] }, { name: 'b', shape: ['batch', 'length'] }, { name: 'c', shape: null }];
+  const inputs = [
+    { name: 'a', dtype: 'f32', shape: ['batch', 3, '', 'width'] }, { name: 'b', dtype: 'i32', shape: ['batch', 'length'] }, { name: 'c', dtype: 'f32', shape: null },
+    { name: 'd', dtype: 'f32', shape: ['batch', 'samples'] }, { name: 'e', dtype: 'i32', shape: [] },
+  ];
   const open = openSizes(inputs);
-  assert.deepEqual([...open], [['batch', 1], ['a[2]', 64], ['width', 64], ['length', 8]]);
-  assert.deepEqual(inputs.map((input) => sizesOf(input, open)), [[1, 3, 64, 64], [1, 8], []]);
+  assert.deepEqual([...open], [['batch', 1], ['a[2]', 64], ['width', 64], ['length', 8], ['samples', 512]]);
+  assert.deepEqual(inputs.map((input) => sizesOf(input, open)), [[1, 3, 64, 64], [1, 8], [], [1, 512], []]);
+  assert.deepEqual(scalarsOf(inputs).map(({ name }) => name), ['e']);
 });
 
 test('made numbers are between −1 and 1, whole ones 0 and 1, the same each time', () => {

@@ -10,7 +10,7 @@ import { nameOf } from '../webgpu-status.js';
 import { element, fetched, onFiles, showFailure, Work } from './engine.js';
 import { exampleFile } from './example.js';
 import { readFile } from './onnx-file.js';
-import { difference, madeNumbers, openSizes, runLayers, runWhole, sizesOf } from './runs.js';
+import { difference, madeNumbers, openSizes, runLayers, runWhole, scalarsOf, sizesOf } from './runs.js';
 
 const query = new URLSearchParams(location.search);
 const NAMES = { cpu: 'CPU', gpu: 'GPU' };
@@ -21,7 +21,7 @@ window.residuaModels = { state: () => structuredClone({ ...state, layers: state.
 const summary = (layer) => (layer === undefined ? null : { ms: layer.ms ?? null, shape: layer.shape ?? null, failure: layer.failure ?? null, isConstant: layer.isConstant === true });
 
 /** The file: its bytes, what it has, and files with external data. */
-let source = null, info = null, open = new Map();
+let source = null, info = null, open = new Map(), scalars = new Map();
 /** Devices by engine, and why there is none. */
 const devices = {}, reasons = {};
 const work = new Work(fail);
@@ -96,11 +96,13 @@ function showValues() {
   const row = (what) => ({ name, type, shape }) => make('tr', {}, make('th', { scope: 'row', textContent: name }), cell(what), cell(type), cell(shapeText(shape)));
   element('values').replaceChildren(...info.inputs.map(row('input')), ...info.outputs.map(row('output')));
   open = openSizes(info.inputs);
-  element('sizes').replaceChildren(...[...open].map(([name, size]) => {
-    const input = make('input', { type: 'number', min: 1, max: 65536, step: 1, required: true, value: size });
-    input.addEventListener('input', () => open.set(name, input.valueAsNumber));
-    return make('label', {}, `Size of ${name} `, input);
-  }));
+  scalars = new Map(scalarsOf(info.inputs).map(({ name }) => [name, 1]));
+  const field = (words, numbers, limits) => ([name, value]) => {
+    const input = make('input', { type: 'number', required: true, value, ...limits });
+    input.addEventListener('input', () => numbers.set(name, input.valueAsNumber));
+    return make('label', {}, `${words} ${name} `, input);
+  };
+  element('sizes').replaceChildren(...[...open].map(field('Size of', open, { min: 1, max: 1e7, step: 1 })), ...[...scalars].map(field('Value of', scalars, { step: 'any' })));
 }
 
 function showLayers(file) {
@@ -125,7 +127,7 @@ function layerRow(index) {
 function madeFeeds() {
   return Object.fromEntries(info.inputs.map((input, k) => {
     const shape = sizesOf(input, open);
-    return [input.name, { data: madeNumbers(input, shape, k + 1), shape }];
+    return [input.name, { data: scalars.has(input.name) ? [scalars.get(input.name)] : madeNumbers(input, shape, k + 1), shape }];
   }));
 }
 

@@ -15,18 +15,21 @@ const FEW = 4096;
 /** The sizes that an input leaves open: the name of each, or its place where it has none. */
 export function openSizes(inputs) {
   const open = new Map();
-  for (const { name, shape } of inputs) {
+  for (const { name, shape, dtype } of inputs) {
     shape?.forEach((size, axis) => {
       if (typeof size === 'number') return;
       const key = size === '' ? `${name}[${axis}]` : size;
-      // A picture has some size, a batch is one, and a sequence is short.
-      if (!open.has(key)) open.set(key, axis === 0 ? 1 : shape.length === 4 && axis > 1 ? 64 : 8);
+      // A batch is one; a picture has some pixels, sound more samples, and a sequence of words is short.
+      if (!open.has(key)) open.set(key, axis === 0 ? 1 : shape.length === 4 && axis > 1 ? 64 : dtype === 'f32' && shape.length === 2 ? 512 : 8);
     });
   }
   return open;
 }
 
 export const sizesOf = ({ name, shape }, open) => (shape ?? []).map((size, axis) => (typeof size === 'number' ? size : open.get(size === '' ? `${name}[${axis}]` : size)));
+
+/** Inputs of one number: rates, lengths, switches. A visitor says what they are. */
+export const scalarsOf = (inputs) => inputs.filter(({ shape }) => shape?.length === 0);
 
 /** Numbers for an input: noise from −1 to 1, and whole numbers 0 and 1, which any table has. */
 export function madeNumbers({ dtype }, sizes, seed = 1) {
