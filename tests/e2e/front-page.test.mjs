@@ -86,4 +86,16 @@ test('another example is chosen by the keyboard', async () => {
   assert.match(text, /Constraints/);
 });
 
+test('an address names an example, here one of tensors, and one that there is none of gives the first', async () => {
+  await page.goto(new URL('?example=network', url).href);
+  await ran(1);
+  const { plot, failure, text } = await state();
+  assert.equal(failure, null);
+  assert.equal(plot.line.length, 200);
+  assert.match(text, /step 600: loss 0\.00/);
+  await page.goto(new URL('?example=toString', url).href);
+  await ran(1);
+  assert.equal(await page.$eval('#example', ({ value }) => value), 'oscillation');
+});
+
 test('nothing was complained about', () => assert.deepEqual(complaints, []));

@@ -1,13 +1,16 @@
 /**
  * The editor of the front page: an example that a visitor changes, with its plot and what it prints. The code is a module that runs in a worker, at first, after a
- * pause in typing, and on request; one that does not end is terminated. `window.residuaEditor.state()` is for programs.
+ * pause in typing, and on request; one that does not end is terminated. `?example=NAME` opens another. `window.residuaEditor.state()` is for programs.
  */
 import { drawPlot } from './plot.js';
 
 export const EXAMPLES = {
   oscillation: 'A curve through measurements',
   outliers: 'A line among wrong ones',
+  circle: 'A circle through points',
+  equation: 'Hares and lynxes',
   chain: 'A hanging chain',
+  network: 'A network learns a curve',
   'first-fit': 'The same without helpers',
 };
 /** A pause in typing after which the code runs, and how long it may take. */
@@ -89,6 +92,8 @@ async function show(name) {
 
 const shown = (name) => show(name).catch((error) => ended({ words: error.message, line: null }));
 for (const [name, words] of Object.entries(EXAMPLES)) choice.append(new Option(words, name));
+const asked = new URLSearchParams(location.search).get('example');
+if (Object.hasOwn(EXAMPLES, asked ?? '')) choice.value = asked;
 choice.addEventListener('change', () => shown(choice.value));
 run.addEventListener('click', start);
 code.addEventListener('input', () => {
