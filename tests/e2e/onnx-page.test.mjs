@@ -115,7 +115,8 @@ test('what is not taken is named by operator, node and opset, and the page goes 
   await choose(page, [{ name: 'unknown.onnx', bytes: unknown }]);
   const refused = await state(page);
   assert.match(refused.failure, /node "up" \(Levitate, opset 18\)/);
-  assert.deepEqual(refused.layers.map(({ operator, name }) => [operator, name]), [['Levitate', 'up']]);
+  assert.deepEqual(refused.layers.map(({ operator, name, isRefused }) => [operator, name, isRefused]), [['Levitate', 'up', true]]);
+  assert.match(await page.$eval('#layers', (rows) => rows.textContent), /Levitateup18not taken/);
   await choose(page, [{ name: 'picture.png', bytes: [137, 80, 78, 71, 13, 10] }]);
   assert.notEqual((await state(page)).failure, null);
   assert.equal(await page.$eval('#run', (button) => button.disabled), true);

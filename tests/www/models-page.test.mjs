@@ -4,14 +4,16 @@ import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { test } from 'node:test';
 import { MADE } from '../onnx/made.mjs';
+import { model } from '../onnx/writer.mjs';
 
 const folder = new URL('../../target/npm/residua/', import.meta.url);
 const entries = Object.fromEntries(Object.entries({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js' }).map(([name, file]) => [name, new URL(`dist/${file}`, folder).href]));
 register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stringify(entries)}; export const resolve = (name, context, next) => entries[name] === undefined ? next(name, context) : { url: entries[name], shortCircuit: true };`)}`);
 const { Device, init } = await import('residua/tensor');
+const { loadOnnx } = await import('residua/tensor/onnx');
 await init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 const { constantNames, fieldsOf, readFile, withAllOutputs } = await import('../../www/models/onnx-file.js');
-const { difference, madeNumbers, openSizes, runLayers, runWhole, scalarsOf, sizesOf } = await import('../../www/models/runs.js');
+const { difference, madeNumbers, openSizes, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } = await import('../../www/models/runs.js');
 const { exampleFile } = await import('../../www/models/example.js');
 const device = await Device.create({ backend: 'cpu' });
 
@@ -99,4 +101,15 @@ test('what is no file of ONNX is refused, and cut files too', () => {
       assert.ok(error instanceof RangeError, error.message);
     }
   }
+});
+
+test('operators that are not taken are told of all nodes, and other errors as they are', async () => {
+  const nodes = Array.from({ length: 12 }, (_, k) => ({ op: k % 3 === 0 ? 'Relu' : `Strange${k % 2}`, domain: k % 3 === 2 ? 'made.up' : '', name: `n${k}`, inputs: [k === 0 ? 'x' : `v${k - 1}`], outputs: [`v${k}`] }));
+  const bytes = model({ nodes, inputs: [{ name: 'x', type: 'float', shape: [2] }], outputs: [{ name: 'v11', type: 'float' }] });
+  const error = await loadOnnx(bytes, { device }).then(() => assert.fail('it loads'), (thrown) => thrown);
+  const { operators, words } = refusedBy(error, readFile(bytes).nodes);
+  assert.deepEqual([...operators].sort(), ['Strange0', 'Strange1', 'made.up.Strange0', 'made.up.Strange1']);
+  assert.match(words, /node "n1" \(Strange1, opset 17\)/);
+  assert.ok(words.length < 800, words);
+  assert.equal(refusedBy(new Error('another'), []), null);
 });

@@ -10,13 +10,13 @@ import { nameOf } from '../webgpu-status.js';
 import { element, fetched, onFiles, showFailure, Work } from './engine.js';
 import { exampleFile } from './example.js';
 import { readFile } from './onnx-file.js';
-import { difference, madeNumbers, openSizes, runLayers, runWhole, scalarsOf, sizesOf } from './runs.js';
+import { difference, madeNumbers, openSizes, operatorOf, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } from './runs.js';
 
 const query = new URLSearchParams(location.search);
 const NAMES = { cpu: 'CPU', gpu: 'GPU' };
 
 const state = { name: null, busy: true, failure: null, inputs: [], outputs: [], engines: {}, difference: null, layers: [] };
-window.residuaModels = { state: () => structuredClone({ ...state, layers: state.layers.map(({ operator, name, cpu, gpu, apart }) => ({ operator, name, cpu: summary(cpu), gpu: summary(gpu), apart })) }) };
+window.residuaModels = { state: () => structuredClone({ ...state, layers: state.layers.map(({ operator, name, cpu, gpu, apart, isRefused = false }) => ({ operator, name, cpu: summary(cpu), gpu: summary(gpu), apart, isRefused })) }) };
 
 const summary = (layer) => (layer === undefined ? null : { ms: layer.ms ?? null, shape: layer.shape ?? null, failure: layer.failure ?? null, isConstant: layer.isConstant === true });
 
@@ -79,7 +79,12 @@ async function load({ name, bytes, external }, signal) {
   const file = readFile(bytes);
   showLayers(file);
   await openDevices();
-  const model = await loadOnnx(bytes, { device: devices.cpu, external, signal });
+  const model = await loadOnnx(bytes, { device: devices.cpu, external, signal }).catch((error) => {
+    const refused = refusedBy(error, file.nodes);
+    if (refused === null) throw error;
+    showRefused(refused.operators);
+    throw Object.assign(new Error(refused.words), { code: error.code });
+  });
   const { inputs, outputs } = model;
   model.dispose();
   info = { file, inputs, outputs };
@@ -107,16 +112,25 @@ function showValues() {
 
 function showLayers(file) {
   const versions = new Map(file.opsets.map(({ domain, version }) => [domain, version]));
-  state.layers = file.nodes.map((node) => ({ operator: node.domain === '' ? node.operator : `${node.domain}.${node.operator}`, name: node.name || node.outputs[0] || '', opset: versions.get(node.domain) ?? 1 }));
+  state.layers = file.nodes.map((node) => ({ operator: operatorOf(node), name: node.name || node.outputs[0] || '', opset: versions.get(node.domain) ?? 1 }));
   const counts = new Map();
   for (const { operator } of state.layers) counts.set(operator, (counts.get(operator) ?? 0) + 1);
   element('operators').textContent = [...counts].sort(([, a], [, b]) => b - a).map(([operator, count]) => (count === 1 ? operator : `${operator} × ${count}`)).join(', ');
   element('layers').replaceChildren(...state.layers.map((_, index) => layerRow(index)));
 }
 
+/** Marks the layers whose operators are not taken. */
+function showRefused(operators) {
+  for (const [index, layer] of state.layers.entries()) {
+    if (!operators.has(layer.operator)) continue;
+    layer.isRefused = true;
+    element('layers').children[index].replaceWith(layerRow(index));
+  }
+}
+
 function layerRow(index) {
-  const { operator, name, opset, cpu, gpu, apart } = state.layers[index];
-  const known = cpu ?? gpu, failure = cpu?.failure ?? gpu?.failure;
+  const { operator, name, opset, cpu, gpu, apart, isRefused } = state.layers[index];
+  const known = cpu ?? gpu, failure = isRefused ? 'not taken' : (cpu?.failure ?? gpu?.failure);
   const time = (layer) => (layer?.ms === undefined ? cell('–', 'number') : number(layer.ms));
   const shape = failure !== undefined ? cell(failure, 'refused') : cell(known?.isConstant ? 'constant' : known?.shape === undefined ? '' : `[${known.shape.join(', ')}]`);
   return make('tr', {}, number(index + 1, 7), make('th', { scope: 'row', textContent: operator }), cell(name), number(opset), shape, time(cpu), time(gpu), small(apart));

@@ -39,6 +39,21 @@ export function madeNumbers({ dtype }, sizes, seed = 1) {
   return Float32Array.from({ length: count }, () => (isReal ? 2 * uniform() - 1 : Math.floor(2 * uniform())));
 }
 
+/**
+ * What a file has that is not taken: `operators`, by name, and the error in few words; null for other errors. The message of the package lists the first nodes, and all
+ * operators that are taken, which are some two hundred.
+ */
+export function refusedBy(error, nodes) {
+  const [, words, list] = /^([^]*?); takes the operators ([^]*)$/.exec(error.message) ?? [];
+  if (list === undefined) return null;
+  const taken = new Set(list.split(', '));
+  const operators = new Set(nodes.map(operatorOf).filter((name) => !taken.has(name)));
+  return { operators, words: `${words}. “Run a model of ONNX” in the documentation lists the operators that are taken.` };
+}
+
+/** The name of a node's operator, with its domain where that is not ONNX's own. */
+export const operatorOf = ({ domain, operator }) => (domain === '' ? operator : `${domain}.${operator}`);
+
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 async function timed(device, work) {
