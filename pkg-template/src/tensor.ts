@@ -50,7 +50,8 @@ export {
   type RopeOptions,
 } from './tensor/functions.js';
 export * as linalg from './tensor/linalg.js';
-export { fold, map, scan, type Fold, type Planes, type Values } from './tensor/map.js';
+export { loop, scan, type Like, type LoopOptions, type ScanBodyOptions } from './tensor/loops.js';
+export { fold, map, type Fold, type Planes, type Values } from './tensor/map.js';
 export { type Nested } from './tensor/nested.js';
 export { Random } from './tensor/random.js';
 export type { PadOptions } from './tensor/recipe/borders.js';

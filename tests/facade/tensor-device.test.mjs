@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { dim } from '../../pkg-template/dist/tensor/size.js';
-import { CompiledTapes } from '../../pkg-template/dist/tensor/device/compiled.js';
+import { CompiledRecipes } from '../../pkg-template/dist/tensor/device/compiled.js';
+import { writtenTape } from '../../pkg-template/dist/tensor/device/written.js';
 import { Device, dispose, ones, scalar, spec, StoredTensor, Tensor } from '../../pkg-template/dist/tensor.js';
 import { Node } from '../../pkg-template/dist/tensor/recipe/node.js';
 import { ELEMENTWISE } from '../../pkg-template/dist/tensor/recipe/elementwise-codes.js';
@@ -388,8 +389,8 @@ test('tapes that differ in the sign of a 0 are compiled apart', () => {
     asked.push(tape[1]);
     throw new Error('enough');
   };
-  const tapes = new CompiledTapes({ compiler: { compile } });
-  for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(tapes.get({ tape: Float64Array.of(1, number), numbers: new Uint32Array(0) })).catch(() => {});
+  const recipes = new CompiledRecipes({ compiler: { compile } });
+  for (const number of [0, -0, 0, NaN, NaN]) Promise.resolve(recipes.get(writtenTape({ tape: Float64Array.of(1, number), numbers: new Uint32Array(0) }))).catch(() => {});
   assert.deepEqual(asked, [0, -0, NaN]);
 });
 

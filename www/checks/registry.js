@@ -34,6 +34,7 @@ import { group as tensorDevices } from './groups/tensor-devices.js';
 import { group as tensorElementwise } from './groups/tensor-elementwise.js';
 import { group as tensorFourier } from './groups/tensor-fourier.js';
 import { group as tensorLinalg } from './groups/tensor-linalg.js';
+import { group as tensorLoops } from './groups/tensor-loops.js';
 import { group as tensorFiles } from './groups/tensor-files.js';
 import { group as tensorIndexing } from './groups/tensor-indexing.js';
 import { group as tensorLarge } from './groups/tensor-large.js';
@@ -58,5 +59,5 @@ import { group as weights } from './groups/weights.js';
 export const REGISTRY = [
   device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
+  tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorLoops, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -7,13 +7,13 @@ import { attention as attentionOf } from './recipe/attention.js';
 import { cast, where as select } from './recipe/elementwise.js';
 import { einsum as einsumOf } from './recipe/einsum.js';
 import { indexSelect } from './recipe/indexing.js';
-import type { Node } from './recipe/node.js';
+import { gradients } from './recipe/loop-gradient.js';
+import { ComplexNode, type Node } from './recipe/node.js';
 import * as normalisation from './recipe/normalisation.js';
 import { checkType, nodeOf, nodeText, NOT_COMPLEX, operandOf, REALS } from './recipe/operands.js';
 import * as products from './recipe/products.js';
 import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
-import { gradient } from './recipe/sources.js';
 import { sameSize, sizeText, type Size } from './size.js';
 import { Quantized } from './quantized.js';
 import { nodesOf, Tensor, type Axes, type Axis, type Indices, type Operand } from './tensor.js';
@@ -163,12 +163,14 @@ export function attention(q: Tensor, k: Tensor, v: Tensor, options: AttentionOpt
 
 /**
  * Derivatives of a scalar of f32 by tensors of floats, as recipes with their shapes, by reverse accumulation. What the scalar does not depend on
- * gets zeros. By complex numbers x + iy it is ∂/∂x + i ∂/∂y, the direction in which the scalar grows most.
+ * gets zeros. It goes through loop() and scan(). By complex numbers x + iy it is ∂/∂x + i ∂/∂y, the direction in which the scalar grows most.
  */
 export function grad<const W extends readonly Tensor[]>(scalar: Tensor<'f32'>, wrt: W): { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never } {
-  const of = nodeOf('grad: scalar', scalar);
-  const gradients = nodesOf('grad: wrt', wrt).map((node, k) => Tensor.make(gradient(of, node, k)));
-  return gradients as { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never };
+  const by = nodesOf('grad: wrt', wrt);
+  const parts = by.map((node) => (node instanceof ComplexNode ? [node.re, node.im] : [node]));
+  const found = gradients(nodeOf('grad: scalar', scalar), parts);
+  const tensors = found.map(([re, im]) => Tensor.make(im === undefined ? (re as Node) : new ComplexNode(re as Node, im)));
+  return tensors as { -readonly [K in keyof W]: W[K] extends Tensor<infer D> ? Tensor<D> : never };
 }
 
 /**

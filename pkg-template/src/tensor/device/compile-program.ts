@@ -7,15 +7,16 @@ import { checkSignal } from '../../module/cancellation.js';
 import { checkDType } from '../dtype.js';
 import { Abortion } from '../engine/pending.js';
 import { inputNode, type Node } from '../recipe/node.js';
-import { writeTape, type Tape } from '../recipe/tape.js';
 import { checkShape, largest, termsOf, type Dim } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { Body } from './body.js';
 import { Cell, checkAliases, ProgramInput } from './cell.js';
 import { checksOf } from './checks.js';
+import type { Written } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { ProgramCore } from './program-core.js';
 import { isRandomSource } from './random-key.js';
+import { writeRecipe } from './written.js';
 
 /** Options of `Device.compile`. */
 export interface ProgramOptions {
@@ -54,11 +55,11 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   const recorded = Body.record(core, () => (body as (inputs: object) => unknown)(given));
   const { result, nodes: resultNodes } = recorded;
   const assignments = checksOf(core)?.with(name, resultNodes, recorded.assignments) ?? recorded.assignments;
-  const tape = writeTape(resultNodes, assignments);
+  const tape = writeRecipe(resultNodes, assignments);
   checkSources(core, tape, inputs);
   checkAliases('compile', tape.inputs, assignments);
   const abortion = new Abortion('compile', signal);
-  const work = core.compiler.compile(tape.tape, Uint32Array.from(tape.dims, largest), (done, total) => onProgress?.(done, total, 'kernels'), abortion);
+  const work = tape.compile(core, Uint32Array.from(tape.dims, largest), (done, total) => onProgress?.(done, total, 'kernels'), abortion);
   let made: ProgramCore | null = null;
   try {
     const compiled = await abortion.wait(work);
@@ -70,7 +71,7 @@ export async function compileProgram(core: DeviceCore, specs: unknown, body: unk
   } catch (error) {
     if (made !== null) made.dispose();
     // A plan that is finished after an abort is freed as well.
-    else work.then((compiled) => core.compiler.free(compiled)).catch(() => {});
+    else work.then((compiled) => compiled.free()).catch(() => {});
     throw error;
   } finally {
     abortion.end();
@@ -90,7 +91,7 @@ function programInputs(specs: unknown): ProgramInput[] {
   });
 }
 
-function checkSources(core: DeviceCore, tape: Tape, inputs: readonly ProgramInput[]): void {
+function checkSources(core: DeviceCore, tape: Written, inputs: readonly ProgramInput[]): void {
   for (const { source } of tape.inputs) {
     if (source instanceof Cell) {
       if (source.core !== core) throw new ResiduaError('invalid-graph', 'compile: the body uses a stored tensor of another device; takes those of one');
@@ -104,7 +105,7 @@ function checkSources(core: DeviceCore, tape: Tape, inputs: readonly ProgramInpu
 }
 
 /** The dims of a program: those of its tape, then those of inputs that it does not use. */
-function dimsOf(tape: Tape, inputs: readonly ProgramInput[]): readonly Dim[] {
+function dimsOf(tape: Written, inputs: readonly ProgramInput[]): readonly Dim[] {
   const dims = [...tape.dims];
   for (const size of inputs.flatMap(({ shape }) => shape)) {
     for (const dim of termsOf(size).flatMap((term) => term.dims)) {

@@ -3,28 +3,26 @@
 import { invalidArgument, invalidGraph } from '../../arguments/errors.js';
 import type { Memory } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
-import { memoryOf, ownedPlaces } from '../engine/places.js';
-import { NOTHING_VARIES, wordsAt } from '../engine/plan.js';
 import { elementBytes, paddedBytes } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
-import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
+import type { Assignment } from '../recipe/tape.js';
 import { knownSizes } from '../size.js';
 import { Cell, checkAliases } from './cell.js';
 import { checksOf } from './checks.js';
-import { CompiledTapes } from './compiled.js';
-import type { Compiled } from './compiler.js';
+import { CompiledRecipes, type Executable, type Written } from './compiled.js';
 import type { DeviceCore } from './core.js';
 import { isRandomSource, KEY_WORDS, writeKey } from './random-key.js';
+import { writeRecipe } from './written.js';
 
 /** What takes results: memory of each result in order, which is freed afterwards unless `keep` is called for it. */
 export type Taker<T> = (results: readonly Memory[], keep: (memory: Memory) => void) => T | Promise<T>;
 
 /** Computes recipes on a device. */
 export class Evaluations {
-  private readonly tapes: CompiledTapes;
+  private readonly recipes: CompiledRecipes;
 
   constructor(private readonly core: DeviceCore) {
-    this.tapes = new CompiledTapes(core);
+    this.recipes = new CompiledRecipes(core);
   }
 
   /**
@@ -38,24 +36,24 @@ export class Evaluations {
   run<T>(what: string, results: readonly Node[], assignments: readonly Assignment[], take: Taker<T>, caller?: Pending): Promise<T> {
     const { core } = this;
     for (const node of results) knownSizes(what, node.shape);
-    const tape = writeTape(results, checksOf(core)?.with(what, results, assignments) ?? assignments, true);
-    checkSources(what, core, tape);
-    checkAliases(what, tape.inputs, assignments);
-    const [dim] = tape.dims;
+    const written = writeRecipe(results, checksOf(core)?.with(what, results, assignments) ?? assignments, true);
+    checkSources(what, core, written);
+    checkAliases(what, written.inputs, assignments);
+    const [dim] = written.dims;
     if (dim !== undefined) throw invalidArgument(what, `a recipe with the Dim ${dim.name}`, 'one of known sizes, as a Dim has its size in runs of a program');
-    const known = this.tapes.get(tape);
+    const known = this.recipes.get(written);
     const isReady = !(known instanceof Promise);
     let compiled = isReady ? known : null;
     const ready = isReady ? undefined : known.then((found) => (compiled = found));
     // What frees this memory stands behind this work.
-    const stored = tape.inputs.map(({ source }) => (source instanceof Cell ? source.memory : null));
-    const work = () => compute(core, what, tape, stored, compiled as Compiled, take, caller);
+    const stored = written.inputs.map(({ source }) => (source instanceof Cell ? source.memory : null));
+    const work = () => compute(core, what, written, stored, compiled as Executable, take, caller);
     return core.inOrder(work, ready);
   }
 }
 
 /** Throws unless all inputs are those of one device: 'invalid-graph' for an input of a program or of another device, 'disposed'. */
-function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
+function checkSources(what: string, core: DeviceCore, { inputs }: Written): void {
   for (const { source } of inputs) {
     if (source instanceof Cell) {
       if (source.core !== core) throw invalidGraph(`${what}: a recipe uses stored tensors of two devices; takes those of one`);
@@ -66,7 +64,7 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Tape): void {
   }
 }
 
-function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, stored: readonly (Memory | null)[], { plan, kernels, words: first }: Compiled, take: Taker<T>, caller: Pending | undefined): Generator<void, Promise<T>, void> {
+function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Written, stored: readonly (Memory | null)[], compiled: Executable, take: Taker<T>, caller: Pending | undefined): Generator<void, Promise<T>, void> {
   caller?.check();
   const { engine } = core;
   const owned = new Set<Memory>();
@@ -88,12 +86,10 @@ function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, 
       engine.write(memory, 0, new Uint8Array(key.buffer));
       return memory;
     });
-    const places = ownedPlaces(plan, engine, allocate);
-    const words = wordsAt(plan, first, numbers);
     // Each run has a runner, so that no words change.
-    const runner = engine.runner({ ...plan, varying: NOTHING_VARIES }, kernels, places, words);
+    const { runner, results: found } = compiled.load(allocate, true);
     try {
-      runner.setWords(words, numbers);
+      runner.setWords(compiled.wordsOfNumbers(numbers), numbers);
       for (const _ of runner.run(slots, caller) ?? []) {
         yield;
         caller?.check();
@@ -102,9 +98,8 @@ function* compute<T>(core: DeviceCore, what: string, { inputs, numbers }: Tape, 
       runner.dispose();
     }
     const used = new Set<Memory>();
-    const results = plan.results.map((place) => {
-      // No result is a slot. Two results of one place have memory of their own.
-      const memory = memoryOf(plan, places, [], place);
+    const results = found.map((memory) => {
+      // Two results of one place have memory of their own.
       if (!used.has(memory)) {
         used.add(memory);
         return memory;

@@ -5,13 +5,12 @@ import { checkObject, checkWholeNumber } from '../../arguments/numeric-arguments
 import { paddedBytes } from '../memory/numbers.js';
 import { haveCommonBytes, type Memory, type Runner } from '../engine/engine.js';
 import { runsWith, type Pending } from '../engine/pending.js';
-import { memoryOf, ownedPlaces } from '../engine/places.js';
-import { isDispatch, STEP_WORDS } from '../engine/plan.js';
 import type { Node } from '../recipe/node.js';
-import type { Assignment, Tape } from '../recipe/tape.js';
+import type { Assignment } from '../recipe/tape.js';
 import { sizeAt, type Dim, type Shape, type Size } from '../size.js';
 import { Cell, type ProgramInput } from './cell.js';
-import type { Compiled, Trial } from './compiler.js';
+import type { Executable, Written } from './compiled.js';
+import type { Trial } from './compiler.js';
 import type { DeviceCore } from './core.js';
 import { ProgramInputs, type FeedValue } from './program-inputs.js';
 import type { Drawn } from './random-key.js';
@@ -65,37 +64,34 @@ export class ProgramCore {
   constructor(
     readonly core: DeviceCore,
     readonly name: string,
-    tape: Tape,
-    readonly compiled: Compiled,
+    tape: Pick<Written, 'inputs' | 'dims' | 'bounds'>,
+    readonly compiled: Executable,
     /** The dims of which each run tells the sizes: first those of the tape. */
     readonly dims: readonly Dim[],
     resultNodes: readonly Node[],
     assignments: readonly Assignment[],
   ) {
-    const { plan, kernels, words } = compiled;
     try {
       this.inputs = new ProgramInputs(core, tape.inputs, (bytes) => this.allocate('the inputs', bytes, true));
-      const places = ownedPlaces(plan, core.engine, (bytes) => this.allocate('the memory', bytes));
+      const { runner, results, memories } = compiled.load((bytes) => this.allocate('the memory', bytes));
       this.slots = this.inputs.slots();
       const used = new Set<Memory>();
-      this.results = plan.results.map((place) => {
-        // No result is a slot.
-        const memory = memoryOf(plan, places, [], place);
+      this.results = results.map((memory) => {
         if (used.has(memory)) return { memory: this.allocate('the results', memory.bytes), copiedFrom: memory };
         used.add(memory);
         return { memory, copiedFrom: null };
       });
       this.hasCopies = this.results.some(({ copiedFrom }) => copiedFrom !== null);
       this.outputs = resultNodes.map((_, k) => (this.results[k] as Output).memory);
-      this.runner = core.engine.runner(plan, kernels, places, words);
+      this.runner = runner;
       if (this.slots.every((memory) => memory !== null)) this.runner.bind(this.slots as Memory[]);
-      for (const memory of places) if (memory !== null) this.written.add(memory);
+      for (const memory of memories) this.written.add(memory);
       for (const { input } of assignments) if (input.source instanceof Cell) this.written.add(input.source.memory);
     } catch (error) {
       for (const memory of this.owned) core.engine.free(memory, true);
       throw error;
     }
-    this.words = words;
+    this.words = compiled.words;
     this.runCall = `${name}.run`;
     this.positions = new Map(dims.map(({ name }, position) => [name, position]));
     this.tapeDims = tape.dims.length;
@@ -120,23 +116,6 @@ export class ProgramCore {
   }
   set drawn(drawn: readonly Drawn[]) {
     this.inputs.drawn = drawn;
-  }
-
-  /** How many kernels a run dispatches for the largest dims. A kernel for other sizes has no workgroups then. */
-  get dispatches(): number {
-    const { plan, words } = this.compiled;
-    return plan.steps.filter((step, k) => isDispatch(step) && words[k * STEP_WORDS] !== 0).length;
-  }
-
-  /** The plan in words. */
-  get text(): string {
-    return this.core.compiler.text(this.compiled);
-  }
-
-  /** The kernels, and how often a run dispatches each. */
-  kernels(): { name: string; wgsl: string; dispatches: number }[] {
-    const { kernels, steps } = this.compiled.plan;
-    return kernels.map(({ name, text }, k) => ({ name, wgsl: text, dispatches: steps.filter((step) => isDispatch(step) && step.kernel === k).length }));
   }
 
   /** Throws 'disposed' or the failure of the device. */
@@ -233,7 +212,7 @@ export class ProgramCore {
     if (this.disposed) return;
     const wasUsable = !this.isDisposed && this.core.isUsable;
     this.disposed = true;
-    this.core.compiler.free(this.compiled);
+    this.compiled.free();
     if (!wasUsable) return;
     this.core.queue.push(() => {
       this.runner.dispose();
@@ -277,7 +256,7 @@ export class ProgramCore {
       throw invalidArgument(argument, got, `sizes for which ${bound.name} is not negative: an operation has this size, or reads or writes so far from the end of an axis`);
     }
     if (next.every((size, k) => size === present[k])) return false;
-    this.words = this.core.compiler.words(this.compiled, next.slice(0, this.tapeDims));
+    this.words = this.compiled.wordsFor(next.slice(0, this.tapeDims));
     this.present = next;
     return true;
   }

@@ -61,7 +61,7 @@ export type Sizes = Readonly<Record<string, number>>;
 
 /** What a run does. */
 export interface ProgramPlan {
-  /** How many kernels it dispatches. */
+  /** How many kernels it dispatches; those of a loop's body once, whatever its count is. */
   readonly dispatches: number;
   /** Bytes of the program's memory, outputs included. */
   readonly bytes: number;
@@ -139,14 +139,15 @@ export class Program<I extends Specs, R extends Results> {
   /** What a run does: its kernels in order, with the operations in them, and their memory. */
   get plan(): ProgramPlan {
     this.core.check();
-    const { dispatches, bytes, text } = this.core;
+    const { bytes, compiled } = this.core;
+    const { dispatches, text } = compiled;
     return { dispatches, bytes, toString: () => text };
   }
 
-  /** The kernels with their texts; on the CPU these are empty. `dispatches` is how often a run dispatches each. */
+  /** The kernels with their texts; on the CPU these are empty. `dispatches` is how often a run dispatches each, or a step of the loop that it is in. */
   kernels(): { name: string; wgsl: string; dispatches: number }[] {
     this.core.check();
-    return this.core.kernels();
+    return this.core.compiled.kernels();
   }
 
   /**

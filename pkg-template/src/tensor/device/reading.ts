@@ -7,6 +7,7 @@ import type { Memory } from '../engine/engine.js';
 import { Abortion, type Pending } from '../engine/pending.js';
 import type { ReadOptions } from '../evaluator.js';
 import { decode } from '../memory/numbers.js';
+import { LoopResult, nodesOfLoop } from '../recipe/loop.js';
 import type { Node } from '../recipe/node.js';
 import { Cell } from './cell.js';
 import { checksOf } from './checks.js';
@@ -66,6 +67,7 @@ export function deviceOf(nodes: readonly Node[]): DeviceCore | null {
     seen.add(node);
     if (node.source instanceof Cell) return node.source.core;
     open.push(...node.operands);
+    if (node.source instanceof LoopResult) open.push(...nodesOfLoop(node.source.loop));
   }
   return null;
 }

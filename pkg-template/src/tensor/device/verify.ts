@@ -8,16 +8,19 @@ import { DTYPE_BYTES, type DType } from '../dtype.js';
 import { Accounts } from '../engine/accounts.js';
 import { CpuEngine } from '../engine/cpu/cpu-engine.js';
 import type { HostKernel } from '../engine/cpu/cpu-runner.js';
-import type { Memory } from '../engine/engine.js';
+import type { Memory, Runner } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
 import { memoryOf, ownedPlaces } from '../engine/places.js';
-import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, type Dispatch, type LocalPlan, type Plan } from '../engine/plan.js';
+import { isDispatch, NOTHING_VARIES, placesOf, STEP_WORDS, wordsAt, type Dispatch, type LocalPlan, type Plan } from '../engine/plan.js';
+import { paddedBytes } from '../memory/numbers.js';
 import { difference, type Difference } from '../memory/difference.js';
 import { Turns } from '../memory/turns.js';
 import type { TensorInstance } from '../module/loading.js';
 import { DTYPE_CODE } from '../tape-codes.js';
 import type { ProgramInput } from './cell.js';
+import { CompiledTape } from './compiled.js';
 import { rawOf, type Compiled, type KernelComparison, type Trial } from './compiler.js';
+import { Schedule, type ScheduleRunner } from './schedule.js';
 import type { DeviceCore } from './core.js';
 import type { ProgramCore } from './program-core.js';
 import type { FeedValue } from './program-inputs.js';
@@ -33,32 +36,34 @@ interface Elements {
   readonly count: number;
 }
 
-/** Compares all kernels that a run with these inputs and sizes dispatches, in order. Rejects as `Program.verify` says. */
+/** Compares all kernels that a run with these inputs and sizes dispatches, in order, those of a loop in its first step. Rejects as `Program.verify` says. */
 export async function verify(program: ProgramCore, feedOf: (input: ProgramInput) => FeedValue, sizes: unknown): Promise<KernelComparison[]> {
-  const { core, name, compiled } = program;
+  const { core, name } = program;
+  const compiled = program.compiled as CompiledTape | Schedule;
   if (core.engine.backend !== 'gpu') throw new ResiduaError('gpu-unavailable', `${program.name}.verify: the program's device is on the CPU; takes a program of a device on a GPU, whose kernels it compares with the CPU`);
   const trial = program.trial(feedOf, sizes);
-  return core.compiler.verify?.(name, compiled, trial) ?? compareKernels(core, name, compiled, trial);
+  if (core.compiler.verify === undefined) return compareKernels(core, name, compiled, trial);
+  if (compiled instanceof Schedule) throw new ResiduaError('invalid-argument', `${program.name}.verify: got a program with loops, on a device in a worker; takes one without loops there, or a device of residua/tensor`);
+  return core.compiler.verify(name, compiled.compiled, trial);
 }
 
 /** Compares all kernels that a trial dispatches, in order. `name` is that of the program, in messages. */
-export async function compareKernels(core: DeviceCore, name: string, { plan, kernels }: Compiled, { words, dims, slots, isWritten, transfer }: Trial): Promise<KernelComparison[]> {
+export async function compareKernels(core: DeviceCore, name: string, compiled: CompiledTape | Schedule, { words, dims, slots, isWritten, transfer }: Trial): Promise<KernelComparison[]> {
   const { engine } = core;
-  const instance = core.instance as TensorInstance;
-  // The plan may be freed while this waits.
-  const elements = plan.kernels.map((_, kernel) => elementsOf(instance, plan, kernel, dims));
-  const host = new HostKernels(core.pending, instance, plan);
+  const plans = compiled instanceof Schedule ? compiled.compiled : [compiled];
+  const ofPlans = compiled instanceof Schedule ? compiled.dimsOfLeaves(dims) : [dims];
+  // The plans may be freed while this waits.
+  const comparisons = plans.map((each, k) => new Comparison(core, each.compiled, ofPlans[k] as Uint32Array));
   const owned: Memory[] = [];
   const own = (bytes: number) => {
     const memory = core.allocate({ what: `verify of ${name}`, bytes, purpose: 'program', isZeroed: true });
     owned.push(memory);
     return memory;
   };
+  let loaded: ReturnType<Schedule['load']> | null = null;
   try {
-    const places = ownedPlaces(plan, engine, own);
     // What is written stays as it is, and what a later run may write over is kept.
     const bound = slots.map((memory, slot) => (isWritten(slot) ? own(memory.bytes) : memory));
-    const at = (place: number) => memoryOf(plan, places, bound, place);
     const copied = core.afterEarlier(() => {
       transfer();
       slots.forEach((from, slot) => {
@@ -66,7 +71,74 @@ export async function compareKernels(core: DeviceCore, name: string, { plan, ker
         if (to !== from) engine.copy(from, to, from.bytes);
       });
     });
-    await Promise.all([copied, host.compile(), core.checkAllocated(owned)]);
+    const places = compiled instanceof Schedule ? [] : ownedPlaces(compiled.compiled.plan, engine, own);
+    if (compiled instanceof Schedule) loaded = compiled.load((bytes) => own(paddedBytes(bytes)));
+    await Promise.all([copied, ...comparisons.map((each) => each.compile()), core.checkAllocated(owned)]);
+    if (loaded === null) return await (comparisons[0] as Comparison).run(words, dims, places, bound);
+    return await verifySchedule(core, loaded.runner, comparisons, words, dims, bound);
+  } finally {
+    loaded?.runner.dispose();
+    for (const each of comparisons) each.dispose();
+    for (const memory of owned) core.free(memory);
+  }
+}
+
+/** Runs a schedule. Of each leaf the first run is compared. */
+async function verifySchedule(core: DeviceCore, runner: ScheduleRunner, comparisons: readonly Comparison[], words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>, bound: readonly Memory[]): Promise<KernelComparison[]> {
+  const { engine } = core;
+  const compared: KernelComparison[] = [];
+  const seen = new Set<number>();
+  await core.afterEarlier(() => {
+    runner.setWords(words, dims);
+    runner.rewind();
+  });
+  for (const { leaf, slots, isStep, copies, dims: ofRun } of runner.executions(bound)) {
+    for (const { from, to } of copies) await core.afterEarlier(() => engine.copy(from, to, Math.min(from.bytes, to.bytes)));
+    if (leaf === null) continue;
+    const isFirst = !seen.has(leaf);
+    const comparison = comparisons[leaf] as Comparison;
+    const start = comparisons.slice(0, leaf).reduce((sum, { length }) => sum + length, 0);
+    if (isFirst) compared.push(...(await comparison.run(wordsAt(comparison.plan, words.slice(start, start + comparison.length), ofRun()), ofRun(), runner.ofLeaves[leaf] as (Memory | null)[], slots)));
+    seen.add(leaf);
+    // A step reads and writes different memory, so that it may be done twice. The numbers of the next one come after its own.
+    if (isStep) await core.afterEarlier(() => void (runner.runners[leaf] as Runner).run(slots));
+  }
+  return compared;
+}
+
+/** A plan whose kernels are compared. */
+class Comparison {
+  readonly plan: Plan;
+  /** How many numbers a run has. */
+  readonly length: number;
+  private readonly host: HostKernels;
+  private readonly elements: readonly (readonly Elements[])[];
+
+  constructor(
+    private readonly core: DeviceCore,
+    private readonly compiled: Compiled,
+    dims: Uint32Array,
+  ) {
+    this.plan = compiled.plan;
+    const instance = core.instance as TensorInstance;
+    this.elements = this.plan.kernels.map((_, kernel) => elementsOf(instance, this.plan, kernel, dims));
+    this.length = compiled.words.length;
+    this.host = new HostKernels(core.pending, instance, this.plan);
+  }
+
+  compile(): Promise<void> {
+    return this.host.compile();
+  }
+
+  dispose(): void {
+    this.host.dispose();
+  }
+
+  /** Makes the steps of a run, and compares each. */
+  async run(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>, places: (Memory | null)[], bound: readonly Memory[]): Promise<KernelComparison[]> {
+    const { core, plan, host, elements } = this;
+    const { engine } = core;
+    const at = (place: number) => memoryOf(plan, places, bound, place);
     const compared: KernelComparison[] = [];
     for (const [k, step] of plan.steps.entries()) {
       const ofStep = wordsOf(words, plan, k);
@@ -76,7 +148,7 @@ export async function compareKernels(core: DeviceCore, name: string, { plan, ker
       } else if (x * y * z > 0) {
         const used = [...new Set(placesOf(step))];
         const read = (place: number) => ({ memory: at(place), bytes: at(place).bytes });
-        const runner = engine.runner({ ...plan, steps: [step], varying: NOTHING_VARIES }, kernels, places, ofStep);
+        const runner = engine.runner({ ...plan, steps: [step], varying: NOTHING_VARIES }, this.compiled.kernels, places, ofStep);
         // Nothing comes between the two reads and the dispatch.
         const [before, after] = await core.afterEarlier(() => {
           const before = engine.read(used.map(read));
@@ -90,9 +162,6 @@ export async function compareKernels(core: DeviceCore, name: string, { plan, ker
       }
     }
     return compared;
-  } finally {
-    host.dispose();
-    for (const memory of owned) core.free(memory);
   }
 }
 

@@ -51,6 +51,10 @@ export interface Runner {
   setWords(words: Uint32Array<ArrayBuffer>, dims: Uint32Array<ArrayBuffer>): void;
   /** Prepares runs with memory for each slot, so that they allocate nothing. */
   bind(slots: readonly Memory[]): void;
+  /** Lets each of the runs to come, so many, have the next dims of a list, as far as no size depends on them; the other numbers are those of `setWords`. 0 runs: those of `setWords` alone. */
+  follow(dims: Uint32Array<ArrayBuffer>, runs: number): void;
+  /** Begins with the first dims of that list. */
+  rewind(): void;
   /**
    * Runs with memory for each slot. On the CPU the call does a part of the first step, and a generator one of what is left at each `next()`.
    *
@@ -59,6 +63,16 @@ export interface Runner {
   run(slots: readonly Memory[], caller?: Pending): Generator<void, void, void> | void;
   /** Frees what the runner owns. Regions are their owner's. */
   dispose(): void;
+}
+
+/** Runs of several plans, in one go as far as the engine can. */
+export interface Batch {
+  /** Runs, as the runner's `run` does. */
+  run(runner: Runner, slots: readonly Memory[]): Generator<void, void, void> | void;
+  /** Copies from the start of one piece of memory to another. */
+  copy(from: Memory, to: Memory, bytes: number): void;
+  /** Submits what is not submitted yet. */
+  end(): void;
 }
 
 /** Progress of a compile: how many kernels are ready. */
@@ -85,6 +99,8 @@ export interface Engine {
   target(argument: string, canvas: Canvas, width: number, height: number): (memory: Memory) => void | Promise<void>;
   /** Makes a runner. `places` has the memory of each place but slots, `first` the numbers of a run for the largest dims. */
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): Runner;
+  /** Returns what begins runs of several plans that belong together. */
+  batches(): () => Batch;
   /** Waits until all submitted work is done. */
   idle(): Promise<void>;
   /** Frees memory that is kept for later allocations. */

@@ -2,13 +2,13 @@
 
 import { ResiduaError } from '../../arguments/errors.js';
 import type { Engine, Memory } from './engine.js';
-import type { Plan } from './plan.js';
+import type { Place, Plan } from './plan.js';
 
 /** Allocates the memory of each place but slots, which have null, and fills tables. */
-export function ownedPlaces({ places }: Plan, engine: Engine, allocate: (bytes: number) => Memory): (Memory | null)[] {
+export function ownedPlaces({ places }: Plan, engine: Engine, allocate: (bytes: number, kind: Place['kind']) => Memory): (Memory | null)[] {
   return places.map(({ kind, bytes, content }) => {
     if (kind === 'slot') return null;
-    const memory = allocate(bytes);
+    const memory = allocate(bytes, kind);
     if (content !== null) engine.write(memory, 0, content);
     return memory;
   });

@@ -6,7 +6,7 @@ import { checkDType, checkElement, type DType } from '../dtype.js';
 import { checkShape, checkSize, type Shape } from '../size.js';
 import { complexConstant } from './complex.js';
 import { apply, cast, where } from './elementwise.js';
-import { ComplexNode, constantNode, Node, numberNode } from './node.js';
+import { constantNode, Node, numberNode } from './node.js';
 import { checkAxis, checkType, INDICES } from './operands.js';
 import { reshaped } from './views.js';
 
@@ -68,12 +68,11 @@ export function oneHot(indices: Node, classes: unknown): Node {
   return cast(apply('eq', [places, coordinates([classes], 0, dtype)]), 'f32');
 }
 
-/** The derivative of a scalar by a tensor; by complex numbers that by real parts, plus i times that by imaginary parts. */
+/** The derivative of a scalar by a real tensor. */
 export function gradient(scalar: Node, by: Node, place: number): Node {
   if (scalar.dtype !== 'f32' || scalar.shape.some((size) => size !== 1)) {
     throw invalidArgument('grad: scalar', `a tensor of ${scalar.dtype} with ${scalar.shape.length} axes`, 'one number of f32: sum() or mean() makes one');
   }
-  if (by instanceof ComplexNode) return new ComplexNode(gradient(scalar, by.re, place), gradient(scalar, by.im, place));
   if (by.dtype !== 'f32' && by.dtype !== 'f16') throw invalidArgument(`grad: wrt[${place}]`, `a tensor of ${describe(by.dtype)}`, 'a tensor of f32, f16 or c64');
   return new Node('gradient', by.dtype, by.shape, [scalar, by]);
 }

@@ -37,9 +37,10 @@ export interface Tape {
  * Writes the recipes of results and of assignments, as they lie in memory. Throws 'invalid-argument' where two dims have one name and different largest sizes.
  *
  * @param takesNumbers whether numbers of the caller are dims of the tape, whose values are `numbers`
+ * @param written what is written in place of a node
  */
-export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = [], takesNumbers = false): Tape {
-  return new TapeWriter(takesNumbers).write(results, assignments);
+export function writeTape(results: readonly Node[], assignments: readonly Assignment[] = [], takesNumbers = false, written: (node: Node) => Node = (node) => node): Tape {
+  return new TapeWriter(takesNumbers, written).write(results, assignments);
 }
 
 /** The largest size that a tape takes. Bits of a number may be one more: no memory is laid out for them. */
@@ -60,7 +61,10 @@ class TapeWriter {
   /** Bits of numbers, by the positions of their dims. */
   private readonly numbers = new Map<number, number>();
 
-  constructor(private readonly takesNumbers: boolean) {}
+  constructor(
+    private readonly takesNumbers: boolean,
+    private readonly written: (node: Node) => Node,
+  ) {}
 
   write(results: readonly Node[], assignments: readonly Assignment[]): Tape {
     const resultPositions = results.map((node) => this.position(inMemory(node)));
@@ -95,14 +99,15 @@ class TapeWriter {
   }
 
   /** The position of a node, which is written with what it depends on unless it was. */
-  private position(root: Node): number {
+  private position(given: Node): number {
+    const root = this.written(given);
     const pending: Node[] = [root];
     for (let node = pending.at(-1); node !== undefined; node = pending.at(-1)) {
       const before = pending.length;
       // The last operand is pushed first, so that operands are written in their order.
       if (!this.positions.has(node)) {
         for (let k = node.operands.length - 1; k >= 0; k--) {
-          const operand = node.operands[k] as Node;
+          const operand = this.written(node.operands[k] as Node);
           if (!this.positions.has(operand)) pending.push(operand);
         }
       }
@@ -121,7 +126,7 @@ class TapeWriter {
     nodes.push(bits === null ? OP[node.op as TapeOp] : OP.number, DTYPE_CODE[node.dtype as RealDType], node.shape.length);
     for (const size of node.shape) nodes.push(this.size(size));
     nodes.push(node.operands.length);
-    for (const operand of node.operands) nodes.push(this.positions.get(operand) as number);
+    for (const operand of node.operands) nodes.push(this.positions.get(this.written(operand)) as number);
     if (node.op === 'input') nodes.push(1, this.slot(node));
     else if (bits !== null) nodes.push(1, this.number(bits));
     else {

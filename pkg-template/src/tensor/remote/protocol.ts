@@ -26,6 +26,8 @@ export type Notice =
   | { readonly do: 'copy'; readonly from: MemoryPart; readonly to: MemoryPart; readonly bytes: number }
   | { readonly do: 'makeRunner'; readonly runner: number; readonly compiled: number; readonly places: readonly (MemoryPart | null)[] }
   | { readonly do: 'setDims'; readonly runner: number; readonly dims: Uint32Array }
+  | { readonly do: 'follow'; readonly runner: number; readonly dims: Uint32Array<ArrayBuffer>; readonly runs: number }
+  | { readonly do: 'rewind'; readonly runner: number }
   | { readonly do: 'bind'; readonly runner: number; readonly slots: readonly MemoryPart[] }
   /** A run with the slots that were bound last. Several runs may be of one call. */
   | { readonly do: 'run'; readonly runner: number; readonly call: number }

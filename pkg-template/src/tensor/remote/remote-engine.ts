@@ -2,7 +2,7 @@
 
 import { ResiduaError } from '../../arguments/errors.js';
 import { Accounts, type DeviceStats } from '../engine/accounts.js';
-import type { Engine, Kernels, Memory, MemoryRequest, Runner } from '../engine/engine.js';
+import type { Batch, Engine, Kernels, Memory, MemoryRequest, Runner } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
 import { contextOf, paint, pixelsOf, type Canvas, type Picture } from '../engine/picture.js';
 import type { Plan } from '../engine/plan.js';
@@ -114,6 +114,11 @@ export class RemoteEngine implements Engine {
     return new RemoteRunner(this.connection, this.device, number);
   }
 
+  batches(): () => Batch {
+    const batch: Batch = { run: (runner, slots) => runner.run(slots), copy: (from, to, bytes) => this.copy(from, to, bytes), end: () => {} };
+    return () => batch;
+  }
+
   async idle(): Promise<void> {
     await Promise.all([this.connection.request(this.device, { do: 'idle' }), this.drawn.catch(() => {})]);
   }
@@ -145,6 +150,14 @@ class RemoteRunner implements Runner {
 
   setWords(_words: Uint32Array, dims: Uint32Array): void {
     this.notify({ do: 'setDims', runner: this.number, dims: dims.slice() });
+  }
+
+  follow(dims: Uint32Array<ArrayBuffer>, runs: number): void {
+    this.notify({ do: 'follow', runner: this.number, dims, runs });
+  }
+
+  rewind(): void {
+    this.notify({ do: 'rewind', runner: this.number });
   }
 
   bind(slots: readonly Memory[]): void {

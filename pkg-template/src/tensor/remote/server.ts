@@ -4,6 +4,7 @@ import { ResiduaError } from '../../arguments/errors.js';
 import type { Port } from '../../remote/connection.js';
 import { errorData } from '../../remote/error-data.js';
 import { holdLivenessLock } from '../../remote/liveness-lock.js';
+import { CompiledTape } from '../device/compiled.js';
 import type { Compiled } from '../device/compiler.js';
 import type { DeviceCore } from '../device/core.js';
 import { openHere } from '../device/opening.js';
@@ -168,7 +169,7 @@ class ServedDevice {
         const { name, dims, written } = request;
         const { compiled } = this.entry(request.compiled);
         const slots = await core.afterEarlier(() => request.slots.map((slot) => this.part(slot)));
-        return compareKernels(core, name, compiled, { words: core.compiler.words(compiled, dims), dims, slots, isWritten: (slot) => written[slot] === true, transfer: () => {} });
+        return compareKernels(core, name, new CompiledTape(core, compiled), { words: core.compiler.words(compiled, dims), dims, slots, isWritten: (slot) => written[slot] === true, transfer: () => {} });
       }
     }
   }
@@ -198,6 +199,10 @@ class ServedDevice {
           const { plan, words } = entry.compiled;
           runner.setWords(entry.isFree ? wordsAt(plan, words, notice.dims) : core.compiler.words(entry.compiled, notice.dims), notice.dims as Uint32Array<ArrayBuffer>);
         });
+      case 'follow':
+        return this.inOrder(() => this.runner(notice.runner).runner.follow(notice.dims, notice.runs));
+      case 'rewind':
+        return this.inOrder(() => this.runner(notice.runner).runner.rewind());
       case 'bind':
         return this.inOrder(() => {
           const served = this.runner(notice.runner);

@@ -7,7 +7,7 @@ import { ResiduaError } from '../../../arguments/errors.js';
 import type { TensorInstance } from '../../module/loading.js';
 import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
-import type { KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
+import type { Batch, KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
 import { contextOf, paint, pixelsOf, type Canvas, type Picture } from '../picture.js';
 import type { LocalPlan, Plan } from '../plan.js';
@@ -95,6 +95,11 @@ export class CpuEngine implements LocalEngine {
 
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): CpuRunner {
     return new CpuRunner(this, plan, kernels.list as readonly HostKernel[], places, first);
+  }
+
+  batches(): () => Batch {
+    const batch: Batch = { run: (runner, slots) => runner.run(slots), copy: (from, to, bytes) => this.copy(from, to, bytes), end: () => {} };
+    return () => batch;
   }
 
   async idle(): Promise<void> {

@@ -6,7 +6,7 @@
 import { paddedBytes } from '../../memory/numbers.js';
 import type { Accounts } from '../accounts.js';
 import type { Memory, MemoryRequest, Runner } from '../engine.js';
-import { isDispatch, STEP_WORDS, type Plan, type Step } from '../plan.js';
+import { isDispatch, STEP_WORDS, wordsAt, type Plan, type Step } from '../plan.js';
 import { isSameMemory, memoryOf } from '../places.js';
 
 /**
@@ -29,7 +29,9 @@ export class CpuRunner implements Runner {
   private readonly frames: Memory | null;
   /** Where each step's frame begins, in words. */
   private readonly starts: number[] = [];
-  private words: Uint32Array = new Uint32Array(0);
+  private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
+  /** The dims of the runs to come, how many each has, and where those of the next one begin. */
+  private following: { readonly dims: Uint32Array; readonly count: number; next: number } | null = null;
   /** The memory whose addresses the frames have; null where the frames do not have `words`. */
   private bound: readonly Memory[] | null = null;
 
@@ -49,9 +51,17 @@ export class CpuRunner implements Runner {
     this.frames = end === 0 ? null : on.allocate({ what: 'frames', bytes: paddedBytes(4 * end), purpose: 'program' });
   }
 
-  setWords(words: Uint32Array): void {
+  setWords(words: Uint32Array<ArrayBuffer>): void {
     this.words = words;
     this.bound = null;
+  }
+
+  follow(dims: Uint32Array, runs: number): void {
+    this.following = runs === 0 || (this.plan.varying[0] ?? 0) === 0 ? null : { dims, count: dims.length / runs, next: 0 };
+  }
+
+  rewind(): void {
+    if (this.following !== null) this.following.next = 0;
   }
 
   bind(): void {
@@ -60,6 +70,12 @@ export class CpuRunner implements Runner {
 
   /** The first part of the first step is done by the call: a run of one short kernel then allocates nothing. */
   run(slots: readonly Memory[]): Generator<void, void, void> | void {
+    const { following } = this;
+    if (following !== null) {
+      const { dims, count, next } = following;
+      this.setWords(wordsAt(this.plan, this.words, dims.subarray(next, next + count)));
+      following.next += count;
+    }
     const bound = this.writeFrames(slots);
     this.on.accounts.submits += 1;
     if (this.plan.steps.length === 0) return undefined;

@@ -3,7 +3,7 @@
 import type { RawPlanOptions } from '../../module/raw.js';
 import type { Turns } from '../../memory/turns.js';
 import type { Accounts } from '../accounts.js';
-import type { KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
+import type { Batch, KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
 import type { Canvas, Picture } from '../picture.js';
 import type { LocalPlan, Plan } from '../plan.js';
@@ -13,6 +13,7 @@ import { GpuRunner } from './gpu-runner.js';
 import { PassTimer } from './pass-timer.js';
 import { Patcher, splitWords } from './patch.js';
 import { Pipelines, type Pipeline } from './pipelines.js';
+import { Recording, Slices } from './recording.js';
 import { Staging, type Part } from './staging.js';
 import { Textures } from './textures.js';
 import { UniformPipeline } from './uniforms.js';
@@ -135,6 +136,18 @@ export class GpuEngine implements LocalEngine {
     const runner = new GpuRunner(this, plan, kernels.list as readonly Pipeline[], places, first, () => this.runners.delete(runner));
     this.runners.add(runner);
     return runner;
+  }
+
+  batches(): () => Batch {
+    const slices = new Slices(this);
+    return () => {
+      const recording = new Recording(this, slices);
+      return {
+        run: (runner, slots) => (runner as GpuRunner).encode(recording, slots),
+        copy: (from, to, bytes) => recording.copy(from, to, bytes),
+        end: () => recording.end(),
+      };
+    };
   }
 
   /** Makes a timer of passes. */

@@ -3,19 +3,16 @@
  * the slots are made when it is first bound, and a few sets of them are kept.
  */
 
-import type { Accounts } from '../accounts.js';
 import type { Memory, Runner } from '../engine.js';
-import { isDispatch, STEP_WORDS, type Copy, type Kernel, type Plan, type Step } from '../plan.js';
+import { isDispatch, STEP_WORDS, type Kernel, type Plan, type Step } from '../plan.js';
 import { isSameMemory, memoryOf } from '../places.js';
 import { KernelTimes } from './kernel-times.js';
 import type { Pipeline } from './pipelines.js';
+import { Recording, Slices, type RecordingDevice } from './recording.js';
 import { Uniforms, type UniformPipeline } from './uniforms.js';
 
-/** The run whose time is measured: the first one may wait for drivers. */
-const MEASURED_RUN = 2;
-
-/** Sets of bind groups that are kept. */
-const KEPT_SETS = 8;
+/** Sets of bind groups that are kept: in nested loops states have three pieces of memory each. */
+const KEPT_SETS = 32;
 
 /** Bind groups of all steps, null for copies, for some memory of the slots. */
 interface BoundSet {
@@ -24,13 +21,9 @@ interface BoundSet {
 }
 
 /** The parts of a GPU that a runner uses. */
-export interface RunnerDevice {
-  readonly gpu: GPUDevice;
-  readonly accounts: Accounts;
+export interface RunnerDevice extends RecordingDevice {
   /** Whether kernels are timed. */
   readonly isTimed: boolean;
-  /** Milliseconds of a submission at most, about; 0 for one submission a run. */
-  readonly sliceMs: number;
   /** Computes uniforms that depend on dims. */
   readonly uniformPipeline: UniformPipeline;
 }
@@ -42,9 +35,7 @@ export class GpuRunner implements Runner {
   private sets: BoundSet[] = [];
   private words: Uint32Array<ArrayBuffer> = new Uint32Array(0);
   private readonly uniformStart: number;
-  /** Dispatches of a submission. */
-  private sliceSteps = Infinity;
-  private runs = 0;
+  private readonly slices: Slices;
 
   /**
    * @param pipelines by kernel
@@ -63,6 +54,7 @@ export class GpuRunner implements Runner {
     this.uniformStart = plan.steps.length * STEP_WORDS;
     const bytes = 4 * (first.length - this.uniformStart);
     this.uniforms = bytes === 0 ? null : new Uniforms(on.gpu, on.uniformPipeline, bytes, plan.varying);
+    this.slices = new Slices(on);
     this.times = on.isTimed ? new KernelTimes(on.gpu, on.accounts, plan.steps.length) : null;
   }
 
@@ -77,60 +69,46 @@ export class GpuRunner implements Runner {
   }
 
   run(slots: readonly Memory[]): void {
+    const recording = new Recording(this.on, this.slices);
+    this.encode(recording, slots);
+    recording.end();
+  }
+
+  follow(dims: Uint32Array<ArrayBuffer>, runs: number): void {
+    this.uniforms?.follow(dims, runs);
+  }
+
+  rewind(): void {
+    this.uniforms?.rewind();
+  }
+
+  /** Records a run. */
+  encode(recording: Recording, slots: readonly Memory[]): void {
     const { groups } = this.setOf(slots);
-    const { gpu, accounts } = this.on;
     const { words, times, uniforms, pipelines } = this;
     const { steps, kernels } = this.plan;
-    let encoder = gpu.createCommandEncoder();
-    let pass: GPUComputePassEncoder | null = null;
-    // That of the pass.
-    let pipeline: GPUComputePipeline | null = null;
-    let dispatches = 0;
     if (uniforms?.needsUpdate === true) {
-      pass = encoder.beginComputePass();
-      uniforms.encode(pass);
+      uniforms.encode(recording.passFor(null, ''));
+      recording.use(null);
     }
     for (let k = 0; k < steps.length; k++) {
       const step = steps[k] as Step;
       const at = k * STEP_WORDS;
       if (!isDispatch(step)) {
-        pass?.end();
-        pass = pipeline = null;
-        this.encodeCopy(encoder, step, words[at] as number, slots);
+        recording.copy(this.memoryOf(step.from, slots), this.memoryOf(step.to, slots), words[at] as number);
         continue;
       }
       const x = words[at] as number;
       const y = words[at + 1] as number;
       const z = words[at + 2] as number;
       if (x * y * z === 0) continue;
-      if (times !== null) {
-        pass?.end();
-        const timestampWrites = times.next((kernels[step.kernel] as Kernel).name);
-        pass = encoder.beginComputePass(timestampWrites === undefined ? {} : { timestampWrites });
-        pipeline = null;
-      }
-      pass ??= encoder.beginComputePass();
-      const next = (pipelines[step.kernel] as Pipeline).pipeline;
-      if (next !== pipeline) pass.setPipeline((pipeline = next));
+      const pass = recording.passFor(times, times === null ? '' : (kernels[step.kernel] as Kernel).name);
+      recording.use((pipelines[step.kernel] as Pipeline).pipeline);
       pass.setBindGroup(0, groups[k] as GPUBindGroup);
       pass.dispatchWorkgroups(x, y, z);
-      dispatches += 1;
-      if (dispatches % this.sliceSteps === 0) {
-        pass.end();
-        pass = pipeline = null;
-        gpu.queue.submit([encoder.finish()]);
-        accounts.submits += 1;
-        encoder = gpu.createCommandEncoder();
-      }
+      recording.dispatched();
     }
-    pass?.end();
-    times?.record(encoder);
-    gpu.queue.submit([encoder.finish()]);
-    times?.collect();
-    accounts.dispatches += dispatches;
-    accounts.submits += 1;
-    this.runs += 1;
-    if (this.runs === MEASURED_RUN && this.on.sliceMs > 0) this.measure(dispatches);
+    if (times !== null) recording.timed(times);
   }
 
   /** Dispatches the first step so many times in a pass, for timing. */
@@ -148,25 +126,6 @@ export class GpuRunner implements Runner {
     this.uniforms?.dispose();
     this.times?.dispose();
     this.sets = [];
-  }
-
-  /**
-   * Measures how long a run takes, and from then on submits so many dispatches at once that each submission takes about `sliceMs`. Earlier
-   * work may lengthen the measurement, which makes submissions shorter. No result depends on it.
-   */
-  private measure(dispatches: number): void {
-    const start = performance.now();
-    const set = () => {
-      const slices = Math.ceil((performance.now() - start) / this.on.sliceMs);
-      if (slices > 1) this.sliceSteps = Math.max(1, Math.ceil(dispatches / slices));
-    };
-    // The device is lost, which is reported otherwise.
-    this.on.gpu.queue.onSubmittedWorkDone().then(set, () => {});
-  }
-
-  private encodeCopy(encoder: GPUCommandEncoder, { from, to }: Copy, bytes: number, slots: readonly Memory[]): void {
-    const [source, target] = [this.memoryOf(from, slots), this.memoryOf(to, slots)];
-    encoder.copyBufferToBuffer(source.buffer as GPUBuffer, source.offset, target.buffer as GPUBuffer, target.offset, Math.ceil(bytes / 4) * 4);
   }
 
   private memoryOf(place: number, slots: readonly Memory[]): Memory {
