@@ -7,6 +7,7 @@ import { AdamW, compileStep } from '../../pkg-template/dist/tensor-train.js';
 import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
 import { serveTensors } from '../../pkg-template/dist/tensor/remote/server.js';
 import { TensorThread } from '../../pkg-template/dist/tensor/remote/thread.js';
+import { LOOPS } from '../../www/checks/tensors/loops.js';
 import { recipes } from '../facade/tensor-recipes.mjs';
 
 const threads = [];
@@ -52,6 +53,8 @@ const assertSame = async (job) => {
   assert.deepEqual(remote, local);
   return remote;
 };
+
+for (const [name, run] of LOOPS) test(`in a worker: ${name}`, () => run(T, there, (holds, claim) => assert.ok(holds, claim)));
 
 test('a device in a worker is a Device that says where it computes', () => {
   assert.ok(there instanceof T.Device);
