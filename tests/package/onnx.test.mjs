@@ -210,13 +210,64 @@ describe('graphs', () => {
     });
   });
 
-  test('a loop that is too long is refused, and one within loops too', async () => {
-    const body = (inner) => ({ graph: { nodes: [...inner, { op: 'Identity', inputs: ['go'], outputs: ['goes'] }, { op: 'Neg', inputs: ['s'], outputs: ['next'] }], inputs: [{ name: 'i', type: 'int64', shape: [] }, { name: 'go', type: 'bool', shape: [] }, { name: 's', type: 'float' }], outputs: [{ name: 'goes', type: 'bool' }, { name: 'next', type: 'float' }] } });
-    const file = (count, inner = []) => model({ nodes: [{ op: 'Loop', name: 'loop', inputs: ['n', '', 'x'], outputs: ['y'], attributes: { body: body(inner) } }], initializers: [{ name: 'n', type: 'int64', sizes: [], data: [count] }], inputs: [{ name: 'x', type: 'float', shape: [] }], outputs: [y] });
-    await withModel(file(1024), async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 3 })).y.data, [3]));
+  const int64 = { name: 'i', type: 'int64', shape: [] };
+  const go = { name: 'go', type: 'bool', shape: [] };
+  const goes = { name: 'goes', type: 'bool' };
+  const identity = { op: 'Identity', inputs: ['go'], outputs: ['goes'] };
+  const scalarInput = [{ name: 'x', type: 'float', shape: [] }];
+  const loopOf = (count, body, inputs = ['n', '', 'x'], initializers = []) => model({ nodes: [{ op: 'Loop', name: 'loop', inputs, outputs: ['y'], attributes: { body: { graph: body } } }], initializers: [{ name: 'n', type: 'int64', sizes: [], data: [count] }, ...initializers], inputs: scalarInput, outputs: [y] });
+
+  test('a long loop, and one within it, are compiled once; one whose state grows is written out up to a limit', async () => {
+    const body = (inner) => ({ nodes: [...inner, identity, { op: 'Neg', inputs: [inner.length > 0 ? 'deep' : 's'], outputs: ['next'] }], inputs: [int64, go, { name: 's', type: 'float' }], outputs: [goes, { name: 'next', type: 'float' }] });
+    await withModel(loopOf(5001, body([])), async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 3 })).y.data, [-3]));
+    const inner = [{ op: 'Loop', name: 'inner', inputs: ['n', '', 's'], outputs: ['deep'], attributes: { body: { graph: body([]) } } }];
+    await withModel(loopOf(31, body(inner)), async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 3 })).y.data, [3]));
+    const growing = { nodes: [identity, { op: 'Concat', inputs: ['s', 's'], outputs: ['next'], attributes: { axis: 0 } }], inputs: [int64, go, { name: 's', type: 'float' }], outputs: [goes, { name: 'next', type: 'float' }] };
+    const file = (count) => model({ nodes: [{ op: 'Reshape', inputs: ['x', 'shape'], outputs: ['v'] }, { op: 'Loop', name: 'loop', inputs: ['n', '', 'v'], outputs: ['y'], attributes: { body: { graph: growing } } }], initializers: [{ name: 'n', type: 'int64', sizes: [], data: [count] }, { name: 'shape', type: 'int64', sizes: [1], data: [1] }], inputs: scalarInput, outputs: [y] });
+    await withModel(file(3), async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 3 })).y.data, Array.from({ length: 8 }, () => 3)));
     await withModel(file(1025), (loaded) => assert.rejects(loaded.run({ x: 3 }), { code: 'limit-exceeded', message: /node "loop" \(Loop, opset 17\): got 1025 iterations; takes 1024 at most/ }));
-    const inner = [{ op: 'Loop', name: 'inner', inputs: ['n', '', 's'], outputs: ['deep'], attributes: { body: body([]) } }];
-    await withModel(file(1000, inner), (loaded) => assert.rejects(loaded.run({ x: 3 }), { code: 'limit-exceeded', message: /more than 100000 nodes/ }));
+  });
+
+  test('a computed condition ends a loop', async () => {
+    // Doubles x until it is at least 100, at most 40 times.
+    const body = { nodes: [{ op: 'Add', inputs: ['s', 's'], outputs: ['next'] }, { op: 'Less', inputs: ['next', 'hundred'], outputs: ['goes'] }], inputs: [int64, go, { name: 's', type: 'float' }], outputs: [goes, { name: 'next', type: 'float' }] };
+    const hundred = { name: 'hundred', type: 'float', sizes: [], data: [100] };
+    await withModel(loopOf(40, body, ['n', '', 'x'], [hundred]), async (loaded) => {
+      for (const [x, result] of [[3, 192], [60, 120], [200, 400], [-1, -(2 ** 40)]]) assert.deepEqual((await outputsOf(loaded, { x })).y.data, [result]);
+    });
+    const rows = { ...body, nodes: [...body.nodes, { op: 'Identity', inputs: ['s'], outputs: ['row'] }], outputs: [...body.outputs, { name: 'row', type: 'float' }] };
+    // How many rows there are is known where the input is given as a number.
+    await withModel(loopOf(40, rows, ['n', '', 'x'], [hundred]), async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: 3 })).y.data, [192]));
+  });
+
+  test('a scan along an axis that a run tells, from its end', async () => {
+    const body = { nodes: [{ op: 'Add', inputs: ['s', 'row'], outputs: ['next'] }, { op: 'Mul', inputs: ['next', 'row'], outputs: ['out'] }], inputs: [{ name: 's', type: 'float' }, { name: 'row', type: 'float' }], outputs: [{ name: 'next', type: 'float' }, { name: 'out', type: 'float' }] };
+    const attributes = { body: { graph: body }, num_scan_inputs: 1, scan_input_axes: [1], scan_input_directions: [1], scan_output_axes: [1], scan_output_directions: [1] };
+    const file = model({ nodes: [{ op: 'Scan', inputs: ['s0', 'x'], outputs: ['last', 'y'], attributes }], initializers: [{ name: 's0', type: 'float', sizes: [2], data: [1, 2] }], inputs: [{ name: 'x', type: 'float', shape: [2, 'n'] }], outputs: [{ name: 'last', type: 'float' }, y] });
+    await withModel(file, async (loaded) => {
+      for (const n of [3, 40]) {
+        const x = noise(2 * n);
+        const [last, rows] = [[1, 2], Array.from({ length: 2 * n }, () => 0)];
+        for (let t = n - 1; t >= 0; t--) for (const k of [0, 1]) { last[k] = Math.fround(last[k] + x[k * n + t]); rows[k * n + t] = last[k] * x[k * n + t]; }
+        const found = await outputsOf(loaded, { x: { data: x, shape: [2, n] } });
+        assertClose(found.last.data, last);
+        assert.deepEqual(found.y.shape, [2, n]);
+        assertClose(found.y.data, rows);
+      }
+    });
+  });
+
+  test('a recurrent layer of 3,000 steps is what its equations say', async () => {
+    const [steps, size] = [3000, 2];
+    const [w, r] = [noise(3 * size, 1), noise(size * size, 2)];
+    const file = model({ nodes: [{ op: 'RNN', inputs: ['x', 'W', 'R'], outputs: ['', 'y'], attributes: { hidden_size: size } }], initializers: [{ name: 'W', type: 'float', sizes: [1, size, 3], data: [...w] }, { name: 'R', type: 'float', sizes: [1, size, size], data: [...r] }], inputs: [{ name: 'x', type: 'float', shape: [steps, 1, 3] }], outputs: [y] });
+    const x = noise(3 * steps, 3);
+    let h = Array.from({ length: size }, () => 0);
+    for (let t = 0; t < steps; t++) {
+      const before = h;
+      h = before.map((_, k) => Math.tanh([0, 1, 2].reduce((sum, j) => sum + w[3 * k + j] * x[3 * t + j], 0) + before.reduce((sum, value, j) => sum + r[size * k + j] * value, 0)));
+    }
+    await withModel(file, async (loaded) => assertClose((await outputsOf(loaded, { x: { data: x, shape: [steps, 1, 3] } })).y.data, h));
   });
 
   test('a loop without a condition and without values that are carried', async () => {

@@ -11,6 +11,7 @@ import { StoredTensor } from '../device/stored-tensor.js';
 import { load } from '../files/load.js';
 import type { FileSource } from '../files/source.js';
 import type { Numeric } from '../memory/numbers.js';
+import { LoopResult, nodesOfLoop } from '../recipe/loop.js';
 import type { Node } from '../recipe/node.js';
 import { largest, product, type Size } from '../size.js';
 import { Tensor } from '../tensor.js';
@@ -245,7 +246,8 @@ function visit(roots: readonly Node[], take: (node: Node) => void): void {
   const waiting = [...roots];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     take(node);
-    for (const operand of node.operands) {
+    const ofLoop = node.source instanceof LoopResult ? nodesOfLoop(node.source.loop) : [];
+    for (const operand of [...node.operands, ...ofLoop]) {
       if (seen.has(operand)) continue;
       seen.add(operand);
       waiting.push(operand);

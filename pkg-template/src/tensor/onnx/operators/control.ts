@@ -1,16 +1,25 @@
-/** Graphs in attributes: conditions and loops, which are written out. */
+/** Graphs in attributes: conditions, and loops, whose bodies are compiled once or written out. */
 
-import { invalidArgument } from '../../../arguments/errors.js';
+import { invalidArgument, ResiduaError } from '../../../arguments/errors.js';
 import { stack, where } from '../../functions.js';
+import { scan as scanSteps } from '../../loops.js';
 import { checkAxis } from '../../recipe/operands.js';
 import { sameShape, type Size } from '../../size.js';
+import { arange, ones } from '../../sources.js';
+import type { Tensor } from '../../tensor.js';
 import { checkLimit, UnknownNumbers, type Call, type Operator } from '../call.js';
-import { typeNamed } from '../element-types.js';
+import { typeNamed, type ElementType } from '../element-types.js';
 import { MOST_ELEMENTS_IN_MEMORY } from '../reading.js';
 import type { Value } from '../values.js';
 
 /** Iterations of a loop that are written out, at most. */
 const MOST_ITERATIONS = 1024;
+
+/** Up to so many are written out, so that numbers which are known stay known. */
+const FEW_ITERATIONS = 16;
+
+/** Iterations of a loop that a computed condition may end: all of them run. */
+const MOST_CONDITIONAL = 2 ** 20;
 
 /** One graph where the condition is known; else both, if their outputs have equal types and shapes. */
 const condition: Operator = (call) => {
@@ -28,8 +37,57 @@ const condition: Operator = (call) => {
   });
 };
 
-/** Iterations up to a number that is known, while the condition is known to hold. */
+/** Iterations: one that is compiled once, where there are more than a few and none needs to know numbers; else each by itself. */
 const loop: Operator = (call) => {
+  const most = call.has(0) ? call.sizes(0)[0] : undefined;
+  const goes = call.has(1) ? call.value(1).host?.data[0] : 1;
+  const carried = Array.from({ length: Math.max(0, call.count - 2) }, (_, k) => call.value(k + 2));
+  const isOfNumbers = carried.length > 0 && carried.every(({ host }) => host !== null);
+  const canBeWrittenOut = typeof most !== 'object' && goes !== undefined;
+  if (canBeWrittenOut && (most === undefined || most <= FEW_ITERATIONS || isOfNumbers || goes === 0)) return loopWrittenOut(call);
+  if (most === undefined) throw new UnknownNumbers('input 1: got a condition that depends on computed numbers, without a number of iterations; takes one that is known when the graph is recorded', call.value(1).origins);
+  return compiledOr(() => loopCompiled(call, most, carried, goes === undefined), canBeWrittenOut ? () => loopWrittenOut(call) : null);
+};
+
+/** What a compiled loop gives; where its states change their shape or its body needs to know numbers, what iterations give that are written out. */
+function compiledOr(compiled: () => Value[], writtenOut: (() => Value[]) | null): Value[] {
+  try {
+    return compiled();
+  } catch (error) {
+    if (writtenOut === null || !(error instanceof ResiduaError) || error.code !== 'invalid-argument') throw error;
+    return writtenOut();
+  }
+}
+
+/** Iterations of a body that is compiled once. After one whose condition does not hold the states stay. */
+function loopCompiled(call: Call, most: Size, carried: readonly Value[], isConditional: boolean): Value[] {
+  const body = call.graph('body');
+  const [int64, bool] = [typeNamed('int64'), typeNamed('bool')];
+  const types: ElementType[] = [];
+  const first = call.has(1) ? call.tensor(1).cast('bool').reshape([]) : ones([], 'bool');
+  const begin = [...(isConditional ? [first] : []), ...carried.map((value) => call.tensorOf(value))];
+  let isEnded = false;
+  const [after, rows] = scanSteps(arange(most, 'i32'), begin, (state, i) => {
+    const states = isConditional ? state.slice(1) : state;
+    const [holds, ...outputs] = call.run(body, [call.output(i, int64), call.withoutOrigins(bool, [], [1]), ...states.map((tensor, k) => call.output(tensor, (carried[k] as Value).type))]) as [Value, ...Value[]];
+    isEnded = !(Number(holds.host?.data[0] ?? 0) > 0);
+    const found = outputs.map((value) => call.tensorOf(value));
+    outputs.slice(carried.length).forEach(({ type }) => types.push(type));
+    const [next, left] = [found.slice(0, carried.length), found.slice(carried.length)];
+    if (!isConditional) return [next, left];
+    if (left.length > 0 || typeof most !== 'number' || most > MOST_CONDITIONAL) {
+      throw new UnknownNumbers(`body: got a condition that depends on computed numbers; takes one that is known when the graph is recorded, or no outputs besides states and at most ${MOST_CONDITIONAL} iterations`, holds.origins);
+    }
+    const goes = state[0] as Tensor<'bool'>;
+    return [[goes.and(call.tensorOf(holds).cast('bool').reshape([])), ...next.map((tensor, k) => where(goes, tensor, states[k] as Tensor))], left];
+  });
+  if (isEnded && !isConditional) return loopCompiled(call, most, carried, true);
+  const last = isConditional ? after.slice(1) : after;
+  return [...last.map((tensor, k) => call.output(tensor, (carried[k] as Value).type)), ...rows.map((tensor, k) => call.output(tensor, types[k] as ElementType))];
+}
+
+/** Iterations up to a number that is known, while the condition is known to hold. */
+function loopWrittenOut(call: Call): Value[] {
   const body = call.graph('body');
   const most = call.has(0) ? call.number(0) : Infinity;
   let goes = call.has(1) ? call.number(1) !== 0 : true;
@@ -48,7 +106,7 @@ const loop: Operator = (call) => {
     others.slice(carried).forEach((value, k) => rows[k]?.push(value));
   }
   return [...state, ...rows.map((list, k) => stacked(call, list, 0, body.outputs[1 + carried + k]?.shape ?? null, k))];
-};
+}
 
 /** Values of the iterations along a new axis; in memory where they are there. */
 function stacked(call: Call, list: readonly Value[], axis: number, shape: readonly (number | string)[] | null, k: number): Value {
@@ -64,7 +122,6 @@ function stacked(call: Call, list: readonly Value[], axis: number, shape: readon
 
 /** An iteration for each slice of the inputs that are scanned. */
 const scan: Operator = (call) => {
-  const body = call.graph('body');
   const count = call.int('num_scan_inputs');
   const carried = call.count - count;
   if (!(count > 0 && carried >= 0)) throw invalidArgument('attribute num_scan_inputs', String(count), `1 to ${call.count}`);
@@ -75,9 +132,61 @@ const scan: Operator = (call) => {
   });
   const { x, axis } = scanned[0] as (typeof scanned)[number];
   const steps = x.shape[axis] as Size;
-  if (typeof steps !== 'number') throw invalidArgument(`input ${carried}`, 'an axis that is a Dim', 'an axis of a known size');
+  const first = Array.from({ length: carried }, (_, k) => call.value(k));
+  const writtenOut = () => scanWrittenOut(call, scanned, first, steps as number);
+  if (typeof steps === 'number' && (steps <= FEW_ITERATIONS || call.hosts !== null)) return writtenOut();
+  return compiledOr(() => scanCompiled(call, scanned, first), typeof steps === 'number' ? writtenOut : null);
+};
+
+/** An input that is scanned. */
+interface Scanned {
+  readonly x: Tensor;
+  readonly axis: number;
+  readonly type: ElementType;
+  readonly isReversed: boolean;
+}
+
+/** Where an output of a scan has its rows, and whether the first one is the last. */
+function directionOf(call: Call, k: number, rank: number): { axis: number; isReversed: boolean } {
+  const axis = checkAxis('attribute scan_output_axes', call.ints('scan_output_axes')?.[k] ?? 0, rank);
+  return { axis, isReversed: (call.ints('scan_output_directions')?.[k] ?? 0) !== 0 };
+}
+
+/** An axis of a tensor in another place. */
+function moved(x: Tensor, from: number, to: number): Tensor {
+  const axes = Array.from({ length: x.rank }, (_, axis) => axis).filter((axis) => axis !== from);
+  axes.splice(to, 0, from);
+  return x.permute(axes);
+}
+
+/** The iterations of a body that is compiled once. */
+function scanCompiled(call: Call, scanned: readonly Scanned[], first: readonly Value[]): Value[] {
+  const types: ElementType[] = [];
+  const inputs = scanned.map(({ x, axis, isReversed }) => (isReversed ? moved(x, axis, 0).flip(0) : moved(x, axis, 0)));
+  const [last, rows] = scanSteps(inputs, first.map((value) => call.tensorOf(value)), (state, slices) => {
+    const outputs = call.run(call.graph('body'), [
+      ...state.map((tensor, k) => call.output(tensor, (first[k] as Value).type)),
+      ...slices.map((tensor, k) => call.output(tensor, (scanned[k] as Scanned).type)),
+    ]);
+    outputs.slice(first.length).forEach(({ type }) => types.push(type));
+    const found = outputs.map((value) => call.tensorOf(value));
+    return [found.slice(0, first.length), found.slice(first.length)];
+  });
+  return [
+    ...last.map((tensor, k) => call.output(tensor, (first[k] as Value).type)),
+    ...rows.map((tensor, k) => {
+      const { axis, isReversed } = directionOf(call, k, tensor.rank);
+      return call.output(moved(isReversed ? tensor.flip(0) : tensor, 0, axis), types[k] as ElementType);
+    }),
+  ];
+}
+
+/** The iterations one by one. */
+function scanWrittenOut(call: Call, scanned: readonly Scanned[], first: readonly Value[], steps: number): Value[] {
   checkLimit('iterations', steps, MOST_ITERATIONS);
-  let state = Array.from({ length: carried }, (_, k) => call.value(k));
+  const body = call.graph('body');
+  const carried = first.length;
+  let state = [...first];
   const rows: Value[][] = Array.from({ length: Math.max(0, body.outputs.length - carried) }, () => []);
   for (let i = 0; i < steps; i++) {
     const slices = scanned.map((each) => call.output(each.x.pick(each.axis, each.isReversed ? steps - 1 - i : i), each.type));
@@ -88,12 +197,10 @@ const scan: Operator = (call) => {
   return [
     ...state,
     ...rows.map((list, k) => {
-      const isReversed = (call.ints('scan_output_directions')?.[k] ?? 0) !== 0;
-      const rank = (list[0]?.shape.length ?? 0) + 1;
-      const at = checkAxis('attribute scan_output_axes', call.ints('scan_output_axes')?.[k] ?? 0, rank);
-      return stacked(call, isReversed ? [...list].reverse() : list, at, body.outputs[carried + k]?.shape ?? null, k);
+      const { axis, isReversed } = directionOf(call, k, (list[0]?.shape.length ?? 0) + 1);
+      return stacked(call, isReversed ? [...list].reverse() : list, axis, body.outputs[carried + k]?.shape ?? null, k);
     }),
   ];
-};
+}
 
 export const CONTROL_OPERATORS: Readonly<Record<string, Operator>> = { If: condition, Loop: loop, Scan: scan };

@@ -1,13 +1,12 @@
-/** Recurrent layers, step by step: the product with the inputs is one for all steps. */
+/** Recurrent layers: a step is compiled once and runs along the sequence; the product with the inputs is one for all steps. */
 
 import { describe, invalidArgument } from '../../../arguments/errors.js';
 import { stack, where } from '../../functions.js';
-import { zeros } from '../../sources.js';
+import { scan } from '../../loops.js';
+import { sizeText, type Size } from '../../size.js';
+import { arange, zeros } from '../../sources.js';
 import type { Tensor } from '../../tensor.js';
-import { checkLimit, numberSizes, type Call, type Operator } from '../call.js';
-
-/** The most steps of a recurrent layer: each is recorded by itself. */
-const MOST_STEPS = 1024;
+import { numberSizes, type Call, type Operator } from '../call.js';
 
 type Activation = (x: Tensor) => Tensor;
 
@@ -102,11 +101,10 @@ function recurrent(call: Call, layer: Layer): readonly (Tensor | null)[] {
   const isBatchFirst = call.flag('layout');
   const given = call.tensor(0);
   const x = isBatchFirst ? given.transpose(0, 1) : given;
-  const [steps, batch] = numberSizes('input 0', x) as readonly [number, number, number];
-  checkLimit('steps', steps, MOST_STEPS);
+  const [steps, batch] = x.shape as readonly [Size, Size, Size];
   const [directions, , size] = numberSizes('input 2', call.tensor(2)) as readonly [number, number, number];
   const direction = call.choice('direction', ['forward', 'reverse', 'bidirectional'], 'forward');
-  if (directions !== (direction === 'bidirectional' ? 2 : 1) || steps === 0) throw invalidArgument('input 2', `${directions} directions and ${steps} steps`, `at least a step, and directions for '${direction}'`);
+  if (directions !== (direction === 'bidirectional' ? 2 : 1) || steps === 0) throw invalidArgument('input 2', `${directions} directions and ${sizeText(steps)} steps`, `at least a step, and directions for '${direction}'`);
   const clip = call.float('clip', 0);
   const clipped = (y: Tensor) => (clip > 0 ? y.clamp(-clip, clip) : y);
   const lengths = call.maybe(4)?.cast('i32').reshape([batch, 1]);
@@ -123,19 +121,16 @@ function recurrent(call: Call, layer: Layer): readonly (Tensor | null)[] {
       peepholes: peepholes === null ? null : [0, 1, 2].map((k) => peepholes.slice([k * size, (k + 1) * size])),
       activations: layer.activations.map((name, k) => activationAt(call, d * layer.activations.length + k, name)),
     });
-    let state: readonly Tensor[] = Array.from({ length: layer.states }, (_, k) => initial(call, 5 + k, d, [batch, size], x));
-    const isReversed = direction === 'reverse' || d === 1;
-    const found: Tensor[] = [];
-    for (let i = 0; i < steps; i++) {
-      const t = isReversed ? steps - 1 - i : i;
-      const next = step(products.pick(0, t), state);
+    const first = Array.from({ length: layer.states }, (_, k) => initial(call, 5 + k, d, [batch, size], x));
+    const [last, output] = scan({ products, t: arange(steps, 'i32') }, first, (state, { products: sums, t }) => {
+      const next = step(sums, state);
       // Beyond the length of a sequence its state stays, and its output is 0.
       const runs = lengths?.gt(t);
-      state = runs === undefined ? next : next.map((each, k) => where(runs, each, state[k] as Tensor));
-      found[t] = runs === undefined ? (next[0] as Tensor) : where(runs, next[0] as Tensor, 0);
-    }
-    outputs.push(stack(found));
-    lasts.push([...state]);
+      if (runs === undefined) return [next, next[0] as Tensor];
+      return [next.map((each, k) => where(runs, each, state[k] as Tensor)), where(runs, next[0] as Tensor, 0)];
+    }, { reverse: direction === 'reverse' || d === 1 });
+    outputs.push(output);
+    lasts.push(last);
   }
   const last = (k: number) => {
     const states = stack(lasts.map((state) => state[k] as Tensor));
@@ -150,7 +145,7 @@ function activationAt(call: Call, place: number, fallback: string): Activation {
   return activationNamed(names?.[place] ?? fallback, call.floats('activation_alpha')?.[place], call.floats('activation_beta')?.[place]);
 }
 
-function initial(call: Call, place: number, direction: number, sizes: readonly number[], x: Tensor): Tensor {
+function initial(call: Call, place: number, direction: number, sizes: readonly Size[], x: Tensor): Tensor {
   if (!call.has(place)) return zeros(sizes, x.dtype);
   const given = call.tensor(place);
   return (call.flag('layout') ? given.transpose(0, 1) : given).pick(0, direction);
