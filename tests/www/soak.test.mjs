@@ -13,7 +13,7 @@ register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stri
 await (await import('residua')).init(readFileSync(new URL('wasm/residua_bg.wasm', folder)));
 await (await import('residua/tensor')).init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 const { countsOf, JOBS } = await import('../../www/soak/jobs.js');
-const { comparison, reportText, soak } = await import('../../www/soak/soak.js');
+const { comparison, reportText, sizeText, soak } = await import('../../www/soak/soak.js');
 
 const sample = (wasm, device = 0, heap = null) => ({ wasm, device, heap });
 setFlagsFromString('--expose-gc');
@@ -101,4 +101,8 @@ test('a frame draws the chain whose links have the directions that were set', as
     });
   }
   job.dispose();
+});
+
+test('bytes are told in the unit that fits', () => {
+  assert.deepEqual([0, 512, 9216, 67088, 2 ** 20 - 1, 2 ** 20, 1835008, null].map(sizeText), ['0.0 KiB', '0.5 KiB', '9.0 KiB', '66 KiB', '1024 KiB', '1.0 MiB', '1.8 MiB', 'not told']);
 });

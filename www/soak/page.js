@@ -3,7 +3,7 @@
  * once. `window.residuaSoak.state()` is for programs: `{ running, ended, failure, results, report }`.
  */
 import { heapBytes, wasmBytes } from './memory.js';
-import { comparison, reportText, soak } from './soak.js';
+import { comparison, reportText, sizeText, soak } from './soak.js';
 import { nameOf } from '../webgpu-status.js';
 
 // After memory.js has begun to note memories.
@@ -16,7 +16,6 @@ const state = { running: false, ended: false, failure: null, results: [], report
 window.residuaSoak = { state: () => structuredClone(state) };
 
 let stopping = new AbortController();
-const megabytes = (bytes) => (bytes / 2 ** 20).toFixed(1);
 
 function fail(message) {
   state.failure = message;
@@ -37,7 +36,7 @@ if (wrong.length > 0) fail(wrong.join(' '));
 
 function row({ title, backend, done, medianMs, lateMs, samples, growth, differing, failure }) {
   const cells = failure !== undefined ? [title, backend.toUpperCase(), failure] : [
-    title, backend.toUpperCase(), done.toLocaleString('en-US'), medianMs?.toPrecision(3) ?? '–', lateMs?.toPrecision(3) ?? '–', megabytes(samples.at(-1).wasm), megabytes(samples.at(-1).device),
+    title, backend.toUpperCase(), done.toLocaleString('en-US'), medianMs?.toPrecision(3) ?? '–', lateMs?.toPrecision(3) ?? '–', sizeText(samples.at(-1).wasm), sizeText(samples.at(-1).device),
     growth.isFlat ? 'flat' : 'grew', differing === 0 ? 'as they should be' : `${differing} differ`,
   ];
   const made = document.createElement('tr');

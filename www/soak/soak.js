@@ -47,7 +47,8 @@ export async function soak(job, backend, { count, environment, memory, settle, o
   };
 }
 
-const megabytes = (bytes) => (bytes === null ? 'not told' : `${(bytes / 2 ** 20).toFixed(1)} MiB`);
+/** Bytes in words. */
+export const sizeText = (bytes) => (bytes === null ? 'not told' : bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(bytes < 1e4 ? 1 : 0)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`);
 
 /** The report as text, for an issue or a message. @param {{ date: string, agent: string, cores: number, adapter: string }} where */
 export function reportText({ date, agent, cores, adapter }, results) {
@@ -61,9 +62,9 @@ export function reportText({ date, agent, cores, adapter }, results) {
     lines.push(
       `${title}, ${backend.toUpperCase()}: ${done} in ${seconds.toFixed(1)} s${isAborted ? ', stopped' : ''}`,
       done === 0 ? '  nothing was done' : `  a step        ${medianMs.toPrecision(3)} ms, 95 % below ${lateMs.toPrecision(3)} ms`,
-      `  WebAssembly   ${megabytes(start.wasm)} at the start, ${megabytes(end.wasm)} at the end`,
-      `  device        ${megabytes(start.device)} at the start, ${megabytes(end.device)} at the end`,
-      `  JavaScript    ${megabytes(start.heap)} at the start, ${megabytes(end.heap)} at the end`,
+      `  WebAssembly   ${sizeText(start.wasm)} at the start, ${sizeText(end.wasm)} at the end`,
+      `  device        ${sizeText(start.device)} at the start, ${sizeText(end.device)} at the end`,
+      `  JavaScript    ${sizeText(start.heap)} at the start, ${sizeText(end.heap)} at the end`,
       `  memory        ${growth.isFlat ? 'flat' : `GREW in the second half: WebAssembly ${growth.wasm}, device ${growth.device}, JavaScript ${growth.heap ?? 'not told'} bytes`}`,
       differing === 0 ? '' : `  results       ${differing} DIFFER from the first`, '',
     );
