@@ -128,7 +128,7 @@ test('a violation that is left of constraints is no residual', async () => {
 });
 
 test('a covariance in a worker is the same', async () => {
-  const [{ Host }, { RemoteModule }, { serve }, glue] = await Promise.all(['dist/module/loading.js', 'dist/remote/module.js', 'dist/remote/server.js', 'wasm/residua.js'].map(built));
+  const [{ Host }, { RemoteModule }, { serve }, glue] = await Promise.all(['modules/module/loading.js', 'modules/remote/module.js', 'modules/remote/server.js', 'wasm/residua.js'].map(built));
   const { port1, port2 } = new MessageChannel();
   serve(port2, new Host(async () => glue));
   const page = {

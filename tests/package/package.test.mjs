@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
@@ -26,6 +27,31 @@ test("attw finds the types that every resolution of ES modules needs", async () 
   assert.deepEqual(Object.keys(analysis.entrypoints), ['.', './worker', './cameras', './tensor', './tensor/models', './tensor/onnx', './tensor/train', './tensor/worker', './residua.wasm', './residua-tensor.wasm', './package.json']);
   const kinds = Object.values(problems).flat().filter(({ kind, resolutionKind }) => kind !== 'CJSResolvesToESM' && !['node10', 'node16-cjs'].includes(resolutionKind));
   assert.deepEqual(kinds, []);
+});
+
+/** The files that a page without a bundler loads for a file, itself among them. */
+async function filesOf(file, found = new Set()) {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, path] of (await readFile(file, 'utf8')).matchAll(/\b(?:from|import)\s*"(\.[^"]+)"/g)) await filesOf(join(dirname(file), path), found);
+  return found;
+}
+
+/** Files beside the .wasm and its glue. More chunks would be shared by fewer entry points each. */
+const MOST_FILES = 20;
+
+test('every entry point is a bundle of few files, with the names of its modules', async () => {
+  const folder = join(root, 'target/npm/residua');
+  const { exports } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  const entries = Object.values(exports).filter((entry) => entry.module !== undefined);
+  assert.equal(entries.length, 8);
+  for (const entry of entries) {
+    const bundle = join(folder, entry.default);
+    const files = await filesOf(bundle);
+    assert.ok(files.size <= MOST_FILES, `${entry.default} loads ${files.size} files`);
+    const [bundled, modules] = await Promise.all([import(pathToFileURL(bundle)), import(pathToFileURL(join(folder, entry.module)))]);
+    assert.deepEqual(Object.keys(bundled), Object.keys(modules));
+  }
 });
 
 for (const module of MODULES) {

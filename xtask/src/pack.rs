@@ -20,8 +20,14 @@ package that should not be.";
 const TEXTS: [&str; 6] =
     ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "residua.wasm.d.ts", "residua-tensor.wasm.d.ts"];
 
-/// The folders of the package.
-const FOLDERS: [&str; 3] = ["dist", "wasm", "wasm-tensor"];
+/// The folders of the package that are those of `pkg-template`.
+const FOLDERS: [&str; 2] = ["wasm", "wasm-tensor"];
+
+/// What TypeScript wrote. In the package its declarations are in a folder of this name, beside bundles of its modules.
+const COMPILED: &str = "dist";
+
+/// The modules as they are, for bundlers, which leave out more of them than of bundles.
+const MODULES: &str = "modules";
 
 pub fn run(arguments: lexopt::Parser) -> Outcome {
     if command::helps(arguments, HELP)? {
@@ -52,6 +58,13 @@ pub fn pack(tools: &Tools) -> Outcome<PathBuf> {
             copy(&file, &package.join(folder).join(below))?;
         }
     }
+    let compiled = root.join("pkg-template").join(COMPILED);
+    for file in fingerprint::files(&compiled)? {
+        let below = file.strip_prefix(&compiled).expect("the file was found under this folder");
+        let folder = if below.to_string_lossy().ends_with(".d.ts") { COMPILED } else { MODULES };
+        copy(&file, &package.join(folder).join(below))?;
+    }
+    command::run("bundles", tools.node("xtask/bundle.mjs").arg(&compiled).arg(package.join(COMPILED)))?;
     for text in TEXTS {
         let own = root.join("pkg-template").join(text);
         copy(&if own.exists() { own } else { root.join(text) }, &package.join(text))?;
@@ -113,11 +126,12 @@ fn belongs(file: &str) -> bool {
         "wasm-tensor/residua_tensor_bg.wasm",
         "wasm-tensor/residua_tensor_bg.wasm.d.ts",
     ];
-    const SCRIPTS: [&str; 4] = [".js", ".d.ts", ".js.map", ".d.ts.map"];
     file == "package.json"
         || TEXTS.contains(&file)
         || WASM.contains(&file)
-        || (file.starts_with("dist/") && SCRIPTS.iter().any(|end| file.ends_with(end)))
+        || (file.starts_with("dist/")
+            && (file.ends_with(".d.ts") || (file.ends_with(".js") && file.matches('/').count() == 1)))
+        || (file.starts_with("modules/") && file.ends_with(".js"))
 }
 
 #[cfg(test)]
@@ -131,6 +145,9 @@ mod tests {
             ("LICENSE-MIT", true),
             ("dist/index.js", true),
             ("dist/mesh/index.d.ts", true),
+            ("dist/mesh/index.js", false),
+            ("modules/mesh/index.js", true),
+            ("modules/mesh/index.d.ts", false),
             ("residua.wasm.d.ts", true),
             ("wasm/residua_bg.wasm", true),
             ("wasm-tensor/residua_tensor_bg.wasm", true),

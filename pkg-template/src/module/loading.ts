@@ -8,6 +8,7 @@
  */
 
 import { describe, ResiduaError, type ErrorCode } from '../arguments/errors.js';
+import { PACKAGE_ROOT } from './package-root.js';
 import { loadGlue, type RawModule } from './raw.js';
 
 /** The source of the .wasm where it is not beside the module, for bundlers and CDNs that move it. */
@@ -233,7 +234,7 @@ export class Host<M extends RestartableModule = RawModule> {
 
 /** The calling thread. */
 export const here: Host = /* @__PURE__ */ new Host<RawModule>(
-  /* @__PURE__ */ loader(loadGlue, (module) => new URL('../../wasm/residua_bg.wasm', module)),
+  /* @__PURE__ */ loader(loadGlue, 'wasm/residua_bg.wasm'),
 );
 
 /**
@@ -256,11 +257,11 @@ export function start(module: RawModule): Instance {
  * Returns the function that loads a module of the package: its glue, then its .wasm.
  *
  * @param loadGlue imports the glue
- * @param wasmOf the default address of the .wasm, from that of this file
+ * @param wasm the path of the .wasm in the package
  */
 export function loader<M extends RestartableModule & { default(options?: { module_or_path?: unknown }): Promise<unknown> }>(
   loadGlue: () => Promise<M>,
-  wasmOf: (module: string) => URL,
+  wasm: string,
 ): (source: WasmSource | undefined, failed: M | null) => Promise<M> {
   return async (source, failed) => {
     if (failed !== null) {
@@ -270,7 +271,7 @@ export function loader<M extends RestartableModule & { default(options?: { modul
     checkNode();
     try {
       const glue = await loadGlue();
-      const input = await bytesOf(source, wasmOf);
+      const input = await bytesOf(source, wasm);
       await glue.default(input === undefined ? undefined : { module_or_path: input });
       return glue;
     } catch (error) {
@@ -308,10 +309,10 @@ export function notLoaded(why: string, cause?: unknown): ResiduaError {
 }
 
 /** Node's fetch does not read files, so in Node the bytes are read from disk. Everywhere else the glue fetches them. */
-async function bytesOf(source: WasmSource | undefined, wasmOf: (module: string) => URL): Promise<unknown> {
+async function bytesOf(source: WasmSource | undefined, wasm: string): Promise<unknown> {
   // Bundlers follow `new URL(…, import.meta.url)`. It occurs in the glue, and must not occur a second time here.
   const module = import.meta.url;
-  const url = source === undefined ? wasmOf(module) : typeof source === 'string' ? parseUrl(source) : source;
+  const url = source === undefined ? new URL(PACKAGE_ROOT + wasm, module) : typeof source === 'string' ? parseUrl(source) : source;
   if (!(url instanceof URL) || url.protocol !== 'file:' || !('process' in globalThis)) return source;
   const fileSystem = 'node:fs/promises';
   const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ fileSystem)) as {

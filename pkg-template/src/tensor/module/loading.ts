@@ -8,7 +8,7 @@ export type TensorInstance = Instance<RawTensorModule>;
 
 /** The module of tensors on the calling thread. */
 export const tensorModule: Host<RawTensorModule> = /* @__PURE__ */ new Host<RawTensorModule>(
-  /* @__PURE__ */ loader(loadTensorGlue, (module) => new URL('../../wasm-tensor/residua_tensor_bg.wasm', module)),
+  /* @__PURE__ */ loader(loadTensorGlue, 'wasm-tensor/residua_tensor_bg.wasm'),
 );
 
 /**

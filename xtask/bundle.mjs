@@ -1,0 +1,40 @@
+// Bundles the package for pages without a bundler, and for Node: one file an entry point, and chunks that they share.
+//
+//   node xtask/bundle.mjs FROM TO
+//
+// FROM is the folder of modules that the TypeScript compiler wrote, TO the folder of the bundles, a sibling of the folders of the WebAssembly modules as FROM is.
+import { readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { build } from 'esbuild';
+
+const [from, to] = process.argv.slice(2);
+const entryPoints = (await readdir(from)).filter((name) => name.endsWith('.js') && !name.endsWith('-with-webgpu-types.js') && name !== 'with-webgpu-types.js').map((name) => join(from, name));
+
+/** Bundles lie directly in their folder, modules below it: paths to the folders of the WebAssembly modules are others. */
+const paths = {
+  name: 'paths',
+  setup({ onResolve, onLoad }) {
+    // The glue of a WebAssembly module stays beside its .wasm.
+    onResolve({ filter: /\/wasm(-tensor)?\/\w+\.js$/ }, ({ path }) => ({ path: `..${/\/wasm(-tensor)?\/\w+\.js$/.exec(path)[0]}`, external: true }));
+    onLoad({ filter: /module[\\/]package-root\.js$/ }, () => ({ contents: "export const PACKAGE_ROOT = '../';" }));
+  },
+};
+
+const { metafile } = await build({
+  entryPoints,
+  outdir: to,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: 'es2022',
+  charset: 'utf8',
+  chunkNames: 'chunk-[hash]',
+  // Names stay: consoles show those of classes.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  plugins: [paths],
+  metafile: true,
+  logLevel: 'warning',
+});
+
+for (const [file, { bytes }] of Object.entries(metafile.outputs)) console.log(`${String(bytes).padStart(8)}  ${basename(file)}`);
