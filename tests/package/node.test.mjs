@@ -49,6 +49,19 @@ test('a server can import the tensors too: recipes and constants of a file are m
   assert.ok(found.grown < size, `importing took ${found.grown} bytes, of which the module has ${size}`);
 });
 
+test('the modules start without the HTTP client of Node, which takes longer to load than both', async () => {
+  const found = await node('no-client.mjs', `
+    import { readFile } from 'node:fs/promises';
+    import * as residua from 'residua';
+    import * as tensor from 'residua/tensor';
+    await residua.init();
+    await tensor.init(await readFile(new URL(import.meta.resolve('residua/residua-tensor.wasm'))));
+    const { data } = residua.V.W(3).square();
+    console.log(JSON.stringify({ data, client: process.moduleLoadList.filter((name) => /undici/.test(name)) }));
+  `);
+  assert.deepEqual(found, { data: 9, client: [] });
+});
+
 test('without navigator.gpu tensors are computed on the CPU, which says why', async () => {
   const found = await node('cpu-tensors.mjs', `
     import { Device } from 'residua/tensor';

@@ -259,7 +259,7 @@ export function start(module: RawModule): Instance {
  * @param loadGlue imports the glue
  * @param wasm the path of the .wasm in the package
  */
-export function loader<M extends RestartableModule & { default(options?: { module_or_path?: unknown }): Promise<unknown> }>(
+export function loader<M extends RestartableModule & Pick<RawModule, 'default' | 'initSync'>>(
   loadGlue: () => Promise<M>,
   wasm: string,
 ): (source: WasmSource | undefined, failed: M | null) => Promise<M> {
@@ -270,9 +270,10 @@ export function loader<M extends RestartableModule & { default(options?: { modul
     }
     checkNode();
     try {
-      const glue = await loadGlue();
-      const input = await bytesOf(source, wasm);
-      await glue.default(input === undefined ? undefined : { module_or_path: input });
+      const [glue, input] = await Promise.all([loadGlue(), bytesOf(source, wasm)]);
+      // The other start asks what a Response is, for which Node loads its HTTP client: that takes longer than all the rest.
+      if (glue.initSync !== undefined && 'process' in globalThis && isBytes(input)) glue.initSync({ module: await WebAssembly.compile(input) });
+      else await glue.default(input === undefined ? undefined : { module_or_path: input });
       return glue;
     } catch (error) {
       if (error instanceof ResiduaError) throw error;
@@ -319,6 +320,10 @@ async function bytesOf(source: WasmSource | undefined, wasm: string): Promise<un
     readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
   };
   return readFile(url);
+}
+
+function isBytes(input: unknown): input is BufferSource {
+  return input instanceof ArrayBuffer || ArrayBuffer.isView(input);
 }
 
 function parseUrl(text: string): URL | undefined {

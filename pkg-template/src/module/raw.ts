@@ -351,6 +351,8 @@ export interface RawManyOptions {
 export interface RawModule {
   /** Fetches and starts the WebAssembly module; without a source, the file beside the glue. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
+  /** Starts a compiled module. */
+  initSync?(options: { module: WebAssembly.Module }): unknown;
   RawProblem: {
     new (): RawProblem;
     /** The tape is read during the compile. */

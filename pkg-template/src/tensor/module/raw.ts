@@ -82,6 +82,8 @@ export interface RawCompiledPlan {
 export interface RawTensorModule extends RestartableModule {
   /** Fetches and starts the module; without a source, the file beside the glue. Resolves with its exports. */
   default(options?: { module_or_path?: unknown }): Promise<unknown>;
+  /** Starts a compiled module. */
+  initSync?(options: { module: WebAssembly.Module }): unknown;
   Compiling: { begin(tape: Float64Array, options: RawPlanOptions): RawCompiling };
   /** Returns the address of memory of the module, aligned to 16 bytes. 0 says that there is none. */
   alloc(bytes: number): number;
