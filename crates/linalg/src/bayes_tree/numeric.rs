@@ -1,7 +1,7 @@
 //! The elimination of cliques: each front is summed from factors and from the update matrices of its children, and factorised as far as its frontal columns go.
 
+use super::state::{BayesTree, Clique, Undetermined};
 use super::symbolic::Plan;
-use super::{BayesTree, Clique, Undetermined};
 use crate::loops::fronts::Front;
 use crate::loops::panels::{Pivots, Product, TILE, factorise_strip, subtract_product};
 

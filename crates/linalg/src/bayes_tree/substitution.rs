@@ -2,7 +2,7 @@
 
 use residua_base::list::{Listed, PushAll};
 
-use super::{BayesTree, Clique, NONE, Variable};
+use super::state::{BayesTree, Clique, NONE, Variable};
 use crate::loops::fronts::{solve_lower, solve_upper};
 
 impl BayesTree {

@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 
-use super::{BayesTree, NONE};
+use super::state::{BayesTree, NONE};
 use crate::ordering::order_graph;
 
 /// A clique without numbers. Places are those of [`BayesTree::place`], in the order of elimination.

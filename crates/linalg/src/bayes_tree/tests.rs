@@ -2,7 +2,7 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use super::*;
+use super::state::{BayesTree, Factor, NONE, Undetermined, Updated, Variable};
 use crate::tests::random;
 
 /// The normal equations of all factors, dense, and their solution.

@@ -1,0 +1,235 @@
+//! The tree with its variables and factors, and what changes them.
+
+use crate::loops::panels::TILE;
+
+/// No clique, no place.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Rows of some variables.
+#[derive(Clone, Debug)]
+pub struct Factor {
+    /// The variables, each once.
+    pub variables: Vec<u32>,
+    /// How many rows.
+    pub rows: usize,
+    /// The columns of J, variable after variable, then b.
+    pub numbers: Vec<f64>,
+}
+
+/// Coordinates that are eliminated together.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    pub dim: u32,
+    /// Where its numbers begin in δ.
+    pub first: usize,
+    /// The clique that it is frontal in.
+    pub clique: u32,
+    pub factors: Vec<u32>,
+    /// For each coordinate the sum of the squares of its column of J.
+    pub squares: Vec<f64>,
+    /// Whether a factor of it has changed since the last update.
+    pub is_pending: bool,
+    /// Whether all of its factors have.
+    pub is_moved: bool,
+}
+
+/// A node of the tree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clique {
+    /// The variables that are eliminated here, in their order.
+    pub frontals: Vec<u32>,
+    /// Those that are left, in the order of their elimination as it was when the clique was made.
+    pub separator: Vec<u32>,
+    /// The clique nearer to the root, which has the first variable of the separator.
+    pub parent: u32,
+    pub children: Vec<u32>,
+    /// Coordinates of the frontal variables.
+    pub width: usize,
+    /// Coordinates of the separator.
+    pub below: usize,
+    /// The columns of L, each with a row for each frontal coordinate, each of the separator, and the solved right side.
+    pub panel: Vec<f64>,
+    /// The lower half of the update matrix, and below it its right side.
+    pub update: Vec<f64>,
+    /// δ of the separator when the frontal variables were last computed.
+    pub seen: Vec<f64>,
+    /// Whether the current update takes it away.
+    pub is_removed: bool,
+}
+
+impl Clique {
+    /// From column to column of the update matrix.
+    pub fn update_stride(&self) -> usize {
+        (self.below + 1).next_multiple_of(TILE)
+    }
+
+    /// From column to column of the panel.
+    pub fn stride(&self) -> usize {
+        self.width + self.update_stride()
+    }
+}
+
+/// A coordinate that no factor determines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undetermined {
+    /// The variable.
+    pub variable: u32,
+    /// Its coordinate.
+    pub coordinate: u32,
+}
+
+/// What an update did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Updated {
+    /// Variables that were eliminated anew.
+    pub eliminated: usize,
+    /// Variables whose δ was computed anew.
+    pub solved: usize,
+}
+
+/// The factors, their factorisation and its solution.
+#[derive(Clone, Debug, Default)]
+pub struct BayesTree {
+    pub(super) variables: Vec<Variable>,
+    pub(super) factors: Vec<Option<Factor>>,
+    /// Factors and cliques that are free for others.
+    pub(super) free_factors: Vec<u32>,
+    pub(super) cliques: Vec<Clique>,
+    pub(super) free_cliques: Vec<u32>,
+    pub(super) delta: Vec<f64>,
+    /// Variables that are pending, each once.
+    pub(super) pending: Vec<u32>,
+    /// For each variable its place in the part that is eliminated anew, [`NONE`] outside of it.
+    pub(super) place: Vec<u32>,
+    /// For each variable its first row in the front that is being assembled.
+    pub(super) row: Vec<u32>,
+    /// Numbers of a clique that is being solved.
+    pub(super) scratch: Vec<f64>,
+}
+
+impl BayesTree {
+    /// No variables and no factors.
+    pub fn new() -> BayesTree {
+        BayesTree::default()
+    }
+
+    /// Adds a variable of so many coordinates, at least one. It has to have factors at the next update.
+    pub fn add_variable(&mut self, dim: u32) -> u32 {
+        let (number, first) = (self.variables.len() as u32, self.delta.len());
+        let squares = vec![0.0; dim as usize];
+        let factors = Vec::new();
+        self.variables.push(Variable {
+            dim,
+            first,
+            clique: NONE,
+            factors,
+            squares,
+            is_pending: false,
+            is_moved: false,
+        });
+        self.delta.resize(first + dim as usize, 0.0);
+        self.place.push(NONE);
+        self.row.push(0);
+        self.mark_pending(number);
+        number
+    }
+
+    /// Adds a factor.
+    pub fn add_factor(&mut self, factor: Factor) -> u32 {
+        let number = self.free_factors.pop().unwrap_or(self.factors.len() as u32);
+        for &variable in &factor.variables {
+            self.variables[variable as usize].factors.push(number);
+            self.mark_pending(variable);
+        }
+        self.add_squares(&factor, 1.0);
+        match self.factors.get_mut(number as usize) {
+            Some(slot) => *slot = Some(factor),
+            None => self.factors.push(Some(factor)),
+        }
+        number
+    }
+
+    /// Gives a factor other numbers. Variables that were linearised anew are to be noted by [`BayesTree::relinearise`].
+    pub fn replace_factor(&mut self, number: u32, numbers: &[f64]) {
+        let Some(mut factor) = self.factors[number as usize].take() else { return };
+        self.add_squares(&factor, -1.0);
+        factor.numbers.clear();
+        factor.numbers.extend_from_slice(numbers);
+        self.add_squares(&factor, 1.0);
+        factor.variables.iter().for_each(|&variable| self.mark_pending(variable));
+        self.factors[number as usize] = Some(factor);
+    }
+
+    /// Takes a factor away.
+    pub fn remove_factor(&mut self, number: u32) {
+        let Some(factor) = self.factors[number as usize].take() else { return };
+        self.free_factors.push(number);
+        for &variable in &factor.variables {
+            let of = &mut self.variables[variable as usize];
+            of.factors.retain(|&other| other != number);
+            // Summed anew: a difference would keep the rounding of what was taken away.
+            let mut squares = std::mem::take(&mut of.squares);
+            squares.fill(0.0);
+            for &other in &self.variables[variable as usize].factors {
+                if let Some(other) = &self.factors[other as usize] {
+                    self.add_squares_of(other, variable, 1.0, &mut squares);
+                }
+            }
+            self.variables[variable as usize].squares = squares;
+            self.mark_pending(variable);
+        }
+    }
+
+    /// Notes that a variable was linearised at another point: its δ begins at 0, and all of its factors have been or will be replaced before the update.
+    pub fn relinearise(&mut self, variable: u32) {
+        let of = &mut self.variables[variable as usize];
+        of.is_moved = true;
+        self.delta[of.first..of.first + of.dim as usize].fill(0.0);
+        self.mark_pending(variable);
+    }
+
+    /// δ of a variable, as of the last update.
+    pub fn delta(&self, variable: u32) -> &[f64] {
+        let Variable { first, dim, .. } = self.variables[variable as usize];
+        &self.delta[first..first + dim as usize]
+    }
+
+    /// The factors of a variable.
+    pub fn factors_of(&self, variable: u32) -> &[u32] {
+        &self.variables[variable as usize].factors
+    }
+
+    /// Whether an update has eliminated a variable.
+    pub fn contains(&self, variable: u32) -> bool {
+        self.variables[variable as usize].clique != NONE
+    }
+
+    /// Whether there is something to update.
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn mark_pending(&mut self, variable: u32) {
+        if !std::mem::replace(&mut self.variables[variable as usize].is_pending, true) {
+            self.pending.push(variable);
+        }
+    }
+
+    fn add_squares(&mut self, factor: &Factor, sign: f64) {
+        for &variable in &factor.variables {
+            let mut squares = std::mem::take(&mut self.variables[variable as usize].squares);
+            self.add_squares_of(factor, variable, sign, &mut squares);
+            self.variables[variable as usize].squares = squares;
+        }
+    }
+
+    /// Adds the squares of a factor's columns of a variable.
+    fn add_squares_of(&self, factor: &Factor, variable: u32, sign: f64, squares: &mut [f64]) {
+        let before = factor.variables.iter().take_while(|&&other| other != variable);
+        let first: usize = before.map(|&other| self.variables[other as usize].dim as usize).sum();
+        let columns = factor.numbers.chunks_exact(factor.rows.max(1)).skip(first);
+        for (square, column) in squares.iter_mut().zip(columns) {
+            *square += sign * column.iter().map(|x| x * x).sum::<f64>();
+        }
+    }
+}

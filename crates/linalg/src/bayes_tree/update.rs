@@ -1,0 +1,114 @@
+//! An update: which part of the tree goes, and its replacement.
+
+use residua_base::list::Listed;
+
+use super::numeric::NewClique;
+use super::state::{BayesTree, Clique, NONE, Undetermined, Updated, Variable};
+
+impl BayesTree {
+    /// Brings the factorisation up to date, with the variables `newest` as near to the root as they can be, and δ where it changes: what depends only on
+    /// coordinates that changed by no more than `threshold` stays. Where nothing is pending, all of δ is computed. An error names a coordinate that the factors
+    /// do not determine.
+    pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, Undetermined> {
+        if self.pending.is_empty() {
+            return Ok(Updated { eliminated: 0, solved: self.substitute_all() });
+        }
+        let removed = self.affected_cliques();
+        let affected = self.affected_variables(&removed);
+        let eliminated = affected.len();
+        let result = self.eliminate(&removed, &affected, newest);
+        affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
+        match result {
+            Ok(cliques) => {
+                let top = self.replace(&removed, cliques);
+                for variable in std::mem::take(&mut self.pending) {
+                    let variable = &mut self.variables[variable as usize];
+                    (variable.is_pending, variable.is_moved) = (false, false);
+                }
+                let solved = self.substitute(&top, threshold);
+                Ok(Updated { eliminated, solved })
+            }
+            Err(undetermined) => {
+                removed.iter().for_each(|&clique| self.cliques[clique as usize].is_removed = false);
+                Err(undetermined)
+            }
+        }
+    }
+
+    /// Marks the cliques that the pending changes invalidate.
+    fn affected_cliques(&mut self) -> Vec<u32> {
+        let mut removed = Vec::new();
+        for position in 0..self.pending.len() {
+            let variable = self.pending[position];
+            let Variable { clique, is_moved, .. } = self.variables[variable as usize];
+            self.mark_path(clique, &mut removed);
+            let mut below = if is_moved && clique != NONE { vec![clique] } else { Vec::new() };
+            while let Some(clique) = below.pop() {
+                for position in 0..self.cliques[clique as usize].children.len() {
+                    let child = self.cliques[clique as usize].children[position];
+                    if self.cliques[child as usize].separator.contains(&variable) {
+                        self.mark_path(child, &mut removed);
+                        below.push(child);
+                    }
+                }
+            }
+        }
+        removed
+    }
+
+    fn mark_path(&mut self, mut clique: u32, removed: &mut Vec<u32>) {
+        while clique != NONE {
+            let of = &mut self.cliques[clique as usize];
+            if std::mem::replace(&mut of.is_removed, true) {
+                return;
+            }
+            removed.push(clique);
+            clique = of.parent;
+        }
+    }
+
+    /// The variables of these cliques, and those that have none, with their places.
+    fn affected_variables(&mut self, removed: &[u32]) -> Vec<u32> {
+        let mut affected = Vec::new();
+        removed.iter().for_each(|&clique| affected.extend_from_slice(&self.cliques[clique as usize].frontals));
+        let fresh = |variable: &&u32| self.variables[**variable as usize].clique == NONE;
+        affected.extend(self.pending.iter().filter(fresh));
+        for (place, &variable) in (0..).zip(&affected) {
+            self.place[variable as usize] = place;
+        }
+        affected
+    }
+
+    /// Puts new cliques, children before parents, in the place of those that are removed; gives their numbers, parents first.
+    fn replace(&mut self, removed: &[u32], cliques: Vec<NewClique>) -> Vec<u32> {
+        for &clique in removed {
+            self.cliques[clique as usize] = Clique::default();
+            self.free_cliques.push(clique);
+        }
+        let numbers = cliques
+            .iter()
+            .map(|_| {
+                self.free_cliques.pop().unwrap_or_else(|| {
+                    self.cliques.push(Clique::default());
+                    self.cliques.len() as u32 - 1
+                })
+            })
+            .list();
+        for (&number, new) in numbers.iter().zip(cliques) {
+            let NewClique { mut clique, parent, children, orphans } = new;
+            clique.parent = parent.map_or(NONE, |parent| numbers[parent as usize]);
+            clique.children = children.iter().map(|&child| numbers[child as usize]).list();
+            for orphan in orphans {
+                self.cliques[orphan as usize].parent = number;
+                clique.children.push(orphan);
+            }
+            for &variable in &clique.frontals {
+                self.variables[variable as usize].clique = number;
+            }
+            self.cliques[number as usize] = clique;
+        }
+        let mut top = numbers;
+        top.reverse();
+        top
+    }
+}
