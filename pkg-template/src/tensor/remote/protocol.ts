@@ -24,7 +24,8 @@ export type Notice =
   | { readonly do: 'free'; readonly memory: number; readonly isReusable: boolean }
   | { readonly do: 'write'; readonly to: MemoryPart; readonly offset: number; readonly data: Uint8Array<ArrayBuffer> }
   | { readonly do: 'copy'; readonly from: MemoryPart; readonly to: MemoryPart; readonly bytes: number }
-  | { readonly do: 'makeRunner'; readonly runner: number; readonly compiled: number; readonly places: readonly (MemoryPart | null)[] }
+  /** `isOnce`: its numbers are set once. */
+  | { readonly do: 'makeRunner'; readonly runner: number; readonly compiled: number; readonly isOnce: boolean; readonly places: readonly (MemoryPart | null)[] }
   | { readonly do: 'setDims'; readonly runner: number; readonly dims: Uint32Array }
   | { readonly do: 'follow'; readonly runner: number; readonly dims: Uint32Array<ArrayBuffer>; readonly runs: number }
   | { readonly do: 'rewind'; readonly runner: number }

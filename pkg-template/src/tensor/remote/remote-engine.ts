@@ -5,7 +5,7 @@ import { Accounts, type DeviceStats } from '../engine/accounts.js';
 import type { Batch, Engine, Kernels, Memory, MemoryRequest, Runner } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
 import { contextOf, paint, pixelsOf, type Canvas, type Picture } from '../engine/picture.js';
-import type { Plan } from '../engine/plan.js';
+import { NOTHING_VARIES, type Plan } from '../engine/plan.js';
 import { isSameMemory } from '../engine/places.js';
 import type { Connection } from './connection.js';
 import type { DeviceFacts, MemoryPart, Notice } from './protocol.js';
@@ -107,10 +107,10 @@ export class RemoteEngine implements Engine {
     };
   }
 
-  runner(_plan: Plan, kernels: Kernels, places: readonly (Memory | null)[]): Runner {
+  runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[]): Runner {
     const number = this.connection.number();
     const { number: compiled } = kernels as RemoteKernels;
-    this.notify({ do: 'makeRunner', runner: number, compiled, places: places.map((place) => (place === null ? null : partOf(place))) });
+    this.notify({ do: 'makeRunner', runner: number, compiled, isOnce: plan.varying === NOTHING_VARIES, places: places.map((place) => (place === null ? null : partOf(place))) });
     return new RemoteRunner(this.connection, this.device, number);
   }
 

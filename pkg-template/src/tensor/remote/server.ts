@@ -285,7 +285,7 @@ class ServedDevice {
     return { plan, words: compiled.words, text: compiler.text(compiled), found: compiler.found };
   }
 
-  private makeRunner({ runner: number, compiled, places }: Extract<Notice, { do: 'makeRunner' }>): void {
+  private makeRunner({ runner: number, compiled, isOnce, places }: Extract<Notice, { do: 'makeRunner' }>): void {
     const { engine } = this;
     const entry = this.entry(compiled);
     const { plan, kernels, words } = entry.compiled;
@@ -296,7 +296,7 @@ class ServedDevice {
       if (content !== null) engine.write(memory, 0, content);
       return memory;
     });
-    const runner = engine.runner(entry.isFree ? { ...plan, varying: NOTHING_VARIES } : plan, kernels, owned, words);
+    const runner = engine.runner(isOnce ? { ...plan, varying: NOTHING_VARIES } : plan, kernels, owned, words);
     this.runners.set(number, { runner, entry, slots: null });
   }
 
