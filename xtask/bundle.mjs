@@ -29,9 +29,9 @@ const { metafile } = await build({
   target: 'es2022',
   charset: 'utf8',
   chunkNames: 'chunk-[hash]',
-  // Names stay: consoles show those of classes.
-  minifyWhitespace: true,
-  minifySyntax: true,
+  minify: true,
+  // Consoles show the names of classes, and stacks those of functions.
+  keepNames: true,
   plugins: [paths],
   metafile: true,
   logLevel: 'warning',
