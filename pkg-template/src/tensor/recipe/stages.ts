@@ -7,8 +7,7 @@
 
 import { ResiduaError } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
-import { elementCount } from '../memory/numbers.js';
-import { largest, termsOf, type Dim, type Size } from '../size.js';
+import { largest, product, termsOf, type Dim, type Size } from '../size.js';
 import { Dependence, inOrder, isTransparent, LoopResult, type Counter, type Loop, type Steps } from './loop.js';
 import { inMemory, Node } from './node.js';
 import { writeTape, type Assignment, type Tape } from './tape.js';
@@ -80,7 +79,7 @@ export function stagesOf(results: readonly Node[], assignments: readonly Assignm
 
 /** Bytes of a node's elements for the largest dims. */
 function largestBytes({ dtype, shape }: Node): number {
-  return elementCount(shape.map(largest)) * DTYPE_BYTES[dtype];
+  return largest(product(shape)) * DTYPE_BYTES[dtype];
 }
 
 class Cutter {
