@@ -36,6 +36,9 @@ export class ProblemCompileInput implements CompileInput {
   private readonly templateIds = new Map<ResidualInstances, number[]>();
   private readonly evaluators = new Map<ResidualInstances, (PlainEvaluator | null)[]>();
   private readonly finders = new Map<ResidualInstances, (input: string) => GPUBuffer | null>();
+  /** Where the numbers of each array stand in the compile, whatever was appended since. */
+  private readonly places: readonly { readonly array: ParameterBlocks; readonly offset: number; readonly count: number }[];
+  private readonly counts: readonly number[];
   private seen: number;
   private firstEdits = true;
   private startData: readonly ReadonlyMap<string, Float64Array>[];
@@ -54,6 +57,8 @@ export class ProblemCompileInput implements CompileInput {
     this.residualBlocks = problem.blocks.length;
     this.constraints = problem.constraints.length === 0 ? null : new ConstraintLayout(problem.constraints, problem.numResiduals);
     this.plainBlock = this.blocks.find(({ templates }) => templates.some(({ plain }) => plain !== null))?.name ?? null;
+    this.places = this.arrays.map((array) => ({ array, offset: array.offset, count: array.count }));
+    this.counts = this.blocks.map(({ count }) => count);
     this.grids = [...problem.grids];
     this.startTables = this.grids.map(({ table }) => table);
     this.startValues = new Float64Array(this.numParams);
@@ -63,10 +68,22 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   takeStart(first: number, count: number): void {
-    for (const array of this.arrays) array.copyValues(this.startValues, first, count);
+    for (const place of this.places) place.array.copyValues(this.startValues, first, count, place.offset, place.count);
+  }
+
+  /** Throws 'invalid-argument' where blocks or instances were appended after the compile. */
+  private checkGrowth(): void {
+    const refuse = (what: string, was: number, is: number) => {
+      throw invalidArgument('compiled functions', `${what} with ${is}, of which ${was} were there at the compile`, 'a new compile after append');
+    };
+    for (const { array, count } of this.places) if (array.count !== count) refuse(`blocks of parameter array "${array.name}"`, count, array.count);
+    this.blocks.forEach(({ name, count }, position) => {
+      if (count !== this.counts[position]) refuse(`instances of residual block "${name}"`, this.counts[position] as number, count);
+    });
   }
 
   build(module: RawModule): RawProblem {
+    this.checkGrowth();
     const raw = new module.RawProblem();
     try {
       this.addTo(raw);
@@ -78,7 +95,7 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   lostDigits(): string[] {
-    const ofArrays = this.arrays.flatMap(({ name, offset, count, dim }) => {
+    const ofArrays = this.places.flatMap(({ array: { name, dim }, offset, count }) => {
       return lostDigits(`parameter array "${name}"`, this.startValues.subarray(offset, offset + count * dim), dim);
     });
     const ofData = this.blocks.flatMap((block, position) => {
@@ -156,6 +173,7 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   takeEdits(): Edits {
+    this.checkGrowth();
     const since = this.seen;
     this.seen = latestChange();
     // The build contains the numbers and data of its start, but no mask, bounds, weight, loss or enabled flag.
@@ -215,6 +233,7 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   domain(): Domain {
+    this.checkGrowth();
     const enabled = this.blocks.map((block) => block.enabled);
     const [residuals, constraints] = [enabled.slice(0, this.residualBlocks), enabled.slice(this.residualBlocks)];
     const robust = this.blocks.slice(0, this.residualBlocks).filter(({ enabled, weight, loss }) => enabled && weight > 0 && loss.kind !== 'squared');
@@ -257,7 +276,7 @@ export class ProblemCompileInput implements CompileInput {
   writeBack(): WriteBack {
     const called = this.seen;
     return (x) => {
-      for (const array of this.arrays) array.writeBack(x, called, this);
+      for (const { array, offset, count } of this.places) array.writeBack(x.subarray(offset, offset + count * array.dim), called, this);
     };
   }
 
@@ -282,6 +301,7 @@ export class ProblemCompileInput implements CompileInput {
   }
 
   private makeBuffer(raw: RawFunctions, block: ResidualInstances, key: string): GPUBuffer | null {
+    this.checkGrowth();
     const { input, values } = block.data.get(key) as BlockData;
     const parts = block.templates.map((template) => dataSources(input, template));
     return raw.dataBuffer(

@@ -13,6 +13,10 @@ export interface Input<T> {
 export interface ParameterBlockArray {
   /** The problem of the array. */
   readonly owner: object;
+  /** Its name. */
+  readonly name: string;
+  /** Number of blocks. */
+  readonly count: number;
   /** Numbers per block. */
   readonly dim: number;
   /** Returns what residual functions get for a block, made of Values of `next`. */

@@ -8,6 +8,7 @@ import {
   checkWholeNumber,
   copyBounds,
   copyIndices,
+  copyNumbers,
   copyNumbersOfLength,
   copyOffsets,
   type Indices,
@@ -15,6 +16,7 @@ import {
 } from '../arguments/numeric-arguments.js';
 import { makeBlock as makePlainBlock, type Block, type Tuple } from '../expressions/block.js';
 import type { Value } from '../expressions/value.js';
+import { extended, grown } from './growing.js';
 import { AtInput, SharedInput, StarInput, type Input, type ParameterBlockArray } from './inputs.js';
 import { manifoldName, type Manifold, type ProductManifold } from './manifold.js';
 
@@ -28,11 +30,11 @@ export type BlockOf<D extends number> = 0 extends 1 & D ? any : Block<D>;
 export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
   /** Its name, unique in the problem. */
   readonly name: string;
-  /** Number of blocks. */
+  /** Number of blocks; `append` raises it. */
   readonly count: number;
   /** Numbers per block. */
   readonly dim: D;
-  /** The position of its first number among all parameters. */
+  /** The position of its first number among all parameters; that of later arrays moves with `append`. */
   readonly offset: number;
   /** One block per instance. */
   at(indices: Indices): Input<B>;
@@ -74,6 +76,12 @@ export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
   set(values: Numbers): void;
   /** Sets the numbers of one block (dim), from the next call on. */
   setAt(index: number, values: Numbers): void;
+  /**
+   * Adds blocks at the end, variable and without bounds; returns the index of the first. `values` are their start, block after block. Functions that were compiled
+   * before have no place for them: their calls throw 'invalid-argument', and the problem is to be compiled again. Throws 'invalid-argument' for another number of numbers than a multiple of dim, and for numbers that are not finite; 'limit-exceeded' where
+   * the problem would have more than 2³² − 1 numbers.
+   */
+  append(values: Numbers): number;
 }
 
 /** New numbers, from `offset` among all parameters on. */
@@ -84,7 +92,6 @@ export interface ValueEdit {
 
 /** The implementation of ParameterArray. */
 export class ParameterBlocks implements ParameterArray<number>, ParameterBlockArray {
-  readonly count: number;
   /** The name of its blocks' manifold. */
   manifold = 'euclidean';
   /** Its elimination group; null while it has none. */
@@ -110,11 +117,16 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     readonly owner: object,
     readonly name: string,
     readonly dim: number,
-    readonly offset: number,
-    private readonly numbers: Float64Array,
+    /** Moves when an array before it grows. */
+    public offset: number,
+    private numbers: Float64Array,
     readonly makeBlock: (next: () => Value) => unknown = (next) => makePlainBlock(dim, next),
-  ) {
-    this.count = numbers.length / dim;
+    /** Is called before blocks are added, with how many numbers there will be, and may throw. Gives what is to be called after that. */
+    private readonly growing: (numbers: number) => () => void = () => () => {},
+  ) {}
+
+  get count(): number {
+    return this.numbers.length / this.dim;
   }
 
   at(indices: Indices): Input<Block<number>>;
@@ -215,11 +227,11 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     return this.numbers.slice();
   }
 
-  /** Copies the array's numbers among parameters `first` to `first + count` to their positions in `target`. */
-  copyValues(target: Float64Array, first: number, count: number): void {
-    const start = Math.max(first - this.offset, 0);
-    const end = Math.min(first + count - this.offset, this.numbers.length);
-    if (start < end) target.set(this.numbers.subarray(start, end), this.offset + start);
+  /** Copies the numbers of the first `blocks` blocks, which begin at `offset`, to their positions in `target`, those of parameters `first` to `first + count` alone. */
+  copyValues(target: Float64Array, first: number, count: number, offset: number, blocks: number): void {
+    const start = Math.max(first - offset, 0);
+    const end = Math.min(first + count - offset, blocks * this.dim);
+    if (start < end) target.set(this.numbers.subarray(start, end), offset + start);
   }
 
   set(values: Numbers): void {
@@ -233,6 +245,29 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     this.blockChange = nextChange();
     this.blockChanges ??= new Float64Array(this.count);
     this.blockChanges[index] = this.blockChange;
+  }
+
+  append(values: Numbers): number {
+    const argument = `${this.name}.append: values`;
+    const copy = copyNumbers(argument, values);
+    if (copy.length % this.dim !== 0) throw invalidArgument(argument, `${copy.length} numbers`, `a multiple of ${this.dim}, the numbers of a block`);
+    const { count } = this;
+    const length = this.numbers.length + copy.length;
+    const hasGrown = this.growing(length);
+    this.numbers = extended(this.numbers, copy);
+    if (this.constant !== null) this.constant = grown(this.constant, length);
+    if (this.blockChanges !== null) this.blockChanges = grown(this.blockChanges, this.count);
+    if (this.bounds !== null) {
+      const { lower, upper } = this.bounds;
+      this.bounds = { lower: extended(lower, new Float64Array(copy.length).fill(-Infinity)), upper: extended(upper, new Float64Array(copy.length).fill(Infinity)) };
+    }
+    hasGrown();
+    return count;
+  }
+
+  /** A copy of the numbers of blocks from `first` on. */
+  numbersFrom(first: number): Float64Array {
+    return this.numbers.slice(first * this.dim);
   }
 
   /**
@@ -254,16 +289,16 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     return edits;
   }
 
-  /** Writes the result `x` of a solve that was called at change `since`. Numbers that were set after that call stay. */
-  writeBack(x: Float64Array, since: number, writer: object): void {
+  /** Writes the result of a solve that was called at change `since`, for as many blocks as it has. Numbers that were set after that call stay. */
+  writeBack(numbers: Float64Array, since: number, writer: object): void {
     if (this.allChange > since) return;
     const changes = this.blockChange > since ? this.blockChanges : null;
-    if (changes === null) this.numbers.set(x.subarray(this.offset, this.offset + this.numbers.length));
+    if (changes === null) this.numbers.set(numbers);
     else {
-      for (let block = 0; block < this.count; block++) {
+      for (let block = 0; block * this.dim < numbers.length; block++) {
         if ((changes[block] as number) > since) continue;
         const first = block * this.dim;
-        this.numbers.set(x.subarray(this.offset + first, this.offset + first + this.dim), first);
+        this.numbers.set(numbers.subarray(first, first + this.dim), first);
       }
     }
     this.writeChange = nextChange();

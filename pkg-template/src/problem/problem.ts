@@ -22,8 +22,8 @@ import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
 import { checkPlainFunction, plainTemplates } from './plain-function.js';
 import type { Differences, PlainFunction } from './plain-instances.js';
 import { blockKind, type BlockKind } from './poses.js';
-import { ResidualInstances, type ResidualBlock } from './residual-block.js';
-import { makeTemplates, type ResidualTemplate } from './residual-template.js';
+import { ResidualInstances, type BlockGrowth, type ResidualBlock } from './residual-block.js';
+import { emptyTemplate, makeTemplates, type ResidualTemplate } from './residual-template.js';
 import { SQRT_INFORMATION, SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS, weightsInput } from './weights.js';
 
@@ -241,11 +241,27 @@ export class Problem {
     const roots = this.rootsOf(name, inputs, count, spec.sqrtInformation);
     const weights = this.weightsOf(name, inputs, count, spec);
     const recorded = { call, name: 'residual', function: spec.residual as (inputs: never) => unknown, constraint: null } as const;
-    const { templates, residuals } = makeTemplates(inputs, count, { ...recorded, sqrtInformation: roots, isWeighted: weights !== null });
-    const allInputs = new Map(inputs);
-    if (roots?.input != null) allInputs.set(SQRT_INFORMATION, roots.input);
-    if (weights !== null) allInputs.set(WEIGHTS, weights);
-    return this.addBlock(name, spec, count, residuals, templates, allInputs, weights);
+    const recordable = { ...recorded, sqrtInformation: roots, isWeighted: weights !== null };
+    const { templates, residuals } = makeTemplates(inputs, count, recordable);
+    const allInputs = () => {
+      const all = new Map(inputs);
+      if (roots?.input != null) all.set(SQRT_INFORMATION, roots.input);
+      if (weights !== null) all.set(WEIGHTS, weights);
+      return all;
+    };
+    const growth = {
+      // Without instances the function has not been recorded yet, nor is there an input of square roots.
+      record: () => ({ template: emptyTemplate(inputs, recordable), inputs: allInputs() }),
+      growing: (residuals: number) => this.growing(name, residuals),
+    };
+    return this.addBlock(name, spec, count, residuals, templates, allInputs(), weights, growth);
+  }
+
+  /** Is called before a block grows to so many residuals; gives what is to be called after that. */
+  private growing(name: string, residuals: number): () => void {
+    const block = this.blocks.find((block) => block.name === name) as ResidualInstances;
+    checkSize('residuals', this.numResiduals + residuals - block.numResiduals);
+    return () => this.placeAfter(this.blocks, block, ({ numResiduals }) => numResiduals);
   }
 
   private addPlain(name: string, spec: PlainSpec): ResidualBlock {
@@ -282,10 +298,11 @@ export class Problem {
     templates: readonly ResidualTemplate[],
     inputs: NamedInputs,
     weights: DataInput | null,
+    growth: BlockGrowth | null = null,
   ): ResidualBlock {
     const offset = this.numResiduals;
     checkSize('residuals', offset + residuals);
-    const block = new ResidualInstances(name, count, offset, residuals, templates, inputs, weights);
+    const block = new ResidualInstances(name, count, offset, residuals, templates, inputs, weights, growth);
     if (spec.loss !== undefined) block.setLoss(spec.loss);
     if (spec.weight !== undefined) block.setWeight(spec.weight);
     this.blocks.push(block);
@@ -364,10 +381,22 @@ export class Problem {
       throw invalidArgument(`${argument}: values`, `${values.length} numbers`, `a positive multiple of ${of}`);
     }
     checkSize('parameters', this.numParameters + values.length);
-    const array = new ParameterBlocks(this, name, dim, this.numParameters, values, kind?.make);
+    const array: ParameterBlocks = new ParameterBlocks(this, name, dim, this.numParameters, values, kind?.make, (length) => {
+      checkSize('parameters', this.numParameters + length - array.count * array.dim);
+      return () => this.placeAfter(this.arrays, array, ({ count, dim }) => count * dim);
+    });
     if (kind !== null) array.setManifold(kind.manifold);
     this.arrays.push(array);
     return array;
+  }
+
+  /** Moves the offsets behind an array or block that has grown. */
+  private placeAfter<T extends { offset: number }>(all: readonly T[], changed: T, lengthOf: (of: T) => number): void {
+    let end = changed.offset + lengthOf(changed);
+    for (const later of all.slice(all.indexOf(changed) + 1)) {
+      later.offset = end;
+      end += lengthOf(later);
+    }
   }
 
   /** Number of parameters in all arrays, constant ones included. */

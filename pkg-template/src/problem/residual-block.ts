@@ -3,9 +3,11 @@
 import { makeInspectable } from '../arguments/inspection.js';
 import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
-import { checkFinite, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
+import { checkFinite, checkObject, copyNumbersOfLength, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
 import type { NamedInputs } from './block-inputs.js';
-import { DataInput, DataStarInput } from './inputs.js';
+import { appended } from './appended.js';
+import { extended } from './growing.js';
+import { AtInput, DataInput, DataStarInput, offsetsOf } from './inputs.js';
 import { checkCounts } from './loop-counts.js';
 import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
 import { checkPlainLoss } from './plain-function.js';
@@ -16,9 +18,9 @@ import { checkWeights, WEIGHTS } from './weights.js';
 export interface ResidualBlock {
   /** Its name, unique in the problem. */
   readonly name: string;
-  /** Number of instances. */
+  /** Number of instances; `append` raises it. */
   readonly count: number;
-  /** The position of its first residual among all residuals. Its residuals are in order of instances, then of outputs. */
+  /** The position of its first residual among all residuals. Its residuals are in order of instances, then of outputs. That of later blocks moves with `append`. */
   readonly offset: number;
   /** Number of residuals of all its instances. */
   readonly numResiduals: number;
@@ -43,11 +45,33 @@ export interface ResidualBlock {
   setLoss(loss: Loss): void;
   /** Sets whether the block contributes to sums and costs; true by default. */
   setEnabled(enabled: boolean): void;
+  /**
+   * Adds instances at the end; returns the number of the first. `instances` has, by the names of the block's inputs, for each `at` the indices of the new
+   * instances, and for each data input their numbers, instance after instance; 'sqrtInformation' where each instance has one, and 'weights' (1 by default) where
+   * the block has weights. Shared inputs are not given. In a block that was made without instances, with `sqrtInformation: []`, each has the upper triangle of
+   * its own; in one that was made with one instance its matrix is that of all.
+   *
+   * The residual function is not recorded again. Functions that were compiled before have no place for the new instances: their calls throw 'invalid-argument', and
+   * the problem is to be compiled again.
+   *
+   * Takes blocks of recorded functions with `at`, `shared` and `data` as inputs. Throws 'invalid-argument' for a block with a star, with shared inputs alone or of
+   * a plain function, for inputs that are missing or unknown or disagree on the number of instances, and for numbers as `residuals` does; then nothing is added.
+   */
+  append(instances: Readonly<Record<string, Indices | Numbers>>): number;
+}
+
+/** What a block needs to grow. */
+export interface BlockGrowth {
+  /** Records the function of a block without instances; gives all inputs too. */
+  record(): { template: ResidualTemplate; inputs: NamedInputs };
+  /** Is called before there are so many residuals, and may throw. Gives what is to be called after that. */
+  growing(residuals: number): () => void;
 }
 
 /** The current numbers of a data input. */
 export interface BlockData {
-  readonly input: DataInput | DataStarInput;
+  /** Replaced when the block grows. */
+  input: DataInput | DataStarInput;
   /** Whether they are the instances' weights. */
   readonly isWeight: boolean;
   /** Replaced by every change, never modified. */
@@ -60,6 +84,8 @@ export interface BlockData {
 export class ResidualInstances implements ResidualBlock {
   /** The data inputs by name. */
   readonly data: ReadonlyMap<string, BlockData>;
+  /** The recorded function of a block that has had no instances. */
+  private empty: ResidualTemplate | null = null;
   /** The weight in sums and costs. */
   weight = 1;
   /** The robust loss. */
@@ -73,20 +99,19 @@ export class ResidualInstances implements ResidualBlock {
 
   constructor(
     readonly name: string,
-    readonly count: number,
-    readonly offset: number,
-    readonly numResiduals: number,
-    readonly templates: readonly ResidualTemplate[],
-    readonly inputs: NamedInputs,
-    weights: DataInput | null = null,
+    public count: number,
+    /** Moves when a block before it grows. */
+    public offset: number,
+    public numResiduals: number,
+    /** Replaced when the block grows, as are the inputs; neither is modified. */
+    public templates: readonly ResidualTemplate[],
+    public inputs: NamedInputs,
+    private readonly weights: DataInput | null = null,
+    private readonly growth: BlockGrowth | null = null,
   ) {
     const data = new Map<string, BlockData>();
-    for (const [key, input] of inputs) {
-      if (input instanceof DataInput || input instanceof DataStarInput) {
-        data.set(key, { input, isWeight: key === WEIGHTS && input === weights, values: input.values, change: 0 });
-      }
-    }
     this.data = data;
+    this.addData(data);
     for (const [key, { values }] of data) checkCounts(`"${name}": inputs.${key}`, templates, key, data, values);
   }
 
@@ -126,6 +151,58 @@ export class ResidualInstances implements ResidualBlock {
     if (typeof enabled !== 'boolean') throw invalidArgument(`${this.name}.setEnabled: enabled`, describe(enabled), 'true or false');
     this.enabled = enabled;
     this.settingsChange = nextChange();
+  }
+
+  /** The templates, with that of a block that has had no instances. Throws 'invalid-argument' for a function that cannot be recorded. */
+  recorded(): readonly ResidualTemplate[] {
+    if (this.templates.length > 0 || this.growth === null || [...this.inputs.values()].some((input) => offsetsOf(input) !== null)) return this.templates;
+    if (this.empty === null) {
+      const { template, inputs } = this.growth.record();
+      [this.empty, this.inputs] = [template, inputs];
+      this.addData(this.data as Map<string, BlockData>);
+    }
+    return [this.empty];
+  }
+
+  append(instances: Readonly<Record<string, Indices | Numbers>>): number {
+    const argument = `${this.name}.append: instances`;
+    checkObject(argument, instances);
+    const { growth, inputs } = this;
+    if (growth === null) throw invalidArgument(argument, 'instances of a plain function', 'those of recorded functions');
+    const star = [...inputs].find(([, input]) => offsetsOf(input) !== null);
+    if (star !== undefined) throw invalidArgument(argument, `instances of a block with the star "${star[0]}"`, 'those of blocks with at, shared and data alone');
+    const template = this.recorded()[0] as ResidualTemplate;
+    const { count, parts } = appended(argument, this.inputs, instances, this.weights);
+    for (const { key, values } of parts) {
+      if (!(values instanceof Float64Array)) continue;
+      if (this.data.get(key)?.isWeight === true) checkWeights(`${argument}.${key}`, values);
+      checkCounts(`${argument}.${key}`, [template], key, this.data, values);
+    }
+    const [first, all] = [this.count, this.count + count];
+    const hasGrown = growth.growing(all * template.tape.outputs.length);
+    const longer = new Map(this.inputs);
+    for (const { key, input, values } of parts) {
+      const data = this.data.get(key);
+      if (input instanceof AtInput) longer.set(key, new AtInput(input.array, extended(input.indices, values as Uint32Array), input.width, input.single));
+      else if (data !== undefined) {
+        data.values = extended(data.values, values as Float64Array);
+        data.input = new DataInput(input.owner, input.dim, data.values);
+        longer.set(key, data.input);
+      }
+    }
+    [this.count, this.numResiduals, this.inputs] = [all, all * template.tape.outputs.length, longer];
+    if (all > 0) this.templates = [{ ...template, count: all }];
+    hasGrown();
+    return first;
+  }
+
+  /** Adds the data inputs that have no entry yet. */
+  private addData(data: Map<string, BlockData>): void {
+    for (const [key, input] of this.inputs) {
+      if (!data.has(key) && (input instanceof DataInput || input instanceof DataStarInput)) {
+        data.set(key, { input, isWeight: key === WEIGHTS && input === this.weights, values: input.values, change: 0 });
+      }
+    }
   }
 
   private find(argument: string, input: string): BlockData {

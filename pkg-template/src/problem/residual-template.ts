@@ -89,6 +89,11 @@ export function makeTemplates(
   return { templates, residuals };
 }
 
+/** Records a function of a block without stars that has no instances yet. */
+export function emptyTemplate(inputs: NamedInputs, recordable: RecordedFunction): ResidualTemplate {
+  return { count: 0, instances: null, rows: null, ...recordFunction(inputs, 0, recordable) };
+}
+
 /**
  * Returns the instances of each combination of star lengths, ascending. Groups are in the order of their first instance; null stands for
  * all instances.

@@ -39,6 +39,11 @@ export class SqrtInformation {
     const [full, triangle] = [outputs * outputs, (outputs * (outputs + 1)) / 2];
     this.isTriangle = length === triangle || length === triangle * this.count;
     if (length === full || length === triangle) return;
+    if (this.count === 0 && length === 0) {
+      // Those of the instances that will come.
+      this.input = new DataInput(this.owner, triangle, this.values);
+      return;
+    }
     if (length !== full * this.count && length !== triangle * this.count) {
       const sizes = full === triangle ? '1 number' : `${full} numbers, row after row, or ${triangle}, the upper triangle`;
       throw invalidArgument(this.argument, `${length} numbers`, `${sizes}, for all instances or for each of the ${this.count}`);

@@ -149,7 +149,7 @@ function startsIn(template: Problem, ranges: readonly Range[], count: number, se
   const { numParameters: numParams } = template;
   const starts = new Float64Array(count * numParams);
   for (const array of template.arrays) {
-    for (let start = 0; start < count; start++) array.copyValues(starts.subarray(start * numParams + array.offset), 0, array.count * array.dim);
+    for (let start = 0; start < count; start++) array.copyValues(starts.subarray(start * numParams), 0, numParams, array.offset, array.count);
   }
   const shares = latinHypercube(count, ranges.reduce((sum, { lower }) => sum + lower.length, 0), seed);
   let coordinate = 0;
