@@ -71,4 +71,5 @@ export { ransac, type RansacOptions, type RansacResult } from './solvers/ransac.
 export { solve } from './solvers/solve.js';
 export { solveMany, type ManyBatch, type ManyConstraintResult, type ManyOptions, type ManyResult } from './solvers/solve-many.js';
 export type { BeforeIteration, ChangeProblem } from './solvers/changing.js';
+export type { Finding } from './module/solve-record.js';
 export type { IterationSummary, SolveOptions, SolveResult, Termination } from './solvers/solve-options.js';

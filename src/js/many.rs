@@ -8,6 +8,7 @@ use crate::compile::backend::{self, Backend};
 use crate::eval::Arithmetic;
 use crate::eval::pair_arithmetic::pair_form;
 use crate::model::losses::LossParameters;
+use crate::solve::findings::{packed, sentences};
 use crate::solve::many::guard::{Guarded, PairSolver, guard};
 use crate::solve::many::standard_errors::{requested, standard_errors};
 use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, check_starts, cpu, gpu};
@@ -169,7 +170,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
         })
         .await?;
     check_starts(&template, &batch, &guarded.solutions).await?;
-    let (message, arithmetic) = (guarded.message(), guarded.arithmetic);
+    let (findings, arithmetic) = (guarded.findings(), guarded.arithmetic);
     let engine = if arithmetic == Arithmetic::F64 { "cpu" } else { "gpu" };
     let fallback_reason = fallback_reason.or(guarded.reason());
     let errors = match requested(&read) {
@@ -184,7 +185,8 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
     set(&object, "backend", engine);
     set(&object, "arithmetic", arithmetic.as_str());
     set(&object, "precisionLoss", guarded.loss());
-    set(&object, "message", message);
+    set(&object, "message", sentences(findings.iter()));
+    set(&object, "findings", packed(&findings));
     set(&object, "fallbackReason", fallback_reason.map_or(JsValue::NULL, JsValue::from));
     Ok(object.into())
 }

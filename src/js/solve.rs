@@ -7,9 +7,7 @@ use crate::eval::{Job, Objective};
 use crate::solve::driver::{self, Request};
 use crate::solve::options::{TrustRegion, affordable_iterations};
 use crate::solve::record::{Record, record};
-use crate::solve::{
-    IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, NewtonOptions, Session, newton,
-};
+use crate::solve::{IterationSummary, LbfgsOptions, LevenbergMarquardtOptions, Listener, NewtonOptions, Session};
 use residua_base::error::Result;
 use residua_linalg::loops::semidefinite::Negative;
 
@@ -128,7 +126,7 @@ async fn solve_newton(session: &mut Session, options: JsValue, callbacks: &mut C
     if is_set(read("absolute")) {
         solver.negative = Negative::Absolute;
     }
-    let solution = newton::minimise(&mut session.functions, &solver, callbacks).await?;
+    let solution = driver::newton(session, &solver, callbacks).await?;
     Ok(record_to_js(record(&mut session.functions, "projected Newton", &solver.solve, &solution, false)))
 }
 

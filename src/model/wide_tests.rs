@@ -105,11 +105,11 @@ fn solved(dim: u32, solver: Option<&str>, max_time_ms: f64, listener: &mut Asked
 fn a_long_linear_system_ends_at_the_limit_of_time_and_at_an_abort() {
     // One system by dense QR takes 10⁹ multiplications, some hundred milliseconds at least.
     let late = solved(900, Some("dense-qr"), 50.0, &mut Asked(u32::MAX)).summary;
-    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
-    assert_eq!(late.message, "Stopped after maxTimeMs, 50 milliseconds.", "before the first step");
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message());
+    assert_eq!(late.message(), "Stopped after maxTimeMs, 50 milliseconds.", "before the first step");
     // Asked before the first request, before the linear system, and then between its slices.
     let aborted = solved(400, Some("dense-qr"), f64::INFINITY, &mut Asked(10)).summary;
-    assert_eq!((aborted.termination, aborted.history.len()), (Termination::Aborted, 1), "{}", aborted.message);
+    assert_eq!((aborted.termination, aborted.history.len()), (Termination::Aborted, 1), "{}", aborted.message());
 }
 
 #[test]
@@ -126,16 +126,16 @@ fn a_solve_ends_between_the_pieces_of_its_kernels_and_the_next_one_goes_on_with_
     // The pattern of J̃, the linear solver on it, the plan, and its code.
     for _ in 0..4 {
         let Solution { x, summary, .. } = solved(1e-6);
-        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message);
+        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message());
         assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
         assert_eq!(
-            summary.message,
+            summary.message(),
             "Stopped after maxTimeMs, 0.000001 milliseconds, before the cost of the start was known."
         );
         assert_eq!(x, vec![0.0; DIM as usize]);
     }
     let late = solved(1e-6).summary;
-    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message());
     assert!(late.final_cost > 0.0 && late.final_cost == late.initial_cost);
     assert!(solved(f64::INFINITY).summary.success());
 }
@@ -154,15 +154,15 @@ fn lbfgs_ends_between_the_pieces_of_its_kernels_and_the_next_solve_goes_on_with_
     // The plan, and its code.
     for _ in 0..2 {
         let Solution { x, summary, .. } = solved(1e-6);
-        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message);
+        assert_eq!((summary.termination, summary.history.len()), (Termination::MaxTime, 0), "{}", summary.message());
         assert_eq!(
-            summary.message,
+            summary.message(),
             "Stopped after maxTimeMs, 0.000001 milliseconds, before the cost of the start was known."
         );
         assert_eq!(x, vec![0.0; DIM as usize]);
     }
     let late = solved(1e-6).summary;
-    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message);
+    assert_eq!((late.termination, late.history.len()), (Termination::MaxTime, 1), "{}", late.message());
     assert!(late.final_cost.is_finite() && late.final_cost == late.initial_cost);
 }
 
@@ -170,7 +170,7 @@ fn lbfgs_ends_between_the_pieces_of_its_kernels_and_the_next_solve_goes_on_with_
 fn a_wide_block_is_solved_by_every_linear_solver_that_takes_it() {
     for solver in [None, Some("pcg"), Some("sparse-cholesky")] {
         let solution = solved(1_500, solver, f64::INFINITY, &mut Asked(u32::MAX));
-        assert!(solution.summary.success(), "{solver:?}: {}", solution.summary.message);
+        assert!(solution.summary.success(), "{solver:?}: {}", solution.summary.message());
         for (number, x) in solution.x.iter().enumerate() {
             // A run ends where the cost changes by 1e-8 of itself; x is off by the root of that at most, of residuals near 0 by far less.
             assert!((x - 1.0 - number as f64 / 1_500.0).abs() < 1e-6, "{solver:?} {number}");

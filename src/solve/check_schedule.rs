@@ -92,7 +92,7 @@ mod tests {
             is_undetermined: false,
             left: 0.0,
         };
-        let found = Some(Checked { estimate, sentence: "Lost.".to_owned() });
+        let found = Some(Checked { estimate, findings: Vec::new() });
         let mut schedule = CheckSchedule { found: found.clone(), ..CheckSchedule::default() };
         assert_eq!(schedule.time(false, Objective::LeastSquares, 3.0), CheckTime::Later(found.clone()));
         assert_eq!(schedule.due, Some((Objective::LeastSquares, 3.0)));

@@ -1,4 +1,4 @@
-//! The sentences for why a run ended that both solvers share, with the numbers that decided it. None has a full stop.
+//! Why a run ended in words that the solvers share, with the numbers that decided it. None has a full stop; of a tolerance they say what is within it.
 
 use super::options::{SolveOptions, Used, least_tolerance};
 use super::summary::IterationSummary;
@@ -8,13 +8,8 @@ use residua_base::decimal::{scientific, shortest};
 /// The caller stopped the run.
 pub const STOPPED_BY_CALLER: &str = "Stopped by the caller";
 
-/// What is added where a run has converged at a cost that is not a normal number, and residuals are not 0.
-pub const UNDERFLOW: &str = ". The cost underflows: squares of its residuals are below the smallest number of the arithmetic, and smaller residuals \
-                             are not told apart. Residuals in a smaller unit are larger numbers";
-
 /// What is said before the tolerance where the predicted reduction met it.
-const PREDICTED: &str =
-    "Converged: the relative reduction of the cost that derivatives predict is within costTolerance";
+const PREDICTED: &str = "the relative reduction of the cost that derivatives predict is within costTolerance";
 
 /// The run reached its iteration limit.
 pub fn iteration_limit(options: &SolveOptions) -> String {
@@ -41,7 +36,7 @@ pub fn gradient_tolerance(
     arithmetic: Arithmetic,
 ) -> String {
     if value == 0.0 {
-        "Converged: the gradient is zero".to_owned()
+        "the gradient is zero".to_owned()
     } else {
         within(what, value, "gradientTolerance", options.gradient_tolerance, least, arithmetic)
     }
@@ -67,7 +62,7 @@ fn within(what: &str, value: f64, option: &str, tolerance: f64, least: f64, arit
     let [value, shown, raised] = [value, tolerance, least].map(|number| scientific(number, Some(3)));
     let counts =
         if tolerance < least { format!(", which counts as {raised} in {}", arithmetic.name()) } else { String::new() };
-    format!("Converged: {what} {value} is within {option} {shown}{counts}")
+    format!("{what} {value} is within {option} {shown}{counts}")
 }
 
 #[cfg(test)]
@@ -90,15 +85,9 @@ mod tests {
             elapsed_ms: 0.0,
         };
         for (change, expected) in [
-            (1e-9, "Converged: the cost's relative reduction 1.000e-9 is within costTolerance 1.000e-8"),
-            (
-                1e-6,
-                "Converged: the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8",
-            ),
-            (
-                -1e-6,
-                "Converged: the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8",
-            ),
+            (1e-9, "the cost's relative reduction 1.000e-9 is within costTolerance 1.000e-8"),
+            (1e-6, "the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8"),
+            (-1e-6, "the relative reduction of the cost that derivatives predict is within costTolerance 1.000e-8"),
         ] {
             assert_eq!(cost_tolerance(&SolveOptions::defaults(), &step(change), Arithmetic::F64), expected);
         }

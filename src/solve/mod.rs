@@ -35,6 +35,7 @@ pub mod covariance;
 pub mod driver;
 pub mod ending;
 pub mod feasible;
+pub mod findings;
 pub mod lbfgs;
 pub mod levenberg_marquardt;
 mod listener;

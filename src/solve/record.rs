@@ -4,6 +4,7 @@
 use crate::eval::{Functions, Sizes};
 use residua_base::list::PushAll;
 
+use super::findings::packed;
 use super::options::SolveOptions;
 use super::solution::Solution;
 use super::summary::IterationSummary;
@@ -38,16 +39,15 @@ fn pack(
 ) -> Record {
     let Solution { x, summary, arithmetic, precision, details } = solution;
     let loss = precision.as_ref().map_or(0.0, |checked| checked.estimate.loss);
-    let untouched = details.untouched.sentence();
+    let (message, findings) = (summary.message(), packed(&summary.findings));
     let fixed = [
         summary.termination.as_str(),
         arithmetic.as_str(),
-        &summary.message,
+        &message,
         solver,
         engine,
         &details.linear_solver,
-        &untouched,
-        &details.rank,
+        &findings,
     ];
     let count = fixed.len() + details.times.len();
     let mut numbers = Vec::with_capacity(64 + x.len() + COLUMNS * summary.history.len());
@@ -112,6 +112,7 @@ fn row(summary: &IterationSummary) -> [f64; COLUMNS] {
 mod tests {
     use super::*;
     use crate::eval::Arithmetic;
+    use crate::solve::findings::Finding;
     use crate::solve::solution::Details;
     use crate::solve::summary::{SolveSummary, Termination};
     use crate::solve::untouched::Untouched;
@@ -132,9 +133,12 @@ mod tests {
             step_size: None,
             elapsed_ms: 4.0,
         };
+        let untouched = Untouched { names: vec!["p[4]".to_owned()], count: 1 };
+        let rank = Finding::Rank { rank: 8, columns: 9, names: vec!["p[1]".to_owned(), "p[2]".to_owned()] };
         let summary = SolveSummary {
             termination: Termination::MaxIterations,
-            message: "Stopped: ½.".to_owned(),
+            why: "Stopped: ½".to_owned(),
+            findings: vec![Finding::Untouched(untouched), rank],
             promise: Some(0.125),
             iterations: 1,
             function_evaluations: 2,
@@ -146,8 +150,7 @@ mod tests {
         let details = Details {
             linear_solver: "dense QR".to_owned(),
             times: vec![("setup", 0.5), ("trials", 1.5)],
-            untouched: Untouched { names: vec!["p[4]".to_owned()], count: 1 },
-            rank: "The Jacobian has rank 8 of 9.".to_owned(),
+            may_lack_rank: true,
             radius: Some(0.5),
             newton_decrement: Some(0.0625),
         };

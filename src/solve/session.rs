@@ -10,6 +10,7 @@ use super::levenberg_marquardt;
 #[cfg(target_arch = "wasm32")]
 use crate::eval::Engine;
 use crate::eval::Functions;
+use crate::gauss_newton::host::HostModel;
 #[cfg(target_arch = "wasm32")]
 use residua_base::error::Result;
 
@@ -38,7 +39,15 @@ impl Session {
             engine: None,
         }
     }
+
+    /// Its parts, each for itself.
+    pub fn parts(&mut self) -> Parts<'_> {
+        (&mut self.functions, &mut self.host.model, &mut self.device)
+    }
 }
+
+/// Functions, their Gauss-Newton model on the host, and what solvers keep on the device.
+pub type Parts<'a> = (&'a mut Functions, &'a mut HostModel, &'a mut DeviceResources);
 
 #[cfg(target_arch = "wasm32")]
 impl Session {

@@ -2,7 +2,6 @@
 
 use super::precision::Checked;
 use super::summary::SolveSummary;
-use super::untouched::Untouched;
 use crate::eval::Arithmetic;
 
 /// The result of a solve.
@@ -27,10 +26,8 @@ pub struct Details {
     pub linear_solver: String,
     /// Milliseconds by stage of the solve.
     pub times: Vec<(&'static str, f64)>,
-    /// Blocks that no residual touches.
-    pub untouched: Untouched,
-    /// The rank of the Jacobian in a sentence, where it is less than the degrees of freedom.
-    pub rank: String,
+    /// Whether the residuals may leave a direction free at the solution.
+    pub may_lack_rank: bool,
     /// The radius with which a run in one ended.
     pub radius: Option<f64>,
     /// Of Newton's method: half of the squared Newton decrement at the last point that had one.

@@ -7,6 +7,7 @@ use crate::eval::Arithmetic;
 use crate::eval::Functions;
 use crate::model::{ArrayInfo, Manifold};
 use crate::solve::feasible::FeasibleSet;
+use crate::solve::findings::Finding;
 use residua_base::decimal;
 use residua_base::error::{Error, ErrorCode, Result};
 
@@ -20,8 +21,8 @@ pub struct Start {
     pub point: Vec<f64>,
     /// Constants and bounds.
     pub feasible: FeasibleSet,
-    /// The corrections made to the point, as sentences with a space after each; empty if there were none.
-    pub preamble: String,
+    /// The corrections made to the point.
+    pub corrections: Vec<Finding>,
 }
 
 impl Start {
@@ -52,7 +53,7 @@ impl Start {
                 projected += u32::from(feasible.is_outside(i, rounded));
             }
         }
-        Ok(Start { point, feasible, preamble: projection_sentence(projected) })
+        Ok(Start { point, feasible, corrections: projection(projected).list() })
     }
 
     /// The start of a solve from the current parameters, for evaluations of an arithmetic.
@@ -64,7 +65,7 @@ impl Start {
         let mut point = functions.values().to_vec();
         let mut corrections = Corrections::default();
         let feasible = corrections.apply(functions, 0, &mut point, arithmetic)?;
-        Ok(Start { point, feasible, preamble: corrections.sentences(functions) })
+        Ok(Start { point, feasible, corrections: corrections.findings(functions) })
     }
 }
 
@@ -88,7 +89,7 @@ pub struct Changes {
     /// Numbers, and the parameter that the first of them is.
     pub places: Vec<(usize, Vec<f64>)>,
     /// The corrections made to them, as in [`Start`].
-    pub preamble: String,
+    pub corrections: Vec<Finding>,
 }
 
 impl Changes {
@@ -108,7 +109,7 @@ impl Changes {
             corrections.apply(functions, place.start, &mut numbers, arithmetic)?;
             places.push((place.start, numbers));
         }
-        Ok(Some(Changes { places, preamble: corrections.sentences(functions) }))
+        Ok(Some(Changes { places, corrections: corrections.findings(functions) }))
     }
 }
 
@@ -174,31 +175,22 @@ impl Corrections {
         Ok(feasible)
     }
 
-    /// All corrections, as sentences with a space after each.
-    fn sentences(&self, functions: &Functions) -> String {
-        let mut sentences = String::new();
-        for (number, ArrayInfo { name, manifold, .. }) in functions.model().arrays.iter().enumerate() {
+    /// All corrections.
+    fn findings(&self, functions: &Functions) -> Vec<Finding> {
+        let of_array = |(number, array): (usize, &ArrayInfo)| {
             let of_array = self.normalised.iter().filter(|(of, _)| *of == number);
-            let manifold = manifold.name();
-            sentences += &match of_array.map(|(_, blocks)| blocks).sum() {
-                0_u32 => continue,
-                1 => format!("1 block of '{name}' started off its manifold '{manifold}' and was normalised. "),
-                many => {
-                    format!("{many} blocks of '{name}' started off their manifold '{manifold}' and were normalised. ")
-                }
-            };
-        }
-        sentences + &projection_sentence(self.projected)
+            let blocks = of_array.map(|(_, blocks)| blocks).sum();
+            let (array, manifold) = (array.name.clone(), array.manifold.name());
+            (blocks > 0).then_some(Finding::Normalised { array, manifold, blocks })
+        };
+        let normalised = functions.model().arrays.iter().enumerate().filter_map(of_array);
+        normalised.chain(projection(self.projected)).list()
     }
 }
 
-/// How many numbers were projected onto their bounds, as a sentence with a space after it; empty for none.
-fn projection_sentence(projected: u32) -> String {
-    match projected {
-        0 => String::new(),
-        1 => "1 starting value was out of bounds and was moved to the nearest bound. ".to_owned(),
-        many => format!("{many} starting values were out of bounds and were moved to the nearest bound. "),
-    }
+/// That so many numbers were projected onto their bounds; nothing for none.
+fn projection(projected: u32) -> impl Iterator<Item = Finding> {
+    (projected > 0).then_some(Finding::Projected(projected)).into_iter()
 }
 
 /// Normalises the free blocks of an array among `point`, the parameters from `first_of_point` on. Returns the number of blocks whose length
@@ -250,10 +242,10 @@ mod tests {
         for arithmetic in [Arithmetic::F32, Arithmetic::F32x2, Arithmetic::F64] {
             let set = || FeasibleSet::new(2, &[], &[0.9, -5.0], &[7.0, 0.3], arithmetic).unwrap();
             let at_bounds = Start::new(vec![0.9, 0.3], set(), arithmetic).unwrap();
-            assert_eq!(at_bounds.preamble, "", "{arithmetic:?}");
+            assert_eq!(at_bounds.corrections, [], "{arithmetic:?}");
             assert!(at_bounds.point[0] >= 0.9 && at_bounds.point[1] <= 0.3, "{arithmetic:?}: {:?}", at_bounds.point);
             let outside = Start::new(vec![0.8999, 0.3001], set(), arithmetic).unwrap();
-            assert!(outside.preamble.starts_with("2 starting values"), "{arithmetic:?}: {}", outside.preamble);
+            assert_eq!(outside.corrections, [Finding::Projected(2)], "{arithmetic:?}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! The summary of a run: why it ended, the numbers of each iteration, and those of the whole run.
+//! The summary of a run: why it ended, what was found, the numbers of each iteration, and those of the whole run.
+
+use super::findings::{Finding, sentences};
+use residua_base::list::Listed;
 
 /// Why a solver ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,8 +118,10 @@ pub struct IterationSummary {
 pub struct SolveSummary {
     /// Why it ended.
     pub termination: Termination,
-    /// The same in a sentence, with the numbers that decided it.
-    pub message: String,
+    /// The same in words without a full stop, with the numbers that decided it; of a tolerance what is within it.
+    pub why: String,
+    /// What was found beside it, in the order of the message.
+    pub findings: Vec<Finding>,
     /// What the model without a trust region still takes from the cost at the end, in units of the residuals' variance σ²; `None` where it is not known.
     pub promise: Option<f64>,
     /// Accepted steps.
@@ -138,7 +143,8 @@ impl SolveSummary {
     pub fn before_start() -> SolveSummary {
         SolveSummary {
             termination: Termination::MaxIterations,
-            message: String::new(),
+            why: String::new(),
+            findings: Vec::new(),
             iterations: 0,
             promise: None,
             function_evaluations: 0,
@@ -149,13 +155,27 @@ impl SolveSummary {
         }
     }
 
+    /// Why the run ended and what was found, in sentences.
+    pub fn message(&self) -> String {
+        let is_refuted = self.findings.iter().any(Finding::refutes);
+        let why = match self.termination.converged() {
+            _ if self.why.is_empty() => String::new(),
+            true => format!("Converged: {}.", self.why),
+            false if is_refuted => format!("Not converged, though {}.", self.why),
+            false => format!("{}.", self.why),
+        };
+        let way = sentences(self.findings.iter().filter(|finding| finding.is_of_way()));
+        let rest = sentences(self.findings.iter().filter(|finding| !finding.is_of_way()));
+        [way, why, rest].into_iter().filter(|part| !part.is_empty()).list().join(" ")
+    }
+
     /// Whether the run converged.
     pub fn success(&self) -> bool {
         self.termination.converged()
     }
 
     /// Whether the start is not finite. The caller then returns an error that names the residual, as the public contract requires;
-    /// [`SolveSummary::message`] names the number.
+    /// [`SolveSummary::why`] names the number.
     pub fn failed_at_start(&self) -> bool {
         self.termination == Termination::NonFinite && self.history.is_empty()
     }

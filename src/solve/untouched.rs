@@ -49,20 +49,4 @@ impl Untouched {
         }
         untouched
     }
-
-    /// A message, and the sentence after it if there are any.
-    pub fn added_to(&self, message: String) -> String {
-        if self.count > 0 { format!("{message} {}", self.sentence()) } else { message }
-    }
-
-    /// As a sentence with its full stop; empty if there are none.
-    pub fn sentence(&self) -> String {
-        let names = self.names.join(", ");
-        match (self.count, self.count - self.names.len()) {
-            (0, _) => String::new(),
-            (1, _) => format!("{names} is touched by no residual."),
-            (_, 0) => format!("{names} are touched by no residual."),
-            (_, more) => format!("{names} and {more} more are touched by no residual."),
-        }
-    }
 }

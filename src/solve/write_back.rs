@@ -164,7 +164,8 @@ mod tests {
         };
         SolveSummary {
             termination,
-            message: String::new(),
+            why: String::new(),
+            findings: Vec::new(),
             promise: None,
             iterations,
             function_evaluations: 1,

@@ -252,7 +252,7 @@ export function install({ gpu = true } = {}) {
       const { values, count } = this;
       return {
         x: new Float64Array(values.length * count), cost: new Float64Array(count), standardErrors: options.standardErrors ? new Float64Array(values.length * count) : null, iterations: new Uint32Array(count), termination: Uint8Array.from({ length: count }, (_, problem) => Number(fake.nonFinite.includes(problem))),
-        terminations: ['cost-tolerance', 'non-finite'], converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
+        terminations: ['cost-tolerance', 'non-finite'], findings: '', converged: count, computationTime: 1, backend: context === undefined ? 'cpu' : 'gpu', fallbackReason: reason ?? null,
         arithmetic: context === undefined ? 'f64' : 'f32', precisionLoss: context === undefined ? 0 : 0.25, message: 'All converged.',
       };
     }

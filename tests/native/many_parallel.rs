@@ -100,7 +100,7 @@ fn lines_over_unix_times_have_the_slopes_of_centred_ones() {
                 found.termination[problem].as_str(),
                 alone.x,
                 alone.summary.final_cost,
-                alone.summary.message
+                alone.summary.message()
             );
             let ends = [found.termination[problem], alone.summary.termination];
             for (end, cost) in ends.into_iter().zip([found.cost[problem], alone.summary.final_cost]) {

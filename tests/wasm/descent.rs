@@ -113,7 +113,7 @@ async fn solved_again(functions: &mut Functions, resources: &mut DeviceResources
         summary.initial_cost,
         summary.final_cost,
         summary.termination.as_str(),
-        summary.message
+        summary.message()
     );
     solution
 }
@@ -222,7 +222,7 @@ async fn bounds_hold_and_constants_stay_to_the_last_bit() {
         options.objective = Objective::Sum;
         let solution = solved(&mut functions, &options).await;
         assert!(solution.summary.success());
-        assert!(solution.summary.message.starts_with("1 starting value was out of bounds"));
+        assert!(solution.summary.message().starts_with("1 starting value was out of bounds"));
         let x = &solution.x;
         assert_eq!((x[0], x[1], x[3], x[11]), (0.5, 0.25, start[3], 1.5));
         let free = farthest(x, |i| if [0, 1, 3, 11].contains(&i) { x[i] } else { 1.0 });
@@ -269,7 +269,7 @@ async fn without_tolerances_a_run_ends_at_the_floor_of_its_arithmetic() {
         let solution = solved(&mut functions, &options).await;
         let termination = solution.summary.termination;
         let floor = [Termination::PrecisionLimit, Termination::GradientTolerance];
-        assert!(floor.contains(&termination), "{}", solution.summary.message);
+        assert!(floor.contains(&termination), "{}", solution.summary.message());
         let lowest = solution.summary.history.iter().map(|iteration| iteration.cost).fold(f64::INFINITY, f64::min);
         if termination == Termination::PrecisionLimit {
             assert_eq!(solution.summary.final_cost, lowest);
@@ -297,7 +297,7 @@ async fn limits_and_callers_end_a_run_with_its_best_point() {
         let mut short = options(10_000, 0.0);
         short.solve.max_time_ms = 0.0;
         let summary = solved_again(&mut functions, &mut resources, &short).await.summary;
-        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
+        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message());
         assert_eq!(summary.iterations, 0, "a limit that has passed before the first round");
         assert_eq!(summary.final_cost, summary.initial_cost);
         functions.set_values(start.clone()).unwrap();
@@ -392,7 +392,7 @@ async fn in_pairs_a_valley_is_followed_to_the_digits_of_the_cpu() {
         let solution = minimise(&mut functions, &mut resources, &options, true, &mut Heard::new()).await.unwrap();
         // The minimum is 0 at 1, 1, …, 1.
         let error = solution.x.iter().fold(0.0, |error: f64, x| error.max((x - 1.0).abs()));
-        console_log!("{:?}: {} {error:e}", solution.arithmetic, solution.summary.message);
+        console_log!("{:?}: {} {error:e}", solution.arithmetic, solution.summary.message());
         found.push((error, solution.summary.iterations));
     }
     let [(in_pairs, steps), (in_f32, _), (on_cpu, steps_on_cpu)] = found[..] else { panic!("three runs") };

@@ -46,7 +46,7 @@ async fn solved(functions: &mut Functions, objective: Objective) -> SolveSummary
         summary.initial_cost,
         summary.final_cost,
         summary.termination.as_str(),
-        summary.message
+        summary.message()
     );
     summary
 }
@@ -59,8 +59,8 @@ async fn a_success_is_a_minimum_in_any_unit_of_a_parameter() {
             let summary = solved(&mut functions, Objective::LeastSquares).await;
             // 1e-4 of the cost; where rounding ends the run, the valley's floor to 1e-7 of the largest terms, which are 100.
             let least = summary.final_cost - 0.5 <= 5e-5;
-            assert!(least || !summary.success(), "{unit}: {} {}", summary.final_cost, summary.message);
-            assert!(unit != 1.0 || summary.success(), "{}", summary.message);
+            assert!(least || !summary.success(), "{unit}: {} {}", summary.final_cost, summary.message());
+            assert!(unit != 1.0 || summary.success(), "{}", summary.message());
             short += u32::from(!least);
         }
     }
@@ -72,7 +72,7 @@ async fn a_solve_that_is_repeated_at_its_end_is_a_success() {
     for mut functions in on_both(&valley(1.0), &[-1.25, 1.0]).await {
         for _ in 0..2 {
             let summary = solved(&mut functions, Objective::LeastSquares).await;
-            assert!(summary.success() && summary.final_cost - 0.5 <= 5e-5, "{}", summary.message);
+            assert!(summary.success() && summary.final_cost - 0.5 <= 5e-5, "{}", summary.message());
         }
     }
 }
@@ -83,9 +83,9 @@ async fn a_sum_that_falls_without_a_bound_is_no_success() {
     for mut functions in on_both(&falling(3), &[1.0, 2.0, 4.0]).await {
         let summary = solved(&mut functions, Objective::Sum).await;
         let expected = [Termination::NonFinite, Termination::MaxIterations, Termination::PrecisionLimit];
-        assert!(expected.contains(&summary.termination), "{}", summary.message);
+        assert!(expected.contains(&summary.termination), "{}", summary.message());
         if summary.termination == Termination::NonFinite {
-            assert!(summary.message.starts_with("The cost falls without a bound"), "{}", summary.message);
+            assert!(summary.message().starts_with("The cost falls without a bound"), "{}", summary.message());
         }
     }
 }

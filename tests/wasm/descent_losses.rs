@@ -14,7 +14,12 @@ async fn solved(functions: &mut Functions) -> Solution {
     let steps = |iteration: &IterationSummary| (iteration.cost, iteration.step_size);
     console_log!("{:?}", solution.summary.history.iter().map(steps).collect::<Vec<_>>());
     let evaluations = solution.summary.function_evaluations;
-    console_log!("{:?}: {evaluations} evaluations, {:?}, {}", functions.place(), solution.x, solution.summary.message);
+    console_log!(
+        "{:?}: {evaluations} evaluations, {:?}, {}",
+        functions.place(),
+        solution.x,
+        solution.summary.message()
+    );
     solution
 }
 
@@ -26,7 +31,8 @@ async fn a_step_to_where_an_exponential_has_vanished_is_not_taken() {
     for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
         for mut functions in on_both(&rise(), &start).await {
             let Solution { summary, x, .. } = solved(&mut functions).await;
-            let about = format!("{start:?}: {x:?}, {} evaluations, {}", summary.function_evaluations, summary.message);
+            let about =
+                format!("{start:?}: {x:?}, {} evaluations, {}", summary.function_evaluations, summary.message());
             // The cost of six residuals is known to 24 bits, and a cost tolerance of 1e-8 leaves as much of it.
             let within = if functions.place() == Place::Host { 1e-8 } else { 1e-5 };
             assert!((summary.final_cost / LEAST - 1.0).abs() < within, "{about}");

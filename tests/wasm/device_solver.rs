@@ -70,7 +70,7 @@ async fn solve(functions: &mut Functions, kept: &mut Kept, options: &LevenbergMa
             iteration.linear_iterations
         );
     }
-    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message);
+    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message());
     solution
 }
 
@@ -398,7 +398,7 @@ async fn a_listener_or_the_clock_ends_a_solve_within_two_batches_and_a_start_tha
         let solution =
             minimise_on_device(&mut functions, &mut kept, &options, true, &mut Heard::default()).await.unwrap();
         let summary = &solution.summary;
-        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message);
+        assert_eq!(summary.termination, Termination::MaxTime, "{}", summary.message());
         assert!(summary.elapsed_ms >= limit && (before..=most).contains(&summary.iterations), "{}", summary.iterations);
         before = summary.iterations;
     }

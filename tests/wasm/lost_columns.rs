@@ -18,7 +18,7 @@ async fn on_device(functions: &mut Functions) -> Solution {
     let solution = minimise_on_device(functions, &mut None, &options, true, &mut Silent).await.unwrap();
     let steps = |iteration: &IterationSummary| (iteration.cost, iteration.damping, iteration.gain_ratio);
     console_log!("{:?}", solution.summary.history.iter().map(steps).collect::<Vec<_>>());
-    console_log!("{:?}: {:?}, {}", solution.summary.termination, solution.x, solution.summary.message);
+    console_log!("{:?}: {:?}, {}", solution.summary.termination, solution.x, solution.summary.message());
     solution
 }
 
@@ -41,7 +41,7 @@ async fn a_step_to_where_an_exponential_has_vanished_is_rejected() {
         for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
             functions.set_values(start.to_vec()).unwrap();
             let Solution { summary, x, .. } = on_device(&mut functions).await;
-            let about = format!("{width:?} {start:?}: {x:?}, {} iterations, {}", summary.iterations, summary.message);
+            let about = format!("{width:?} {start:?}: {x:?}, {} iterations, {}", summary.iterations, summary.message());
             assert!((summary.final_cost / LEAST - 1.0).abs() < within, "{about}");
             let most = 2 * on_host(&start).await.summary.iterations;
             assert!(summary.iterations <= most, "{about}, {most}");
@@ -95,8 +95,8 @@ async fn of_many_fits_each_arrives() {
             let mut functions = on_gpu(&context, width, &rises([fits as u32, 2], fits as u32), &starts.concat()).await;
             let Solution { summary, .. } = on_device(&mut functions).await;
             let relative = summary.final_cost / least(fits) - 1.0;
-            assert!(relative.abs() < within, "{width:?} {fits}: {relative:e}, {}", summary.message);
-            assert!(summary.success(), "{width:?} {fits}: {}", summary.message);
+            assert!(relative.abs() < within, "{width:?} {fits}: {relative:e}, {}", summary.message());
+            assert!(summary.success(), "{width:?} {fits}: {}", summary.message());
         }
     }
 }
@@ -112,8 +112,8 @@ async fn each_frame_of_many_fits_arrives() {
         let options = LevenbergMarquardtOptions::defaults();
         let Solution { summary, .. } = levenberg_marquardt(&mut session, &options, request, &mut Silent).await.unwrap();
         let relative = summary.final_cost / least(40) - 1.0;
-        assert!(relative.abs() < 1e-5 && summary.success(), "{frame}: {relative:e}, {}", summary.message);
-        assert!(!summary.message.contains("lost its effect"), "{frame}: {}", summary.message);
+        assert!(relative.abs() < 1e-5 && summary.success(), "{frame}: {relative:e}, {}", summary.message());
+        assert!(!summary.message().contains("lost its effect"), "{frame}: {}", summary.message());
         check_later(&mut session).await.unwrap();
     }
 }
@@ -128,7 +128,7 @@ async fn among_many(width: Width, request: Request) -> Solution {
     if !request.read_back {
         check_later(&mut session).await.unwrap();
         let Solution { summary, .. } = levenberg_marquardt(&mut session, &options, request, &mut Silent).await.unwrap();
-        solution.summary.message.push_str(&summary.message);
+        solution.summary.findings.extend(summary.findings);
         solution.summary.termination = summary.termination;
     }
     solution
@@ -138,9 +138,9 @@ async fn among_many(width: Width, request: Request) -> Solution {
 async fn a_parameter_that_a_larger_problem_loses_is_no_success() {
     for width in [Width::Single, Width::Pair] {
         let Solution { summary, .. } = among_many(width, Request { read_back: true, may_hand_over: false }).await;
-        assert!(summary.final_cost > 4000.0, "without the rule: {}", summary.message);
-        assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message);
-        assert!(summary.message.contains(" x[0] coordinate 1 "), "{}", summary.message);
+        assert!(summary.final_cost > 4000.0, "without the rule: {}", summary.message());
+        assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message());
+        assert!(summary.message().contains(" x[0] coordinate 1 "), "{}", summary.message());
     }
 }
 
@@ -148,8 +148,8 @@ async fn a_parameter_that_a_larger_problem_loses_is_no_success() {
 #[ignore = "long"]
 async fn after_a_parameter_that_a_larger_problem_loses_the_host_begins_again() {
     let Solution { summary, .. } = among_many(Width::Single, Request { read_back: true, may_hand_over: true }).await;
-    assert!((summary.final_cost / LEAST - 1.0).abs() < 1e-8, "{}", summary.message);
-    assert!(summary.success() && summary.message.contains("began again at the start"), "{}", summary.message);
+    assert!((summary.final_cost / LEAST - 1.0).abs() < 1e-8, "{}", summary.message());
+    assert!(summary.success() && summary.message().contains("began again at the start"), "{}", summary.message());
 }
 
 #[wasm_bindgen_test]
@@ -157,6 +157,6 @@ async fn after_a_parameter_that_a_larger_problem_loses_the_host_begins_again() {
 async fn a_frame_that_loses_a_parameter_says_so_and_its_check_names_it() {
     let Solution { summary, .. } = among_many(Width::Single, Request { read_back: false, may_hand_over: false }).await;
     let words = ["A parameter has lost its effect on the way", "At an earlier solution: ", " x[0] coordinate 1 "];
-    assert!(words.iter().all(|words| summary.message.contains(words)), "{}", summary.message);
-    assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message);
+    assert!(words.iter().all(|words| summary.message().contains(words)), "{}", summary.message());
+    assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message());
 }

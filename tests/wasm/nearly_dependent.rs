@@ -20,11 +20,11 @@ async fn a_line_over_time_stamps_is_no_success_on_the_device_and_one_on_the_host
         let functions = on_gpu(&context, width, &line_over_times(1.7e9), &[0.0, 0.0]).await;
         let mut session = Session::new(functions);
         let Solution { summary, x, .. } = solve(&mut session, true, false).await;
-        let about = format!("{width:?}: {x:?}, {}", summary.message);
+        let about = format!("{width:?}: {x:?}, {}", summary.message());
         assert_eq!(summary.termination, Termination::PrecisionLimit, "{about}");
         session.functions.set_values(vec![0.0, 0.0]).unwrap();
         let Solution { summary, x, .. } = solve(&mut session, true, true).await;
-        let about = format!("{width:?}: {x:?}, {}", summary.message);
+        let about = format!("{width:?}: {x:?}, {}", summary.message());
         assert!(summary.termination.converged(), "{about}");
         // The deviations move the slope by less than a hundredth of it.
         assert!((x[1] / 0.01 - 1.0).abs() < 0.05, "{about}");
@@ -38,9 +38,9 @@ async fn a_frame_learns_of_columns_that_nearly_depend_on_each_other() {
     solve(&mut session, false, false).await;
     check_later(&mut session).await.unwrap();
     let Solution { summary, .. } = solve(&mut session, false, false).await;
-    assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message);
+    assert_eq!(summary.termination, Termination::PrecisionLimit, "{}", summary.message());
     // The device itself proves no minimum there.
-    assert!(summary.message.contains("rounding error in double-single precision"), "{}", summary.message);
+    assert!(summary.message().contains("rounding error in double-single precision"), "{}", summary.message());
 }
 
 #[wasm_bindgen_test]
@@ -48,5 +48,5 @@ async fn a_line_over_times_that_are_far_apart_is_a_success_in_pairs() {
     // Ten times from 0 to 90, where the columns are as far from each other as one in two.
     let functions = on_gpu(&shared_context().await, Width::Pair, &line_over_times(0.0), &[0.0, 0.0]).await;
     let Solution { summary, .. } = solve(&mut Session::new(functions), true, false).await;
-    assert!(summary.termination.converged(), "{}", summary.message);
+    assert!(summary.termination.converged(), "{}", summary.message());
 }

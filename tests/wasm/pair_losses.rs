@@ -78,7 +78,7 @@ async fn where_they_do_not_hold_calls_are_refused_or_run_on_the_host() {
     assert_eq!(solution.x, expected.x);
     let Session { mut functions, .. } = session;
     let fault = functions.device_fault().unwrap().message.clone();
-    assert_eq!(solution.summary.message, format!("{} On the CPU, since {fault}.", expected.summary.message));
+    assert_eq!(solution.summary.message(), format!("{} On the CPU, since {fault}.", expected.summary.message()));
     functions.leave();
     assert_eq!(functions.place(), Place::Device);
     let dispatches = context.stats().dispatches;

@@ -47,14 +47,14 @@ fn options() -> LevenbergMarquardtOptions {
 
 async fn on_device(functions: &mut Functions) -> Solution {
     let solution = minimise_on_device(functions, &mut None, &options(), true, &mut Heard).await.unwrap();
-    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message);
+    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message());
     solution
 }
 
 async fn on_host(functions: &mut Functions) -> Solution {
     let mut kept = SolverResources::default();
     let solution = minimise_least_squares(functions, &mut kept, &options(), &mut Heard).await.unwrap();
-    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message);
+    console_log!("{:?}: {}", solution.summary.termination, solution.summary.message());
     solution
 }
 

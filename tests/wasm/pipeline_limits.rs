@@ -36,8 +36,8 @@ async fn a_solve_ends_while_its_pipelines_are_made_and_a_later_one_finds_them() 
             if !solution.summary.history.is_empty() {
                 break solution;
             }
-            assert_eq!(solution.summary.termination, Termination::MaxTime, "{}", solution.summary.message);
-            assert!(solution.summary.message.ends_with("before the cost of the start was known."));
+            assert_eq!(solution.summary.termination, Termination::MaxTime, "{}", solution.summary.message());
+            assert!(solution.summary.message().ends_with("before the cost of the start was known."));
             assert!(solution.summary.initial_cost.is_nan() && solution.summary.final_cost.is_nan());
             assert_eq!(solution.x, x.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>(), "the start is left");
             late += 1;

@@ -20,7 +20,7 @@ const PAGES = [
   {
     name: 'api-solvers', title: 'Solvers', words: 'Curve fits, Levenberg-Marquardt, L-BFGS, projected Newton, many small problems and many starts at once, and what a fit is worth.',
     exports: [
-      'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'IterationSummary', 'Termination',
+      'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'Finding', 'IterationSummary', 'Termination',
       'ConstraintResult', 'NonlinearLeastSquares', 'BeforeIteration', 'ChangeProblem', 'startValues', 'GaussianValues', 'LorentzianValues', 'ExponentialValues', 'LogisticValues', 'SineValues', 'CircleValues', 'EllipseValues', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
       'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'ransac', 'RansacOptions', 'RansacResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
       'RankOptions', 'RankResult', 'DirectionEntry',

@@ -317,6 +317,8 @@ export interface RawManyResult {
   arithmetic: 'f32' | 'f32x2' | 'f64';
   precisionLoss: number;
   message: string;
+  /** For readFindings. */
+  findings: string;
   /** Why 'auto' took the CPU. */
   fallbackReason: string | null;
 }

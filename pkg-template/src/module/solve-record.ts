@@ -20,6 +20,34 @@ export const ROW = 11;
 /** Place of λ in a row, the first of the entries that may be absent. */
 export const DAMPING = 6;
 
+/** One thing that was found of a solve or of its solution, beside why it ended. */
+export interface Finding {
+  /**
+   * What was found. Of the start: 'moved-start' (values out of bounds), 'normalised-start' (blocks off their manifold). Of the run: 'stages' (it went on in
+   * another arithmetic or place), 'refused' (the first one could not run), 'unsolved-systems', 'lost-trials' (trial points that are not finite),
+   * 'device-fault'. Of the solution: 'untouched' (blocks that no residual takes), 'rank' (directions that residuals do not determine), 'rounding' (of the
+   * arithmetic), 'underflow', 'immovable', 'without-effect' and 'vanished' (parameters without effect), 'promise' (the cost falls further in f64). Of the problem:
+   * 'all-constant', 'no-residuals'. Of many problems: 'converged', 'rounding', 'solved-again', 'no-minima', 'precision-limit', 'undetermined'.
+   */
+  readonly kind: string;
+  /** It as a sentence, which is a part of the result's `message`. */
+  readonly message: string;
+  /** The names of the parameters, blocks or arrays that it is about, of blocks that no residual takes the first ones. */
+  readonly parameters: readonly string[];
+  /** Its numbers by name, as `rank` and `columns` of 'rank', `loss` and `shift` of 'rounding', `values` of 'moved-start'. */
+  readonly figures: Readonly<Record<string, number>>;
+}
+
+/** Reads findings as src/solve/findings.rs packs them. */
+export function readFindings(packed: string): Finding[] {
+  if (packed === '') return [];
+  return packed.split('\x1e').map((one) => {
+    const [kind = '', message = '', count, ...rest] = one.split('\x1f');
+    const figures = rest.splice(Number(count)).map((figure) => figure.split('=') as [string, string]);
+    return { kind, message, parameters: rest, figures: Object.fromEntries(figures.map(([name, number]) => [name, Number(number.replace('inf', 'Infinity'))])) };
+  });
+}
+
 /** The result of a solve, with what its report needs. */
 export interface SolveRecord {
   success: boolean;
@@ -42,12 +70,9 @@ export interface SolveRecord {
   checkIsDue: boolean;
   solver: string;
   engine: string;
-  /** Empty for none, as the next two. */
+  /** Empty for none. */
   linearSolver: string;
-  /** Blocks that no residual touches, in a sentence. */
-  untouched: string;
-  /** The rank of the Jacobian in a sentence, where something is to be said. */
-  rank: string;
+  findings: readonly Finding[];
   /** Of cost, gradient and parameters. */
   tolerances: readonly number[];
   /** What the model still promises, in units of σ²; NaN where it is not known. */
@@ -66,7 +91,7 @@ export interface SolveRecord {
 
 /** Numbers before the lengths of the texts, and texts before the names of stages. */
 const HEAD = 26;
-const TEXTS = 8;
+const TEXTS = 7;
 
 /** Reads what the module gives. `x` and `rows` have memory of their own. */
 export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
@@ -77,7 +102,7 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
   const sizes = (first: number): ProblemSizes => ({
     parameterBlocks: number(first), parameters: number(first + 1), effectiveParameters: number(first + 2), residualBlocks: number(first + 3), residuals: number(first + 4),
   });
-  const [termination, arithmetic, message, solver, engine, linearSolver, untouched, rank] = [next(), next(), next(), next(), next(), next(), next(), next()];
+  const [termination, arithmetic, message, solver, engine, linearSolver, findings] = [next(), next(), next(), next(), next(), next(), next()];
   const times: (readonly [string, number])[] = [];
   for (let stage = 0; stage < count - TEXTS; stage++) times.push([next(), number(HEAD + count + stage)]);
   const first = HEAD + count + times.length;
@@ -89,7 +114,8 @@ export function readSolve([numbers, all]: RawSolveResult): SolveRecord {
     x: numbers.slice(first, first + length),
     rows: numbers.slice(first + length),
     checkIsDue: number(7) !== 0,
-    solver, engine, linearSolver, untouched, rank,
+    solver, engine, linearSolver,
+    findings: readFindings(findings),
     tolerances: [number(8), number(9), number(10)],
     promise: number(11),
     newtonDecrement: number(24),

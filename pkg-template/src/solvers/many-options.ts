@@ -2,6 +2,7 @@
 
 import type { Numbers } from '../arguments/numeric-arguments.js';
 import type { GpuContext } from '../compile/context.js';
+import type { Finding } from '../module/solve-record.js';
 import type { ConstraintKind } from '../problem/constraint-function.js';
 import type { Termination } from './stopping.js';
 
@@ -102,6 +103,8 @@ export interface ManyResult {
    * or where an exponential has vanished: then another start may lead to a lower cost. On the GPU that is told of the problems that were checked alone.
    */
   message: string;
+  /** The same as data, but for problems that ended with 'non-finite'. */
+  findings: readonly Finding[];
   /** The arithmetic of the solutions; of some of them a higher one, if `message` says so. */
   arithmetic: 'f32' | 'f32x2' | 'f64';
   /** The largest share of a problem's cost that rounding explains, by a sample of the problems; 0 in f64. */

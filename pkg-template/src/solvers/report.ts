@@ -19,6 +19,9 @@ const ROWS: readonly (readonly [title: string, key: keyof ProblemSizes])[] = [
 /** The rows of a problem: effective parameters where they are others than the parameters. */
 const rowsOf = ({ parameters, effectiveParameters }: ProblemSizes) => ROWS.filter(([, key]) => effectiveParameters !== parameters || key !== 'effectiveParameters');
 
+/** Findings that stand under the sizes, by their kinds. */
+const SHOWN: Readonly<Record<string, string>> = { untouched: 'Under-determined', rank: 'Rank-deficient' };
+
 /** Active constraints that a line names at most. */
 const NAMED = 6;
 
@@ -47,8 +50,7 @@ export function reportText(record: SolveRecord & { constraints?: readonly Constr
     line('Tolerances', `cost ${cost}, gradient ${gradient}, parameter ${parameter}`),
     `\n${row('', 'Original', 'Reduced')}`,
     ...rowsOf(whole).map(([title, key]) => row(title, whole[key], reduced[key])),
-    record.untouched === '' ? '' : `  Under-determined: ${record.untouched}\n`,
-    record.rank === '' ? '' : `  Rank-deficient: ${record.rank}\n`,
+    ...record.findings.map(({ kind, message }) => (kind in SHOWN ? `  ${SHOWN[kind]}: ${message}\n` : '')),
     `\n${row('Kernels', kernels)}`,
     `${row('Blocks a kernel', (whole.residualBlocks / Math.max(kernels, 1)).toFixed(1))}\n`,
     iterations,

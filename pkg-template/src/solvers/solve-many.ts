@@ -8,6 +8,7 @@ import { ProblemCompileInput } from '../compile/problem-compile-input.js';
 import { Cancellation, checkSignal } from '../module/cancellation.js';
 import { here, type Host, type Instance } from '../module/loading.js';
 import type { RawMany, RawManyResult, RawModule } from '../module/raw.js';
+import { readFindings } from '../module/solve-record.js';
 import { dataSources } from '../problem/instance-tables.js';
 import { Problem } from '../problem/problem.js';
 import type { ResidualInstances } from '../problem/residual-block.js';
@@ -167,7 +168,7 @@ class Job {
       if (code === nonFinite) ended.push(problem);
     }
     const message = raw.message + sentencesOnNonFinite(ended, this.count, ended.length === 0 ? [] : this.findNonFinite());
-    return { ...result, message, termination };
+    return { ...result, message, findings: readFindings(raw.findings), termination };
   }
 
   private build(module: RawModule): RawMany {

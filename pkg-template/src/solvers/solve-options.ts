@@ -7,7 +7,7 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
 import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
-import { DAMPING, readSolve, ROW, type RawSolveResult } from '../module/solve-record.js';
+import { DAMPING, readSolve, ROW, type Finding, type RawSolveResult } from '../module/solve-record.js';
 import { solveChanging, type ChangeProblem, type Continuation } from './changing.js';
 import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
 import type { ConstraintResult } from './constrained/findings.js';
@@ -50,8 +50,10 @@ export interface SolveResult {
   success: boolean;
   /** Why the solve ended. */
   termination: Termination;
-  /** The reason as text. */
+  /** The reason as text, with what was found beside it. */
   message: string;
+  /** What was found beside the reason, as data: each has its sentence, which `message` has too. */
+  findings: readonly Finding[];
   /** The arithmetic that the run ended in. */
   arithmetic: 'f32' | 'f32x2' | 'f64';
   /**
@@ -291,7 +293,7 @@ async function runWith(
   return {
     success,
     termination: termination as Termination,
-    message, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), ...(Number.isNaN(newtonDecrement) ? {} : { newtonDecrement }),
+    message, findings: result.findings, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), ...(Number.isNaN(newtonDecrement) ? {} : { newtonDecrement }),
     iterations, functionEvaluations, initialCost, finalCost, computationTime,
     x: readBack ? result.x : new Float64Array(0),
     ...('constraints' in result ? { constraints: result.constraints } : {}),

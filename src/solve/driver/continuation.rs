@@ -1,7 +1,7 @@
 //! A solve that goes on in another stage, as one run: its iterations and times continue those of the stages before.
 
 use super::stages::{HandOver, Stage};
-use crate::eval::Place;
+use crate::solve::findings::{Finding, Leg, processor};
 use crate::solve::listener::Listener;
 use crate::solve::options::{SolveOptions, Used};
 use crate::solve::solution::{Details, Solution};
@@ -46,34 +46,28 @@ impl Before {
         let Solution { summary: before, arithmetic: arithmetic_before, precision: precision_before, .. } = solution;
         let details_before = solution.details;
         let Solution { x, mut summary, mut arithmetic, mut precision, details } = next;
-        let lost = precision_before.as_ref().filter(|checked| !checked.estimate.suffices());
-        let lost = lost.map_or_else(String::new, |checked| format!("{} ", checked.sentence));
         let restarts = passed.last().is_some_and(|passed| passed.restarts);
-        let mut ended = String::new();
-        for (number, Passed { stage, reason, iterations, .. }) in passed.iter().enumerate() {
+        let leg = |Passed { stage, reason, iterations, .. }: &Passed| {
             let end = match reason {
-                HandOver::Ended(termination) => format!("'{}'", termination.as_str()),
-                HandOver::Underflow | HandOver::Lost => format!("'{}'", Termination::PrecisionLimit.as_str()),
-                HandOver::Stagnated => "conjugate gradients that stagnated".to_owned(),
+                HandOver::Ended(termination) => Some(*termination),
+                HandOver::Underflow | HandOver::Lost => Some(Termination::PrecisionLimit),
+                HandOver::Stagnated => None,
             };
-            let arithmetic = stage.arithmetic.name();
-            ended += &match number {
-                0 => format!(
-                    "The {} ended with {end} after {iterations} iterations in {arithmetic}, ",
-                    processor(stage.place)
-                ),
-                _ => format!("then with {end} after {iterations} in {arithmetic}, "),
-            };
-        }
-        summary.message = format!(
-            "{ended}and the {} {} for {} in {}: {} iterations in all. {lost}{}",
-            processor(stage.place),
-            if restarts { "began again at the start" } else { "continued" },
-            summary.iterations,
-            stage.arithmetic.name(),
-            before.iterations + summary.iterations,
-            summary.message
-        );
+            let Stage { place, arithmetic } = *stage;
+            Leg { place, arithmetic, end: end.map(Termination::as_str), iterations: *iterations }
+        };
+        let lost = precision_before.as_ref().filter(|checked| !checked.estimate.suffices());
+        let stages = Finding::Stages {
+            passed: passed.iter().map(leg).list(),
+            last: (stage.place, stage.arithmetic, summary.iterations),
+            restarts,
+            lost: lost.map_or_else(Vec::new, |checked| checked.findings.clone()),
+        };
+        let is_kept = |finding: &&Finding| finding.is_of_way() && !matches!(finding, Finding::Stages { .. });
+        let way = before.findings.iter().filter(is_kept).cloned();
+        let found = std::mem::take(&mut summary.findings);
+        let is_new = |finding: &Finding| !(finding.is_of_way() && before.findings.contains(finding));
+        summary.findings = std::iter::once(stages).chain(way).chain(found.into_iter().filter(is_new)).list();
         // The stage ended before its start was linearised, so that the last numbers are those of the stages before.
         let is_late = summary.history.is_empty();
         // The start of a stage is the end of the one before, or that of the first one.
@@ -94,13 +88,6 @@ impl Before {
         let times = details_before.times.into_iter().chain(details.times).list();
         let details = Details { linear_solver, times, ..details };
         (Solution { x, summary, arithmetic, precision, details }, passed)
-    }
-}
-
-fn processor(place: Place) -> &'static str {
-    match place {
-        Place::Host => "CPU",
-        Place::Device => "GPU",
     }
 }
 

@@ -1,24 +1,23 @@
-//! The driver of L-BFGS: whole iterations on the device where it takes the problem, otherwise a solver on the host over evaluations in
+//! The drivers of L-BFGS and of Newton's method. L-BFGS: whole iterations on the device where it takes the problem, otherwise a solver on the host over evaluations in
 //! either place. A run on the device that ends for want of digits can go on there in pairs.
 
 use std::rc::Rc;
 
 use super::continuation::{Before, Continued, Passed};
-use super::guard::{check, is_checked, judge, judge_by_earlier};
-use super::least_squares::{Request, Solvers};
-use super::remark::remark;
+use super::examine::examine;
+use super::least_squares::{From, Request, Solvers};
 use super::stages::{HandOver, PAIRS, stage_after};
 use crate::eval::Functions;
-use crate::solve::check_schedule::CheckTime;
+use crate::gauss_newton::host::HostModel;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
-use crate::solve::options::LbfgsOptions;
-use crate::solve::session::{DeviceResources, Session};
+use crate::solve::newton;
+use crate::solve::options::{LbfgsOptions, NewtonOptions};
+use crate::solve::session::{DeviceResources, Parts, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
 use crate::solve::summary::{SolveSummary, Termination};
-use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
 use residua_base::error::{ErrorCode, Result};
@@ -36,7 +35,7 @@ pub async fn descend(
 ) -> Result<Solution> {
     let stage = session.stage();
     let Request { read_back, may_hand_over } = request;
-    let solution = minimise(&mut session.functions, &mut session.device, options, read_back, listener).await?;
+    let solution = minimise_in(session.parts(), options, read_back, listener).await?;
     let is_below_range = solution.precision.as_ref().is_some_and(|checked| checked.estimate.is_below_range());
     let reason = HandOver::Ended(solution.summary.termination);
     let wants_digits = solution.summary.termination == Termination::PrecisionLimit && !is_below_range;
@@ -48,7 +47,7 @@ pub async fn descend(
     let before = Before { solution, passed };
     let rest = LbfgsOptions { solve: before.rest(&options.solve), ..options.clone() };
     let mut continued = Continued { listener, before: Some(&before.solution.summary) };
-    let outcome = minimise(&mut session.functions, &mut session.device, &rest, read_back, &mut continued).await;
+    let outcome = minimise_in(session.parts(), &rest, read_back, &mut continued).await;
     session.leave().await?;
     match outcome {
         // What pairs take more of than there is, the run in single precision did without.
@@ -70,6 +69,26 @@ pub async fn minimise(
     read_back: bool,
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
+    minimise_in((functions, &mut HostModel::default(), resources), options, read_back, listener).await
+}
+
+/// Minimises by Newton's method, on the host.
+///
+/// # Errors
+/// Those of [`newton::minimise`].
+pub async fn newton(session: &mut Session, options: &NewtonOptions, listener: &mut dyn Listener) -> Result<Solution> {
+    let mut solution = newton::minimise(&mut session.functions, options, listener).await?;
+    examine(session.parts(), options.objective, From { read_back: true, start: None, by_model: false }, &mut solution)
+        .await?;
+    Ok(solution)
+}
+
+async fn minimise_in(
+    (functions, host, resources): Parts<'_>,
+    options: &LbfgsOptions,
+    read_back: bool,
+    listener: &mut dyn Listener,
+) -> Result<Solution> {
     let began = now_ms();
     functions.bring_values().await?;
     let arithmetic = functions.arithmetic();
@@ -85,22 +104,9 @@ pub async fn minimise(
             write_back(functions, arithmetic, run, || Left::Host(solver.solution().to_vec())).await?
         }
     };
-    // A loop of frames does not look for them at each.
-    let untouched =
-        if read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
-    let summary = SolveSummary { message: untouched.added_to(summary.message), ..summary };
-    let details = Details { untouched, ..Details::default() };
-    let mut solution = Solution { x, summary, arithmetic, precision: None, details };
-    if is_checked(arithmetic, solution.summary.termination) {
-        let cost = solution.summary.final_cost;
-        match resources.checks.time(read_back, options.objective, cost) {
-            CheckTime::Now => {
-                judge(&mut solution, check(functions, resources, options.objective, cost, first.as_deref()).await?)
-            }
-            CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
-        }
-    }
-    remark(&mut solution, functions);
+    let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
+    let from = From { read_back, start: first.as_deref(), by_model: false };
+    examine((functions, host, resources), options.objective, from, &mut solution).await?;
     Ok(solution)
 }
 

@@ -1,17 +1,16 @@
 //! The driver of Levenberg-Marquardt: runs a solve through its stages.
 
 use super::continuation::{Before, Continued, Passed};
-use super::guard::{is_checked, judge, judge_by_earlier};
 use super::stages::{HandOver, Stage, first_stage, hand_over, stage_after};
 use super::stagnation::Stagnation;
 use crate::eval::Place;
-use crate::solve::check_schedule::CheckTime;
+use crate::solve::findings::Finding;
 use crate::solve::listener::Listener;
 use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
-use crate::solve::precision::Checked;
 use crate::solve::solution::Solution;
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_base::error::{ErrorCode, Result};
+use residua_base::list::Listed;
 
 /// Solvers of one problem, which each begin at its current parameters and make their solution the current ones.
 pub(crate) trait Solvers {
@@ -19,10 +18,6 @@ pub(crate) trait Solvers {
     fn stage(&self) -> Stage;
     /// Whether residuals are long sums, which were split into addends.
     fn has_long_sums(&self) -> bool;
-    /// When the solve that has just converged, at that cost, is checked for its digits.
-    fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime;
-    /// Estimates what rounding does to the solution of a solve from `start`, which has that cost.
-    async fn check(&mut self, cost: f64, start: Option<&[f64]>) -> Result<Checked>;
     /// The current parameters.
     async fn values(&mut self) -> Result<Vec<f64>>;
     /// Makes these the current parameters.
@@ -31,14 +26,26 @@ pub(crate) trait Solvers {
     async fn enter(&mut self, stage: Stage) -> Result<bool>;
     /// Goes back to the stage of the functions, if another was entered.
     async fn leave(&mut self) -> Result<()>;
-    /// Solves in one stage. Without `read_back` a solution of the device stays there.
+    /// Solves in one stage, and examines the solution. Without `read_back` a solution of the device stays there; `start` is where the first stage began,
+    /// if that was read.
     async fn solve(
         &mut self,
         stage: Stage,
         options: &LevenbergMarquardtOptions,
-        read_back: bool,
+        from: From<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Solution>;
+}
+
+/// How the solution of a stage is taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct From<'a> {
+    /// Whether it is copied to the host.
+    pub read_back: bool,
+    /// Where the first stage began, if that was read.
+    pub start: Option<&'a [f64]>,
+    /// Whether a success stands for a small promise of the model of J̃.
+    pub by_model: bool,
 }
 
 /// What a caller asks of a solve beside the solver's options.
@@ -76,7 +83,7 @@ async fn through<S: Solvers>(
     // A loop of frames does not read its starts back.
     let is_kept = request.read_back && stage.place == Place::Device;
     let start = if is_kept { Some(solvers.values().await?) } else { None };
-    let mut refusal = String::new();
+    let mut refusal = None;
     loop {
         let watches = request.may_hand_over && stage_after(stage, HandOver::Stagnated).is_some();
         let solve = before.as_ref().map_or_else(|| options.solve.clone(), |before| before.rest(&options.solve));
@@ -84,7 +91,8 @@ async fn through<S: Solvers>(
         let mut continued =
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, watches);
-        let outcome = solvers.solve(stage, &rest, request.read_back, &mut stagnation).await;
+        let from = From { read_back: request.read_back, start: start.as_deref(), by_model: true };
+        let outcome = solvers.solve(stage, &rest, from, &mut stagnation).await;
         let (outcome, reason) = match outcome {
             Err(error) => {
                 let reason = match (&before, error.code) {
@@ -96,14 +104,7 @@ async fn through<S: Solvers>(
                 };
                 (Err(error), reason)
             }
-            Ok(mut solution) => {
-                if is_checked(stage.arithmetic, solution.summary.termination) {
-                    let cost = solution.summary.final_cost;
-                    match solvers.check_time(request.read_back, cost) {
-                        CheckTime::Now => judge(&mut solution, solvers.check(cost, start.as_deref()).await?),
-                        CheckTime::Later(found) => judge_by_earlier(&mut solution, found),
-                    }
-                }
+            Ok(solution) => {
                 let of_range = solution.precision.as_ref().and_then(|checked| match &checked.estimate {
                     estimate if estimate.has_lost_parameter() => Some(HandOver::Lost),
                     estimate => estimate.underflows.then_some(HandOver::Underflow),
@@ -126,7 +127,7 @@ async fn through<S: Solvers>(
             (Err(error), None) => return Err(error),
             (Err(error), Some(next)) => {
                 if before.is_none() {
-                    refusal = format!("Not in {}: {}. ", stage.arithmetic.name(), error.message);
+                    refusal = Some(Finding::Refused { arithmetic: stage.arithmetic, why: error.message.clone() });
                 }
                 stage = next;
                 continue;
@@ -152,17 +153,15 @@ async fn through<S: Solvers>(
 
 /// The solution of a whole run, which says what its stages do not: why the first one had no solution, trial points without a cost, and why it ran
 /// on the host.
-fn finished(mut solution: Solution, refusal: String, for_dogleg: bool) -> Solution {
+fn finished(mut solution: Solution, refusal: Option<Finding>, for_dogleg: bool) -> Solution {
     let summary = &mut solution.summary;
-    summary.message = refusal + &summary.message;
     let is_lost = |iteration: &&IterationSummary| {
         !iteration.accepted && iteration.step_norm > 0.0 && !iteration.cost_change.is_finite()
     };
     let lost = summary.history.iter().filter(is_lost).count();
-    if lost > 0 {
-        let points = if lost == 1 { "1 trial point was" } else { &format!("{lost} trial points were") };
-        summary.message.push_str(&format!(" {points} not finite."));
-    }
+    let lost = (lost > 0).then_some(Finding::LostTrials(lost));
+    let found = std::mem::take(&mut summary.findings);
+    summary.findings = refusal.into_iter().chain(found).chain(lost).list();
     if for_dogleg {
         solution.details.linear_solver.push_str("; on the CPU, since trustRegion 'dogleg' does not run on the GPU");
     }

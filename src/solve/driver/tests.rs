@@ -1,5 +1,6 @@
 //! The stages of a solve over fake solvers, whose runs are scripts.
 
+mod free_directions;
 mod guard;
 mod ladder;
 mod stagnation;
@@ -7,7 +8,8 @@ mod whole_run;
 
 use std::collections::VecDeque;
 
-use super::least_squares::{Request, Solvers, solve};
+use super::examine::{is_checked, judge, judge_by_earlier};
+use super::least_squares::{From, Request, Solvers, solve};
 use super::stages::{HOST, PAIRS, Stage};
 use super::{levenberg_marquardt, minimise};
 use crate::eval::tests::functions;
@@ -15,6 +17,7 @@ use crate::eval::{Arithmetic, Functions, Objective, Place};
 use crate::model::tests::Recorder;
 use crate::solve::check_schedule::{CheckSchedule, CheckTime};
 use crate::solve::ending::{iteration_limit, time_limit, time_limit_at_start};
+use crate::solve::findings::Finding;
 use crate::solve::listener::Listener;
 use crate::solve::options::{LbfgsOptions, LevenbergMarquardtOptions};
 use crate::solve::precision::{Checked, PrecisionEstimate};
@@ -113,23 +116,9 @@ impl Fakes {
     }
 }
 
-impl Solvers for Fakes {
-    fn stage(&self) -> Stage {
-        self.stage
-    }
-
-    fn has_long_sums(&self) -> bool {
-        self.has_long_sums
-    }
-
-    fn check_time(&mut self, read_back: bool, cost: f64) -> CheckTime {
-        match self.loss {
-            Some(_) => self.checks.time(read_back, Objective::LeastSquares, cost),
-            None => CheckTime::Later(None),
-        }
-    }
-
-    async fn check(&mut self, _: f64, start: Option<&[f64]>) -> Result<Checked> {
+impl Fakes {
+    /// What a check of a solve from `start` finds.
+    fn checked(&self, start: Option<&[f64]>) -> Checked {
         let loss = self.loss.expect("a check has a loss");
         let estimate = PrecisionEstimate {
             loss,
@@ -142,7 +131,29 @@ impl Solvers for Fakes {
             is_undetermined: false,
             left: 0.0,
         };
-        Ok(Checked { estimate, sentence: format!("Loss {loss}.") })
+        let (arithmetic, suffices) = (Arithmetic::F32, estimate.suffices());
+        let rounding = Finding::Rounding { arithmetic, loss, shift: None, instances: 1, suffices, is_earlier: false };
+        Checked { estimate, findings: vec![rounding] }
+    }
+
+    fn examine(&mut self, from: From<'_>, solution: &mut Solution) {
+        if self.loss.is_none() || !is_checked(solution.arithmetic, solution.summary.termination) {
+            return;
+        }
+        match self.checks.time(from.read_back, Objective::LeastSquares, solution.summary.final_cost) {
+            CheckTime::Now => judge(solution, self.checked(from.start)),
+            CheckTime::Later(found) => judge_by_earlier(solution, found),
+        }
+    }
+}
+
+impl Solvers for Fakes {
+    fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    fn has_long_sums(&self) -> bool {
+        self.has_long_sums
     }
 
     async fn values(&mut self) -> Result<Vec<f64>> {
@@ -168,19 +179,24 @@ impl Solvers for Fakes {
         &mut self,
         stage: Stage,
         options: &LevenbergMarquardtOptions,
-        read_back: bool,
+        from: From<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Solution> {
         let number = self.runs.len() as f64;
         let solve = &options.solve;
-        self.runs.push(Run { stage, max_iterations: solve.max_iterations, max_time_ms: solve.max_time_ms, read_back });
+        self.runs.push(Run {
+            stage,
+            max_iterations: solve.max_iterations,
+            max_time_ms: solve.max_time_ms,
+            read_back: from.read_back,
+        });
         let (steps, end) = self.scripts.pop_front().expect("a run has a script");
         let mut termination = end?;
         if self.late == Some(self.runs.len() - 1) {
-            let message = format!("{}.", time_limit_at_start(solve));
+            let why = time_limit_at_start(solve);
             return Ok(Solution {
                 x: vec![number],
-                summary: SolveSummary { termination, message, elapsed_ms: 1.0, ..SolveSummary::before_start() },
+                summary: SolveSummary { termination, why, elapsed_ms: 1.0, ..SolveSummary::before_start() },
                 arithmetic: stage.arithmetic,
                 precision: None,
                 details: Details::default(),
@@ -199,11 +215,12 @@ impl Solvers for Fakes {
         let summary = SolveSummary {
             promise: None,
             termination,
-            message: match termination {
+            why: match termination {
                 Termination::MaxIterations => iteration_limit(solve),
                 Termination::MaxTime => time_limit(solve),
-                _ => format!("{}.", termination.as_str()),
+                _ => termination.as_str().to_owned(),
             },
+            findings: Vec::new(),
             iterations,
             function_evaluations: 2 * iterations,
             initial_cost: 2000.0 - number,
@@ -213,13 +230,15 @@ impl Solvers for Fakes {
         };
         let linear_solver = format!("solver {number}");
         let times = vec![("setup", number)];
-        Ok(Solution {
+        let mut solution = Solution {
             x: vec![number],
             summary,
             arithmetic: stage.arithmetic,
             precision: None,
             details: Details { linear_solver, times, ..Details::default() },
-        })
+        };
+        self.examine(from, &mut solution);
+        Ok(solution)
     }
 }
 
@@ -406,12 +425,12 @@ fn a_later_stage_has_the_iterations_and_the_time_that_are_left() {
 #[test]
 fn limits_are_told_for_the_whole_run() {
     for (end, says) in [
-        (Termination::MaxIterations, "7 iterations in all. Stopped after maxIterations, 50"),
-        (Termination::MaxTime, "7 iterations in all. Stopped after maxTimeMs, 1000 milliseconds"),
+        (Termination::MaxIterations, "7 iterations in all. Stopped after maxIterations, 50."),
+        (Termination::MaxTime, "7 iterations in all. Stopped after maxTimeMs, 1000 milliseconds."),
     ] {
         let scripts = vec![fast(4, Termination::PrecisionLimit), fast(3, end)];
         let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
-        let message = outcome.unwrap().summary.message;
+        let message = outcome.unwrap().summary.message();
         assert!(message.ends_with(says), "{message}");
     }
 }
@@ -448,7 +467,7 @@ fn a_solve_of_nothing_says_so() {
         let (mut f, mut resources) = (made(), DeviceResources::default());
         let by_descent = minimise(&mut f, &mut resources, &lbfgs, true, second);
         for solution in [run_synchronously(by_least_squares), run_synchronously(by_descent)] {
-            let message = solution.unwrap().summary.message;
+            let message = solution.unwrap().summary.message();
             assert!(message.ends_with(says) && message.contains("nothing") == says.contains("nothing"), "{message}");
         }
     }
@@ -467,16 +486,16 @@ fn stages_make_one_run() {
     assert_eq!((summary.iterations, summary.function_evaluations, summary.elapsed_ms), (7, 14, 70.0));
     assert_eq!((summary.initial_cost, summary.final_cost), (2000.0, 1000.0));
     assert_eq!(
-        summary.message,
+        summary.message(),
         "The GPU ended with 'precision-limit' after 4 iterations in single precision, and the CPU continued for 3 in double precision: \
-         7 iterations in all. gradient-tolerance."
+         7 iterations in all. Converged: gradient-tolerance."
     );
     assert_eq!(details.linear_solver, "solver 0; then on the CPU solver 1");
     assert_eq!(details.times, [("setup", 0.0), ("setup", 1.0)]);
 
     let scripts = vec![slow(Termination::MaxIterations), fast(1, Termination::CostTolerance)];
     let (_, outcome) = run(DEVICE, false, scripts, AUTO, &mut Recording::default());
-    let message = outcome.unwrap().summary.message;
+    let message = outcome.unwrap().summary.message();
     assert!(
         message.starts_with("The GPU ended with conjugate gradients that stagnated after 5 iterations"),
         "{message}"

@@ -116,10 +116,7 @@ impl Failure {
         match self {
             Failure::Precision if settled => (
                 Termination::CostTolerance,
-                format!(
-                    "Converged: steps {tried} change the cost by no more than its rounding error in {}",
-                    arithmetic.name()
-                ),
+                format!("steps {tried} change the cost by no more than its rounding error in {}", arithmetic.name()),
             ),
             Failure::Precision => (
                 Termination::PrecisionLimit,

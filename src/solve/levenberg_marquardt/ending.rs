@@ -7,10 +7,11 @@ use crate::solve::summary::{IterationSummary, Termination};
 use residua_base::decimal::scientific;
 
 /// Rounding hides what is left of the cost's reduction.
-pub const NO_PROGRESS: &str = "Converged: no further progress is possible, since the reduction of the cost that is left is below its rounding error";
+pub const NO_PROGRESS: &str =
+    "no further progress is possible, since the reduction of the cost that is left is below its rounding error";
 
 /// The cost is what rounding leaves of residuals that are 0.
-pub const EXACT: &str = "Converged: rounding of what the residuals are computed from explains the whole cost";
+pub const EXACT: &str = "rounding of what the residuals are computed from explains the whole cost";
 
 /// Steps have left the range in which the residuals determine the parameters.
 pub const LOST: &str = "The residuals have come to determine fewer parameters than at the start, and the cost hardly falls in any direction that is left";
@@ -41,7 +42,7 @@ impl Ending<'_> {
             }
             Termination::CostTolerance if last.accepted => ending::cost_tolerance(options, last, arithmetic),
             Termination::CostTolerance => format!(
-                "Converged: no further progress is possible in {}, since the reduction of the cost that is left is below its rounding error",
+                "no further progress is possible in {}, since the reduction of the cost that is left is below its rounding error",
                 arithmetic.name()
             ),
             Termination::ParameterTolerance => ending::parameter_tolerance(relative_step, options, arithmetic),

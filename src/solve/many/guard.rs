@@ -16,14 +16,14 @@
 //! that. Open problems go on in pairs, and then as single solves of the host. Where they may not, the host computes the promise of what has met a tolerance.
 
 use residua_base::cooperative::Yielder;
-use residua_base::decimal::scientific;
 use residua_base::error::{ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
 use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, cpu, single};
-use crate::eval::Arithmetic;
+use crate::eval::{Arithmetic, Place};
+use crate::solve::findings::{Finding, From, sentences};
 use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
 use crate::solve::rules::LEAST_PROMISE;
 use crate::solve::summary::Termination;
@@ -32,8 +32,6 @@ use crate::solve::summary::Termination;
 const SAMPLE: usize = 256;
 /// A point that met a tolerance leaves the cost within so many times that.
 const OF_TOLERANCE: f64 = 10.0;
-/// Problems that a message names.
-const NAMED: usize = 3;
 /// Numbers that are looked at between two questions whether to yield.
 const PIECE: usize = 1 << 16;
 
@@ -54,21 +52,6 @@ impl ManyPrecision {
     /// Whether solutions with this estimate may count as converged.
     pub fn suffices(&self) -> bool {
         self.lost == 0
-    }
-
-    /// The estimate as a sentence with its full stop.
-    pub fn sentence(&self, arithmetic: Arithmetic) -> String {
-        let ManyPrecision { loss, shift, problems, lost } = *self;
-        let moved = match shift > MOST_SHIFT {
-            true => format!(" and moves a parameter by {} of its scale", scientific(shift, Some(0))),
-            false => String::new(),
-        };
-        format!(
-            "Rounding in {} explains up to {} of a problem's cost{moved}, by {problems} problems in double precision, of which {lost} \
-             have lost digits.",
-            arithmetic.name(),
-            scientific(loss, Some(0))
-        )
     }
 }
 
@@ -93,8 +76,8 @@ pub struct Guarded {
     pub arithmetic: Arithmetic,
     /// Those of the problems that were checked that have converged where the residuals leave a direction free.
     deficient: Vec<u32>,
-    /// What was said of each arithmetic that was checked, and where the problems were solved again, as sentences.
-    remarks: Vec<String>,
+    /// What was found in each arithmetic that was checked, and where the problems were solved again.
+    found: Vec<Finding>,
 }
 
 impl Guarded {
@@ -102,12 +85,16 @@ impl Guarded {
     fn take(&mut self, check: Option<Check>) {
         self.deficient = check.as_ref().map_or(Vec::new(), |check| check.deficient.clone());
         self.precision = check.map(|check| check.precision);
-        self.remarks.push_all(self.precision.map(|precision| precision.sentence(self.arithmetic)));
+        let arithmetic = self.arithmetic;
+        self.found.push_all(self.precision.map(|ManyPrecision { loss, shift, problems, lost }| {
+            let shift = (shift > MOST_SHIFT).then_some(shift);
+            Finding::RoundingOfMany { arithmetic, loss, shift, problems, lost }
+        }));
     }
 
     /// Solutions of the host, which nothing checks.
     pub fn of_host(solutions: ManySolutions) -> Guarded {
-        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, deficient: Vec::new(), remarks: Vec::new() }
+        Guarded { solutions, precision: None, arithmetic: Arithmetic::F64, deficient: Vec::new(), found: Vec::new() }
     }
 
     /// The loss of the solutions: 0 in f64.
@@ -118,41 +105,36 @@ impl Guarded {
 
     /// Why the host has solved again what the device had solved, if it has.
     pub fn reason(&self) -> Option<String> {
-        (self.arithmetic == Arithmetic::F64 && !self.remarks.is_empty()).then(|| self.remarks.join(" "))
+        (self.arithmetic == Arithmetic::F64 && !self.found.is_empty()).then(|| sentences(self.found.iter()))
     }
 
-    /// How many problems have converged, and what is said of the arithmetic.
+    /// [`Guarded::findings`] in sentences.
     pub fn message(&self) -> String {
-        let ends = &self.solutions.termination;
-        let converged = ends.iter().filter(|end| end.converged()).count();
-        let mut sentences = vec![format!("{converged} of {} problems converged.", ends.len())];
-        sentences.push_all(self.remarks.iter().cloned());
-        sentences.push_all(self.sentence_on_rank());
-        sentences.join(" ")
+        sentences(self.findings().iter())
     }
 
-    /// Which have converged where the residuals leave a direction free, of those that are known, as a sentence with its full stop; none where there are none.
-    fn sentence_on_rank(&self) -> Option<String> {
-        let (problems, of) = match (self.arithmetic, self.precision) {
-            (Arithmetic::F64, _) => (self.solutions.converged_deficient(), String::new()),
+    /// How many problems have converged, what was found of the arithmetic, and which have converged where the residuals leave a direction free, of those that are
+    /// known.
+    pub fn findings(&self) -> Vec<Finding> {
+        let ends = &self.solutions.termination;
+        let (of, converged) = (ends.len(), ends.iter().filter(|end| end.converged()).count());
+        let mut problems = self.solutions.converged_deficient();
+        let checked = match (self.arithmetic, self.precision) {
+            (Arithmetic::F64, _) => None,
             (_, Some(precision)) => {
-                let mut problems = self.deficient.clone();
-                problems.push_all(self.solutions.converged_deficient());
+                problems.push_all(self.deficient.iter().copied());
                 problems.sort_unstable();
                 problems.dedup();
-                (problems, format!(" of the {} that were checked", precision.problems))
+                Some(precision.problems)
             }
-            (_, None) => (Vec::new(), String::new()),
+            (_, None) => {
+                problems.clear();
+                None
+            }
         };
-        let count = problems.len();
-        let names = problems.iter().take(NAMED).map(u32::to_string).list().join(", ");
-        let more = if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
-        (count > 0).then(|| {
-            format!(
-                "{count}{of} converged where the residuals do not determine all parameters, by position {names}{more}: as with a weight of 0, or where an \
-                 exponential has vanished; then another start may lead to a lower cost."
-            )
-        })
+        let undetermined = (!problems.is_empty()).then_some(Finding::Undetermined { problems, checked });
+        let converged = Finding::Converged { problems: converged, of };
+        std::iter::once(converged).chain(self.found.iter().cloned()).chain(undetermined).list()
     }
 }
 
@@ -168,7 +150,7 @@ pub async fn guard(
     pairs: Option<&mut impl PairSolver>,
     audience: &mut dyn ManyListener,
 ) -> Result<Guarded> {
-    let mut guarded = Guarded { solutions, precision: None, arithmetic, deficient: Vec::new(), remarks: Vec::new() };
+    let mut guarded = Guarded { solutions, precision: None, arithmetic, deficient: Vec::new(), found: Vec::new() };
     let Some(pairs) = pairs else {
         guarded.confirm(template, batch, options, audience).await?;
         return Ok(guarded);
@@ -188,7 +170,7 @@ pub async fn guard(
             break;
         }
         let is_all = problems.len() == batch.count as usize;
-        let from = if is_all { "the solutions" } else { "where they had ended" };
+        let from = if is_all { From::Solutions(guarded.arithmetic) } else { From::Ends };
         let in_pairs = match std::mem::take(&mut tries_pairs) {
             true => {
                 let again = batch.extract(template, &problems, Some(&guarded.solutions.x));
@@ -200,27 +182,22 @@ pub async fn guard(
             }
             false => None,
         };
-        let (to, engine, from, found) = match in_pairs {
-            Some(found) => (Arithmetic::F32x2, "GPU", from, found),
+        let (place, arithmetic, from, found) = match in_pairs {
+            Some(found) => (Place::Device, Arithmetic::F32x2, from, found),
             None => {
                 let x = (!guarded.is_any_open(&problems, options)).then_some(guarded.solutions.x.as_slice());
                 let again = batch.extract(template, &problems, x);
                 let found = cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?;
-                (Arithmetic::F64, "CPU", if x.is_some() { from } else { "their starts" }, found)
+                (Place::Host, Arithmetic::F64, if x.is_some() { from } else { From::Starts }, found)
             }
         };
         guarded.solutions.replace(&problems, template.values.len(), &found);
-        let which = match problems.len() {
-            _ if is_all => "the problems".to_owned(),
-            1 => "1 problem that had come to no minimum for certain".to_owned(),
-            some => format!("{some} problems that had come to no minimum for certain"),
-        };
-        let of = if from == "the solutions" { format!(" in {}", guarded.arithmetic.name()) } else { String::new() };
-        guarded.remarks.push(format!("The {engine} solved {which} again in {}, from {from}{of}.", to.name()));
+        let problems = (!is_all).then_some(problems.len());
+        guarded.found.push(Finding::Again { place, arithmetic, problems, from });
         if is_all {
-            guarded.arithmetic = to;
+            guarded.arithmetic = arithmetic;
         }
-        if to == Arithmetic::F64 {
+        if arithmetic == Arithmetic::F64 {
             break;
         }
         is_checked = !is_all;
@@ -267,9 +244,7 @@ impl Guarded {
             refused += 1;
         }
         if refused > 0 {
-            let arithmetic = self.arithmetic.name();
-            let sentence = "other parameters lower the cost by the derivatives in double precision.";
-            self.remarks.push(format!("Where {refused} of the problems met a tolerance in {arithmetic}, {sentence}"));
+            self.found.push(Finding::RefusedMinima { arithmetic: self.arithmetic, problems: refused });
         }
         if audience.aborted() {
             return Ok(());
@@ -289,10 +264,7 @@ impl Guarded {
         let ends = &self.solutions.termination;
         let limited = ends.iter().filter(|end| **end == Termination::PrecisionLimit).count();
         if limited > 0 {
-            let arithmetic = self.arithmetic.name();
-            self.remarks.push(format!(
-                "{limited} ended with 'precision-limit': {arithmetic} tells no minimum there. Backend 'auto' goes on in pairs and on the CPU."
-            ));
+            self.found.push(Finding::Limited { arithmetic: self.arithmetic, problems: limited });
         }
         Ok(())
     }

@@ -5,38 +5,6 @@
 //! iterations inside the dispatch ([`program`] writes that kernel, `gpu` runs it); on the CPU ([`cpu`]) problems are instances
 //! of generated kernels in f64, which add straight into each one's normal equations. Both take the terms of the normal
 //! equations from the graphs of [`terms`], and decide by the rules of [`super::rules`]. [`guard`] checks what the GPU finds on a sample in f64.
-//!
-//! In TypeScript:
-//!
-//! ```ts
-//! /** What differs from problem to problem; whatever is not named here is the template's. */
-//! interface ManyBatch {
-//!   /** Problems. */ count: number;
-//!   /** Starts by array name: problem after problem, each as the array's values (count × its numbers). */
-//!   parameters?: Readonly<Record<string, Numbers>>;
-//!   /** Data by block and input name: problem after problem, each as the input was made with (count × its numbers), or a list with an array for each. */
-//!   data?: Readonly<Record<string, Readonly<Record<string, Numbers | readonly Numbers[]>>>>;
-//! }
-//! interface ManyOptions {
-//!   backend?: 'auto' | 'gpu' | 'cpu'; context?: GpuContext; signal?: AbortSignal;
-//!   maxIterations?: number; costTolerance?: number; gradientTolerance?: number; parameterTolerance?: number;
-//!   initialDamping?: number;
-//!   standardErrors?: boolean; absoluteSigma?: boolean; robust?: boolean;
-//!   onProgress?: (done: number, total: number) => void;
-//! }
-//! interface ManyResult {
-//!   x: Float64Array;             // count × numParameters, problem after problem
-//!   cost: Float64Array;          // ½ Σ weight·ρ(‖r‖²) of each
-//!   standardErrors: Float64Array | null; // as x
-//!   iterations: Uint32Array; termination: Termination[];
-//!   converged: number;           // how many
-//!   message: string;             // how many, and what rounding does to them
-//!   arithmetic: 'f32' | 'f32x2' | 'f64';   // of the solutions
-//!   precisionLoss: number;       // largest share of a problem's cost that rounding explains, by a sample; 0 in f64
-//!   backend: 'gpu' | 'cpu'; fallbackReason: string | null; computationTime: number;
-//! }
-//! function solveMany(template: Problem, batch: ManyBatch, options?: ManyOptions): Promise<ManyResult>;
-//! ```
 
 pub mod batch;
 mod coordinates;

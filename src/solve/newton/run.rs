@@ -13,7 +13,6 @@ use crate::solve::rules::ROUNDINGS;
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
-use crate::solve::untouched::Untouched;
 use crate::solve::vector::{dot, max_norm, norm};
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
@@ -71,8 +70,6 @@ pub async fn minimise(
     let outcome = run.minimise(functions, listener).await;
     let Run { point, times, system, decrement, .. } = run;
     let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(point)).await?;
-    let untouched = Untouched::of(functions.model(), functions.constant());
-    summary.message = untouched.added_to(summary.message);
     let samples = functions.sample_count() as f64;
     let [_, sizes] = functions.sizes();
     let freedom = samples - sizes.effective_parameters as f64;
@@ -86,7 +83,7 @@ pub async fn minimise(
         1 => format!("{linear_solver}; at the end 1 instance has negative curvature"),
         many => format!("{linear_solver}; at the end {many} instances have negative curvature"),
     };
-    let details = Details { linear_solver, times, untouched, newton_decrement: decrement, ..Details::default() };
+    let details = Details { linear_solver, times, newton_decrement: decrement, ..Details::default() };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 
@@ -97,7 +94,6 @@ struct Run<'a> {
     feasible: FeasibleSet,
     map: Option<ManifoldMap>,
     system: NewtonSystem,
-    preamble: String,
     point: Vec<f64>,
     /// In tangent coordinates.
     gradient: Vec<f64>,
@@ -118,7 +114,7 @@ type Ending = (Termination, String);
 
 impl<'a> Run<'a> {
     fn new(
-        Start { point, feasible, preamble }: Start,
+        Start { point, feasible, corrections }: Start,
         map: Option<ManifoldMap>,
         system: NewtonSystem,
         options: &'a NewtonOptions,
@@ -132,13 +128,12 @@ impl<'a> Run<'a> {
             feasible,
             map,
             system,
-            preamble,
             point,
             gradient: vec![0.0; n],
             cost: f64::NAN,
             frozen: vec![false; n],
             direction: vec![0.0; n],
-            summary: SolveSummary::before_start(),
+            summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
             times: Times::default(),
             damping: LEAST_DAMPING,
             decrement: None,
@@ -278,7 +273,7 @@ impl<'a> Run<'a> {
         let tolerance = self.options.solve.cost_tolerance;
         let decrement = self.decrement?;
         if decrement == 0.0 {
-            return Some((Termination::CostTolerance, "Converged: the gradient is zero".to_owned()));
+            return Some((Termination::CostTolerance, "the gradient is zero".to_owned()));
         }
         // An objective that ends at 0 has no size of its own: then the fall is rounding beside what it was.
         let is_rounding = decrement <= f64::EPSILON * (self.summary.initial_cost - self.cost);
@@ -287,7 +282,7 @@ impl<'a> Run<'a> {
         }
         let [decrement, tolerance] = [decrement, tolerance].map(|number| scientific(number, Some(3)));
         let message = format!(
-            "Converged: the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective"
+            "the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective"
         );
         Some((Termination::CostTolerance, message))
     }
@@ -369,7 +364,7 @@ impl<'a> Run<'a> {
             }
             Moved::Nowhere if decrement <= ROUNDINGS * f64::EPSILON * self.size() => {
                 let message = format!(
-                    "Converged: the fall that the quadratic model promises is within the objective's rounding error in {}",
+                    "the fall that the quadratic model promises is within the objective's rounding error in {}",
                     ARITHMETIC.name()
                 );
                 Some((Termination::CostTolerance, message))
@@ -410,9 +405,8 @@ impl<'a> Run<'a> {
     }
 
     fn finish(&mut self, (termination, why): Ending) -> SolveSummary {
-        let message = format!("{}{why}.", self.preamble);
         let summary = std::mem::replace(&mut self.summary, SolveSummary::before_start());
-        SolveSummary { termination, message, final_cost: self.cost, elapsed_ms: now_ms() - self.began, ..summary }
+        SolveSummary { termination, why, final_cost: self.cost, elapsed_ms: now_ms() - self.began, ..summary }
     }
 }
 

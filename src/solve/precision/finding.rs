@@ -3,9 +3,9 @@
 use super::shift::Shift;
 use crate::eval::Arithmetic;
 use crate::model::Model;
-use crate::solve::ending::UNDERFLOW;
+use crate::solve::findings::Finding;
 use crate::solve::rules::LEAST_PROMISE;
-use residua_base::decimal::scientific;
+use residua_base::list::PushAll;
 
 /// The largest share of the cost that rounding may explain in a solution that has converged.
 pub const MOST_LOSS: f64 = 1e-3;
@@ -55,40 +55,27 @@ impl PrecisionEstimate {
             && self.shift.is_none_or(|shift| shift.relative <= MOST_SHIFT)
     }
 
-    /// The estimate as a sentence with its full stop.
-    pub fn sentence(&self, model: &Model, arithmetic: Arithmetic) -> String {
-        let PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect, .. } = self;
-        let moved = shift.filter(|shift| shift.relative > MOST_SHIFT).map_or_else(String::new, |shift| {
-            let name = model.parameter_name(shift.parameter);
-            format!(", and moves {name} by {} of its scale", scientific(shift.relative, Some(0)))
-        });
-        let (arithmetic, loss) = (arithmetic.name(), scientific(*loss, Some(0)));
-        let evaluated = if *instances == 1 { "instance" } else { "instances" };
-        let underflow = if *underflows { UNDERFLOW } else { "" };
-        let immovable = immovable.map_or_else(String::new, |parameter| {
-            let name = model.parameter_name(parameter);
-            format!(
-                " {name} could not be moved: the squares of all derivatives by it are below the smallest number of the arithmetic, since its unit is too small or \
-                 its effect has all but vanished. Another unit, another start or backend 'cpu' may help."
-            )
-        });
-        let without_effect = lost.or(*without_effect).map_or_else(String::new, |parameter| {
-            let name = model.parameter_name(parameter);
-            format!(
-                " {name} has no effect on the cost there, as with a weight of 0, or where an exponential has vanished: then another start may lead to a lower cost."
-            )
-        });
-        format!(
-            "Rounding in {arithmetic} explains {loss} of the cost{moved}, by {instances} {evaluated} in double precision{underflow}.{immovable}{without_effect}"
-        )
+    /// What it tells of a solution in that arithmetic, the digits first.
+    pub fn findings(&self, model: &Model, arithmetic: Arithmetic) -> Vec<Finding> {
+        let PrecisionEstimate { loss, shift, instances, underflows, immovable, lost, without_effect, left, .. } = *self;
+        let name = |parameter| model.parameter_name(parameter);
+        let shift = shift.filter(|shift| shift.relative > MOST_SHIFT);
+        let shift = shift.map(|shift| (name(shift.parameter), shift.relative));
+        let (suffices, is_earlier) = (self.suffices(), false);
+        let mut findings = vec![Finding::Rounding { arithmetic, loss, shift, instances, suffices, is_earlier }];
+        findings.push_all(underflows.then_some(Finding::Underflow));
+        findings.push_all(immovable.map(|parameter| Finding::Immovable(name(parameter))));
+        findings.push_all(lost.or(without_effect).map(|parameter| Finding::WithoutEffect(name(parameter))));
+        findings.push_all((left > LEAST_PROMISE).then_some(Finding::Promise(left)));
+        findings
     }
 }
 
-/// An estimate, and the sentence that it is for the user.
+/// An estimate, and what it tells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// The figures.
     pub estimate: PrecisionEstimate,
-    /// [`PrecisionEstimate::sentence`].
-    pub sentence: String,
+    /// [`PrecisionEstimate::findings`], and what was found beside.
+    pub findings: Vec<Finding>,
 }

@@ -7,6 +7,7 @@ use crate::eval::{Arithmetic, Functions};
 use crate::model::CompileInput;
 use crate::model::losses::LossParameters;
 use crate::model::tests::{Recorder, compiled};
+use crate::solve::findings::sentences;
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
 use residua_ir::graph::Op;
@@ -101,7 +102,7 @@ fn unix_time_stamps_lose_the_slope() {
     // The exact solution: what is judged is the arithmetic, not the solver.
     let found = estimate_at(&functions, &[-0.01 * 1.7e9, 0.01]);
     assert!(!found.suffices(), "{found:?}");
-    let text = found.sentence(functions.model(), Arithmetic::F32);
+    let text = sentences(found.findings(functions.model(), Arithmetic::F32).iter());
     assert!(text.starts_with("Rounding in single precision explains "), "{text}");
 }
 
@@ -180,7 +181,7 @@ fn a_number_whose_exact_value_is_0_is_compared_with_what_it_is_a_part_of() {
         let functions = line_of_block(manifold, &block, &points);
         let found = estimate_at(&functions, &block);
         assert!(found.shift.is_some_and(|shift| shift.relative < MOST_SHIFT), "{manifold}: {found:?}");
-        let text = found.sentence(functions.model(), Arithmetic::F32);
+        let text = sentences(found.findings(functions.model(), Arithmetic::F32).iter());
         assert!(!text.contains("of its scale"), "{manifold}: {text}");
     }
     // By itself it is compared with what rounding does to it: the root of the number of residuals at most.
@@ -200,7 +201,7 @@ fn squares_below_the_smallest_number_of_single_precision_are_lost() {
             (is_lost, is_lost, !is_lost),
             "{unit}: {found:?}"
         );
-        let text = found.sentence(functions.model(), Arithmetic::F32);
+        let text = sentences(found.findings(functions.model(), Arithmetic::F32).iter());
         assert_eq!(text.contains("The cost underflows"), is_lost, "{text}");
     }
 }
@@ -315,7 +316,7 @@ fn a_parameter_that_single_precision_cannot_move_is_no_convergence() {
         assert_eq!((found.immovable, found.lost, found.without_effect), (immovable, lost, None), "{rate}: {found:?}");
         let is_lost = immovable.or(lost).is_some();
         assert_eq!((found.is_below_range(), found.suffices()), (is_lost, !is_lost), "{rate}");
-        let text = found.sentence(functions.model(), Arithmetic::F32);
+        let text = sentences(found.findings(functions.model(), Arithmetic::F32).iter());
         assert_eq!(text.contains("could not be moved"), immovable.is_some(), "{text}");
         assert_eq!(text.contains("has no effect on the cost"), lost.is_some(), "{text}");
     }

@@ -115,11 +115,12 @@ class Run {
     session.multipliers.set(this.multipliers.subarray(0, problem.ofBlocks));
     const constraints = constraintResults(problem, point, this.multipliers, constraintScales(problem, point, this.scales), this.tolerances);
     const dependent = ending.success && this.isDense ? findDependent(problem, point, constraints, this.scales) : '';
-    const moved = /^\d+ starting value[^.]*\.[^.]*bound\./.exec(start.message)?.[0] ?? '';
+    const findings = start.findings.filter(({ kind }) => kind === 'moved-start');
     return {
       ...start,
       ...ending,
-      message: [moved, ending.message, dependent].filter((sentence) => sentence !== '').join(' '),
+      findings,
+      message: [...findings.map(({ message }) => message), ending.message, dependent].filter((sentence) => sentence !== '').join(' '),
       arithmetic: this.arithmetic,
       precisionLoss: this.precisionLoss,
       times: [...this.times],

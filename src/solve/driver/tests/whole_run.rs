@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::solve::options::TrustRegion;
+use crate::solve::untouched::Untouched;
 
 #[test]
 fn the_dogleg_of_a_device_runs_on_the_host_and_the_report_says_so() {
@@ -16,9 +17,9 @@ fn the_dogleg_of_a_device_runs_on_the_host_and_the_report_says_so() {
 #[test]
 fn the_message_counts_trial_points_that_were_not_finite() {
     for (lost, words) in [
-        (0, "cost-tolerance."),
-        (1, "cost-tolerance. 1 trial point was not finite."),
-        (2, "cost-tolerance. 2 trial points were not finite."),
+        (0, "Converged: cost-tolerance."),
+        (1, "Converged: cost-tolerance. 1 trial point was not finite."),
+        (2, "Converged: cost-tolerance. 2 trial points were not finite."),
     ] {
         let (mut steps, end) = fast(5, Termination::CostTolerance);
         for step in &mut steps[1..=lost] {
@@ -28,7 +29,7 @@ fn the_message_counts_trial_points_that_were_not_finite() {
         (steps[3].accepted, steps[3].cost_change) = (false, -1.0);
         (steps[4].accepted, steps[4].cost_change, steps[4].step_norm) = (false, f64::NAN, 0.0);
         let (_, solution) = run(HOST, false, vec![(steps, end)], AUTO, &mut Recording::default());
-        assert_eq!(solution.unwrap().summary.message, words);
+        assert_eq!(solution.unwrap().summary.message(), words);
     }
 }
 
@@ -42,11 +43,14 @@ fn without_read_back_no_result_waits_for_a_check_and_a_later_one_carries_its_fin
     let first = next(&mut fakes);
     assert_eq!((first.summary.termination, first.precision), (Termination::CostTolerance, None));
     assert!(fakes.checks.is_due());
-    let found = run_synchronously(fakes.check(1.0, None)).unwrap();
+    let found = fakes.checked(None);
     fakes.checks.keep(found);
     let second = next(&mut fakes);
     assert_eq!(second.summary.termination, Termination::PrecisionLimit);
-    assert_eq!(second.summary.message, "cost-tolerance. At an earlier solution: Loss 0.5.");
+    assert_eq!(
+        second.summary.message(),
+        "Not converged, though cost-tolerance. At an earlier solution: Rounding in single precision explains 5e-1 of the cost, by 1 instance in double precision."
+    );
     assert_eq!(next(&mut fakes).summary.termination, Termination::CostTolerance, "once");
 }
 
@@ -60,7 +64,11 @@ fn a_stage_without_a_start_leaves_the_numbers_of_the_stage_before() {
     assert_eq!((summary.termination, summary.initial_cost, summary.final_cost), (Termination::MaxTime, 2000.0, 1000.0));
     assert_eq!((summary.iterations, summary.history.len(), summary.elapsed_ms), (4, 5, 41.0));
     assert_eq!((arithmetic, precision.map(|checked| checked.estimate.loss)), (Arithmetic::F32, Some(0.5)));
-    assert!(summary.message.ends_with("Loss 0.5. Stopped after maxTimeMs, 1000 milliseconds."), "{}", summary.message);
+    assert!(
+        summary.message().ends_with("in double precision. Stopped after maxTimeMs, 1000 milliseconds."),
+        "{}",
+        summary.message()
+    );
     assert_eq!(details.linear_solver, "solver 0");
 }
 
@@ -69,7 +77,7 @@ fn a_first_stage_without_a_start_says_that_the_cost_is_not_known() {
     let mut fakes = Fakes { late: Some(0), ..Fakes::new(HOST, vec![fast(0, Termination::MaxTime)]) };
     let solution = run_synchronously(solve(&mut fakes, &options(), AUTO, &mut Recording::default())).unwrap();
     let message = "Stopped after maxTimeMs, 1000 milliseconds, before the cost of the start was known.";
-    assert_eq!(solution.summary.message, message);
+    assert_eq!(solution.summary.message(), message);
     assert!(solution.summary.final_cost.is_nan() && solution.summary.history.is_empty());
 }
 
@@ -87,8 +95,9 @@ fn both_solvers_name_blocks_that_no_residual_touches() {
     let [first, second] = &mut [Recording::default(), Recording::default()];
     let by_least_squares = run_synchronously(levenberg_marquardt(&mut session, &options, request, first)).unwrap();
     let by_descent = run_synchronously(minimise(&mut f, &mut resources, &lbfgs, true, second)).unwrap();
-    for Solution { summary, details, .. } in [by_least_squares, by_descent] {
-        assert!(summary.message.contains(" parameter 1 is touched by no residual."), "{}", summary.message);
-        assert_eq!(details.untouched.count, 1);
+    for Solution { summary, .. } in [by_least_squares, by_descent] {
+        assert!(summary.message().contains(" parameter 1 is touched by no residual."), "{}", summary.message());
+        let untouched = Untouched { names: vec!["parameter 1".to_owned()], count: 1 };
+        assert!(summary.findings.contains(&Finding::Untouched(untouched)), "{:?}", summary.findings);
     }
 }

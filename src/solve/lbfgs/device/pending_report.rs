@@ -2,6 +2,7 @@
 
 use super::state;
 use crate::eval::Arithmetic;
+use crate::solve::findings::Finding;
 use crate::solve::lbfgs::ending::{self, Failure};
 use crate::solve::listener::Listener;
 use crate::solve::options::LbfgsOptions;
@@ -12,7 +13,7 @@ use residua_base::clock::now_ms;
 pub struct PendingReport<'a> {
     options: &'a LbfgsOptions,
     arithmetic: Arithmetic,
-    preamble: &'a str,
+    corrections: &'a [Finding],
     /// Iterations, the start first.
     history: Vec<IterationSummary>,
     /// The state block of the last read.
@@ -23,9 +24,14 @@ pub struct PendingReport<'a> {
 }
 
 impl<'a> PendingReport<'a> {
-    /// The report of a run that began at `began`, a time of [`now_ms`]. `preamble`: the first sentences of the message.
-    pub fn new(options: &'a LbfgsOptions, arithmetic: Arithmetic, preamble: &'a str, began: f64) -> PendingReport<'a> {
-        PendingReport { options, arithmetic, preamble, history: Vec::new(), state: Vec::new(), stop: None, began }
+    /// The report of a run that began at `began`, a time of [`now_ms`]. `corrections`: those of the start.
+    pub fn new(
+        options: &'a LbfgsOptions,
+        arithmetic: Arithmetic,
+        corrections: &'a [Finding],
+        began: f64,
+    ) -> PendingReport<'a> {
+        PendingReport { options, arithmetic, corrections, history: Vec::new(), state: Vec::new(), stop: None, began }
     }
 
     /// Stops the run if the caller has requested it or the time limit has passed.
@@ -69,11 +75,12 @@ impl<'a> PendingReport<'a> {
 
     /// The summary of the ended run.
     pub fn summary(self) -> SolveSummary {
-        let (termination, message) = self.ending();
+        let (termination, why) = self.ending();
         let cost = if self.ends_at_lowest() { state::LOWEST_COST } else { state::COST };
         SolveSummary {
             termination,
-            message: format!("{}{message}.", self.preamble),
+            why,
+            findings: self.corrections.to_vec(),
             iterations: (self.history.len() as u32).saturating_sub(1),
             promise: None,
             function_evaluations: self.number(state::EVALUATIONS) as u32,
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn every_iteration_is_reported_once_although_the_ring_of_records_wraps() {
         let options = options();
-        let mut report = PendingReport::new(&options, Arithmetic::F32, "", 0.0);
+        let mut report = PendingReport::new(&options, Arithmetic::F32, &[], 0.0);
         let mut listener = Collector { costs: Vec::new(), wanted: usize::MAX };
         let last = state::MOST_RECORDS + 40;
         for iterations in [0, 3, 3, state::MOST_RECORDS - 1, last] {
@@ -207,58 +214,55 @@ mod tests {
                 convergence::GRADIENT as f32,
                 Termination::GradientTolerance,
                 current,
-                "Moved. Converged: the gradient, each entry relative to its largest value in the run, 1.000e-9 is within",
+                "Converged: the gradient, each entry relative to its largest value in the run, 1.000e-9 is within",
             ),
             (
                 convergence::UNBOUNDED as f32,
                 Termination::NonFinite,
                 -1.0,
-                "Moved. The cost falls without a bound: it still falls at",
+                "The cost falls without a bound: it still falls at",
             ),
-            (
-                convergence::ITERATIONS as f32,
-                Termination::MaxIterations,
-                -1.0,
-                "Moved. Stopped after maxIterations, 100.",
-            ),
+            (convergence::ITERATIONS as f32, Termination::MaxIterations, -1.0, "Stopped after maxIterations, 100."),
             (
                 convergence::PRECISION as f32,
                 Termination::PrecisionLimit,
                 -1.0,
-                "Moved. 10 iterations lowered the cost by no more",
+                "10 iterations lowered the cost by no more",
             ),
             (
                 state::END_SMALL,
                 Termination::PrecisionLimit,
                 -1.0,
-                "Moved. The gradient is too small to square in single precision.",
+                "The gradient is too small to square in single precision.",
             ),
             (
                 search(line_search::NON_FINITE),
                 Termination::NonFinite,
                 -1.0,
-                "Moved. All 20 trial steps along the gradient gave NaN",
+                "All 20 trial steps along the gradient gave NaN",
             ),
             (
                 search(line_search::EXHAUSTED),
                 Termination::LineSearchFailed,
                 -1.0,
-                "Moved. None of 20 trial steps along the gradient",
+                "None of 20 trial steps along the gradient",
             ),
-            (0.0, Termination::Aborted, -1.0, "Moved. Stopped by the caller."),
+            (0.0, Termination::Aborted, -1.0, "Stopped by the caller."),
         ];
         let options = options();
         for (result, termination, cost, words) in cases {
             let mut block = state_block(2, result);
             block[state::HAS_LOWEST] = 1.0;
             block[state::SHARE] = 1e-9;
-            let mut report = PendingReport::new(&options, Arithmetic::F32, "Moved. ", 0.0);
+            let mut report = PendingReport::new(&options, Arithmetic::F32, &[Finding::Projected(1)], 0.0);
             report.read(&block, &mut Collector { costs: Vec::new(), wanted: 3 });
             assert!(report.is_over());
             assert_eq!(report.ends_at_lowest(), cost == -1.0, "{words}");
             let summary = report.summary();
             assert_eq!((summary.termination, summary.final_cost), (termination, cost), "{words}");
-            assert!(summary.message.starts_with(words), "{}", summary.message);
+            let message = summary.message();
+            let moved = "1 starting value was out of bounds and was moved to the nearest bound. ";
+            assert!(message.strip_prefix(moved).is_some_and(|rest| rest.starts_with(words)), "{message}");
             assert_eq!(
                 (summary.iterations, summary.function_evaluations, summary.initial_cost),
                 (2, 5, 100.0 + 2.0_f64.powi(-30))
@@ -271,7 +275,7 @@ mod tests {
         let options = options();
         let mut block = state_block(0, state::END_START);
         block[state::ITERATION] = -1.0;
-        let mut report = PendingReport::new(&options, Arithmetic::F32, "", 0.0);
+        let mut report = PendingReport::new(&options, Arithmetic::F32, &[], 0.0);
         report.read(&block, &mut Collector { costs: Vec::new(), wanted: 0 });
         assert!(!report.has_start() && report.is_over());
         assert!(report.summary().failed_at_start());

@@ -89,10 +89,10 @@ impl<'a> Run<'a> {
         };
         let Some(resources) = resources else {
             engine.publish_at(0, &start.point)?;
-            return Ok(Some(before_start::summary(&options.solve, &start.preamble, listener, began)));
+            return Ok(Some(before_start::summary(&options.solve, start.corrections.clone(), listener, began)));
         };
         resources.upload(engine, start, manifolds, options)?;
-        let mut report = PendingReport::new(options, engine.arithmetic(), &start.preamble, began);
+        let mut report = PendingReport::new(options, engine.arithmetic(), &start.corrections, began);
         run_batches(engine, &resources, options.solve.max_iterations, &mut report, listener).await?;
         if report.ends_at_lowest() {
             resources.restore_lowest(engine).await?;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::eval::{Arithmetic, Evaluation};
 use crate::solve::feasible::FeasibleSet;
+use crate::solve::findings::Finding;
 use crate::solve::lbfgs::ending::{self, Failure};
 use crate::solve::lbfgs::rules;
 use crate::solve::lbfgs::rules::line_search::ROUNDINGS;
@@ -87,8 +88,6 @@ pub struct Lbfgs {
     phase: Phase,
     /// The reason to end the run at the next call.
     ending: Option<(Termination, String)>,
-    /// The first sentences of the message: the corrections made to the start.
-    preamble: String,
     convergence: Convergence,
     summary: SolveSummary,
 }
@@ -104,7 +103,7 @@ impl Lbfgs {
         options: &LbfgsOptions,
         arithmetic: Arithmetic,
     ) -> Result<Lbfgs> {
-        let Start { point, feasible, preamble } = start;
+        let Start { point, feasible, corrections } = start;
         let n = point.len();
         let capacity = options.history_size.min(options.solve.max_iterations.max(1));
         let shares = Shares::new(&point);
@@ -126,9 +125,8 @@ impl Lbfgs {
             history: History::new(n, capacity as usize)?,
             phase: Phase::Start,
             ending: None,
-            preamble,
             convergence: Convergence::new(options.solve.clone(), arithmetic),
-            summary: SolveSummary::before_start(),
+            summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
         })
     }
 
@@ -158,9 +156,9 @@ impl Lbfgs {
         &self.options.solve
     }
 
-    /// The first sentences of its message.
-    pub(super) fn preamble(&self) -> &str {
-        &self.preamble
+    /// The corrections made to the start.
+    pub(super) fn corrections(&self) -> &[Finding] {
+        &self.summary.findings
     }
 
     /// Where the last iteration ended.
@@ -447,7 +445,7 @@ impl Lbfgs {
         self.finish(failure.ending(self.options.max_line_search_steps, self.arithmetic, settled))
     }
 
-    fn finish(&mut self, (termination, message): (Termination, String)) -> Pending {
+    fn finish(&mut self, (termination, why): (Termination, String)) -> Pending {
         // The current point met the gradient tolerance, even where another one has a lower cost within the noise.
         if termination != Termination::GradientTolerance
             && let Some(lowest) = self.lowest.take()
@@ -455,8 +453,7 @@ impl Lbfgs {
             self.current = lowest;
         }
         self.lowest = None;
-        self.summary.termination = termination;
-        self.summary.message = format!("{}{message}.", self.preamble);
+        (self.summary.termination, self.summary.why) = (termination, why);
         self.summary.final_cost = self.current.cost;
         self.phase = Phase::Finished;
         Pending::Finished

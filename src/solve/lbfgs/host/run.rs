@@ -26,7 +26,7 @@ pub async fn run(
 ) -> Result<SolveSummary> {
     let mut yielder = Yielder::new();
     if !functions.prepare_at(objective, Deadline::after(began, solver.options().max_time_ms)).await? {
-        return Ok(before_start::summary(solver.options(), solver.preamble(), listener, began));
+        return Ok(before_start::summary(solver.options(), solver.corrections().to_vec(), listener, began));
     }
     let mut evaluation = None;
     loop {

@@ -154,7 +154,7 @@ fn known_minima_are_found() {
         // Of each entry: 1e-12 of a few hundred, where the least curvature is 0.2; the steepest entries are at most 1e6.
         let options = until_gradient(1e-12, case.max_iterations);
         let Run { summary, solution, .. } = minimise(&case.objective, &case.start, &options, Arithmetic::F64);
-        assert_eq!(summary.termination, Termination::GradientTolerance, "{}: {}", case.name, summary.message);
+        assert_eq!(summary.termination, Termination::GradientTolerance, "{}: {}", case.name, summary.message());
         let off = distance(&solution, &case.minimum);
         assert!(off <= case.nearness, "{}: {off}", case.name);
         // Most line searches accept their first trial.
@@ -169,7 +169,7 @@ fn the_default_tolerances_converge_on_every_function_with_a_smooth_minimum() {
         let mut options = LbfgsOptions::defaults();
         options.solve.max_iterations = case.max_iterations;
         let Run { summary, .. } = minimise(&case.objective, &case.start, &options, Arithmetic::F64);
-        assert!(summary.success(), "{}: {}", case.name, summary.message);
+        assert!(summary.success(), "{}: {}", case.name, summary.message());
         assert!(summary.final_cost < summary.initial_cost);
     }
 }
@@ -181,7 +181,7 @@ fn every_accepted_step_satisfies_the_wolfe_conditions() {
             // The tolerance ends the runs where changes of the cost are above the noise; below it slopes alone decide.
             let options = LbfgsOptions { c2, max_line_search_steps: 40, ..until_gradient(1e-4, 5000) };
             let Run { summary, points, .. } = minimise(&case.objective, &case.start, &options, Arithmetic::F64);
-            assert!(summary.success() && points.len() > 5, "{}: {}", case.name, summary.message);
+            assert!(summary.success() && points.len() > 5, "{}: {}", case.name, summary.message());
             for pair in points.windows(2) {
                 let (mut before, mut after) = (vec![0.0; case.start.len()], vec![0.0; case.start.len()]);
                 let cost = (case.objective)(&pair[0], &mut before);

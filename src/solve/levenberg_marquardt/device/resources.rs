@@ -14,10 +14,10 @@ use crate::eval::layout::Memory;
 use crate::eval::pairs::{split, table_len};
 use crate::gauss_newton::device::{DeviceModel, ModelBuffer};
 use crate::model::Model;
+use crate::solve::findings::Finding;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::precision::MOST_SHIFTED;
 use crate::solve::start::{Changes, Start};
-use crate::solve::untouched::Untouched;
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::PairForm;
@@ -53,7 +53,6 @@ pub struct SolverResources {
     groups: Vec<Group>,
     /// Whether columns of J̃ were 0 where the last solve has ended.
     pub(super) has_vanished: bool,
-    untouched: Option<Untouched>,
     /// That of the last solve.
     pub(super) schedule: Option<Schedule>,
 }
@@ -188,7 +187,6 @@ impl SolverResources {
             stride: recording.stride() as usize,
             groups: recording.shape.groups,
             has_vanished: false,
-            untouched: None,
             schedule: None,
         }))
     }
@@ -257,7 +255,7 @@ impl SolverResources {
     }
 
     /// Brings the start onto its manifolds and within its bounds, and these to the device; says what was moved.
-    pub(super) async fn bring_in(&mut self, functions: &mut Functions) -> Result<String> {
+    pub(super) async fn bring_in(&mut self, functions: &mut Functions) -> Result<Vec<Finding>> {
         let version = Some(functions.constraints_version());
         // What a solve has left on the device is where it may be: only what was set since has to be brought there.
         if self.constraints_version == version
@@ -266,7 +264,7 @@ impl SolverResources {
             for (first, numbers) in &changes.places {
                 functions.engine().publish_at(*first, numbers)?;
             }
-            return Ok(changes.preamble);
+            return Ok(changes.corrections);
         }
         functions.bring_values().await?;
         let start = Start::of(functions, functions.arithmetic())?;
@@ -275,7 +273,7 @@ impl SolverResources {
             self.write_constraints(functions, &start, limits)?;
         }
         self.constraints_version = version;
-        Ok(start.preamble)
+        Ok(start.corrections)
     }
 
     /// Bounds and constants, as they are now.
@@ -293,14 +291,6 @@ impl SolverResources {
             numbers[2 * parts * self.stride + i] = f32::from(u8::from(start.feasible.is_constant(i)));
         }
         engine.context().write(limits, 0, bytemuck::cast_slice(&numbers))
-    }
-
-    /// The blocks that no residual touches. Looking for them takes a while, so they are looked for once, unless constants may change.
-    pub(super) fn untouched(&mut self, functions: &Functions) -> Untouched {
-        if self.constrained {
-            return Untouched::of(functions.model(), functions.constant());
-        }
-        self.untouched.get_or_insert_with(|| Untouched::of(functions.model(), functions.constant())).clone()
     }
 
     /// Submits a batch.

@@ -9,6 +9,7 @@ use super::state::{Settings, State};
 use crate::eval::{Arithmetic, Functions};
 use crate::model::Manifold;
 use crate::solve::before_start;
+use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::ending::Ending;
 use crate::solve::listener::Listener;
 use crate::solve::options::{INITIAL_DAMPING, LevenbergMarquardtOptions};
@@ -69,7 +70,7 @@ pub async fn minimise_on_device(
         return Ok(solution);
     };
     // Where nothing holds the parameters, the start is where they are: on the device already.
-    let preamble = if constrained || curved { resources.bring_in(functions).await? } else { String::new() };
+    let corrections = if constrained || curved { resources.bring_in(functions).await? } else { Vec::new() };
     let setup = now_ms() - began;
     let mut run = Run {
         options,
@@ -85,20 +86,16 @@ pub async fn minimise_on_device(
     let outcome = run.through(functions, &resources, &mut schedule, listener).await;
     resources.schedule = Some(schedule);
     resources.has_vanished = run.vanished[0];
-    let summary = outcome.map(|end| run.summary(end, &preamble));
-    let untouched = resources.untouched(functions);
+    let summary = outcome.map(|end| run.summary(end, corrections));
     if summary.is_ok() {
         *kept = Some(resources);
     }
     let (x, mut summary) = write_back(functions, run.arithmetic, summary, || Left::Device { read_back }).await?;
     // A solution that stays on the device is rarely looked at.
     if run.vanished[1] && !read_back && summary.termination.converged() {
-        summary.message.push_str(
-            " A parameter has lost its effect on the way, as within a limit, or where an exponential has vanished.",
-        );
+        summary.findings.push(Finding::Vanished);
     }
-    summary.message = untouched.added_to(summary.message);
-    let details = Details { linear_solver, times: vec![("setup", setup)], untouched, ..Details::default() };
+    let details = Details { linear_solver, times: vec![("setup", setup)], ..Details::default() };
     Ok(Solution { x, summary, arithmetic: run.arithmetic, precision: None, details })
 }
 
@@ -202,9 +199,9 @@ impl Run<'_> {
         (now_ms() - self.began >= self.options.solve.max_time_ms).then_some(Termination::MaxTime)
     }
 
-    fn summary(&self, termination: Termination, preamble: &str) -> SolveSummary {
+    fn summary(&self, termination: Termination, corrections: Vec<Finding>) -> SolveSummary {
         let cost = self.history.last().map_or(f64::NAN, |last| last.cost);
-        let message = self.history.last().map_or_else(String::new, |last| {
+        let why = self.history.last().map_or_else(String::new, |last| {
             let Run { options, arithmetic, cosine, relative_step, .. } = *self;
             Ending { options: &options.solve, arithmetic, last, cosine, relative_step }.message(termination)
         });
@@ -212,7 +209,8 @@ impl Run<'_> {
         let iterations = self.history.len().saturating_sub(1) as u32;
         SolveSummary {
             termination,
-            message: format!("{preamble}{message}."),
+            why,
+            findings: corrections,
             iterations,
             promise: self.promise,
             // The model at the start and after each step taken, and the cost of each trial.

@@ -6,15 +6,17 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
+use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::point::Linearised;
 use crate::solve::rank::{Analysed, analyse};
 use crate::solve::start::Start;
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_linalg::loops::add_squares;
 use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
-use residua_linalg::{DenseQr, NullSpace, System, TrustRegion};
+use residua_linalg::{DenseQr, System, TrustRegion};
+use std::collections::BTreeSet;
 
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
 const MOST_WORK: usize = 300_000;
@@ -22,8 +24,6 @@ const MOST_WORK: usize = 300_000;
 pub(super) const UNSURE_PIVOT: f64 = 1e-10;
 /// Multiplications of the factorisation of [`promise`], at most: some tens of milliseconds.
 const MOST_WORK_OF_PROMISE: usize = 30_000_000;
-/// Parameters that are named at most.
-const NAMED: usize = 3;
 /// Entries of a free direction that name a parameter, relative to the largest.
 const NOTABLE: f64 = 0.5;
 
@@ -87,17 +87,33 @@ fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
     false
 }
 
-/// The rank of J̃ and the parameters of free directions in a sentence with its full stop; empty where J̃ has full rank. Blocks that no residual
-/// touches are told by themselves, so that with `are_some_untouched` directions of a single parameter are left out.
-pub async fn sentence(functions: &mut Functions, model: &mut HostModel, are_some_untouched: bool) -> Result<String> {
-    let (names, space) = dependent(functions, model, TOLERANCE, are_some_untouched).await?;
-    if names.is_empty() {
-        return Ok(names);
+/// The rank of J̃ and the parameters of free directions; none where J̃ has full rank. With `without_single` directions of a single parameter are left out: blocks
+/// that no residual touches are told by themselves.
+pub async fn finding(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    without_single: bool,
+) -> Result<Option<Finding>> {
+    let x = functions.values().to_vec();
+    let Analysed { space, linearised, .. } = analyse(functions, model, &x, TOLERANCE).await?;
+    let mut squares = vec![0.0; x.len()];
+    add_squares(&model.pattern(functions)?.col_indices, &linearised.entries, &mut squares);
+    let mut names: Vec<String> = Vec::new();
+    for direction in &space.basis {
+        // In units of the columns; a column of zeros is a direction by itself.
+        let size = |(value, square): (&f64, &f64)| value.abs() * if *square > 0.0 { square.sqrt() } else { 1.0 };
+        let sizes = direction.iter().zip(&squares).map(size).list();
+        let largest = sizes.iter().copied().fold(0.0, f64::max);
+        let notable = (0u32..).zip(&sizes).filter(|(_, size)| **size >= NOTABLE * largest);
+        let own = notable.map(|(parameter, _)| functions.model().parameter_name(parameter)).list();
+        if !(without_single && own.len() == 1) {
+            names.push_all(own);
+        }
     }
-    Ok(format!(
-        "The Jacobian has rank {} of {}: the residuals do not determine {names} separately; rank() returns the free directions.",
-        space.rank, space.columns
-    ))
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    let (rank, columns) = (space.rank, space.columns);
+    Ok((!names.is_empty()).then_some(Finding::Rank { rank, columns, names }))
 }
 
 /// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 where rounding of the parameters in `arithmetic` explains it, and
@@ -141,40 +157,6 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     // Without a noise of the cost: its rounding is not that of the parameters.
     let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
     Ok(Some(if is_rounding { 0.0 } else { promise / point.variance() }))
-}
-
-/// The parameters of directions that are free up to a tolerance, and the directions.
-async fn dependent(
-    functions: &mut Functions,
-    model: &mut HostModel,
-    tolerance: f64,
-    without_single: bool,
-) -> Result<(String, NullSpace)> {
-    let x = functions.values().to_vec();
-    let Analysed { space, linearised, .. } = analyse(functions, model, &x, tolerance).await?;
-    let mut squares = vec![0.0; x.len()];
-    add_squares(&model.pattern(functions)?.col_indices, &linearised.entries, &mut squares);
-    let mut names: Vec<String> = Vec::new();
-    let mut more = false;
-    for direction in &space.basis {
-        // In units of the columns; a column of zeros is a direction by itself.
-        let size = |(value, square): (&f64, &f64)| value.abs() * if *square > 0.0 { square.sqrt() } else { 1.0 };
-        let sizes = direction.iter().zip(&squares).map(size).list();
-        let largest = sizes.iter().copied().fold(0.0, f64::max);
-        let notable = || (0u32..).zip(&sizes).filter(|(_, size)| **size >= NOTABLE * largest);
-        if without_single && notable().count() == 1 {
-            continue;
-        }
-        for (parameter, _) in notable() {
-            let name = functions.model().parameter_name(parameter);
-            match names.contains(&name) {
-                false if names.len() == NAMED => more = true,
-                false => names.push(name),
-                true => {}
-            }
-        }
-    }
-    Ok((format!("{}{}", names.join(", "), if more { ", …" } else { "" }), space))
 }
 
 #[cfg(test)]

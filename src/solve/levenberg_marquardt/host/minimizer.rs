@@ -7,6 +7,7 @@
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::ending;
 use crate::solve::feasible::FeasibleSet;
+use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::ending::{EXACT, Ending};
 use crate::solve::levenberg_marquardt::point::TOLERANCE_OF_PROMISE;
 use crate::solve::options::LevenbergMarquardtOptions;
@@ -15,7 +16,7 @@ use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
 use crate::solve::vector::max_norm;
 use residua_base::error::Result;
-use residua_base::list::Listed;
+use residua_base::list::{Listed, PushAll};
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
 use residua_linalg::{PcgOptions, Products, Trouble};
 
@@ -95,8 +96,6 @@ pub struct LevenbergMarquardt {
     /// Points in a row that determine fewer directions than the start.
     pub(super) lost_points: u32,
     pub(super) attempts: Attempts,
-    /// The beginning of the message: how the start was changed.
-    preamble: String,
     pub(super) summary: SolveSummary,
 }
 
@@ -109,7 +108,7 @@ impl LevenbergMarquardt {
         retraction: Retraction,
         options: &LevenbergMarquardtOptions,
     ) -> LevenbergMarquardt {
-        let Start { point, feasible, preamble } = start;
+        let Start { point, feasible, corrections } = start;
         let n = point.len();
         LevenbergMarquardt {
             options: options.clone(),
@@ -148,8 +147,7 @@ impl LevenbergMarquardt {
             first_deficiency: None,
             length: 0.0,
             bent: Default::default(),
-            preamble,
-            summary: SolveSummary::before_start(),
+            summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
         }
     }
 
@@ -519,8 +517,7 @@ impl LevenbergMarquardt {
                 cosine: self.cosine,
                 relative_step: trial.scaled_step / self.free_size,
             };
-            let underflow = if termination.converged() && self.has_underflow() { ending::UNDERFLOW } else { "" };
-            (termination, format!("{}{underflow}", sentence.message(termination)))
+            (termination, sentence.message(termination))
         };
         let stop = end.map(message);
         let is_last = iteration.iteration >= self.options.solve.max_iterations;
@@ -535,9 +532,10 @@ impl LevenbergMarquardt {
         if self.restarts() {
             return Pending::LineariseAtPoint;
         }
-        if let Some((termination, message)) = self.ending.take() {
-            self.summary.termination = termination;
-            self.summary.message = format!("{}{message}.{}", self.preamble, self.strategy.trouble());
+        if let Some(ending) = self.ending.take() {
+            (self.summary.termination, self.summary.why) = ending;
+            let underflow = (self.summary.success() && self.has_underflow()).then_some(Finding::Underflow);
+            self.summary.findings.push_all(underflow.into_iter().chain(self.strategy.trouble()));
         }
         self.summary.promise.get_or_insert(promise);
         self.summary.final_cost = self.model.cost;

@@ -2,7 +2,6 @@
 //! the solution back. Functions on a GPU have an engine in f64 beside them, so they can be solved here too.
 
 use super::ARITHMETIC;
-use super::deficiency;
 use super::minimizer::LevenbergMarquardt;
 use super::phase::{Answer, Request};
 use super::resources::SolverResources;
@@ -17,7 +16,6 @@ use crate::solve::precision::rounding_of_cost;
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
 use crate::solve::summary::{SolveSummary, Termination};
-use crate::solve::untouched::Untouched;
 use crate::solve::write_back::{Left, write_back};
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Yielder;
@@ -49,7 +47,6 @@ pub async fn minimise_least_squares(
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
     let start = Start::of(functions, ARITHMETIC)?;
-    let untouched = Untouched::of(functions.model(), functions.constant());
     let n = start.point.len();
     let (lower, upper) = match functions.bounds() {
         Some((lower, upper)) => (lower.to_vec(), upper.to_vec()),
@@ -68,15 +65,8 @@ pub async fn minimise_least_squares(
     let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, options);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
-    let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
-    summary.message = untouched.added_to(summary.message);
-    let mut rank = String::new();
-    if summary.termination.converged() && solver.may_lack_rank() {
-        rank = deficiency::sentence(functions, model, untouched.count > 0).await?;
-        if !rank.is_empty() {
-            summary.message = format!("{} {rank}", summary.message);
-        }
-    }
+    let (x, summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;
+    let may_lack_rank = summary.success() && solver.may_lack_rank();
     let times = vec![
         ("setup", stages.setup),
         ("residual+Jacobian", stages.model),
@@ -86,7 +76,7 @@ pub async fn minimise_least_squares(
     let linear_solver = path.linear_solver.clone();
     let radius = solver.radius();
     *kept = path.into_kept(solver.into_systems());
-    let details = Details { linear_solver, times, untouched, rank, radius: Some(radius), newton_decrement: None };
+    let details = Details { linear_solver, times, may_lack_rank, radius: Some(radius), newton_decrement: None };
     Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
 }
 

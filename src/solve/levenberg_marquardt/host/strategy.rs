@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use crate::solve::findings::Finding;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::rules::{self, AcceptedStep, Gain, PointBefore, Rules, Tolerances, TrialStep};
 use crate::solve::summary::Termination;
@@ -11,7 +12,6 @@ use super::ARITHMETIC;
 use super::phase::Trial;
 use crate::solve::levenberg_marquardt::point;
 pub(super) use crate::solve::levenberg_marquardt::point::Linearised;
-use residua_base::decimal::scientific;
 use residua_base::list::PushAll;
 
 /// A damping is at least so many times one with which a linear system had no solution.
@@ -151,16 +151,10 @@ impl Strategy {
         linearised.rounding(self.noise(linearised), self.epsilon())
     }
 
-    /// A sentence on systems without a solution, after a space; empty if there were none.
-    pub(super) fn trouble(&self) -> String {
-        if self.unsolved == 0 {
-            return String::new();
-        }
-        format!(
-            " Linear systems without a solution: {}. They were damped by {} of their diagonals; rank() finds directions that the residuals do not determine.",
-            self.unsolved,
-            scientific(self.least_damping, Some(1))
-        )
+    /// That there were systems without a solution.
+    pub(super) fn trouble(&self) -> Option<Finding> {
+        let (systems, damping) = (self.unsolved, self.least_damping);
+        (systems > 0).then_some(Finding::Unsolved { systems, damping })
     }
 
     /// Applies a verdict on a step of that length to the radius.

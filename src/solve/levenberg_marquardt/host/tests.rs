@@ -1,7 +1,6 @@
 //! Levenberg-Marquardt over small fakes that check one decision each, and over compiled functions.
 
 mod compiled;
-mod deficiency;
 mod dogleg;
 mod dual;
 mod fakes;
@@ -18,8 +17,9 @@ use super::retraction::Retraction;
 use super::*;
 use crate::eval::Arithmetic;
 use crate::eval::tests::block_on;
-use crate::gauss_newton::host::LeastSquares;
+use crate::gauss_newton::host::{HostModel, LeastSquares};
 use crate::model::{ArrayInfo, Manifold};
+use crate::solve::findings::Finding;
 use crate::solve::start::Start;
 use crate::solve::vector::dot;
 use crate::solve::{FeasibleSet, IterationSummary, LevenbergMarquardtOptions, SolveSummary, Termination};
@@ -96,7 +96,7 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     let (lower, upper) = fake.bounds.clone();
     let feasible = FeasibleSet::new(n, &fake.constant, &lower, &upper, Arithmetic::F64).unwrap();
     let retraction = block_on(Retraction::new(&[array], lower, upper)).unwrap();
-    let start = Start { point: fake.start.clone(), feasible, preamble: String::new() };
+    let start = Start { point: fake.start.clone(), feasible, corrections: Vec::new() };
     let mut solver = LevenbergMarquardt::new(first.len(), start, systems, retraction, &fake.options);
     let (mut linearised, mut tried, mut answer, mut clock) = (Vec::new(), Vec::new(), None, 0.0);
     let summary = loop {

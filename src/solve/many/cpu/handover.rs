@@ -3,13 +3,14 @@
 use residua_base::cooperative::Yielder;
 use residua_base::error::{ErrorCode, Result};
 
-use crate::solve::levenberg_marquardt::host::{SolverResources, minimise_least_squares};
+use crate::solve::levenberg_marquardt::host::{SolverResources, deficiency, minimise_least_squares};
 use crate::solve::listener::Listener;
 use crate::solve::many::batch::Batch;
 use crate::solve::many::template::Template;
 use crate::solve::many::{ManyListener, ManyOptions, ManySolutions, single};
 use crate::solve::options::{LevenbergMarquardtOptions, SolveOptions};
 use crate::solve::summary::{IterationSummary, Termination};
+use crate::solve::untouched::Untouched;
 
 /// Solves some problems, each with the iterations that the pass has left it of `most`.
 pub(super) async fn solve(
@@ -55,7 +56,9 @@ pub(super) async fn solve(
                 solutions.cost[place] = found.summary.final_cost;
                 solutions.iterations[place] += found.summary.iterations;
                 solutions.termination[place] = found.summary.termination;
-                solutions.deficient[place] = !found.details.rank.is_empty() || found.details.untouched.count > 0;
+                solutions.deficient[place] = Untouched::of(functions.model(), functions.constant()).count > 0
+                    || found.details.may_lack_rank
+                        && deficiency::finding(&mut functions, &mut resources.model, false).await?.is_some();
             }
             Err(error) if error.code == ErrorCode::NonFinite => {
                 x.copy_from_slice(&start);

@@ -21,7 +21,7 @@ fn bounds_that_are_active_at_the_solution_are_met_exactly_and_the_rest_converges
     let n = 12;
     let (lower, upper) = (vec![-1.0; n], vec![1.0; n]);
     let Run { summary, solution, .. } = bounded(&quadratic, &[0.0; 12], &[], &lower, &upper);
-    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message);
+    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message());
     for (x, minimum) in solution.iter().zip(quadratic_minimum(n)) {
         let expected = minimum.clamp(-1.0, 1.0);
         if expected == minimum {
@@ -37,7 +37,7 @@ fn bounds_that_are_active_at_the_solution_are_met_exactly_and_the_rest_converges
 fn the_bounded_minimum_of_rosenbrock_lies_on_a_bound_across_its_valley() {
     // For x₀ ≤ ½ the minimum is (½, ¼), where the derivative along the bound is 0.
     let Run { summary, solution, .. } = bounded(&rosenbrock, &[-1.2, 1.0], &[], &[], &[0.5, f64::INFINITY]);
-    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message);
+    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message());
     assert_eq!(solution[0], 0.5);
     assert!((solution[1] - 0.25).abs() < 1e-10, "{solution:?}");
 }
@@ -46,7 +46,7 @@ fn the_bounded_minimum_of_rosenbrock_lies_on_a_bound_across_its_valley() {
 fn a_bound_active_in_an_early_iteration_becomes_inactive() {
     // The first step along the steep coordinate ends at a bound; the minimum (1, 1) is inside.
     let Run { summary, solution, points, .. } = bounded(&rosenbrock, &[-1.2, 1.0], &[], &[-1.3, -2.0], &[2.0, 1.05]);
-    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message);
+    assert_eq!(summary.termination, Termination::GradientTolerance, "{}", summary.message());
     assert!(distance(&solution, &[1.0, 1.0]) < 1e-8, "{solution:?}");
     assert!(points.iter().any(|x| x[1] == 1.05 || x[0] == -1.3), "the bound was never touched");
 }
@@ -56,7 +56,7 @@ fn a_start_out_of_bounds_is_projected_and_the_message_says_so() {
     let Run { summary, evaluated, .. } = bounded(&quadratic, &[9.0, 0.0, -9.0], &[], &[-1.0; 3], &[1.0; 3]);
     assert_eq!(evaluated[0], [1.0, 0.0, -1.0]);
     let words = "2 starting values were out of bounds and were moved to the nearest bound. Converged";
-    assert!(summary.message.starts_with(words), "{}", summary.message);
+    assert!(summary.message().starts_with(words), "{}", summary.message());
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn constant_coordinates_are_unchanged_even_outside_bounds_and_f32() {
     };
     let options = LbfgsOptions::defaults();
     let Run { summary, solution, .. } = run(&with_nan, solver(&start, set, None, &options, Arithmetic::F32));
-    assert!(summary.success(), "{}", summary.message);
+    assert!(summary.success(), "{}", summary.message());
     assert_eq!((solution[0], solution[2]), (0.1, 0.7));
     assert!((solution[1] - 2.0).abs() < 1e-6, "{solution:?}");
     // Derivatives with respect to constants do not count.

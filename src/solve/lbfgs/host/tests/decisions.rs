@@ -44,7 +44,7 @@ fn a_flat_function_has_converged_at_its_start() {
 fn a_limit_of_no_iterations_means_one_evaluation() {
     let Run { summary, .. } = minimise(&square, &[3.0], &until_gradient(1e-9, 0), Arithmetic::F64);
     assert_eq!((summary.termination, summary.function_evaluations), (Termination::MaxIterations, 1));
-    assert_eq!(summary.message, "Stopped after maxIterations, 0.");
+    assert_eq!(summary.message(), "Stopped after maxIterations, 0.");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_run_converges_beside_a_region_of_nan() {
         };
         let Run { summary, solution, .. } =
             minimise(&objective, &start, &until_norm(1e-9, objective, &start, 100), Arithmetic::F64);
-        assert_eq!(summary.termination, Termination::GradientTolerance, "{start:?}: {}", summary.message);
+        assert_eq!(summary.termination, Termination::GradientTolerance, "{start:?}: {}", summary.message());
         // Curvature 1 at the minimum.
         assert!(distance(&solution, &[1.0, 1.0]) < 2e-9);
     }
@@ -97,7 +97,7 @@ fn a_search_whose_trials_are_all_nan_ends_at_the_best_point() {
     assert_eq!(summary.termination, Termination::NonFinite);
     assert!(!summary.failed_at_start());
     assert_eq!((summary.final_cost, solution), (5.0, vec![3.0]));
-    assert_eq!(summary.message, "All 20 trial steps along the gradient gave NaN or infinity.");
+    assert_eq!(summary.message(), "All 20 trial steps along the gradient gave NaN or infinity.");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_start_that_is_not_finite_is_named_with_its_number() {
         let mut lbfgs = begin(&[1.0, 2.0], &until_gradient(1e-9, 100));
         let summary = ended(lbfgs.next(0.0, Some(Evaluation { cost, gradient: gradient.to_vec() })));
         assert!(summary.failed_at_start());
-        assert_eq!(summary.message, message);
+        assert_eq!(summary.message(), message);
     }
 }
 
@@ -123,7 +123,7 @@ fn a_derivative_of_the_wrong_sign_is_a_failed_line_search() {
         cost
     };
     let Run { summary, solution, .. } = minimise(&wrong, &[3.0, 1.0], &until_gradient(1e-9, 100), Arithmetic::F64);
-    assert_eq!(summary.termination, Termination::LineSearchFailed, "{}", summary.message);
+    assert_eq!(summary.termination, Termination::LineSearchFailed, "{}", summary.message());
     assert_eq!(solution, [3.0, 1.0]);
 }
 
@@ -175,7 +175,7 @@ fn a_stop_takes_effect_at_the_next_call_and_keeps_the_last_point() {
     lbfgs.stop(Termination::Aborted);
     let evaluation = Evaluation { cost: 0.0, gradient: vec![0.0; 2] };
     let summary = ended(lbfgs.next(2.0, Some(evaluation)));
-    assert_eq!((summary.termination, summary.message.as_str()), (Termination::Aborted, "Stopped by the caller."));
+    assert_eq!((summary.termination, summary.message().as_str()), (Termination::Aborted, "Stopped by the caller."));
     assert_eq!(lbfgs.solution(), [-1.2, 1.0]);
     assert_eq!(ended(lbfgs.next(9.0, None)), summary);
 }
@@ -239,7 +239,7 @@ fn a_unit_of_the_cost_is_no_obstacle_where_the_start_is_concave() {
             unit * (1.0 - x[0].cos())
         };
         let Run { summary, solution, .. } = minimise(&objective, &[2.0], &until_gradient(1e-9, 30), Arithmetic::F64);
-        assert_eq!(summary.termination, Termination::GradientTolerance, "{unit}: {}", summary.message);
+        assert_eq!(summary.termination, Termination::GradientTolerance, "{unit}: {}", summary.message());
         // Minima are at multiples of 2π; the cost is flat within √ε of one.
         let turns = solution[0] / std::f64::consts::TAU;
         assert!((turns - turns.round()).abs() < 1e-8, "{unit}: {solution:?}");

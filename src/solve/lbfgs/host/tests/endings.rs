@@ -66,7 +66,7 @@ fn is_least(cost: f64, least: f64, start: f64) -> bool {
 fn parameters_of_different_sizes_are_fitted_with_default_tolerances() {
     for (objective, start, least) in PROBLEMS {
         let Run { summary, .. } = minimise(&objective, start, &defaults(3000), Arithmetic::F64);
-        assert!(summary.success(), "{start:?}: {} {}", summary.final_cost, summary.message);
+        assert!(summary.success(), "{start:?}: {} {}", summary.final_cost, summary.message());
         assert!(is_least(summary.final_cost, least, summary.initial_cost), "{start:?}: {}", summary.final_cost);
     }
 }
@@ -94,7 +94,12 @@ fn the_unit_of_a_parameter_makes_no_success_of_a_point_that_is_no_minimum() {
                 let units: Vec<f64> = (0..start.len()).map(|k| if k == i { unit } else { 1.0 }).collect();
                 let Run { summary, .. } = in_units(&objective, start, &units, &defaults(300));
                 let least = is_least(summary.final_cost, least, summary.initial_cost);
-                assert!(least || !summary.success(), "{start:?} {units:?}: {} {}", summary.final_cost, summary.message);
+                assert!(
+                    least || !summary.success(),
+                    "{start:?} {units:?}: {} {}",
+                    summary.final_cost,
+                    summary.message()
+                );
                 failures += u32::from(!least);
             }
         }
@@ -110,7 +115,7 @@ fn a_run_that_starts_where_another_ended_is_a_success() {
     let start: Vec<f64> = first.solution.iter().zip(units).map(|(x, unit)| x / unit).collect();
     let second = in_units(&exponential, &start, &units, &defaults(300));
     for Run { summary, .. } in [first, second] {
-        assert!(summary.success() && is_least(summary.final_cost, LEAST, LEAST), "{}", summary.message);
+        assert!(summary.success() && is_least(summary.final_cost, LEAST, LEAST), "{}", summary.message());
     }
 }
 
@@ -139,9 +144,9 @@ fn a_cost_without_a_bound_is_no_success_and_the_message_says_so() {
             let words = match summary.termination {
                 Termination::NonFinite => "The cost falls without a bound: it still falls at -",
                 Termination::MaxIterations => "and may have no bound.",
-                other => panic!("{k} {arithmetic:?} {}: {}", other.as_str(), summary.message),
+                other => panic!("{k} {arithmetic:?} {}: {}", other.as_str(), summary.message()),
             };
-            assert!(summary.message.contains(words), "{k} {arithmetic:?}: {}", summary.message);
+            assert!(summary.message().contains(words), "{k} {arithmetic:?}: {}", summary.message());
             noticed += u32::from(summary.termination == Termination::NonFinite);
         }
     }
@@ -159,6 +164,6 @@ fn a_cost_that_falls_towards_a_bound_it_does_not_meet_is_no_unbounded_one() {
             cost
         };
         let Run { summary, .. } = minimise(&objective, &[1.0], &defaults(100), Arithmetic::F64);
-        assert!(summary.success(), "{k}: {}", summary.message);
+        assert!(summary.success(), "{k}: {}", summary.message());
     }
 }

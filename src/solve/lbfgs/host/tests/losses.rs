@@ -25,7 +25,7 @@ fn a_step_to_where_an_exponential_has_vanished_is_not_taken() {
     for (arithmetic, within) in [(Arithmetic::F64, 1e-8), (Arithmetic::F32, 1e-5)] {
         for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
             let Run { summary, solution, .. } = minimise(&rise, &start, &LbfgsOptions::defaults(), arithmetic);
-            let about = format!("{start:?}: {solution:?}, {}, {}", summary.function_evaluations, summary.message);
+            let about = format!("{start:?}: {solution:?}, {}, {}", summary.function_evaluations, summary.message());
             assert!(summary.success() && (summary.final_cost / LEAST - 1.0).abs() < within, "{about}");
             // 41 at most, and a tenth.
             assert!(summary.function_evaluations <= 46, "{about}");
@@ -48,7 +48,7 @@ fn limits_that_are_kept_do_not_hold_others_up() {
     };
     let Run { summary, solution, .. } =
         minimise(&limits, &[5.0, 300.0, 0.5, 4.0], &LbfgsOptions::defaults(), Arithmetic::F64);
-    let about = format!("{solution:?}, {} evaluations, {}", summary.function_evaluations, summary.message);
+    let about = format!("{solution:?}, {} evaluations, {}", summary.function_evaluations, summary.message());
     assert!(summary.success() && (solution[3] - 2.0).abs() < 1e-4, "{about}");
     assert!(solution[0] < 1.0001 && solution[1] < 2.0001 && solution[2] < -0.9999, "{about}");
 }
@@ -57,5 +57,5 @@ fn limits_that_are_kept_do_not_hold_others_up() {
 fn among_more_coordinates_steps_are_taken() {
     let start: Vec<f64> = [1.0, 1.0].into_iter().chain([0.0; 63]).collect();
     let Run { summary, .. } = minimise(&rise, &start, &LbfgsOptions::defaults(), Arithmetic::F64);
-    assert!(summary.final_cost > 4000.0, "{}", summary.message);
+    assert!(summary.final_cost > 4000.0, "{}", summary.message());
 }

@@ -24,7 +24,7 @@ fn on_manifold(
         cost
     };
     let run = run(&in_tangents, lbfgs);
-    assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message);
+    assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message());
     let length = |block: &[f64]| block.iter().map(|x| x * x).sum::<f64>().sqrt();
     let blocks = run.evaluated.iter().flat_map(|x| x.chunks(dim as usize));
     let off = blocks.map(|block| (length(block) - 1.0).abs()).fold(0.0, f64::max);
@@ -150,7 +150,7 @@ fn constant_blocks_on_manifolds_are_unchanged_beside_free_ones() {
     };
     let lbfgs = solver(&start, set, manifolds.clone(), &until_gradient(1e-10, 100), Arithmetic::F64);
     let run = run(&objective, lbfgs);
-    assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message);
+    assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message());
     assert!(run.evaluated.iter().all(|x| x[..3] == [0.6, 0.0, 0.8]), "bit for bit");
     for (got, expected) in run.solution[3..].iter().zip([0.0, 1.0, 0.0, 0.0]) {
         // The curvature at the minimum is 1 in every direction, and the gradient at the start 5.

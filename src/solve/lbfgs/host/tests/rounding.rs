@@ -33,7 +33,7 @@ fn without_tolerances_a_run_in_f32_ends_at_the_precision_limit_near_the_minimum(
             let Run { summary, solution, .. } = minimise(&objective, &start, &exhausting(3000), Arithmetic::F32);
             let fine = summary.termination == Termination::PrecisionLimit
                 || summary.termination == Termination::GradientTolerance;
-            assert!(fine, "{n} {offset}: {} {}", summary.termination.as_str(), summary.message);
+            assert!(fine, "{n} {offset}: {} {}", summary.termination.as_str(), summary.message());
             // The constant does not affect slopes, on which the approximate Wolfe conditions depend: a gradient of about a hundred
             // rounding errors of terms up to 400, divided by a least curvature of 0.4.
             let off = distance(&solution, &vec![1.0; n]);
@@ -59,7 +59,7 @@ fn noise_of_a_hundred_roundings_ends_at_the_precision_limit() {
             cost * (1.0 + scale * random())
         };
         let Run { summary, .. } = minimise(&noisy, &[-1.2, 1.0], &exhausting(500), Arithmetic::F32);
-        assert_eq!(summary.termination, Termination::PrecisionLimit, "{seed}: {}", summary.message);
+        assert_eq!(summary.termination, Termination::PrecisionLimit, "{seed}: {}", summary.message());
         // The noise of the cost is 1.2e-4; along the valley the cost falls by 4 in all.
         assert!(summary.final_cost < 10.0 + 1e-2, "{seed}: {}", summary.final_cost);
     }
@@ -70,7 +70,7 @@ fn the_default_tolerances_converge_in_single_precision() {
     let options = LbfgsOptions::defaults();
     for offset in [0.0, 1000.0] {
         let Run { summary, .. } = minimise(&rosenbrock_f32(offset), &[-1.25, 1.0], &options, Arithmetic::F32);
-        assert!(summary.success(), "{offset}: {}", summary.message);
+        assert!(summary.success(), "{offset}: {}", summary.message());
     }
 }
 
@@ -81,7 +81,7 @@ fn without_tolerances_a_run_in_f64_ends_at_the_precision_limit() {
             minimise(&case.objective, &case.start, &exhausting(10_000), Arithmetic::F64);
         let fine =
             summary.termination == Termination::PrecisionLimit || summary.termination == Termination::GradientTolerance;
-        assert!(fine, "{}: {} {}", case.name, summary.termination.as_str(), summary.message);
+        assert!(fine, "{}: {} {}", case.name, summary.termination.as_str(), summary.message());
         assert!(distance(&solution, &case.minimum) <= case.nearness, "{}", case.name);
     }
 }
@@ -111,6 +111,6 @@ fn a_first_step_below_the_spacing_of_f32_is_lengthened_until_it_moves() {
         0.5e-3 * (x[0] - 1.1e9).powi(2)
     };
     let Run { summary, solution, .. } = minimise(&far, &[1e9], &exhausting(100), Arithmetic::F32);
-    assert!(summary.iterations > 0, "{}", summary.message);
-    assert!((solution[0] - 1.1e9).abs() <= 128.0, "{solution:?} {}", summary.message);
+    assert!(summary.iterations > 0, "{}", summary.message());
+    assert!((solution[0] - 1.1e9).abs() <= 128.0, "{solution:?} {}", summary.message());
 }

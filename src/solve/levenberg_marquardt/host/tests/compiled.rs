@@ -58,7 +58,7 @@ fn all_linear_solvers_find_the_same_minimum_and_say_what_they_are() {
         let mut options = LevenbergMarquardtOptions { linear_solver: kind, ..options() };
         options.solve.cost_tolerance = 0.0;
         let solution = solve(&mut functions, &options);
-        assert!(solution.summary.success(), "{}", solution.summary.message);
+        assert!(solution.summary.success(), "{}", solution.summary.message());
         // gradientTolerance 1e-6 over 0.45², the smallest eigenvalue of JᵀJ.
         assert!(distance(&solution.x, &[1.0, 1.0]) < 5e-6, "{:?}", solution.x);
         assert!(solution.details.linear_solver.starts_with(words), "{}", solution.details.linear_solver);
@@ -116,28 +116,12 @@ fn a_second_solve_begins_where_the_first_ended() {
 }
 
 #[test]
-fn parameters_that_no_residual_touches_are_named_unless_they_are_constant() {
-    let mut functions = valley(&[0.0; 7]);
-    let solution = solve(&mut functions, &options());
-    let message = &solution.summary.message;
-    let words = "parameter 2, parameter 3, parameter 4 and 2 more are touched by no residual.";
-    assert!(message.ends_with(words), "{message}");
-    assert_eq!(solution.details.untouched.count, 5);
-    functions.set_constant(vec![false, false, true, true, true, true, false]).unwrap();
-    let message = solve(&mut functions, &options()).summary.message;
-    assert!(message.ends_with(". parameter 6 is touched by no residual."), "{message}");
-    functions.set_constant(vec![true, true, true, true, true, true, true]).unwrap();
-    let solution = solve(&mut functions, &options());
-    assert_eq!(solution.summary.message, "Converged: the gradient is zero.");
-}
-
-#[test]
 fn a_violated_start_is_projected_and_the_message_says_so() {
     let mut functions = valley(&[-1.2, 1.0]);
     functions.set_bounds(vec![0.0, -9.0], vec![0.5, 9.0]).unwrap();
     let solution = solve(&mut functions, &options());
     let words = "1 starting value was out of bounds and was moved to the nearest bound. Converged";
-    assert!(solution.summary.message.starts_with(words), "{}", solution.summary.message);
+    assert!(solution.summary.message().starts_with(words), "{}", solution.summary.message());
     // At x = ½ the best y is ¼; costTolerance 1e-6 of a cost of ⅛, over a Hessian of 100.
     assert_eq!(solution.x[0], 0.5);
     assert!((solution.x[1] - 0.25).abs() < 1e-4, "{:?}", solution.x);
@@ -180,7 +164,7 @@ fn robust_losses_leave_outliers_aside() {
         functions.set_values(vec![3.0]).unwrap();
         functions.set_loss(0, LossParameters::new(kind, scale, 1.0, 1.0).unwrap()).unwrap();
         let robust = solve(&mut functions, &options());
-        assert!(robust.summary.success(), "{kind}: {}", robust.summary.message);
+        assert!(robust.summary.success(), "{kind}: {}", robust.summary.message());
         // Huber's outlier pulls with its scale: 0.5 over four residuals; of the others next to nothing is left.
         assert!((robust.x[0] - 1.0).abs() < within, "{kind}: {:?}", robust.x);
     }
@@ -263,7 +247,7 @@ fn a_trial_that_a_limit_of_iterations_cuts_makes_way_too() {
     let mut options = options();
     options.max_linear_iterations = 3;
     let solution = solve(&mut sheet(90, 1.0), &options);
-    assert!(solution.summary.success(), "{}", solution.summary.message);
+    assert!(solution.summary.success(), "{}", solution.summary.message());
     let said = &solution.details.linear_solver;
     assert!(said.ends_with(", since conjugate gradients took as long"), "{said}");
 }
@@ -316,9 +300,8 @@ fn an_end_before_the_start_is_known_says_what_other_ends_say_and_an_abort_comes_
             let Solution { summary, details, .. } = solution;
             assert_eq!((summary.termination, summary.history.len()), (termination, 0), "{kind:?}");
             assert!(summary.initial_cost.is_nan() && summary.final_cost.is_nan());
-            let says = format!("{says} parameter 0, parameter 1, parameter 2 and 141 more are touched by no residual.");
-            assert!(summary.message.ends_with(&says), "{}", summary.message);
-            assert_eq!((details.untouched.count, details.times[0].0), (144, "setup"));
+            assert!(summary.message().ends_with(says), "{}", summary.message());
+            assert_eq!(details.times[0].0, "setup");
         }
     }
 }
@@ -331,10 +314,10 @@ fn the_dogleg_takes_a_factorisation_and_no_trial() {
     let said = &solution.details.linear_solver;
     assert!(said.starts_with("sparse Cholesky: 8,100 parameters") && !said.contains("while they take"), "{said}");
     // Linear residuals: the first step is the last that counts, and the second shows it.
-    assert!(solution.summary.success() && solution.summary.iterations <= 2, "{}", solution.summary.message);
+    assert!(solution.summary.success() && solution.summary.iterations <= 2, "{}", solution.summary.message());
     for kind in [Kind::DenseQr, Kind::SparseCholesky] {
         let solution = solve(&mut valley(&[-1.2, 1.0]), &dogleg(Some(kind)));
-        assert!(solution.summary.success(), "{}", solution.summary.message);
+        assert!(solution.summary.success(), "{}", solution.summary.message());
         // parameterTolerance 1e-8, and quadratic convergence.
         assert!(distance(&solution.x, &[1.0, 1.0]) < 1e-7, "{:?}", solution.x);
     }
@@ -342,7 +325,7 @@ fn the_dogleg_takes_a_factorisation_and_no_trial() {
     let least = solve(&mut polynomial(), &LevenbergMarquardtOptions { linear_solver: None, ..options() });
     let other = solve(&mut polynomial(), &dogleg(None));
     // costTolerance 1e-8 of steps to the minimum.
-    assert!(other.summary.final_cost <= least.summary.final_cost * (1.0 + 1e-6), "{}", other.summary.message);
+    assert!(other.summary.final_cost <= least.summary.final_cost * (1.0 + 1e-6), "{}", other.summary.message());
 }
 
 /// A polynomial of degree 15 through samples of a wave on [0, 100]: its normal equations are singular in this arithmetic once little damping is left.
@@ -372,7 +355,7 @@ fn a_system_without_a_solution_raises_the_damping_and_ends_nothing() {
     // The first line is the start, which has no system.
     let singular = summary.history[1..].iter().find(|iteration| iteration.linear_iterations.is_none());
     let singular = singular.expect("no system was singular").iteration;
-    assert_ne!(summary.termination, Termination::NonFinite, "{}", summary.message);
+    assert_ne!(summary.termination, Termination::NonFinite, "{}", summary.message());
     let after = &summary.history[singular as usize + 1..];
     assert!(after.iter().any(|iteration| iteration.accepted), "{singular}: {after:?}");
 }
@@ -397,7 +380,8 @@ fn damping_that_a_free_motion_needs_is_reported() {
     let mut functions = free_chain(200);
     let options = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
     // The last pivot is a rounding error.
-    let SolveSummary { message, history, final_cost, .. } = solve(&mut functions, &options).summary;
+    let summary = solve(&mut functions, &options).summary;
+    let (message, SolveSummary { history, final_cost, .. }) = (summary.message(), summary);
     assert!(final_cost < 1e-20, "{message}");
     let unsolved = history.iter().filter(|iteration| iteration.linear_iterations.is_none()).count() - 1;
     assert_eq!(unsolved, 1, "one system shows that the damping is too small: {history:?}");
@@ -409,7 +393,7 @@ fn damping_that_a_free_motion_needs_is_reported() {
     functions.set_constant(constant).unwrap();
     functions.set_values(vec![0.0; 200]).unwrap();
     let held = solve(&mut functions, &options).summary;
-    assert!(held.final_cost < 1e-20 && !held.message.contains("Linear systems"), "{}", held.message);
+    assert!(held.final_cost < 1e-20 && held.findings.is_empty(), "{}", held.message());
 }
 
 #[test]
@@ -421,7 +405,7 @@ fn iterations_on_a_schur_complement_end_where_a_factorisation_does_and_say_when_
         solve(&mut functions, &options)
     };
     let solution = solved(Kind::IterativeSchur, 500);
-    assert!(solution.summary.success(), "{}", solution.summary.message);
+    assert!(solution.summary.success(), "{}", solution.summary.message());
     assert!(distance(&solution.x, &solved(Kind::SparseCholesky, 500).x) < 1e-6, "{:?}", solution.x);
     assert_eq!(solution.details.linear_solver, "iterative-schur: as linearSolver says");
     assert!(

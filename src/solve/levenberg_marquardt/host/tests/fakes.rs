@@ -25,7 +25,7 @@ fn rosenbrock_is_solved_by_each_way_of_solving_systems() {
         let mut fake = Fake { pcg_blocks, ..Fake::new(&rosenbrock, &[-1.2, 1.0]) };
         fake.options.solve = SolveOptions { gradient_tolerance: 1e-12, ..without_tolerances(100) };
         let run = run(&fake);
-        assert!(run.summary.success(), "{}", run.summary.message);
+        assert!(run.summary.success(), "{}", run.summary.message());
         // J at the minimum has a singular value of 0.45: a gradient of 1e-12 is an error of 5e-12 at most.
         assert!(distance(&run.point, &[1.0, 1.0]) < 5e-12, "{:?}", run.point);
         assert!(run.summary.history.windows(2).all(|two| two[1].cost <= two[0].cost), "the cost never rises");
@@ -57,7 +57,7 @@ fn a_step_that_meets_nan_is_rejected_and_the_next_is_a_quarter_as_long() {
 fn nothing_but_nan_ahead_is_non_finite_and_keeps_the_start() {
     let alone = |x: &[f64]| (vec![if x[0] == 3.0 { 1.0 } else { NAN }], vec![vec![1.0]]);
     let run = run(&Fake::new(&alone, &[3.0]));
-    assert_eq!(run.summary.termination, Termination::NonFinite, "{}", run.summary.message);
+    assert_eq!(run.summary.termination, Termination::NonFinite, "{}", run.summary.message());
     assert_eq!((run.point[0], run.summary.final_cost), (3.0, 0.5));
     assert!(!run.summary.failed_at_start());
 }
@@ -78,7 +78,7 @@ fn a_derivative_that_is_nan_at_the_trial_point_rejects_the_step() {
 fn a_start_that_is_not_finite_ends_the_run_before_any_step() {
     for (residual, derivative) in [(NAN, 1.0), (f64::INFINITY, 1.0), (1.0, NAN), (1e200, 1.0)] {
         let run = run(&Fake::new(&|_: &[f64]| (vec![residual], vec![vec![derivative]]), &[0.0]));
-        assert!(run.summary.failed_at_start(), "{residual}, {derivative}: {}", run.summary.message);
+        assert!(run.summary.failed_at_start(), "{residual}, {derivative}: {}", run.summary.message());
         assert!(run.tried.is_empty());
     }
 }
@@ -88,7 +88,7 @@ fn a_column_of_zeros_leaves_its_coordinate_and_moves_the_others() {
     for pcg_blocks in [None, Some(BOTH)] {
         let flat = |x: &[f64]| (vec![x[0] - 3.0], vec![vec![1.0, 0.0]]);
         let run = run(&Fake { pcg_blocks, ..Fake::new(&flat, &[0.0, 7.0]) });
-        assert!(run.summary.success(), "{}", run.summary.message);
+        assert!(run.summary.success(), "{}", run.summary.message());
         // The default gradientTolerance, and a Hessian of 1.
         assert!((run.point[0] - 3.0).abs() <= 1e-6);
         assert_eq!(run.point[1], 7.0);
@@ -100,7 +100,7 @@ fn dependent_columns_share_the_step() {
     for pcg_blocks in [None, Some(BOTH)] {
         let sum = |x: &[f64]| (vec![x[0] + x[1] - 4.0; 2], vec![vec![1.0, 1.0]; 2]);
         let run = run(&Fake { pcg_blocks, ..Fake::new(&sum, &[0.0, 0.0]) });
-        assert!(run.summary.success(), "{}", run.summary.message);
+        assert!(run.summary.success(), "{}", run.summary.message());
         // As above, with a Hessian of 4 along the only direction that counts.
         assert!((run.point[0] + run.point[1] - 4.0).abs() <= 1e-6);
         // Singular values give the shortest of all steps. A preconditioner of dependent columns is rounding.
@@ -113,7 +113,7 @@ fn dependent_columns_share_the_step() {
 fn a_flat_cost_has_converged_at_the_start() {
     let run = run(&Fake::new(&|_: &[f64]| (vec![2.0], vec![vec![0.0]]), &[5.0]));
     assert_eq!(run.summary.termination, Termination::GradientTolerance);
-    assert_eq!(run.summary.message, "Converged: the gradient is zero.");
+    assert_eq!(run.summary.message(), "Converged: the gradient is zero.");
     assert_eq!((run.summary.iterations, run.point[0]), (0, 5.0));
 }
 
@@ -124,7 +124,7 @@ fn a_wrong_gradient_ends_with_a_collapsed_trust_region() {
     let mut fake = Fake::new(&wrong, &[0.0]);
     fake.options.solve = without_tolerances(100);
     let run = run(&fake);
-    assert_eq!(run.summary.termination, Termination::TrustRegionCollapsed, "{}", run.summary.message);
+    assert_eq!(run.summary.termination, Termination::TrustRegionCollapsed, "{}", run.summary.message());
     assert_eq!(run.point, [0.0]);
 }
 
@@ -136,21 +136,21 @@ fn hidden_steps_are_accepted_while_their_predicted_reductions_halve_and_then_no_
     // The cosine at the start is 7e-9.
     fake.options.solve = SolveOptions { gradient_tolerance: 1e-15, ..without_tolerances(100) };
     let seen = run(&fake);
-    assert_eq!(seen.summary.termination, Termination::GradientTolerance, "{}", seen.summary.message);
+    assert_eq!(seen.summary.termination, Termination::GradientTolerance, "{}", seen.summary.message());
     // Here the predicted reduction stays the same.
     let constant = |_: &[f64]| (vec![1.4e8, 1.0], vec![vec![0.0], vec![1.0]]);
     let stuck = run(&Fake { residuals: &constant, ..fake.clone() });
-    assert_eq!(stuck.summary.termination, Termination::CostTolerance, "{}", stuck.summary.message);
+    assert_eq!(stuck.summary.termination, Termination::CostTolerance, "{}", stuck.summary.message());
     assert!(
-        stuck.summary.message.starts_with("Converged: no further progress is possible"),
+        stuck.summary.message().starts_with("Converged: no further progress is possible"),
         "{}",
-        stuck.summary.message
+        stuck.summary.message()
     );
     assert_eq!(stuck.summary.iterations, 2, "one hidden step is accepted");
     // A residual of 10⁴ is little beside the standard deviation of 1.4 · 10⁸, and a parameter of 10¹⁶ makes residuals uncertain by some units.
     let coarse = |_: &[f64]| (vec![1.4e8, 1e4], vec![vec![0.0], vec![1.0]]);
     let cut = run(&Fake { residuals: &coarse, start: vec![1e16], ..fake });
-    assert_eq!(cut.summary.termination, Termination::CostTolerance, "{}", cut.summary.message);
+    assert_eq!(cut.summary.termination, Termination::CostTolerance, "{}", cut.summary.message());
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_step_is_projected_on_bounds_and_its_projection_is_judged() {
         fake.bounds = (vec![-1.0, 0.0], vec![1.0, 10.0]);
         fake.options.solve = SolveOptions { gradient_tolerance: 1e-10, ..without_tolerances(50) };
         let run = run(&fake);
-        assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message);
+        assert_eq!(run.summary.termination, Termination::GradientTolerance, "{}", run.summary.message());
         // At x = 1 the best y is where 0.5(0.5y − 2) + (y − 2) = 0.
         assert_eq!(run.point[0], 1.0, "a bound is reached exactly");
         assert!((run.point[1] - 2.4).abs() < 1e-9, "gradientTolerance over a Hessian of 1.25: {:?}", run.point);
@@ -175,7 +175,7 @@ fn a_coordinate_whose_gradient_leads_inside_is_held_where_a_step_would_take_it_o
         let mut fake = Fake { pcg_blocks, ..Fake::new(&rosenbrock, &[-2.0, 1.5]) };
         fake.bounds = (vec![f64::NEG_INFINITY, 1.5], vec![f64::INFINITY; 2]);
         let run = run(&fake);
-        assert!(run.summary.success(), "{}", run.summary.message);
+        assert!(run.summary.success(), "{}", run.summary.message());
         assert_eq!(run.point[1], 1.5);
         // The tolerance is that of the digits above.
         assert!((2.0 * run.summary.final_cost - 4.941_229_3).abs() < 1e-6, "{}", run.summary.final_cost);
@@ -199,7 +199,7 @@ fn a_step_that_the_model_overstates_makes_the_radius_no_longer_where_it_meets_a_
     fake.options.solve.cost_tolerance = 0.05;
     fake.options.initial_damping = Some(1e-6);
     let run = run(&fake);
-    assert!(run.summary.success(), "{}", run.summary.message);
+    assert!(run.summary.success(), "{}", run.summary.message());
     // A full step leaves 0.98 of x with the other sign, so that full steps alone take hundreds.
     assert!(run.summary.iterations <= 8, "{}", run.summary.iterations);
 }
@@ -211,7 +211,7 @@ fn many_coordinates_take_second_derivatives_where_the_model_misses() {
     let start: Vec<f64> = (0..40).map(|j| (f64::from(j) + 1.0).sin()).collect();
     let iterations = [true, false].map(|has_second_derivatives| {
         let run = run(&Fake { has_second_derivatives, ..Fake::new(&residuals, &start) });
-        assert!(run.summary.success(), "{}", run.summary.message);
+        assert!(run.summary.success(), "{}", run.summary.message());
         run.summary.iterations
     });
     // Without them the worst coordinate keeps 0.78 of itself with each full step; with them convergence is quadratic.
@@ -252,7 +252,7 @@ fn on_a_sphere_the_nearest_direction_is_found_and_the_length_kept() {
     let mut fake = Fake { manifold: Manifold::UnitVector, ..Fake::new(&residuals, &[0.0, 0.0, -1.0]) };
     fake.options.solve.cost_tolerance = 0.0;
     let run = run(&fake);
-    assert!(run.summary.success(), "{}", run.summary.message);
+    assert!(run.summary.success(), "{}", run.summary.message());
     // gradientTolerance 1e-6 over a Hessian of |target| = 3.
     assert!(distance(&run.point, &target.map(|t| t / 3.0)) < 1e-6, "{:?}", run.point);
     let length = run.point.iter().map(|x| x * x).sum::<f64>();
@@ -280,7 +280,7 @@ fn limits_and_the_caller_end_a_run_and_the_best_point_is_kept() {
     fake.options.solve.max_time_ms = 20.0;
     let late = run(&fake);
     assert_eq!(late.summary.termination, Termination::MaxTime);
-    assert!(late.summary.message.contains("maxTimeMs, 20"), "{}", late.summary.message);
+    assert!(late.summary.message().contains("maxTimeMs, 20"), "{}", late.summary.message());
 
     fake.options.solve.max_time_ms = f64::INFINITY;
     let stopped = run_with(&fake, |iteration, stop| *stop = iteration.iteration == 3);

@@ -19,7 +19,7 @@ fn a_run_does_not_end_where_the_damping_of_its_start_holds_a_coordinate() {
         // They take 154 at most: a valley that bends.
         fake.options.solve.max_iterations = 200;
         let Run { summary, point, .. } = run(&fake);
-        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
+        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message());
         // The cost changes by less than 1e-8 at the last step.
         assert!((2.0 * summary.final_cost / 4.3173084083e-3 - 1.0).abs() < 1e-8, "{about}");
         assert!(summary.success(), "{about}");
@@ -46,7 +46,7 @@ fn a_coordinate_that_the_damping_of_the_start_holds_is_no_convergence() {
         let mut fake = Fake::new(&residuals, &start);
         fake.options.solve.max_iterations = most;
         let Run { summary, point, .. } = run(&fake);
-        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
+        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message());
         let is_minimum = (2.0 * summary.final_cost / 4.304910335e-5 - 1.0).abs() < 1e-6;
         assert_eq!(summary.success(), is_minimum, "{about}");
     }

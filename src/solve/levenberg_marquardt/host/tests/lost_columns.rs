@@ -17,7 +17,7 @@ fn a_step_to_where_an_exponential_has_vanished_is_rejected() {
     let residuals = |x: &[f64]| linearised(x, rise);
     for start in [[1.0, 1.0], [10.0, 10.0], [1.0, 10.0], [0.1, 0.1], [100.0, 0.75]] {
         let Run { summary, point, .. } = run(&Fake::new(&residuals, &start));
-        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
+        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message());
         // The cost changes by less than 1e-8 at the last step.
         assert!((2.0 * summary.final_cost / 1168.0088766 - 1.0).abs() < 1e-8, "{about}");
         // 66 at most, and a tenth.
@@ -32,7 +32,7 @@ fn the_dogleg_holds_a_coordinate_whose_column_its_steps_lose() {
         let mut fake = Fake::new(&residuals, &start);
         fake.options.trust_region = TrustRegion::Dogleg;
         let Run { summary, point, .. } = run(&fake);
-        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message);
+        let about = format!("{start:?}: {point:?}, {} iterations, {}", summary.iterations, summary.message());
         // The cost changes by less than 1e-8 at the last step.
         assert!((2.0 * summary.final_cost / 1168.0088766 - 1.0).abs() < 1e-8, "{about}");
         // 54 at most, and a tenth.
@@ -53,7 +53,7 @@ fn a_column_that_vanishes_with_its_residuals_is_no_loss() {
         let mut fake = Fake::new(&limits, &[5.0, -4.0]);
         fake.options.trust_region = trust_region;
         let Run { summary, point, linearised, .. } = run(&fake);
-        assert!(summary.success() && summary.final_cost < 1e-12, "{point:?}: {}", summary.message);
+        assert!(summary.success() && summary.final_cost < 1e-12, "{point:?}: {}", summary.message());
         // A rejected step would linearise its point again.
         let accepted = summary.history.iter().filter(|iteration| iteration.accepted).count();
         assert_eq!(linearised.len(), accepted, "{linearised:?}");
@@ -70,7 +70,7 @@ fn a_column_that_every_step_loses_does_not_hold_the_others_up() {
     };
     let Run { summary, point, .. } = run(&Fake::new(&edge, &[0.0, 30.0]));
     // parameterTolerance 1e-8, and quadratic convergence.
-    assert!((point[1] - 2.0).abs() < 1e-7 && summary.success(), "{point:?} {}", summary.message);
+    assert!((point[1] - 2.0).abs() < 1e-7 && summary.success(), "{point:?} {}", summary.message());
 }
 
 #[test]
@@ -79,5 +79,5 @@ fn a_column_that_grows_is_no_measure_for_the_others() {
     let residuals = |x: &[f64]| linearised(x, |x| vec![x[0].exp() - 1.0, x[1].clone() - 3.0]);
     let Run { summary, point, .. } = run(&Fake::new(&residuals, &[-40.0, 1.0]));
     // parameterTolerance 1e-8, and quadratic convergence.
-    assert!(distance(&point, &[0.0, 3.0]) < 1e-7 && summary.success(), "{point:?} {}", summary.message);
+    assert!(distance(&point, &[0.0, 3.0]) < 1e-7 && summary.success(), "{point:?} {}", summary.message());
 }

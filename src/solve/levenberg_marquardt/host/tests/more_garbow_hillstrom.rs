@@ -277,7 +277,7 @@ fn assert_minima(others: &[(&str, f64)]) {
                 |&minimum: &f64| if minimum == 0.0 { found < 1e-10 } else { (found / minimum - 1.0).abs() < 1e-4 };
             let is_exempt = ELSEWHERE.iter().chain(others).any(|&known| known == (problem.name, multiple));
             if problem.minima.iter().any(near) == is_exempt {
-                wrong.push(format!("{}, {multiple}: {found:e}, {}", problem.name, summary.message));
+                wrong.push(format!("{}, {multiple}: {found:e}, {}", problem.name, summary.message()));
             }
         }
     }
@@ -304,7 +304,7 @@ fn a_long_curved_valley_is_followed_to_its_end() {
         (TrustRegion::Dogleg, 100.0, 7),
     ] {
         let Run { summary, point, .. } = run_from(rosenbrock, multiple, trust_region);
-        let about = format!("{trust_region:?} {multiple}: {} iterations, {}", summary.iterations, summary.message);
+        let about = format!("{trust_region:?} {multiple}: {} iterations, {}", summary.iterations, summary.message());
         assert!(summary.success() && summary.iterations <= most, "{about}");
         // parameterTolerance 1e-8, and quadratic convergence.
         assert!(distance(&point, &[1.0, 1.0]) < 1e-7, "{about}: {point:?}");
@@ -317,7 +317,12 @@ fn residuals_that_fall_by_many_orders_do_not_leave_their_damping_behind() {
         let problem = PROBLEMS.iter().find(|problem| problem.name == name).unwrap();
         let Run { summary, .. } = run_from(problem, multiple, TrustRegion::LevenbergMarquardt);
         // The default of maxIterations.
-        assert!(summary.success() && summary.iterations <= 100, "{name}: {}, {}", summary.iterations, summary.message);
+        assert!(
+            summary.success() && summary.iterations <= 100,
+            "{name}: {}, {}",
+            summary.iterations,
+            summary.message()
+        );
     }
 }
 
@@ -326,7 +331,7 @@ fn a_scale_that_the_least_damping_leaves_too_large_falls() {
     let meyer = PROBLEMS.iter().find(|problem| problem.name == "10 Meyer").unwrap();
     // One column of J̃ falls by more than 16 orders on the way, another never. MINPACK takes 1817 evaluations; ours plus a tenth.
     let Run { summary, .. } = run_at_most(1450, meyer, 10.0, TrustRegion::LevenbergMarquardt);
-    assert!(summary.success(), "{} iterations, {}", summary.iterations, summary.message);
+    assert!(summary.success(), "{} iterations, {}", summary.iterations, summary.message());
     assert!(
         (2.0 * summary.final_cost / meyer.minima[0] - 1.0).abs() < 1e-8,
         "the paper's digits: {}",

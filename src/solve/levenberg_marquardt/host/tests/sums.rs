@@ -160,7 +160,7 @@ fn fits_of_one_to_sixteen_parameters_have_the_same_answers_in_as_many_steps() {
         };
         let (sums, rows) = (solve(&mut fit.functions(false), &options()), solve(&mut fit.functions(true), &options()));
         assert!(is_by_sums(&sums) && !is_by_sums(&rows), "{}", sums.details.linear_solver);
-        assert!(sums.summary.success() && sums.summary.iterations > 2, "{}", sums.summary.message);
+        assert!(sums.summary.success() && sums.summary.iterations > 2, "{}", sums.summary.message());
         // Waves are orthogonal: where a run ends is well-conditioned, and parameterTolerance is 1e-12.
         assert_same(&sums, &rows, 1e-10, &format!("{n} parameters"));
     }
@@ -191,7 +191,7 @@ fn losses_bounds_and_constants_make_no_difference() {
         prepare(&mut by_sums, case).unwrap();
         prepare(&mut by_rows, case).unwrap();
         let (sums, rows) = (solve(&mut by_sums, &options()), solve(&mut by_rows, &options()));
-        assert!(is_by_sums(&sums) && sums.summary.success(), "case {case}: {}", sums.summary.message);
+        assert!(is_by_sums(&sums) && sums.summary.success(), "case {case}: {}", sums.summary.message());
         // The gradient's tolerance of 1e-9 over the least eigenvalue of JᵀJ, some 0.1 here.
         assert_same(&sums, &rows, 1e-8, &format!("case {case}"));
         if case == 3 {
@@ -203,7 +203,7 @@ fn losses_bounds_and_constants_make_no_difference() {
 #[test]
 fn blocks_on_manifolds_and_blocks_that_are_there_twice_are_solved() {
     let sums = solve(&mut shared_by_blocks(), &options());
-    assert!(sums.summary.success(), "{}", sums.summary.message);
+    assert!(sums.summary.success(), "{}", sums.summary.message());
     let length = sums.x[..4].iter().map(|q| q * q).sum::<f64>();
     assert!((length - 1.0).abs() < 1e-14, "{length}");
 }
@@ -215,7 +215,7 @@ fn what_is_ill_conditioned_goes_on_with_rows_and_ends_as_rows_do() {
     let options = LevenbergMarquardtOptions { initial_damping: Some(1e-14), ..options() };
     let (sums, rows) = (solve(&mut fit.functions(false), &options), solve(&mut fit.functions(true), &options));
     assert!(had_to_take_rows(&sums), "{}", sums.details.linear_solver);
-    assert!(sums.summary.success(), "{}", sums.summary.message);
+    assert!(sums.summary.success(), "{}", sums.summary.message());
     // A condition of 1e6 and residuals of 0.01: 1e12 · 1e-2 · 1e-16 · √700.
     assert_same(&sums, &rows, 1e-4, "powers");
     // With more damping than that, sums are enough for a while, and then the rest is done by rows.
@@ -249,7 +249,7 @@ fn a_step_to_where_nothing_is_defined_is_refused_and_the_next_is_shorter() {
     };
     let fit = Fit { curve: root, truth: vec![0.01], start: vec![4.0], rows: 600 };
     let (sums, rows) = (solve(&mut fit.functions(false), &options()), solve(&mut fit.functions(true), &options()));
-    assert!(is_by_sums(&sums) && sums.summary.success(), "{}", sums.summary.message);
+    assert!(is_by_sums(&sums) && sums.summary.success(), "{}", sums.summary.message());
     assert_same(&sums, &rows, 1e-10, "a root");
 }
 
