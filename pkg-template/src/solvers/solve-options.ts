@@ -64,8 +64,9 @@ export interface SolveResult {
   precisionLoss: number;
   /**
    * What the model without a trust region still takes from the cost at the end, in units of the residuals' variance σ² = 2F/(m − n): the square of the distance
-   * to the minimum in standard errors, halved. At most 1e-4 where a run of Levenberg-Marquardt has converged, unless the cost itself is rounding. Not there where no
-   * model was made.
+   * to the minimum in standard errors, halved. At most 1e-4 where a run of Levenberg-Marquardt has converged, unless the cost itself is rounding. L-BFGS on the CPU has
+   * it for a least-squares cost, by the model of its own history, and does not end by a small change of the cost or a short step while it is larger. Not there where
+   * no model was made.
    */
   promise?: number;
   /**

@@ -7,7 +7,7 @@ use super::continuation::{Before, Continued, Passed};
 use super::examine::examine;
 use super::least_squares::{From, Request, Solvers};
 use super::stages::{HandOver, PAIRS, stage_after};
-use crate::eval::Functions;
+use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::solve::lbfgs::host::{Lbfgs, run};
 use crate::solve::listener::Listener;
@@ -100,6 +100,9 @@ async fn minimise_in(
         Some(run) => write_back(functions, arithmetic, run, || Left::Device { read_back }).await?,
         None => {
             let mut solver = Lbfgs::new(start, map.clone(), options, arithmetic)?;
+            if options.objective == Objective::LeastSquares {
+                solver.expect_promise(functions.sample_count());
+            }
             let run = run(functions, &mut solver, options.objective, map.as_deref(), listener, began).await;
             write_back(functions, arithmetic, run, || Left::Host(solver.solution().to_vec())).await?
         }

@@ -101,3 +101,33 @@ fn both_solvers_name_blocks_that_no_residual_touches() {
         assert!(summary.findings.contains(&Finding::Untouched(untouched)), "{:?}", summary.findings);
     }
 }
+
+#[test]
+fn l_bfgs_ends_where_its_own_model_promises_next_to_nothing() {
+    // A line through times far from 0, so that its two parameters nearly depend on each other.
+    let noise = [0.3, -0.2, 0.1, -0.4, 0.2, 0.25, -0.15, 0.05, -0.1, 0.2];
+    let times = |k: usize| 1000.0 + k as f64;
+    let mut r = Recorder::default();
+    let (a, b) = (r.parameter(0), r.parameter(1));
+    let residual = |(k, noise): (usize, f64)| {
+        let (t, y) = (r.constant(times(k)), r.constant(3.0 + 0.5 * times(k) + noise));
+        let slope = r.apply(Op::Mul, &[b, t]);
+        let value = r.apply(Op::Add, &[a, slope]);
+        r.apply(Op::Sub, &[value, y])
+    };
+    let outputs = noise.into_iter().enumerate().map(residual).collect();
+    let mut f = functions(r, outputs, &[0.0, 0.0]);
+    let lbfgs = LbfgsOptions { objective: Objective::LeastSquares, ..LbfgsOptions::defaults() };
+    let (mut resources, mut listener) = (DeviceResources::default(), Recording::default());
+    let Solution { x, summary, .. } =
+        run_synchronously(minimise(&mut f, &mut resources, &lbfgs, true, &mut listener)).unwrap();
+    assert!(summary.success() && summary.promise.is_some_and(|promise| promise <= 1e-4), "{summary:?}");
+    // By the normal equations of centred times: Σ(t − t̄)² = 82.5.
+    let centred = |k: usize| k as f64 - 4.5;
+    let slope = noise.iter().enumerate().map(|(k, noise)| centred(k) * noise).sum::<f64>() / 82.5;
+    let mean = noise.iter().sum::<f64>() / 10.0;
+    let rest = noise.iter().enumerate().map(|(k, noise)| (noise - mean - slope * centred(k)).powi(2)).sum::<f64>();
+    let standard_error = (rest / 8.0 / 82.5).sqrt();
+    let off = [x[1] - 0.5 - slope, x[0] + x[1] * 1004.5 - 3.0 - 0.5 * 1004.5 - mean];
+    assert!(off[0].abs() < 0.05 * standard_error && off[1].abs() < 0.05 * (rest / 80.0).sqrt(), "{off:?} {summary:?}");
+}

@@ -5,6 +5,7 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::eval::{Arithmetic, Evaluation};
+use crate::solve::ending::iteration_limit;
 use crate::solve::feasible::FeasibleSet;
 use crate::solve::findings::Finding;
 use crate::solve::lbfgs::ending::{self, Failure};
@@ -12,6 +13,7 @@ use crate::solve::lbfgs::rules;
 use crate::solve::lbfgs::rules::line_search::ROUNDINGS;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::options::{LbfgsOptions, SolveOptions};
+use crate::solve::rules::LEAST_PROMISE;
 use crate::solve::scalar::evaluate;
 use crate::solve::start::Start;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
@@ -89,6 +91,8 @@ pub struct Lbfgs {
     /// The reason to end the run at the next call.
     ending: Option<(Termination, String)>,
     convergence: Convergence,
+    /// How many there are, if what the model promises counts.
+    residuals: Option<usize>,
     summary: SolveSummary,
 }
 
@@ -126,6 +130,7 @@ impl Lbfgs {
             phase: Phase::Start,
             ending: None,
             convergence: Convergence::new(options.solve.clone(), arithmetic),
+            residuals: None,
             summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
         })
     }
@@ -417,6 +422,29 @@ impl Lbfgs {
         Pending::Iteration(iteration)
     }
 
+    /// Has a small fall of the cost, or a short step, be convergence only where H promises next to nothing more: at most [`LEAST_PROMISE`] of the variance of so
+    /// many residuals of a least-squares cost.
+    pub fn expect_promise(&mut self, residuals: usize) {
+        self.residuals = Some(residuals);
+    }
+
+    /// What the quadratic model of H promises, ½ gᵀHg, in units of the residuals' variance, and what rounding explains of it; nothing without an H.
+    fn promise(&mut self) -> Option<(f64, f64)> {
+        let residuals = self.residuals?;
+        let gradient = self.free_gradient();
+        let mut step = gradient.clone();
+        if !self.history.is_empty() {
+            self.history.multiply(&mut step);
+        } else if max_norm(&gradient) > 0.0 {
+            return None;
+        }
+        let free = self.frozen.iter().filter(|frozen| !**frozen).count();
+        let variance = 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64;
+        let fall = self.summary.initial_cost - self.current.cost;
+        let share = |part: f64| if part == 0.0 { 0.0 } else { part / variance };
+        Some((share(0.5 * dot(&gradient, &step)), share(self.noise().max(self.arithmetic.epsilon() * fall))))
+    }
+
     /// Whether the run ends with this iteration.
     fn converge(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
         let size = self.feasible.norm_of_free(&self.current.point);
@@ -425,7 +453,16 @@ impl Lbfgs {
         let on_manifold = |i| self.manifolds.as_ref().is_some_and(|manifolds| manifolds.contains(i));
         let (share, unsettled) = self.shares.take(&self.current.point, &gradient, on_manifold, limit, epsilon);
         let (noise, effect) = (self.noise(), self.effect());
-        self.convergence.test(last, &Measures { size, noise, effect, share, unsettled })
+        let ending = self.convergence.test(last, &Measures { size, noise, effect, share, unsettled })?;
+        let promise = self.promise();
+        self.summary.promise = promise.map(|(promise, _)| promise);
+        let is_open = promise.is_some_and(|(promise, rounding)| promise > LEAST_PROMISE.max(rounding));
+        if !is_open || !matches!(ending.0, Termination::CostTolerance | Termination::ParameterTolerance) {
+            return Some(ending);
+        }
+        let SolveOptions { max_iterations, .. } = self.options.solve;
+        let is_last = last.iteration >= max_iterations;
+        is_last.then(|| (Termination::MaxIterations, iteration_limit(&self.options.solve)))
     }
 
     /// After a line search without a step: searches along the gradient, or ends the run if that was the direction.
