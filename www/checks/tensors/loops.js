@@ -115,7 +115,7 @@ export const LONG_LOOPS = [
 ];
 
 export const LOOPS = [
-  alike([3])(CASES[0]),
+  alike([2])(CASES[3]),
   ['states and outputs have any types', async (T, device, ok) => {
     const tensor = (value, dtype) => device.tensor([value, value], [2], dtype);
     const numbers = T.loop(10, { a: tensor(0, 'i32'), b: tensor(1, 'i32'), flag: tensor(0, 'bool'), byte: tensor(250, 'u8'), half: tensor(1, 'f16') }, ({ a, b, flag, byte, half }) => ({
