@@ -112,3 +112,58 @@ describe('sizes of pictures', () => {
     assertClose(await place('linear'), [data[0]]);
   });
 });
+
+test('a recurrent layer with weights of 8 bits quantises all inputs at once, and the states of each step', async () => {
+  const [steps, batch, width, size] = [4, 2, 3, 2];
+  const [x, bias] = [noise(steps * batch * width, 3).map((each) => 2 * each), noise(16 * size, 4)];
+  const bytesOf = (count, seed) => noise(count, seed).map((each) => Math.round(each * 100));
+  const [w, r] = [bytesOf(2 * width * 4 * size, 5), bytesOf(2 * size * 4 * size, 6)];
+  const scales = { w: [0.01, 0.02], r: [0.015, 0.03] };
+  const initializers = [
+    { name: 'w', type: 'int8', sizes: [2, width, 4 * size], data: w }, { name: 'r', type: 'int8', sizes: [2, size, 4 * size], data: r }, { name: 'b', type: 'float', sizes: [2, 8 * size], data: bias },
+    { name: 'ws', type: 'float', sizes: [2], data: scales.w }, { name: 'rs', type: 'float', sizes: [2], data: scales.r },
+    ...['wz', 'rz'].map((name) => ({ name, type: 'int8', sizes: [2], data: [0, 0] })), { name: 'n', type: 'int32', sizes: [batch], data: [4, 2] },
+  ];
+  const file = (lengths) => model({
+    opset: 14, opsets: { 'com.microsoft': 1 }, initializers, inputs: [{ name: 'x', type: 'float', shape: [steps, batch, width] }], outputs: [y],
+    nodes: [{ op: 'DynamicQuantizeLSTM', domain: 'com.microsoft', inputs: ['x', 'w', 'r', 'b', lengths, '', '', '', 'ws', 'wz', 'rs', 'rz'], outputs: ['y'], attributes: { hidden_size: size, direction: 'bidirectional' } }],
+  });
+
+  /** Numbers as 8 bits keep them, from the smallest to the largest and 0 among them. */
+  const kept = (numbers) => {
+    const [low, high] = [Math.min(0, ...numbers), Math.max(0, ...numbers)];
+    const step = (high - low) / 255;
+    const zero = Math.round(-low / step);
+    return numbers.map((each) => (step === 0 ? 0 : (Math.min(Math.max(Math.round(each / step) + zero, 0), 255) - zero) * step));
+  };
+  const sigmoid = (each) => 1 / (1 + Math.exp(-each));
+  const expected = [];
+  const inputs = kept(x);
+  for (const d of [0, 1]) {
+    let [hidden, cell] = [0, 1].map(() => Array.from({ length: batch * size }, () => 0));
+    for (let i = 0; i < steps; i++) {
+      const t = d === 0 ? i : steps - 1 - i;
+      const state = kept(hidden);
+      const gate = (n, k, j) => {
+        const column = k * size + j;
+        const at = (weights, rows, row) => weights[(d * rows + row) * 4 * size + column];
+        let sum = bias[d * 8 * size + column] + bias[d * 8 * size + 4 * size + column];
+        for (let c = 0; c < width; c++) sum += inputs[(t * batch + n) * width + c] * at(w, width, c) * scales.w[d];
+        for (let c = 0; c < size; c++) sum += state[n * size + c] * at(r, size, c) * scales.r[d];
+        return sum;
+      };
+      cell = cell.map((before, p) => {
+        const [n, j] = [Math.floor(p / size), p % size];
+        return sigmoid(gate(n, 2, j)) * before + sigmoid(gate(n, 0, j)) * Math.tanh(gate(n, 3, j));
+      });
+      hidden = cell.map((now, p) => sigmoid(gate(Math.floor(p / size), 1, p % size)) * Math.tanh(now));
+      hidden.forEach((each, p) => (expected[(t * 2 + d) * batch * size + p] = each));
+    }
+  }
+  await withModel(file(''), async (loaded) => {
+    const found = (await outputsOf(loaded, { x })).y;
+    assert.deepEqual(found.shape, [steps, 2, batch, size]);
+    assertClose(found.data, expected);
+  });
+  await withModel(file('n'), (loaded) => assert.rejects(loaded.run({ x }), { code: 'invalid-argument', message: /DynamicQuantizeLSTM.*input 4: got lengths of sequences; takes none/ }));
+});

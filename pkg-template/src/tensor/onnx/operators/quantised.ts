@@ -56,12 +56,16 @@ const quantizeLinear: Operator = (call) => {
   return call.output(quantised(x, spread(call.tensor(1), x, axis, block), zero, type), type);
 };
 
-/** The scale that the extremes, and 0 among them, need for 8 bits. */
-const dynamicQuantizeLinear: Operator = (call) => {
-  const x = call.tensor(0);
+/** The scale that the extremes, and 0 among them, need for 8 bits, and the number of 0. */
+function dynamicScale(x: Tensor): { scale: Tensor; zero: Tensor } {
   const [low, high] = [x.min().minimum(0), x.max().maximum(0)];
   const scale = high.sub(low).div(255);
-  const zero = roundHalfToEven(low.div(scale).neg()).clamp(0, 255);
+  return { scale, zero: roundHalfToEven(low.div(scale).neg()).clamp(0, 255) };
+}
+
+const dynamicQuantizeLinear: Operator = (call) => {
+  const x = call.tensor(0);
+  const { scale, zero } = dynamicScale(x);
   const type = typeNamed('uint8');
   return [call.output(quantised(x, scale, zero, type), type), scale, call.output(zero.cast('u8'), type)];
 };
@@ -135,13 +139,15 @@ function unpackedBits(bytes: Tensor, bits: number): Tensor {
 }
 
 /** Products with integers of which one factor is quantised at once. */
-const dynamicQuantizeMatMul: Operator = (call) => {
-  const x = call.tensor(0);
-  const [low, high] = [x.min().minimum(0), x.max().maximum(0)];
-  const scale = high.sub(low).div(255);
-  const zero = roundHalfToEven(low.div(scale).neg()).clamp(0, 255);
+/** The product with a matrix of integers of 32 bits and its scale, of numbers that are quantised to 8 bits by their extremes. */
+export function dynamicProduct(x: Tensor, matrix: Tensor, matrixScale: Tensor): Tensor {
+  const { scale, zero } = dynamicScale(x);
   const left = quantised(x, scale, zero, typeNamed('uint8')).cast('i32').sub(zero.cast('i32'));
-  const sums = left.matmul(centred(call, 1, 3, ofColumns)).cast('f32').mul(scale).mul(ofColumns(call.tensor(2)));
+  return left.matmul(matrix).cast('f32').mul(scale).mul(matrixScale);
+}
+
+const dynamicQuantizeMatMul: Operator = (call) => {
+  const sums = dynamicProduct(call.tensor(0), centred(call, 1, 3, ofColumns), ofColumns(call.tensor(2)));
   return call.has(4) ? sums.add(call.tensor(4)) : sums;
 };
 

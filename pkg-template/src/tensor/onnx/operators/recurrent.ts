@@ -7,6 +7,7 @@ import { sizeText, type Size } from '../../size.js';
 import { arange, zeros } from '../../sources.js';
 import type { Tensor } from '../../tensor.js';
 import { numberSizes, type Call, type Operator } from '../call.js';
+import { dynamicProduct } from './quantised.js';
 
 type Activation = (x: Tensor) => Tensor;
 
@@ -38,8 +39,8 @@ interface Layer {
 interface Direction {
   readonly call: Call;
   readonly size: number;
-  /** [size, gates · size]. */
-  readonly recurrence: Tensor;
+  /** The product of a state with the weights of the recurrence [size, gates · size], or with columns of them. */
+  readonly recur: (state: Tensor, from?: number, to?: number) => Tensor;
   /** Biases of the recurrence [gates · size], where there are biases. */
   readonly bias: Tensor | null;
   readonly peepholes: readonly Tensor[] | null;
@@ -53,8 +54,8 @@ const LSTM: Layer = {
   gates: 4,
   activations: ['Sigmoid', 'Tanh', 'Tanh'],
   states: 2,
-  step: ({ call, size, recurrence, bias, peepholes, activations: [f, g, h], clipped }) => (products, [hidden, cell]) => {
-    const sums = added(products.add((hidden as Tensor).matmul(recurrence)), bias);
+  step: ({ call, size, recur, bias, peepholes, activations: [f, g, h], clipped }) => (products, [hidden, cell]) => {
+    const sums = added(products.add(recur(hidden as Tensor)), bias);
     const gate = (k: number) => part(sums, k, size);
     const peep = (x: Tensor, k: number, of: Tensor) => (peepholes === null ? x : x.add((peepholes[k] as Tensor).mul(of)));
     const input = (f as Activation)(clipped(peep(gate(0), 0, cell as Tensor)));
@@ -69,16 +70,16 @@ const GRU: Layer = {
   gates: 3,
   activations: ['Sigmoid', 'Tanh'],
   states: 1,
-  step: ({ call, size, recurrence, bias, activations: [f, g], clipped }) => {
-    const ofGates = recurrence.slice(null, [0, 2 * size]);
-    const ofHidden = recurrence.slice(null, [2 * size]);
+  step: ({ call, size, recur, bias, activations: [f, g], clipped }) => {
+    const ofGates = (state: Tensor) => recur(state, 0, 2 * size);
+    const ofHidden = (state: Tensor) => recur(state, 2 * size, 3 * size);
     const [biasOfGates, biasOfHidden] = bias === null ? [null, null] : [bias.slice([0, 2 * size]), bias.slice([2 * size])];
     const isLinearFirst = call.flag('linear_before_reset');
     return (products, [hidden]) => {
       const state = hidden as Tensor;
-      const gates = added(products.slice(null, [0, 2 * size]).add(state.matmul(ofGates)), biasOfGates);
+      const gates = added(products.slice(null, [0, 2 * size]).add(ofGates(state)), biasOfGates);
       const [update, reset] = [(f as Activation)(clipped(part(gates, 0, size))), (f as Activation)(clipped(part(gates, 1, size)))];
-      const inner = isLinearFirst ? reset.mul(added(state.matmul(ofHidden), biasOfHidden)) : added(reset.mul(state).matmul(ofHidden), biasOfHidden);
+      const inner = isLinearFirst ? reset.mul(added(ofHidden(state), biasOfHidden)) : added(ofHidden(reset.mul(state)), biasOfHidden);
       const candidate = (g as Activation)(clipped(products.slice(null, [2 * size]).add(inner)));
       return [candidate.add(update.mul(state.sub(candidate)))];
     };
@@ -89,20 +90,52 @@ const RNN: Layer = {
   gates: 1,
   activations: ['Tanh'],
   states: 1,
-  step: ({ recurrence, bias, activations: [f], clipped }) => (products, [hidden]) => [(f as Activation)(clipped(added(products.add((hidden as Tensor).matmul(recurrence)), bias)))],
+  step: ({ recur, bias, activations: [f], clipped }) => (products, [hidden]) => [(f as Activation)(clipped(added(products.add(recur(hidden as Tensor)), bias)))],
 };
 
 function added(x: Tensor, bias: Tensor | null): Tensor {
   return bias === null ? x : x.add(bias);
 }
 
-/** X [steps, batch, in], W [directions, gates · size, in], R [directions, gates · size, size], B [directions, 2 · gates · size]. */
-function recurrent(call: Call, layer: Layer): readonly (Tensor | null)[] {
+/** How inputs and states are multiplied by the weights of a direction. */
+interface Weights {
+  readonly directions: number;
+  readonly size: number;
+  input(x: Tensor, direction: number): Tensor;
+  recur(direction: number): Direction['recur'];
+}
+
+/** W [directions, gates · size, in], R [directions, gates · size, size]. */
+function realWeights(call: Call): Weights {
+  const [directions, , size] = numberSizes('input 2', call.tensor(2)) as readonly [number, number, number];
+  return {
+    directions, size,
+    input: (x, d) => x.matmul(call.tensor(1).pick(0, d).T),
+    recur: (d) => {
+      const matrix = call.tensor(2).pick(0, d).T;
+      return (state, from = 0, to) => state.matmul(to === undefined ? matrix : matrix.slice(null, [from, to]));
+    },
+  };
+}
+
+/** W [directions, in, gates · size] and R [directions, size, gates · size] of 8 bits; all inputs, and the states of each step, are quantised by their extremes. */
+function quantisedWeights(call: Call): Weights {
+  if (call.has(4)) throw invalidArgument('input 4', 'lengths of sequences', 'none: what is beyond them would be among the extremes');
+  const [directions, size] = numberSizes('input 2', call.tensor(2)) as readonly [number, number, number];
+  const product = (x: Tensor, d: number, weight: number, scale: number, zero: number) => {
+    const of = (place: number) => call.tensor(place).pick(0, d);
+    return dynamicProduct(x, call.has(zero) ? of(weight).cast('i32').sub(of(zero).cast('i32')) : of(weight).cast('i32'), of(scale));
+  };
+  return { directions, size, input: (x, d) => product(x, d, 1, 8, 9), recur: (d) => (state) => product(state, d, 2, 10, 11) };
+}
+
+/** X [steps, batch, in], B [directions, 2 · gates · size]. */
+function recurrent(call: Call, layer: Layer, weights: Weights): readonly (Tensor | null)[] {
   const isBatchFirst = call.flag('layout');
   const given = call.tensor(0);
   const x = isBatchFirst ? given.transpose(0, 1) : given;
   const [steps, batch] = x.shape as readonly [Size, Size, Size];
-  const [directions, , size] = numberSizes('input 2', call.tensor(2)) as readonly [number, number, number];
+  const { directions, size } = weights;
   const direction = call.choice('direction', ['forward', 'reverse', 'bidirectional'], 'forward');
   if (directions !== (direction === 'bidirectional' ? 2 : 1) || steps === 0) throw invalidArgument('input 2', `${directions} directions and ${sizeText(steps)} steps`, `at least a step, and directions for '${direction}'`);
   const clip = call.float('clip', 0);
@@ -111,13 +144,12 @@ function recurrent(call: Call, layer: Layer): readonly (Tensor | null)[] {
   const outputs: Tensor[] = [];
   const lasts: Tensor[][] = [];
   for (let d = 0; d < directions; d++) {
-    const weights = call.tensor(1).pick(0, d);
     const bias = call.has(3) ? call.tensor(3).pick(0, d) : null;
     const width = layer.gates * size;
-    const products = added(x.matmul(weights.T), bias === null ? null : bias.slice([0, width]));
+    const products = added(weights.input(x, d), bias === null ? null : bias.slice([0, width]));
     const peepholes = call.has(7) && layer === LSTM ? call.tensor(7).pick(0, d) : null;
     const step = layer.step({
-      call, size, recurrence: call.tensor(2).pick(0, d).T, bias: bias === null ? null : bias.slice([width]), clipped,
+      call, size, recur: weights.recur(d), bias: bias === null ? null : bias.slice([width]), clipped,
       peepholes: peepholes === null ? null : [0, 1, 2].map((k) => peepholes.slice([k * size, (k + 1) * size])),
       activations: layer.activations.map((name, k) => activationAt(call, d * layer.activations.length + k, name)),
     });
@@ -152,5 +184,6 @@ function initial(call: Call, place: number, direction: number, sizes: readonly S
 }
 
 export const RECURRENT_OPERATORS: Readonly<Record<string, Operator>> = {
-  LSTM: (call) => recurrent(call, LSTM), GRU: (call) => recurrent(call, GRU), RNN: (call) => recurrent(call, RNN),
+  LSTM: (call) => recurrent(call, LSTM, realWeights(call)), GRU: (call) => recurrent(call, GRU, realWeights(call)), RNN: (call) => recurrent(call, RNN, realWeights(call)),
+  'com.microsoft.DynamicQuantizeLSTM': (call) => recurrent(call, LSTM, quantisedWeights(call)),
 };
