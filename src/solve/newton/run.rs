@@ -107,6 +107,8 @@ struct Run<'a> {
     damping: f64,
     /// What the last model promised, −gᵀd/2.
     decrement: Option<f64>,
+    /// The sizes of objective and point at the start: the larger one of what they were and of what the first step changes.
+    first: Option<[f64; 2]>,
 }
 
 /// Why a run ends.
@@ -137,6 +139,7 @@ impl<'a> Run<'a> {
             times: Times::default(),
             damping: LEAST_DAMPING,
             decrement: None,
+            first: None,
         }
     }
 
@@ -189,7 +192,7 @@ impl<'a> Run<'a> {
                 is_stopped = self.report(listener, norm, change, Some(size));
                 functions.engine().publish(&self.point)?;
             }
-            if let Some(ending) = converged.or(self.ending_of(moved)) {
+            if let Some(ending) = self.unbounded().or(converged).or(self.ending_of(moved)) {
                 return Ok(self.finish(ending));
             }
         }
@@ -285,6 +288,22 @@ impl<'a> Run<'a> {
             "the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective"
         );
         Some((Termination::CostTolerance, message))
+    }
+
+    /// Whether objective and parameters have left all that they began with behind, by more than the digits of a number: a fall that is small beside the objective
+    /// says nothing then.
+    fn unbounded(&mut self) -> Option<Ending> {
+        let (cost, size) = (self.cost, norm(&self.point));
+        let [of_cost, of_point] = *self.first.get_or_insert_with(|| {
+            let promise = self.decrement.unwrap_or_default();
+            [self.summary.initial_cost.abs().max(promise), size.max(norm(&self.direction))]
+        });
+        let is_unbounded = -cost * f64::EPSILON > of_cost && size * f64::EPSILON > of_point;
+        is_unbounded.then(|| {
+            let [cost, size] = [cost, size].map(|number| scientific(number, Some(1)));
+            let message = format!("The objective falls without bound: it is {cost} at a point of length {size}, and parameters without bounds have no minimum there");
+            (Termination::PrecisionLimit, message)
+        })
     }
 
     /// Shortens the step until the objective falls enough.

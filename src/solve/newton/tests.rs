@@ -279,3 +279,16 @@ fn at_a_tolerance_of_zero_a_run_ends_where_rounding_hides_the_fall() {
         assert!(summary.success() && summary.iterations < 60, "{}: {}", summary.iterations, summary.message());
     }
 }
+
+#[test]
+fn an_objective_without_a_minimum_is_no_success() {
+    // eˣ + x/100 falls along −x for ever, and its curvature vanishes there.
+    for start in [-3.0, 1.0] {
+        let mut r = Recorder::default();
+        let (x, share) = (r.parameter(0), r.constant(0.01));
+        let outputs = vec![r.apply(Op::Exp, &[x]), r.apply(Op::Mul, &[x, share])];
+        let mut f = functions(r, outputs, &[start]);
+        let summary = solve(&mut f, &NewtonOptions::defaults()).summary;
+        assert!(!summary.success(), "{start}: {} at {}", summary.message(), summary.final_cost);
+    }
+}
