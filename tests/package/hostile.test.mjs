@@ -42,8 +42,9 @@ test('a block of 6,500 numbers is solved, or refused with both figures, and no p
 
 test('a trap in a microtask rejects what is pending with both figures, leaves the process alive, and init() starts a new instance', async () => {
   await writeFile(join(project.folder, 'trap.mjs'), `
-    import { GpuCompiledFunctions, init, V } from 'residua';
-    import { here } from './node_modules/residua/dist/module/loading.js';
+    // The package in its modules, of which one has the running instance.
+    import { GpuCompiledFunctions, init, V } from './node_modules/residua/modules/index.js';
+    import { here } from './node_modules/residua/modules/module/loading.js';
     await init();
     const ends = (promise) => promise.then(() => 'result', ({ name, code, message }) => ({ name, code, message }));
     const compile = () => GpuCompiledFunctions.compile([V.W(3)], ([x]) => x.square(), { backend: 'cpu' });

@@ -5,6 +5,11 @@
  * uncaught errors, unhandled rejections and lines of console.error of the frame. `code` is passed as text, so it can use nothing around it.
  */
 export function inFreshPage(check, code, ...values) {
+  return inFreshPageOf(import.meta.resolve('residua'), check, code, ...values);
+}
+
+/** The same with the module of the package at an address. */
+export function inFreshPageOf(address, check, code, ...values) {
   return new Promise((resolve, reject) => {
     const frame = document.createElement('iframe');
     frame.hidden = true;
@@ -21,7 +26,7 @@ export function inFreshPage(check, code, ...values) {
     });
     frame.addEventListener('error', () => reject(new Error('the frame did not load')));
     frame.srcdoc = `<!doctype html><script type="module">
-      import * as residua from ${JSON.stringify(import.meta.resolve('residua'))};
+      import * as residua from ${JSON.stringify(address)};
       const complaints = [];
       addEventListener('error', ({ message }) => complaints.push('uncaught: ' + message));
       addEventListener('unhandledrejection', ({ reason }) => complaints.push('unhandled rejection: ' + (reason?.message ?? reason)));

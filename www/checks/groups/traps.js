@@ -3,10 +3,11 @@
  * trap, so the module is passed problems that the facade does not build.
  */
 import { onCpu, onGpu } from '../define.js';
-import { inFreshPage } from '../fresh-page.js';
+import { inFreshPageOf } from '../fresh-page.js';
 
-/** The module that has the running instance. It is not an entry point of the package. */
-const LOADING = new URL('module/loading.js', import.meta.resolve('residua')).href;
+/** The package in its modules, of which one has the running instance. In a bundle that is no entry point. */
+const MODULES = new URL('../modules/', import.meta.resolve('residua'));
+const LOADING = new URL('module/loading.js', MODULES).href;
 
 /**
  * Makes a trap during an endless solve with calls queued behind it, then starts a new instance. Runs in the frame. Answers with the errors of
@@ -67,7 +68,7 @@ const SOLVED = { within: 1e-6, because: 'the problem is linear with one paramete
 
 /** Asserts what follows a trap. `reason` is in the message of every error. */
 async function checkTrap(check, kind, reason) {
-  const { answer, complaints } = await inFreshPage(check, trapAndRestart, LOADING, kind, check.backend);
+  const { answer, complaints } = await inFreshPageOf(new URL('index.js', MODULES).href, check, trapAndRestart, LOADING, kind, check.backend);
   const { inFlight, later, old, refusal, success, x, values } = answer;
   for (const [when, errors] of Object.entries({ 'in flight': inFlight, 'after the trap': later, 'of the old object after init()': [old] })) {
     errors.forEach(({ name, code, message }, call) => {
