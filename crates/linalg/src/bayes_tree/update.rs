@@ -20,7 +20,7 @@ impl BayesTree {
         affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
         match result {
             Ok(cliques) => {
-                let top = self.replace(&removed, cliques);
+                let top = self.exchange(&removed, cliques);
                 for variable in std::mem::take(&mut self.pending) {
                     let variable = &mut self.variables[variable as usize];
                     (variable.is_pending, variable.is_moved) = (false, false);
@@ -80,7 +80,7 @@ impl BayesTree {
     }
 
     /// Puts new cliques, children before parents, in the place of those that are removed; gives their numbers, parents first.
-    fn replace(&mut self, removed: &[u32], cliques: Vec<NewClique>) -> Vec<u32> {
+    fn exchange(&mut self, removed: &[u32], cliques: Vec<NewClique>) -> Vec<u32> {
         for &clique in removed {
             self.cliques[clique as usize] = Clique::default();
             self.free_cliques.push(clique);
