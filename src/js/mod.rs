@@ -13,6 +13,7 @@ mod evaluate;
 mod expression;
 mod functions;
 mod hessian;
+mod incremental;
 mod many;
 mod problem;
 mod solve;

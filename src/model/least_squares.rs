@@ -473,6 +473,24 @@ pub fn has_row_in_pairs(outputs: usize, losses: Losses) -> bool {
     outputs == 1 && losses == Losses::Squared
 }
 
+/// Where the entries of J̃ of a class stand in the local table of the host: output, [`Class::gradient_column`], the column that has the number, and whether
+/// it is its negative. Others are 0.
+pub fn columns_of_entries(class: &Class) -> Vec<(u32, u32, u32, bool)> {
+    let (mut entries, table) = (Entries::default(), LocalTable::of(class));
+    Planner::new(class, Rows::From(0), Width::Single).linearise(Target::Cpu, false, &mut entries);
+    let mut columns: Vec<(u32, u32, u32, bool)> = Vec::with_capacity(entries.places.len());
+    for (&(output, place), negative) in entries.places.iter().zip(&entries.negatives) {
+        columns.push(match negative {
+            Some(other) => {
+                let (_, _, column, is_negative) = columns[*other as usize];
+                (output, place, column, !is_negative)
+            }
+            None => (output, place, table.partial(output, place), false),
+        });
+    }
+    columns
+}
+
 /// Whether each instance of a class has two blocks, and each entry of J̃ for the second is the negative of the first's.
 pub fn is_mirrored(class: &Class) -> bool {
     let mut entries = Entries::default();

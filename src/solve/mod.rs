@@ -1,5 +1,5 @@
-//! Solvers: L-BFGS ([`lbfgs`]), Levenberg-Marquardt ([`levenberg_marquardt`]), Newton's method ([`newton`]) and many small problems at once
-//! ([`many`]).
+//! Solvers: L-BFGS ([`lbfgs`]), Levenberg-Marquardt ([`levenberg_marquardt`]), Newton's method ([`newton`]), many small problems at once
+//! ([`many`]) and one that grows ([`incremental`]).
 //!
 //! A host solver is a state machine. It takes the numbers of an evaluation and the time, and returns the next point to evaluate, an
 //! iteration to report, or the end. It holds no device, awaits nothing and calls nothing back, so the same solver runs over compiled
@@ -36,6 +36,7 @@ pub mod driver;
 pub mod ending;
 pub mod feasible;
 pub mod findings;
+pub mod incremental;
 pub mod lbfgs;
 pub mod levenberg_marquardt;
 mod listener;
@@ -68,6 +69,7 @@ pub use crate::eval::{Arithmetic, Evaluation, Objective};
 pub use covariance::{CovarianceOptions, covariance};
 pub use driver::minimise;
 pub use feasible::FeasibleSet;
+pub use incremental::Smoother;
 pub use lbfgs::host::{Lbfgs, Step};
 pub use levenberg_marquardt::host::{LevenbergMarquardt, minimise_least_squares};
 pub use listener::Listener;

@@ -349,6 +349,20 @@ export interface RawManyOptions {
   robust: number;
 }
 
+/** The state of an incremental solve. Blocks have numbers in the order in which they were added, instances those of their templates. */
+export interface RawSmoother {
+  addBlocks(array: number, numbers: Float64Array, constant: Uint8Array): number;
+  addInstances(template: number, numbers: Uint32Array, blocks: Uint32Array, data: Float64Array): void;
+  setData(template: number, data: Float64Array): void;
+  setTables(first: number, numbers: Float64Array): void;
+  setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
+  remove(templates: Uint32Array, instances: Uint32Array): void;
+  update(): { relinearised: number; eliminated: number; solved: number };
+  estimate(blocks: Uint32Array): Float64Array;
+  covariance(blocks: Uint32Array): Float64Array;
+  free(): void;
+}
+
 /** The exports of the glue. */
 export interface RawModule {
   /** Fetches and starts the WebAssembly module; without a source, the file beside the glue. */
@@ -385,6 +399,11 @@ export interface RawModule {
       upper: Float64Array,
       count: number,
     ): RawMany;
+  };
+  /** Not in a worker. */
+  RawSmoother?: {
+    /** `problem` has two blocks in each array and a stage of instances in each template, which are never read. */
+    create(problem: RawProblem, threshold: number, interval: number): Promise<RawSmoother>;
   };
   /** Returns the value of a tape position in double precision. */
   evaluateExpression(

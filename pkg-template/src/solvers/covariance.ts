@@ -120,7 +120,8 @@ function placeOf({ parameterArrays, numParams }: GpuCompiledFunctions, block: un
   return { first: known.offset + index * known.dim, dim: known.dim };
 }
 
-class SquareMatrix implements Covariance {
+/** The covariance of blocks with so many numbers each. */
+export class SquareMatrix implements Covariance {
   readonly size: number;
   private readonly starts: readonly number[];
 
