@@ -76,3 +76,12 @@ test('a prior that agrees with exact data slows no solve down: what is left is t
     }
   }
 });
+
+test('the operations of plain functions are not known, and a solve of them ends', async () => {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 1, values: [1] });
+  const evaluate = ({ p }, out) => out.set([Math.expm1(p[0]) + 1 - 1, 0.5 * p[0]]);
+  problem.residuals('plain', { inputs: { p: p.shared() }, outputs: 2, evaluate });
+  const { x } = await solve(problem, { backend: 'cpu', maxIterations: 300 });
+  assert.ok(Math.abs(x[0]) < 2.2e-16, String(x[0]));
+});

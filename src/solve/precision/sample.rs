@@ -18,7 +18,8 @@ const LEAST: u32 = 8;
 const FOR_EACH: u32 = 16;
 
 /// Evaluates the sampled instances of all blocks that take part, or of those that touch some parameters, if there are any, which ascend, and calls a function
-/// with each and the number of instances that it stands for. Batches whose residuals are long sums are left out. Returns the number of evaluated instances.
+/// with each and the number of instances that it stands for. Batches whose residuals are long sums or plain functions are left out. Returns the number of
+/// evaluated instances.
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.
@@ -31,7 +32,7 @@ pub(super) fn each(
     let mut instances = 0;
     for batch in &model.batches {
         let block = &model.blocks[batch.block as usize];
-        if !block.enabled || batch.has_addends() || batch.count == 0 {
+        if !block.enabled || batch.has_addends() || batch.plain.is_some() || batch.count == 0 {
             continue;
         }
         let mut probe = Probe::new(batch, &model.tables, point)?;
