@@ -9,10 +9,16 @@ const note = ({ exports }) => {
 };
 
 if (globalThis.WebAssembly?.instantiate !== undefined) {
-  const { instantiate, instantiateStreaming } = WebAssembly;
+  const { Instance, instantiate, instantiateStreaming } = WebAssembly;
+  WebAssembly.Instance = class extends Instance {
+    constructor(...given) {
+      super(...given);
+      note(this);
+    }
+  };
   WebAssembly.instantiate = async (...given) => {
     const made = await instantiate.apply(WebAssembly, given);
-    note(made instanceof WebAssembly.Instance ? made : made.instance);
+    note(made.instance ?? made);
     return made;
   };
   if (instantiateStreaming !== undefined) {
