@@ -156,9 +156,7 @@ test('a fit is what a problem of the same model and samples is', async () => {
 
 test('where a covariance does not exist the parameters are there, and the message says why', async () => {
   const twice = await fit(([a, b]) => (t) => (a + b) * t, { x: [1, 2, 3], y: [2, 4, 7] }, { initialValues: [1, 0] });
-  // The two may lie far along the direction that is free: their sum then has the rounding of each.
-  const [a, b] = twice.parameterValues;
-  assert.ok(Math.abs(a + b - 31 / 14) < 1e-6 + 4 * 2.2e-16 * Math.abs(a), `${a}, ${b}`);
+  assert.ok(Math.abs(twice.parameterValues[0] + twice.parameterValues[1] - 31 / 14) < 1e-6);
   assert.ok(twice.standardErrors.every(Number.isNaN) && twice.covariance.length === 4 && twice.covariance.every(Number.isNaN));
   assert.match(twice.message, /There are no standard errors: /);
   assert.match(twice.report(), /No standard errors: /);

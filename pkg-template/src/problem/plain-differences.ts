@@ -21,8 +21,11 @@ export interface Variable {
 /** Writes the residuals where the number has another value. */
 type Along = (value: number, out: Float64Array) => void;
 
-/** ∛ε and √ε: steps that balance truncation and rounding of central and of one-sided differences, for a number of size 1. */
-const [CENTRAL, FORWARD] = [2 ** -17.5, 2 ** -26];
+/**
+ * About ∛ε and √ε: steps that balance truncation and rounding of central and of one-sided differences, for a number of size 1. The first is a decimal number,
+ * since engines and bundlers do not agree on the last bit of a power that is not whole.
+ */
+const [CENTRAL, FORWARD] = [5.394796609394436e-6, 2 ** -26];
 
 /** Central differences; where one side cannot be used the derivative of the parabola through x and two points on the other side. */
 export function centralDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array): void {
