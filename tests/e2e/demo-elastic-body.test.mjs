@@ -52,7 +52,11 @@ for (const [backend, webgpu] of [['cpu', true], ['gpu', true], ['cpu', false]]) 
       const thrown = await stateOf(page);
       assert.equal(thrown.demo.held, false);
       assert.ok(thrown.demo.clearance > 0 && Number.isFinite(thrown.demo.energy));
+      assert.ok(middle(thrown)[0] > middle(dragged)[0] + 0.05, `${middle(thrown)} after ${middle(dragged)}`);
       await page.evaluate(() => window.residuaDemos.choose('stiffness', 2e5));
+      await steps(page, 5);
+      const stiff = await stateOf(page);
+      assert.ok(stiff.demo.clearance > 0 && Number.isFinite(stiff.demo.energy));
       await page.evaluate(() => window.residuaDemos.pause());
       await page.waitForFunction(() => !window.residuaDemos.shell.solving);
       await page.evaluate(() => window.residuaDemos.reset());

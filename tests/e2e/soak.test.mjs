@@ -33,7 +33,8 @@ for (const [engine, counts, declare] of [['cpu', 'solves=200&tokens=200&frames=3
     assert.deepEqual(results.map(({ id, backend }) => [id, backend]), ['solves', 'tokens', 'frames', 'compiles'].map((id) => [id, engine]));
     for (const { id, failure: broken, growth, differing, done } of results) {
       assert.equal(broken, undefined, id);
-      assert.ok(done > 0 && differing === 0, id);
+      assert.ok(done > 0, id);
+      assert.equal(differing, id === 'solves' || id === 'compiles' ? 0 : null, id);
       // So few steps on a software adapter end before WebAssembly has what it needs.
       assert.ok(engine === 'cpu' ? growth.isFlat : growth.device <= 0, `${id}: ${JSON.stringify(growth)}`);
     }

@@ -63,9 +63,8 @@ test('assign() takes what a loop gives', async () => {
 });
 
 test('random numbers of a body are drawn once', async () => {
-  const random = new T.Random(1);
-  const drawn = random.uniform([3]);
-  assert.deepEqual(await T.loop(4, T.zeros([3]), (s) => s.add(drawn)).data(), await drawn.mul(4).data());
+  const draw = () => new T.Random(1).uniform([3]);
+  assert.deepEqual(await T.loop(4, T.zeros([3]), (s) => s.add(draw())).data(), await draw().mul(4).data());
 });
 
 const [x, n] = [T.zeros([2]), T.dim('n', 4)];

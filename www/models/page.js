@@ -239,4 +239,5 @@ element('running').addEventListener('submit', (event) => {
 });
 element('time').addEventListener('click', () => begin(time));
 
-take(query.has('model') ? atAddress(new URL(query.get('model'), location.href).href) : own);
+// An address that is none fails as one that leads nowhere.
+take(query.has('model') ? async (signal) => atAddress(new URL(query.get('model'), location.href).href)(signal) : own);

@@ -67,11 +67,15 @@ async function timed(device, work) {
 export async function runWhole(device, source, feeds, external, { signal, runs = RUNS } = {}) {
   const { result: model, ms: loadMs } = await timed(device, () => loadOnnx(source, { device, external, signal }));
   try {
+    signal?.throwIfAborted();
     const { result: first, ms: firstMs } = await timed(device, () => model.run(feeds));
     const outputs = [];
     for (const [name, tensor] of Object.entries(first)) outputs.push({ name, shape: [...tensor.shape], dtype: tensor.dtype, numbers: await tensor.data() });
     const times = [];
-    for (let run = 0; run < runs; run++) times.push((await timed(device, () => model.run(feeds))).ms);
+    for (let run = 0; run < runs; run++) {
+      signal?.throwIfAborted();
+      times.push((await timed(device, () => model.run(feeds))).ms);
+    }
     return { loadMs, firstMs, runMs: median(times), outputs, bytes: device.stats().tensorBytes };
   } finally {
     model.dispose();
@@ -139,6 +143,7 @@ async function runLayer(device, file, node, { values, feeds, constants, external
     const [first] = Object.values(outputs);
     const found = { shape: [...first.shape], numbers: await first.data(), ms: 0 };
     for (let count = 1; ; count *= 2) {
+      signal?.throwIfAborted();
       const { ms } = await timed(device, async () => {
         for (let run = 0; run < count; run++) await layer.run(given);
       });

@@ -37,11 +37,11 @@ if (wrong.length > 0) fail(wrong.join(' '));
 function row({ title, backend, done, medianMs, lateMs, samples, growth, differing, failure }) {
   const cells = failure !== undefined ? [title, backend.toUpperCase(), failure] : [
     title, backend.toUpperCase(), done.toLocaleString('en-US'), medianMs?.toPrecision(3) ?? '–', lateMs?.toPrecision(3) ?? '–', sizeText(samples.at(-1).wasm), sizeText(samples.at(-1).device),
-    growth.isFlat ? 'flat' : 'grew', differing === 0 ? 'as they should be' : `${differing} differ`,
+    growth === null ? 'too few samples to tell' : growth.isFlat ? 'flat' : 'grew', differing === null ? 'not compared' : differing === 0 ? 'all the same' : `${differing} differ`,
   ];
   const made = document.createElement('tr');
   cells.forEach((textContent, k) => made.append(Object.assign(document.createElement(k === 0 ? 'th' : 'td'), {
-    textContent, className: k > 1 && k < 7 && failure === undefined ? 'number' : (k === 7 && !growth.isFlat) || (k === 8 && differing > 0) || failure !== undefined ? 'bad' : '',
+    textContent, className: k > 1 && k < 7 && failure === undefined ? 'number' : (k === 7 && growth?.isFlat === false) || (k === 8 && differing > 0) || failure !== undefined ? 'bad' : '',
   })));
   made.firstElementChild.scope = 'row';
   return made;

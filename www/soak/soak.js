@@ -43,7 +43,7 @@ export async function soak(job, backend, { count, environment, memory, settle, o
   const sorted = times.toSorted((a, b) => a - b);
   return {
     id: job.id, title: job.title, backend, done: times.length, medianMs: quantile(sorted, 0.5), lateMs: quantile(sorted, 0.95), seconds: (performance.now() - begin) / 1000,
-    samples, growth: growthOf(samples, job.slack), differing, last, isAborted: signal?.aborted === true,
+    samples, growth: samples.length > 2 ? growthOf(samples, job.slack) : null, differing: job.repeats ? differing : null, last, isAborted: signal?.aborted === true,
   };
 }
 
@@ -65,8 +65,8 @@ export function reportText({ date, agent, cores, adapter }, results) {
       `  WebAssembly   ${sizeText(start.wasm)} at the start, ${sizeText(end.wasm)} at the end`,
       `  device        ${sizeText(start.device)} at the start, ${sizeText(end.device)} at the end`,
       `  JavaScript    ${sizeText(start.heap)} at the start, ${sizeText(end.heap)} at the end`,
-      `  memory        ${growth.isFlat ? 'flat' : `GREW in the second half: WebAssembly ${growth.wasm}, device ${growth.device}, JavaScript ${growth.heap ?? 'not told'} bytes`}`,
-      differing === 0 ? '' : `  results       ${differing} DIFFER from the first`, '',
+      `  memory        ${growth === null ? 'too few samples to tell' : growth.isFlat ? 'flat' : `GREW in the second half: WebAssembly ${growth.wasm}, device ${growth.device}, JavaScript ${growth.heap ?? 'not told'} bytes`}`,
+      differing === null || differing === 0 ? '' : `  results       ${differing} DIFFER from the first`, '',
     );
   }
   return lines.filter((line, k) => line !== '' || lines[k - 1] !== '').join('\n');

@@ -44,7 +44,7 @@ const KEY_STEP = 0.03, KEY_ANGLE = Math.PI / 24;
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
   const wished = stage.wish('mesh', STANDARD);
-  const choices = { mesh: wished in MESHES ? wished : STANDARD, 'handle radius': 0.08, 'linear iterations': Math.min(LINEAR.most, Math.max(1, Math.round(stage.wish('linear', LINEAR.usual)) || LINEAR.usual)), wireframe: false };
+  const choices = { mesh: Object.hasOwn(MESHES, wished) ? wished : STANDARD, 'handle radius': 0.08, 'linear iterations': Math.min(LINEAR.most, Math.max(1, Math.round(stage.wish('linear', LINEAR.usual)) || LINEAR.usual)), wireframe: false };
   const markers = new Handles(stage);
   let rest = null, model = null, surfaceMesh = null, functions = null, goalBuffer = null;
   let handles = [], chosen = -1;

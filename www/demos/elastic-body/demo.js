@@ -23,7 +23,7 @@ const PUSH = { ArrowLeft: [-1.5, 0], ArrowRight: [1.5, 0], ArrowUp: [0, 3], Arro
 /** @param {import('../stage.js').Stage} stage */
 export async function open(stage) {
   const wished = stage.wish('size', STANDARD);
-  const choices = { size: wished in SIZES ? wished : STANDARD, stiffness: STIFFNESS.middle, gravity: GRAVITY, triangles: true };
+  const choices = { size: Object.hasOwn(SIZES, wished) ? wished : STANDARD, stiffness: STIFFNESS.middle, gravity: GRAVITY, triangles: true };
   let mesh = null, body = null, picture = null, functions = null;
   /** What the pointer holds: vertices, their offsets from the pointer, and where it is. */
   let held = null;
