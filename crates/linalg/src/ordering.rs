@@ -60,7 +60,7 @@ pub fn order(offsets: &[u32], rows: &[u32], weights: &[u32], beginning: &[u32]) 
 }
 
 /// The same of a graph: for each column those that share an entry with it, and cliques of columns all of which share one. The columns of `ending` are
-/// eliminated after all others.
+/// eliminated after all others but those with very many neighbours.
 pub fn order_graph(
     edges: Vec<Vec<u32>>,
     cliques: &[&[u32]],

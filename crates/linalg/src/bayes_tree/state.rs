@@ -141,7 +141,6 @@ impl BayesTree {
             self.variables[variable as usize].factors.push(number);
             self.mark_pending(variable);
         }
-        self.add_squares(&factor, 1.0);
         match self.factors.get_mut(number as usize) {
             Some(slot) => *slot = Some(factor),
             None => self.factors.push(Some(factor)),
@@ -152,10 +151,8 @@ impl BayesTree {
     /// Gives a factor other numbers. Variables that were linearised anew are to be noted by [`BayesTree::relinearise`].
     pub fn replace_factor(&mut self, number: u32, numbers: &[f64]) {
         let Some(mut factor) = self.factors[number as usize].take() else { return };
-        self.add_squares(&factor, -1.0);
         factor.numbers.clear();
         factor.numbers.extend_from_slice(numbers);
-        self.add_squares(&factor, 1.0);
         factor.variables.iter().for_each(|&variable| self.mark_pending(variable));
         self.factors[number as usize] = Some(factor);
     }
@@ -165,17 +162,7 @@ impl BayesTree {
         let Some(factor) = self.factors[number as usize].take() else { return };
         self.free_factors.push(number);
         for &variable in &factor.variables {
-            let of = &mut self.variables[variable as usize];
-            of.factors.retain(|&other| other != number);
-            // Summed anew: a difference would keep the rounding of what was taken away.
-            let mut squares = std::mem::take(&mut of.squares);
-            squares.fill(0.0);
-            for &other in &self.variables[variable as usize].factors {
-                if let Some(other) = &self.factors[other as usize] {
-                    self.add_squares_of(other, variable, 1.0, &mut squares);
-                }
-            }
-            self.variables[variable as usize].squares = squares;
+            self.variables[variable as usize].factors.retain(|&other| other != number);
             self.mark_pending(variable);
         }
     }
@@ -194,19 +181,9 @@ impl BayesTree {
         &self.delta[first..first + dim as usize]
     }
 
-    /// The factors of a variable.
-    pub fn factors_of(&self, variable: u32) -> &[u32] {
-        &self.variables[variable as usize].factors
-    }
-
     /// Whether an update has eliminated a variable.
     pub fn contains(&self, variable: u32) -> bool {
         self.variables[variable as usize].clique != NONE
-    }
-
-    /// Whether there is something to update.
-    pub fn is_pending(&self) -> bool {
-        !self.pending.is_empty()
     }
 
     fn mark_pending(&mut self, variable: u32) {
@@ -215,21 +192,19 @@ impl BayesTree {
         }
     }
 
-    fn add_squares(&mut self, factor: &Factor, sign: f64) {
-        for &variable in &factor.variables {
-            let mut squares = std::mem::take(&mut self.variables[variable as usize].squares);
-            self.add_squares_of(factor, variable, sign, &mut squares);
-            self.variables[variable as usize].squares = squares;
+    /// Sums the squares of a variable's columns anew: a sum that is kept would keep the rounding of what was taken away.
+    pub(super) fn sum_squares(&mut self, variable: u32) {
+        let mut squares = std::mem::take(&mut self.variables[variable as usize].squares);
+        squares.fill(0.0);
+        for &number in &self.variables[variable as usize].factors {
+            let Some(factor) = &self.factors[number as usize] else { continue };
+            let before = factor.variables.iter().take_while(|&&other| other != variable);
+            let first: usize = before.map(|&other| self.variables[other as usize].dim as usize).sum();
+            let columns = factor.numbers.chunks_exact(factor.rows.max(1)).skip(first);
+            for (square, column) in squares.iter_mut().zip(columns) {
+                *square += column.iter().map(|x| x * x).sum::<f64>();
+            }
         }
-    }
-
-    /// Adds the squares of a factor's columns of a variable.
-    fn add_squares_of(&self, factor: &Factor, variable: u32, sign: f64, squares: &mut [f64]) {
-        let before = factor.variables.iter().take_while(|&&other| other != variable);
-        let first: usize = before.map(|&other| self.variables[other as usize].dim as usize).sum();
-        let columns = factor.numbers.chunks_exact(factor.rows.max(1)).skip(first);
-        for (square, column) in squares.iter_mut().zip(columns) {
-            *square += sign * column.iter().map(|x| x * x).sum::<f64>();
-        }
+        self.variables[variable as usize].squares = squares;
     }
 }

@@ -128,7 +128,7 @@ fn after_random_changes_the_solution_is_that_of_the_dense_system() {
             if turn % 2 == 1 {
                 let moved = below(count, &mut next) as u32;
                 tree.relinearise(moved);
-                for number in tree.factors_of(moved).to_vec() {
+                for number in tree.variables[moved as usize].factors.clone() {
                     let numbers = tree.factors[number as usize].as_ref().unwrap().numbers.clone();
                     // The right side changes, as it does with the point, and the matrix by a little.
                     let numbers: Vec<f64> = numbers.iter().map(|x| x + 0.05 * next()).collect();
@@ -242,4 +242,18 @@ fn the_newest_variables_are_eliminated_last() {
         assert_eq!(tree.cliques[tree.variables[variable].clique as usize].parent, NONE, "in the root");
     }
     assert_solved(&tree, "a ring");
+}
+
+#[test]
+fn what_was_replaced_leaves_no_rounding_in_what_counts_as_determined() {
+    // Squares beyond the range, and a weight that falls by more than the digits of a number.
+    for before in [1e200, 1e20] {
+        let mut tree = BayesTree::new();
+        let variable = tree.add_variable(1);
+        let factor = tree.add_factor(Factor { variables: vec![variable], rows: 1, numbers: vec![before, before] });
+        let _ = tree.update(&[], 0.0);
+        tree.replace_factor(factor, &[1e-3, 2e-3]);
+        assert!(tree.update(&[], 0.0).is_ok(), "after {before:e}");
+        assert_eq!(tree.delta(variable), [2.0]);
+    }
 }

@@ -13,6 +13,7 @@ impl BayesTree {
         if self.pending.is_empty() {
             return Ok(Updated { eliminated: 0, solved: self.substitute_all() });
         }
+        (0..self.pending.len()).for_each(|position| self.sum_squares(self.pending[position]));
         let removed = self.affected_cliques();
         let affected = self.affected_variables(&removed);
         let eliminated = affected.len();
