@@ -27,8 +27,6 @@ pub(super) struct Probe<'a> {
     partials: Vec<Vec<Option<NodeId>>>,
     inputs: Vec<f64>,
     nodes: Vec<f64>,
-    /// The same with other roundings.
-    rounded: Vec<f64>,
     /// The instance that was evaluated last.
     instance: usize,
 }
@@ -56,8 +54,7 @@ impl<'a> Probe<'a> {
         let graph = graph.check(class.graph.input_count())?;
         let inputs = vec![0.0; graph.input_count() as usize];
         let nodes = vec![0.0; graph.graph().len()];
-        let rounded = nodes.clone();
-        Ok(Probe { batch, tables, point: *point, graph, partials, inputs, nodes, rounded, instance: 0 })
+        Ok(Probe { batch, tables, point: *point, graph, partials, inputs, nodes, instance: 0 })
     }
 
     /// Evaluates an instance of a block with a weight.
@@ -97,16 +94,18 @@ impl<'a> Probe<'a> {
 
     /// The mean square of what rounding in f64 does to the residuals of the last instance, at most, by evaluations in which every operation is off by ε up or
     /// down, at random: a unit in the last place or two.
-    pub(super) fn squared_rounding(&mut self) -> f64 {
+    pub(super) fn squared_rounding(&self) -> f64 {
+        let class = &self.batch.class;
+        let mut rounded = vec![0.0; class.graph.graph().len()];
         let (mut random, mut sum) = (SEED, 0.0);
         for _ in 0..EVALUATIONS {
             let change = |value: f64| {
                 random = random.wrapping_mul(MULTIPLIER).wrapping_add(1);
                 value * if random >> 63 == 0 { 1.0 + f64::EPSILON } else { 1.0 - f64::EPSILON }
             };
-            self.graph.evaluate_by(&self.inputs, self.tables, &mut self.rounded, change);
-            let differs = |output: &NodeId| self.rounded[output.index()] - self.nodes[output.index()];
-            sum += self.batch.class.outputs.iter().map(differs).map(|difference| difference * difference).sum::<f64>();
+            class.graph.evaluate_by(&self.inputs, self.tables, &mut rounded, change);
+            let differs = |output: &NodeId| rounded[output.index()] - self.nodes[output.index()];
+            sum += class.outputs.iter().map(differs).map(|difference| difference * difference).sum::<f64>();
         }
         sum / f64::from(EVALUATIONS)
     }

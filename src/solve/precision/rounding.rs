@@ -7,7 +7,7 @@ use crate::model::{Model, losses};
 use residua_base::error::Result;
 
 /// The least-squares cost that rounding of the operations of residuals alone may leave at a point, ½ Σ weight·ρ′·Δr², by the sample of the precision guard: a
-/// residual eˣ − 1 is uncertain by the rounding of eˣ, however small x is. 0 of batches that the sample leaves out, and of residuals in one operation.
+/// residual eˣ − 1 is uncertain by the rounding of eˣ, however small x is. 0 of batches that the sample leaves out.
 ///
 /// # Errors
 /// `internal` if the derivatives of a residual are not a sound graph.

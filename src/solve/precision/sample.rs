@@ -27,7 +27,7 @@ pub(super) fn each(
     model: &Model,
     point: &Evaluated,
     parameters: &[u32],
-    evaluated: &mut dyn FnMut(&LossParameters, &mut Probe, Found, f64),
+    evaluated: &mut dyn FnMut(&LossParameters, &Probe, Found, f64),
 ) -> Result<usize> {
     let mut instances = 0;
     for batch in &model.batches {
@@ -42,7 +42,7 @@ pub(super) fn each(
         };
         for (instance, represented) in sample.instances {
             let found = probe.evaluate(instance, block.weight);
-            evaluated(&block.loss, &mut probe, found, represented);
+            evaluated(&block.loss, &probe, found, represented);
             instances += 1;
         }
     }

@@ -95,6 +95,24 @@ fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
     }
 }
 
+/// Whether the result of an op may be off by a rounding.
+fn rounds(op: Op) -> bool {
+    let is_exact = matches!(
+        op,
+        Op::Neg
+            | Op::Abs
+            | Op::Sign
+            | Op::Floor
+            | Op::Ceil
+            | Op::Round
+            | Op::StopGradient
+            | Op::Min
+            | Op::Max
+            | Op::Select
+    );
+    !is_exact && !matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge)
+}
+
 /// The value of [`Op::Lookup`] at its operands in these tables; NaN where it leads out of them.
 pub fn look_up(tables: &[f64], [place, first, length]: [f64; 3]) -> f64 {
     // A conversion of a float saturates, and that of a NaN gives 0.
@@ -131,8 +149,8 @@ impl CheckedGraph {
         self.evaluate_by(inputs, tables, values, |value| value);
     }
 
-    /// The same, with what `change` makes of the result of each operation: evaluations whose roundings are others show what rounding does to the outputs.
-    /// Operations within a loop are left as they are.
+    /// The same, with what `change` makes of the result of each operation that rounds: evaluations whose roundings are others show what rounding does to the
+    /// outputs. Operations within a loop are left as they are, and lookups.
     pub fn evaluate_by(&self, inputs: &[f64], tables: &[f64], values: &mut [f64], mut change: impl FnMut(f64) -> f64) {
         let graph = self.graph();
         let mut states: Vec<Option<Vec<f64>>> = vec![None; graph.loops().len()];
@@ -142,7 +160,8 @@ impl CheckedGraph {
                 Node::Input(input) => inputs[input.0 as usize],
                 Node::Apply(Op::Lookup, operands) => look_up(tables, operands.map(|operand| values[operand.index()])),
                 Node::Apply(op, [a, b, c]) => {
-                    change(apply(*op, values[a.index()], values[b.index()], values[c.index()]))
+                    let value = apply(*op, values[a.index()], values[b.index()], values[c.index()]);
+                    if rounds(*op) { change(value) } else { value }
                 }
                 Node::Result(of, number) => {
                     let run = || graph.loop_of(*of).run(|node| values[node.index()]);

@@ -34,8 +34,8 @@ const SHARE_OF_VERIFICATION: u32 = 8;
 const LEAST_VERIFICATION: u32 = 50;
 
 /// The first iteration after which it is asked what rounding leaves of the cost: of one far below that of the start, and of another.
-const LEAST_DOUBTED: u32 = 8;
-const LEAST_DOUBTED_FAR: u32 = 128;
+const LEAST_DOUBTED_FAR_BELOW: u32 = 8;
+const LEAST_DOUBTED: u32 = 128;
 
 /// A run of Levenberg-Marquardt.
 pub struct LevenbergMarquardt {
@@ -371,17 +371,18 @@ impl LevenbergMarquardt {
     /// without a minimum.
     fn may_be_rounding(&self) -> bool {
         let SolveSummary { iterations, initial_cost, .. } = self.summary;
-        let is_far = self.model.cost > ARITHMETIC.epsilon() * initial_cost;
+        let is_far_below = self.model.cost <= ARITHMETIC.epsilon() * initial_cost;
+        let least = if is_far_below { LEAST_DOUBTED_FAR_BELOW } else { LEAST_DOUBTED };
         let is_due = match &self.ending {
             Some((why, _)) => matches!(why, Termination::MaxIterations | Termination::PrecisionLimit),
-            None => iterations >= (if is_far { LEAST_DOUBTED_FAR } else { LEAST_DOUBTED }).max(2 * self.doubted),
+            None => iterations >= least.max(2 * self.doubted),
         };
         is_due && self.doubted < iterations && self.stop.is_none() && self.strategy.is_judged()
     }
 
     /// Ends the run at a cost that rounding may leave, and goes on with another.
     fn settle(&mut self, rounding: f64) -> Result<Pending> {
-        if self.model.cost <= rounding {
+        if rounding.is_finite() && self.model.cost <= rounding {
             (self.ending, self.promise) = (Some((Termination::CostTolerance, EXACT.to_owned())), 0.0);
         }
         self.begin_step()
