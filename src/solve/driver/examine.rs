@@ -24,18 +24,16 @@ pub(super) async fn examine(
     from: From<'_>,
     solution: &mut Solution,
 ) -> Result<()> {
-    let mut found = Vec::new();
     // A loop of frames does not look for them at each.
     let untouched =
         if from.read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
     let are_some_untouched = untouched.count > 0;
     if are_some_untouched {
-        found.push(Finding::Untouched(untouched));
+        solution.summary.findings.push(Finding::Untouched(untouched));
     }
     if solution.details.may_lack_rank {
-        found.push_all(deficiency::finding(functions, host, are_some_untouched).await?);
+        solution.summary.findings.push_all(deficiency::finding(functions, host, are_some_untouched).await?);
     }
-    solution.summary.findings.push_all(found);
     if is_checked(solution.arithmetic, solution.summary.termination) {
         let cost = solution.summary.final_cost;
         match device.checks.time(from.read_back, objective, cost) {

@@ -146,7 +146,10 @@ impl Smoother {
         self.age += 1;
         let moved = if self.age >= self.interval { self.blocks.far(&self.tree, self.threshold) } else { Vec::new() };
         let before = self.blocks.points(&moved);
-        self.blocks.advance(&moved, &self.tree)?;
+        if let Err(error) = self.blocks.advance(&moved, &self.tree) {
+            self.blocks.restore(&moved, &before);
+            return Err(error);
+        }
         let mut due = self.due.iter().copied().list();
         due.push_all(self.instances.of_blocks(&moved));
         due.sort_unstable();

@@ -97,7 +97,8 @@ impl ManySolutions {
                 || found.cost[position] <= self.cost[problem];
             if !is_better {
                 // What has looked further has shown no minimum there either.
-                if self.unproven.get(problem) == Some(&true) && self.termination[problem].converged() {
+                let is_unproven = self.unproven.get(problem) == Some(&true) && self.termination[problem].converged();
+                if is_unproven && end != Termination::Aborted {
                     self.termination[problem] = Termination::PrecisionLimit;
                 }
                 continue;

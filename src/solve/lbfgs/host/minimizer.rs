@@ -455,14 +455,16 @@ impl Lbfgs {
         let (noise, effect) = (self.noise(), self.effect());
         let ending = self.convergence.test(last, &Measures { size, noise, effect, share, unsettled })?;
         let promise = self.promise();
-        self.summary.promise = promise.map(|(promise, _)| promise);
         let is_open = promise.is_some_and(|(promise, rounding)| promise > LEAST_PROMISE.max(rounding));
-        if !is_open || !matches!(ending.0, Termination::CostTolerance | Termination::ParameterTolerance) {
-            return Some(ending);
-        }
-        let SolveOptions { max_iterations, .. } = self.options.solve;
-        let is_last = last.iteration >= max_iterations;
-        is_last.then(|| (Termination::MaxIterations, iteration_limit(&self.options.solve)))
+        let end = if !is_open || !matches!(ending.0, Termination::CostTolerance | Termination::ParameterTolerance) {
+            ending
+        } else if last.iteration >= self.options.solve.max_iterations {
+            (Termination::MaxIterations, iteration_limit(&self.options.solve))
+        } else {
+            return None;
+        };
+        self.summary.promise = promise.map(|(promise, _)| promise);
+        Some(end)
     }
 
     /// After a line search without a step: searches along the gradient, or ends the run if that was the direction.
@@ -488,6 +490,8 @@ impl Lbfgs {
             && let Some(lowest) = self.lowest.take()
         {
             self.current = lowest;
+            // That of another point.
+            self.summary.promise = None;
         }
         self.lowest = None;
         (self.summary.termination, self.summary.why) = (termination, why);
