@@ -9,6 +9,7 @@
  * - `Device.create({ share })` rejects with 'invalid-argument'; `device.gpu` and the `memory` of a stored tensor are null;
  * - `borrow()` and `copyTo()` throw 'gpu-unavailable', `gradient()` throws 'invalid-argument';
  * - `draw()` takes a canvas of the page, with a context of kind '2d', on which numbers that were read are drawn;
+ * - `Program.verify` rejects for programs with loops;
  * - memory that a device does not have is told by the next read, store or compile that uses it, as on a GPU;
  * - `stats()` has what the worker counted at its last answer, beside the page's own counts of tensors and programs.
  *

@@ -8,6 +8,7 @@
  *
  * - `GpuContext.create({ device })` rejects with 'invalid-argument'; reading a context's `device` throws 'gpu-unavailable';
  * - `parameterBuffer`, `dataBuffer()` and the gradients of the ...OnDevice calls are null;
+ * - `incremental()` computes on the page;
  * - `stats()` and `kernels()` return the last known copies; counters arrive with the answers of the calls that changed them.
  *
  * The worker receives messages of the page when it yields to its event loop. So true from `onIteration`, or an abort, ends a solve some

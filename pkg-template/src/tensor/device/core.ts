@@ -16,7 +16,7 @@ import type { Tuning } from './tuner.js';
 
 /** Why a device was lost. */
 export interface Loss {
-  /** 'destroyed' or 'unknown', as WebGPU has it; 'failed' where the WebAssembly module failed. */
+  /** 'destroyed' or 'unknown', as WebGPU has it; 'failed' where the WebAssembly module failed, or a worker has ended. */
   readonly reason: string;
   /** The browser's message. */
   readonly message: string;

@@ -58,7 +58,7 @@ export interface DeviceOptions {
   /**
    * For development. true: an index that is out of range rejects the next read of the device with 'invalid-argument', which names the operation; without it such an index reads 0 and
    * writes nothing. 'finite': so does a NaN or an infinity in a result or in what is assigned, with 'non-finite' and the first operation that makes one from finite numbers. Programs take
-   * more kernels then. What derivatives compute is checked by their results alone. Default false.
+   * more kernels then. What derivatives compute is checked by their results alone, and so are the bodies of loop() and scan(), whose indices are not. Default false.
    */
   checks?: boolean | 'finite';
   /** Times every kernel, for `stats().kernels`, where the GPU has timestamps. Each dispatch then has a pass of its own. Default false. */

@@ -155,7 +155,8 @@ export class Program<I extends Specs, R extends Results> {
    * two may differ by roundings: sums are added in other orders and elementary functions differ by a few units in the last place, which `maxUlps` has, relative to results near 0 by many.
    *
    * It changes no stored tensor, not by assignments either, nor outputs and random numbers of later runs. It takes as much memory as the program once more, and a round trip for each
-   * kernel. Rejects with 'gpu-unavailable' on the CPU, 'invalid-argument' as run() does, 'out-of-memory', 'disposed' and 'device-lost'.
+   * kernel. Rejects with 'gpu-unavailable' on the CPU, 'invalid-argument' as run() does and for a program with loops on a device in a worker,
+   * 'out-of-memory', 'disposed' and 'device-lost'.
    */
   async verify(...args: {} extends Feeds<I> ? [inputs?: Feeds<I>, sizes?: Sizes] : [inputs: Feeds<I>, sizes?: Sizes]): Promise<KernelComparison[]> {
     const [inputs = {}, sizes] = args;

@@ -6,6 +6,7 @@
 
 import type { Batch, KernelProgress, Memory, Runner } from '../engine/engine.js';
 import type { Place } from '../engine/plan.js';
+import { joined } from '../../arguments/numeric-arguments.js';
 import { paddedBytes } from '../memory/numbers.js';
 import type { Pending } from '../engine/pending.js';
 import { rangeAt, type Steps } from '../recipe/loop.js';
@@ -63,7 +64,7 @@ export class Schedule implements Executable {
     /** The largest dims. */
     private readonly most: Uint32Array,
   ) {
-    this.words = concatenated(compiled.map(({ words }) => words));
+    this.words = joined(Uint32Array, compiled.map(({ words }) => words));
   }
 
   get dispatches(): number {
@@ -85,7 +86,7 @@ export class Schedule implements Executable {
 
   wordsFor(dims: Uint32Array): Uint32Array<ArrayBuffer> {
     const ofLeaves = this.dimsOfLeaves(dims);
-    return concatenated(this.compiled.map((each, k) => each.wordsFor(ofLeaves[k] as Uint32Array)));
+    return joined(Uint32Array, this.compiled.map((each, k) => each.wordsFor(ofLeaves[k] as Uint32Array)));
   }
 
   /** The dims of each leaf, with the largest counters. */
@@ -134,16 +135,6 @@ export class Schedule implements Executable {
   free(): void {
     for (const each of this.compiled) each.free();
   }
-}
-
-function concatenated(parts: readonly Uint32Array[]): Uint32Array<ArrayBuffer> {
-  const whole = new Uint32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let end = 0;
-  for (const part of parts) {
-    whole.set(part, end);
-    end += part.length;
-  }
-  return whole;
 }
 
 /** A run of a leaf, or copies of states that no step changes. */
@@ -202,16 +193,20 @@ export class ScheduleRunner implements Runner {
     // The memory of states changes from step to step: bind groups are made by the first run.
   }
 
-  *run(slots: readonly Memory[]): Generator<void, void, void> {
+  *run(slots: readonly Memory[], caller?: Pending): Generator<void, void, void> {
     this.rewind();
     const batch = this.begin();
-    for (const { leaf, slots: bound, copies } of this.executions(slots)) {
-      for (const { from, to } of copies) batch.copy(from, to, Math.min(from.bytes, to.bytes));
-      const steps = leaf === null ? undefined : batch.run(this.runners[leaf] as Runner, bound);
-      if (steps !== undefined) yield* steps;
-      yield;
+    // A run that is closed before its end has recorded a part, with what the next one counts on.
+    try {
+      for (const { leaf, slots: bound, copies } of this.executions(slots)) {
+        for (const { from, to } of copies) batch.copy(from, to, Math.min(from.bytes, to.bytes));
+        const steps = leaf === null ? undefined : batch.run(this.runners[leaf] as Runner, bound, caller);
+        if (steps !== undefined) yield* steps;
+        yield;
+      }
+    } finally {
+      batch.end();
     }
-    batch.end();
   }
 
   /** What a run does, in order. */

@@ -68,7 +68,7 @@ export interface Runner {
 /** Runs of several plans, in one go as far as the engine can. */
 export interface Batch {
   /** Runs, as the runner's `run` does. */
-  run(runner: Runner, slots: readonly Memory[]): Generator<void, void, void> | void;
+  run(runner: Runner, slots: readonly Memory[], caller?: Pending): Generator<void, void, void> | void;
   /** Copies from the start of one piece of memory to another. */
   copy(from: Memory, to: Memory, bytes: number): void;
   /** Submits what is not submitted yet. */

@@ -115,7 +115,7 @@ export class RemoteEngine implements Engine {
   }
 
   batches(): () => Batch {
-    const batch: Batch = { run: (runner, slots) => runner.run(slots), copy: (from, to, bytes) => this.copy(from, to, bytes), end: () => {} };
+    const batch: Batch = { run: (runner, slots, caller) => runner.run(slots, caller), copy: (from, to, bytes) => this.copy(from, to, bytes), end: () => {} };
     return () => batch;
   }
 

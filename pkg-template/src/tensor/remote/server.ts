@@ -30,6 +30,7 @@ function buffersOf(value: unknown): ArrayBuffer[] {
 
 class Server {
   private readonly devices = new Map<number, ServedDevice>();
+  private lock: Promise<string | null> | undefined;
   /** The waits of calls that can be aborted and are not done, and how much of each is under way. */
   private readonly calls = new Map<number, { readonly caller: Pending; count: number }>();
 
@@ -88,7 +89,7 @@ class Server {
   private async result(request: Request & { readonly call: number; readonly device: number }, caller: Pending): Promise<unknown> {
     if (request.do === 'load') {
       await tensorModule.init(request.source);
-      return holdLivenessLock();
+      return (this.lock ??= holdLivenessLock());
     }
     if (request.do === 'open') {
       const { core, fallbackReason } = await openHere({ ...request.options, share: undefined, checks: false });
@@ -225,8 +226,8 @@ class ServedDevice {
         });
       }
       case 'forget':
-        this.compiled.delete(notice.compiled);
-        return;
+        // Runners that are made of it may wait still.
+        return this.inOrder(() => void this.compiled.delete(notice.compiled));
       case 'trim':
         return this.inOrder(() => engine.trim());
     }

@@ -44,7 +44,9 @@ const loop: Operator = (call) => {
   const carried = Array.from({ length: Math.max(0, call.count - 2) }, (_, k) => call.value(k + 2));
   const isOfNumbers = carried.length > 0 && carried.every(({ host }) => host !== null);
   const canBeWrittenOut = typeof most !== 'object' && goes !== undefined;
-  if (canBeWrittenOut && (most === undefined || most <= FEW_ITERATIONS || isOfNumbers || goes === 0)) return loopWrittenOut(call);
+  // No iteration, however many there could be.
+  if (goes === 0) return loopWrittenOut(call);
+  if (canBeWrittenOut && (most === undefined || most <= FEW_ITERATIONS || isOfNumbers)) return loopWrittenOut(call);
   if (most === undefined) throw new UnknownNumbers('input 1: got a condition that depends on computed numbers, without a number of iterations; takes one that is known when the graph is recorded', call.value(1).origins);
   return compiledOr(() => loopCompiled(call, most, carried, goes === undefined), canBeWrittenOut ? () => loopWrittenOut(call) : null);
 };
@@ -89,8 +91,8 @@ function loopCompiled(call: Call, most: Size, carried: readonly Value[], isCondi
 /** Iterations up to a number that is known, while the condition is known to hold. */
 function loopWrittenOut(call: Call): Value[] {
   const body = call.graph('body');
-  const most = call.has(0) ? call.number(0) : Infinity;
   let goes = call.has(1) ? call.number(1) !== 0 : true;
+  const most = goes && call.has(0) ? call.number(0) : Infinity;
   const carried = Math.max(0, call.count - 2);
   let state = Array.from({ length: carried }, (_, k) => call.value(k + 2));
   const rows: Value[][] = Array.from({ length: Math.max(0, body.outputs.length - 1 - carried) }, () => []);
