@@ -313,8 +313,8 @@ export class Problem {
    * Adds constraints c = 0, one per instance and output of `constraint`, which solvers satisfy exactly, not in the balance with residuals. The call runs
    * `constraint` to record its expression, as `residuals` does, and throws as `residuals` does; also 'invalid-argument' for a constraint without parameters.
    *
-   * Constraints take no part in the residuals, sums and costs of compiled functions. `levenbergMarquardt`, `lbfgs` and `solve` meet them, and their
-   * results have `constraints`; Newton's method rejects with 'invalid-argument' while one is enabled.
+   * Constraints take no part in the residuals, sums and costs of compiled functions. `levenbergMarquardt`, `lbfgs`, `newton` and `solve` meet them, and
+   * their results have `constraints`.
    */
   equalities<I extends Record<string, Input<unknown>>>(name: string, spec: ConstraintSpec<I>): ConstraintBlock {
     return this.addConstraints('equalities', 'equality', name, spec as unknown as ConstraintSpec<Record<string, Input<unknown>>>);

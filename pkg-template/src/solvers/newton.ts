@@ -5,14 +5,15 @@ import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js
 import type { OptionNames } from '../arguments/options.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import { checkChange, type ChangeProblem } from './changing.js';
-import { checkFunctions, runChanging, runSolver, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
+import { restoration } from './levenberg-marquardt.js';
+import { checkFunctions, runChanging, runConstrained, runSolver, stoppingTests, type RawSolver, type SolveOptions, type SolveResult, type Solver } from './solve-options.js';
 
 /**
  * Options of Newton's method. `costTolerance`: a run has converged where the fall that the quadratic model promises, half of the squared Newton decrement, is at
  * most this share of the objective's magnitude, or within rounding of its fall since the start; 1e-8 by default. Steps near a minimum square the error, so that
  * the last one leaves far less.
  */
-export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 'parameterTolerance' | 'constraintTolerance' | 'readBack'> {
+export interface NewtonOptions extends Omit<SolveOptions, 'gradientTolerance' | 'parameterTolerance' | 'readBack'> {
   /** 'sum' (default) minimises Σ weight·f, 'least-squares' ½ Σ weight·ρ(‖r‖²) with its exact second derivatives. */
   objective?: 'sum' | 'least-squares';
   /** What negative eigenvalues of an instance's Hessian become: 0 with 'clamp' (default), their magnitudes with 'absolute'. */
@@ -30,6 +31,7 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
   maxIterations: true,
   maxTimeMs: true,
   costTolerance: true,
+  constraintTolerance: true,
   signal: true,
   onIteration: true,
   verbose: true,
@@ -47,9 +49,9 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
  * manifolds stay on them, constants stay, bounds are kept.
  *
  * It runs on the CPU in f64, also for functions on the GPU, whose parameters it sets at the end. Rejects with 'non-finite' where the start is not finite, with
- * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range, plain functions and enabled constraints, with
- * 'disposed', and with any exception of `onIteration`, which ends the solve. A point where the gradient vanishes and the curvature is negative, a saddle or a
- * maximum, counts as converged.
+ * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range and plain functions, with 'disposed', and with any
+ * exception of `onIteration`, which ends the solve. Constraints of the problem are met as by `levenbergMarquardt`. A point where the gradient vanishes and the
+ * curvature is negative, a saddle or a maximum, counts as converged.
  */
 export async function newton(functions: GpuCompiledFunctions, options: NewtonOptions = {}): Promise<SolveResult> {
   checkFunctions('newton', functions);
@@ -58,7 +60,7 @@ export async function newton(functions: GpuCompiledFunctions, options: NewtonOpt
 
 /** Returns Newton's method with checked options. `call` names the function in messages. Throws 'invalid-argument'. */
 export function newtonSolver(call: string, options: NewtonOptions): Solver {
-  const { maxIterations, maxTimeMs, costTolerance } = stoppingTests(call, options, NEWTON_OPTIONS);
+  const tests = stoppingTests(call, options, NEWTON_OPTIONS);
   const { maxLineSearchSteps = 64, c1 = 1e-4, objective = 'sum', projection = 'clamp' } = options;
   const { beforeIteration } = options;
   checkChange(`${call}: beforeIteration`, beforeIteration);
@@ -67,6 +69,7 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
   if (!(0 < c1 && c1 < 0.5)) throw invalidArgument(`${call}: c1`, describe(c1), 'a number above 0 and below 0.5');
   if (objective !== 'sum' && objective !== 'least-squares') throw invalidArgument(`${call}: objective`, describe(objective), "'sum' or 'least-squares'");
   if (projection !== 'clamp' && projection !== 'absolute') throw invalidArgument(`${call}: projection`, describe(projection), "'clamp' or 'absolute'");
+  const { maxIterations, maxTimeMs, costTolerance } = tests;
   const raw = {
     ...(maxIterations === undefined ? {} : { maxIterations }),
     maxTimeMs,
@@ -79,9 +82,8 @@ export function newtonSolver(call: string, options: NewtonOptions): Solver {
   const solver: RawSolver = (handle, within, onIteration, aborted) => handle.newton({ ...raw, ...within }, onIteration, aborted);
   return async (functions) => {
     functions.refusePlain(call);
-    const constraint = functions.enabledConstraint;
-    if (constraint !== null) throw invalidArgument(call, `the constraint block "${constraint.name}"`, 'problems without constraints; levenbergMarquardt and lbfgs meet them');
     if (beforeIteration !== undefined) return runChanging(call, functions, options, beforeIteration, solver);
-    return runSolver(functions, options, solver, objective === 'least-squares');
+    if (functions.enabledConstraint === null) return runSolver(functions, options, solver, objective === 'least-squares');
+    return runConstrained(call, functions, options, { objective, tests, inner: solver, restore: restoration(functions) });
   };
 }
