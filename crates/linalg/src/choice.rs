@@ -47,20 +47,20 @@ const MOST_QR_WORK: f64 = 2e8;
 const MOST_QR: u64 = 50_000_000;
 /// A factor of this many numbers takes 240 MB.
 const MOST_FACTOR: f64 = 2e7;
-/// A factorisation of this many multiplications takes some five seconds: 1.2·10⁹ took 0.6 s in Node.
+/// A factorisation of this many multiplications takes some two seconds in Node, which makes six a nanosecond.
 const MOST_MULTIPLICATIONS: f64 = 1e10;
 
 /// Conjugate gradients are not tried before a factorisation of fewer multiplications, which takes some thirty microseconds at most.
-const LEAST_TRIED: f64 = 5e4;
+const LEAST_TRIED: f64 = 1.5e5;
 /// With at least so many multiplications they are tried in the first solve of a session already. With fewer, the kernels of products can take longer to
 /// compile than one solve saves: that solve took a third longer on a chain of 1,661 poses. Later solves of the session try them.
-const LEAST_COMPILED: f64 = 4e6;
+const LEAST_COMPILED: f64 = 1e7;
 /// They are not tried before a factorisation that takes the time of fewer iterations than this.
 const LEAST_ITERATIONS: f64 = 32.0;
 /// Multiplications that an iteration does, in the time that they take, for each parameter beside two for each entry of J.
 const ITERATION_VECTORS: f64 = 13.0;
-/// A multiplication of a factorisation takes as long as so many of an iteration: 0.5 and 0.3 ns, on springs and bundle adjustments.
-const FACTOR_PACE: f64 = 1.6;
+/// A multiplication of a factorisation takes as long as so many of an iteration, on springs, pose graphs and bundle adjustments.
+const FACTOR_PACE: f64 = 0.5;
 /// So does a product of two entries of a row, of which J̃ᵀJ̃ is made, with its part of making the rows.
 const PRODUCT_PACE: f64 = 6.0;
 
@@ -75,7 +75,7 @@ pub struct Choice {
 }
 
 /// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than two factorisations take, once; what is gained
-/// has no bound: 50 cameras that see 10,000 points take 11 iterations a system where a factorisation takes as long as 69.
+/// has no bound: 50 cameras that see 10,000 points take 11 iterations a system where a factorisation takes as long as 95.
 #[derive(Clone)]
 pub struct Trial {
     /// So many iterations take as long as a factorisation.
@@ -241,10 +241,10 @@ mod tests {
     #[test]
     fn conjugate_gradients_are_tried_before_long_factorisations_of_sparse_matrices() {
         // Nets of springs with 400, 1,024 and 10,000 vertices; 50 cameras and 10,000 points; a matrix that is nearly full; few parameters.
-        assert_eq!(worth_a_trial(1_200, 7_200, 4.6e4, 1.8e6), Some(105));
-        assert_eq!(worth_a_trial(3_072, 17_900, 1.1e5, 5.32e6), Some(121));
-        assert_eq!(worth_a_trial(30_000, 178_000, 1.1e6, 2.95e8), Some(641));
-        assert_eq!(worth_a_trial(30_450, 1_440_000, 1.73e7, 7.8e7), Some(69));
+        assert_eq!(worth_a_trial(1_200, 7_200, 4.6e4, 1.8e6), Some(39));
+        assert_eq!(worth_a_trial(3_072, 17_900, 1.1e5, 5.32e6), Some(43));
+        assert_eq!(worth_a_trial(30_000, 178_000, 1.1e6, 2.95e8), Some(206));
+        assert_eq!(worth_a_trial(30_450, 1_440_000, 1.73e7, 1.9e8), Some(60));
         assert_eq!(worth_a_trial(500, 500_000, 1e6, 1.5e7), None);
         assert_eq!(worth_a_trial(100, 600, 3e3, 4e4), None);
     }

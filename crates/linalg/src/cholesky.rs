@@ -27,6 +27,8 @@ const UPDATE_COLUMNS: usize = 32;
 const SUPERNODE_WORK: f64 = 300.0;
 /// The cost of a number of the factor in addition to its multiplications, in multiplications: it is cleared, loaded and added to.
 const NUMBER_WORK: f64 = 8.0;
+/// The cost of a number of an update matrix in addition to its multiplications, in multiplications: it is added to the front of the parent.
+const UPDATE_WORK: f64 = 6.0;
 
 /// What the pattern of J̃ says of a Cholesky factorisation before it is made: J̃ᵀJ̃, the order of elimination and the size of the factor.
 pub struct Analysis {
@@ -128,7 +130,9 @@ impl Analysis {
 
     /// How many multiplications a factorisation takes, with what stands for the other work on its numbers.
     pub fn multiplications(&self) -> f64 {
-        self.symbolic.multiplications() + NUMBER_WORK * self.symbolic.len as f64
+        let of_update = |node: &Supernode| 0.5 * (node.below as f64).powi(2);
+        let updates: f64 = self.symbolic.nodes.iter().map(of_update).sum();
+        self.symbolic.multiplications() + NUMBER_WORK * self.symbolic.len as f64 + UPDATE_WORK * updates
     }
 
     /// The columns in the order of their elimination.

@@ -203,7 +203,7 @@ fn sizes_count_what_is_free_and_takes_part() {
     assert_eq!(functions.sizes(), [size(4, 2), size(3, 0)]);
 }
 
-/// Differences along the sides of a square grid, which are to be those of a wave, and numbers that are to be 0, which weigh `pull`.
+/// Differences along the sides of a square grid to the next two places, which are to be those of a wave, and numbers that are to be 0, which weigh `pull`.
 fn sheet(side: usize, pull: f64) -> Functions {
     let mut r = Recorder::default();
     let pull = r.constant(pull);
@@ -211,7 +211,9 @@ fn sheet(side: usize, pull: f64) -> Functions {
     let mut outputs: Vec<_> = u.iter().map(|&u| r.apply(Op::Mul, &[pull, u])).collect();
     for k in 0..side * side {
         let (row, column) = (k / side, k % side);
-        for neighbour in [(column + 1 < side).then_some(k + 1), (row + 1 < side).then_some(k + side)].iter().flatten() {
+        let along = [1, 2].map(|reach| (column + reach < side).then_some(k + reach));
+        let across = [1, 2].map(|reach| (row + reach < side).then_some(k + reach * side));
+        for neighbour in along.iter().chain(&across).flatten() {
             let wave = r.constant((0.3 * k as f64).sin());
             let difference = r.apply(Op::Sub, &[u[*neighbour], u[k]]);
             outputs.push(r.apply(Op::Sub, &[difference, wave]));
@@ -222,17 +224,17 @@ fn sheet(side: usize, pull: f64) -> Functions {
 
 #[test]
 fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
-    let words = "sparse Cholesky: 8,100 parameters";
+    let words = "sparse Cholesky: 3,600 parameters";
     for (pull, begins, ends) in [
-        (1.0, "conjugate gradients: 8,100 parameters, J 0.02 % filled, while they take at most ", "would be worth"),
-        // A condition of some 10⁷: more iterations than the hundred that are allowed.
+        (1.0, "conjugate gradients: 3,600 parameters, J 0.05 % filled, while they take at most ", "would be worth"),
+        // A condition of some 10⁷: more iterations than the fifty that are allowed.
         (1e-3, words, ", since conjugate gradients took as long"),
     ] {
-        let solution = solve(&mut sheet(90, pull), &options());
+        let solution = solve(&mut sheet(60, pull), &options());
         let said = &solution.details.linear_solver;
         assert!(said.starts_with(begins) && said.ends_with(ends), "{said}");
         let direct = LevenbergMarquardtOptions { linear_solver: Some(Kind::SparseCholesky), ..options() };
-        let exact = solve(&mut sheet(90, pull), &direct);
+        let exact = solve(&mut sheet(60, pull), &direct);
         // Both stop when a step gains less than costTolerance, a millionth; the cost is quadratic, and a step leaves a thousandth of its error.
         let (cost, expected) = (solution.summary.final_cost, exact.summary.final_cost);
         assert!((cost / expected - 1.0).abs() < 1e-6, "{cost} {expected}");
@@ -246,7 +248,7 @@ fn conjugate_gradients_make_way_for_a_factorisation_that_is_faster() {
 fn a_trial_that_a_limit_of_iterations_cuts_makes_way_too() {
     let mut options = options();
     options.max_linear_iterations = 3;
-    let solution = solve(&mut sheet(90, 1.0), &options);
+    let solution = solve(&mut sheet(60, 1.0), &options);
     assert!(solution.summary.success(), "{}", solution.summary.message());
     let said = &solution.details.linear_solver;
     assert!(said.ends_with(", since conjugate gradients took as long"), "{said}");
@@ -254,7 +256,7 @@ fn a_trial_that_a_limit_of_iterations_cuts_makes_way_too() {
 
 #[test]
 fn a_solve_that_ends_while_it_makes_the_kernels_of_rows_does_not_count_as_the_first() {
-    let (mut functions, mut resources) = (sheet(40, 1.0), SolverResources::default());
+    let (mut functions, mut resources) = (sheet(30, 1.0), SolverResources::default());
     let mut run = |max_time_ms: f64| {
         let mut options = options();
         options.solve.max_time_ms = max_time_ms;
