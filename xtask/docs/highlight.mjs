@@ -5,6 +5,7 @@
 const WORDS = {
   ts: 'abstract as async await break case catch class const continue declare default delete do else export extends false finally for from function get if import in instanceof interface is keyof let new null of private readonly return static switch this throw true try type typeof undefined using var void while yield',
   cpp: 'auto bool class const double false float for if include int namespace new nullptr operator private public return static struct template this true typename using virtual void',
+  python: 'and as assert break class continue def del elif else except False finally for from if import in is lambda None not or pass raise return True try while with yield',
   wgsl: 'alias array atomic bitcast bool break case const continue continuing default diagnostic discard else enable f32 false fn for i32 if let loop mat3x3 override ptr read read_write return storage struct switch true u32 uniform var vec2 vec3 vec4 while',
   sh: 'cargo npm npx node cd',
 };
@@ -12,7 +13,7 @@ WORDS.js = WORDS.ts;
 
 const STRING = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/;
 const NUMBER = /\b(?:0x[\da-f]+u?|\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?[fu]?)\b/i;
-const COMMENT = { sh: /#[^\n]*/, html: /<!--[^]*?-->/ };
+const COMMENT = { sh: /#[^\n]*/, python: /#[^\n]*/, html: /<!--[^]*?-->/ };
 const SLASHES = /\/\/[^\n]*|\/\*[^]*?\*\//;
 const NAME = /[A-Za-z_$][\w$]*/;
 const TAG = /<\/?[\w-]+|\/?>/;

@@ -7,6 +7,8 @@ import { escapeHtml, highlight } from './highlight.mjs';
 /** What stands over a block that is one of several side by side. */
 const CAPTIONS = new Map([
   ['cpp', 'Ceres, C++'],
+  ['python scipy', 'SciPy, Python'],
+  ['python jax', 'JAX, Python'],
   ['ts scalar-autograd', 'ScalarAutograd'],
 ]);
 

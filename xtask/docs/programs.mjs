@@ -15,6 +15,8 @@
 export const NOT_RUN = new Map([
   ['sh', 'commands for a terminal; that each names a command that exists is a test of its own'],
   ['cpp', 'Ceres is C++; the blocks are its side of a comparison'],
+  ['python scipy', 'SciPy is Python; the blocks are its side of a comparison'],
+  ['python jax', 'JAX is Python; the blocks are its side of a comparison'],
   ['ts scalar-autograd', 'ScalarAutograd is not on npm; the blocks are its side of a comparison'],
   ['html', 'a page of its own; a test opens it'],
   ['text', 'what a claim says to be printed'],
