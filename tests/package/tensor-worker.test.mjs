@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { AdamW, compileStep } from '../../pkg-template/dist/tensor-train.js';
 import { tensorModule } from '../../pkg-template/dist/tensor/module/loading.js';
@@ -59,6 +61,25 @@ for (const [name, run] of LOOPS) test(`in a worker: ${name}`, () => run(T, there
 test('a device in a worker is a Device that says where it computes', () => {
   assert.ok(there instanceof T.Device);
   assert.deepEqual([there.constructor.name, there.backend, there.fallbackReason, there.gpu, there.features], ['Device', 'cpu', null, null, here.features]);
+});
+
+test('a device that nobody refers to is collected, and ends in the worker', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc');
+  const open = async (Device) => {
+    const device = await Device.create({ backend: 'cpu' });
+    await device.tensor([1, 2]).add(1).data();
+    return new WeakRef(device);
+  };
+  const { sent, Device } = joined();
+  const devices = [await open(Device), await open(T.Device)];
+  const isEnded = () => sent.some((message) => message.do === 'dispose');
+  for (let turn = 0; turn < 50 && !(isEnded() && devices.every((device) => device.deref() === undefined)); turn++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    collect();
+  }
+  assert.deepEqual(devices.map((device) => device.deref()), [undefined, undefined]);
+  assert.ok(isEnded());
 });
 
 test('recipes give the same bits', async () => {

@@ -85,12 +85,18 @@ export class DeviceCore {
     this.queue = new WorkQueue(turns, (error) => this.fail(error));
     let lose: (loss: Loss) => void = () => {};
     this.lost = new Promise((resolve) => (lose = resolve));
-    // The module, the GPUDevice and the worker may live as long as the page, and must not keep a device that nobody refers to.
-    const self = new WeakRef(this);
-    this.forget = parts.watch((loss, failure) => {
+    this.forget = parts.watch(DeviceCore.ender(new WeakRef(this), lose));
+  }
+
+  /**
+   * What ends a device. The module, the GPUDevice and the worker keep it, may live as long as the page, and must not keep a device that nobody refers to. Made in the
+   * constructor it would keep what all closures there use, the device among it.
+   */
+  private static ender(device: WeakRef<DeviceCore>, lose: (loss: Loss) => void): (loss: Loss, failure: ResiduaError) => void {
+    return (loss, failure) => {
       lose(loss);
-      self.deref()?.end(failure);
-    });
+      device.deref()?.end(failure);
+    };
   }
 
   /** A device of the module on this thread. @param gpu where it computes; null for the CPU */

@@ -12,6 +12,9 @@ import { Connection } from './connection.js';
 import { RemoteCompiler } from './remote-compiler.js';
 import { RemoteAccounts, RemoteEngine } from './remote-engine.js';
 
+/** What the worker has of devices that nobody refers to any more. */
+const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((dispose) => dispose());
+
 /** A worker that was started. */
 export interface StartedThread {
   readonly port: Port;
@@ -72,6 +75,7 @@ export class TensorThread {
       return () => void (end = () => {});
     };
     const core = new DeviceCore({ accounts, pending, engine, compiler, instance: null, gpu: null, features: facts.features, watch }, checks);
+    collected.register(core, () => connection.notify(device, { do: 'dispose' }));
     return { core, fallbackReason: facts.fallbackReason };
   };
 
