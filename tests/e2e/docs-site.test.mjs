@@ -141,6 +141,48 @@ test('axe finds nothing wrong, in light and in dark', async () => {
   assert.deepEqual(violations, []);
 });
 
+test('the search finds sections by words, beginnings of words and names, by keyboard alone', async () => {
+  const page = await browser.newPage();
+  const complaints = [];
+  listen(page, complaints);
+  await page.goto(pathToFileURL(join(folder, 'index.html')).href);
+  const found = async (words) => {
+    await page.keyboard.press('/');
+    await page.keyboard.type(words);
+    await page.waitForFunction(() => document.querySelector('.found [role=status]').textContent !== '');
+    const links = await page.$$eval('.found a', (all) => all.map((link) => [link.getAttribute('href'), link.querySelector('b').textContent]));
+    await page.addScriptTag({ content: axe });
+    const violations = await page.evaluate(async () => (await window.axe.run('.search', { resultTypes: ['violations'], preload: false })).violations.map(({ id }) => id));
+    assert.deepEqual(violations, []);
+    return links;
+  };
+  const clear = async () => {
+    await page.keyboard.press('Escape');
+    assert.equal(await page.$eval('.found', (panel) => panel.hidden), true);
+    await page.evaluate(() => {
+      document.activeElement.blur();
+      document.querySelector('.found [role=status]').textContent = '';
+    });
+  };
+  const targets = new Map([...pages].map(([name, html]) => [name, new Set(idsOf(html))]));
+  for (const [words, expected] of [['conjugate gradi', /./], ['solveMany', /many/i], ['quantile', /./]]) {
+    const links = await found(words);
+    assert.ok(links.some(([, title]) => expected.test(title)), `${words}: ${links.join('; ')}`);
+    for (const [href] of links) {
+      const [name, anchor] = href.split('#');
+      assert.ok(targets.has(name) && (anchor === undefined || targets.get(name).has(anchor)), href);
+    }
+    await clear();
+  }
+  assert.deepEqual(await found('zzzzqqqq'), []);
+  await clear();
+  await found('standard errors');
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+  assert.match(new URL(page.url()).pathname, /\.html$/);
+  await page.close();
+  assert.deepEqual(complaints, []);
+});
+
 test("at a phone's width no page is wider than the screen", async () => {
   const page = await browser.newPage();
   await page.setViewport({ width: 360, height: 740 });

@@ -21,6 +21,11 @@ export function anchorOf(words) {
     .replace(/\s+/g, '-');
 }
 
+/** HTML as text. */
+export function textOf(html) {
+  return html.replace(/<[^>]*>/g, '').replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&quot;/g, '"').replace(/&amp;/g, '&').replace(/\s+/g, ' ').trim();
+}
+
 /** `{ html, title, headings: [{ level, words, anchor }] }` of a page. */
 export function renderPage(markdown) {
   const headings = [];

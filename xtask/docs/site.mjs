@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { moduleDoc, readDeclarations } from './declarations.mjs';
 import { withKernel } from './kernel.mjs';
-import { renderPage } from './markdown.mjs';
+import { renderPage, textOf } from './markdown.mjs';
 import { referencePages } from './reference.mjs';
+import { writeSearch } from './search.mjs';
 import { pageHtml } from './template.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -47,11 +48,11 @@ export async function writeSite(folder, kernels) {
   await mkdir(folder, { recursive: true });
   for (const [name, page] of rendered) await writeFile(join(folder, `${name}.html`), pageHtml({ name, groups, description: firstWords(page.html), ...page }));
   for (const page of reference) await writeFile(join(folder, `${page.name}.html`), pageHtml({ groups, ...page }));
+  await writeSearch(folder, [...Array.from(rendered, ([name, page]) => ({ name, ...page })), ...reference]);
   for (const asset of ASSETS) await cp(join(root, asset), join(folder, asset.replace(/^.*\//, '')));
 }
 
 /** A page's first paragraph, as text. */
 function firstWords(html) {
-  const paragraph = /<p>([^]*?)<\/p>/.exec(html)?.[1] ?? '';
-  return paragraph.replace(/<[^>]*>/g, '').replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&quot;/g, '"').replace(/&amp;/g, '&').replace(/\s+/g, ' ').trim();
+  return textOf(/<p>([^]*?)<\/p>/.exec(html)?.[1] ?? '');
 }
