@@ -55,6 +55,9 @@ const OPERATIONS = [
   (x) => T.layerNorm(x),
 ];
 
+/** The operations, each a function of two tensors and of what chooses. */
+export const operationsOfRecipes = () => OPERATIONS;
+
 /** Yields as many recipes: a tensor and the sizes of its dims. */
 export function* randomRecipes(count, seed) {
   const random = randomNumbers(seed);

@@ -49,6 +49,7 @@ import { group as tensorSelection } from './groups/tensor-selection.js';
 import { group as tensorSort } from './groups/tensor-sort.js';
 import { group as tensorSpecialValues } from './groups/tensor-special-values.js';
 import { group as tensorTraining } from './groups/tensor-training.js';
+import { group as tensorTransforms } from './groups/tensor-transforms.js';
 import { group as tensorTuning } from './groups/tensor-tuning.js';
 import { group as tensorVerification } from './groups/tensor-verification.js';
 import { group as tensorViews } from './groups/tensor-views.js';
@@ -59,5 +60,5 @@ import { group as weights } from './groups/weights.js';
 export const REGISTRY = [
   device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, badInput,
   errorCodes, traps, profile, growth, memory,
-  tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorLoops, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
+  tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorLoops, tensorTransforms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

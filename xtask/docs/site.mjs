@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages of markdown by group; a name is that of its file in docs/site/. */
 const GROUPS = [
   { title: 'Start', pages: ['index'] },
-  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'plain-functions', 'ode-fits', 'newton', 'poses', 'registration', 'image-registration', 'cameras', 'drawing', 'workers', 'first-tensor', 'recurrent', 'training', 'files', 'onnx', 'pictures', 'spectra', 'linear-algebra', 'generate-text', 'search-by-meaning'] },
+  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'plain-functions', 'ode-fits', 'newton', 'poses', 'registration', 'image-registration', 'cameras', 'drawing', 'workers', 'first-tensor', 'recurrent', 'derivatives', 'training', 'files', 'onnx', 'pictures', 'spectra', 'linear-algebra', 'generate-text', 'search-by-meaning'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-scipy', 'from-ceres'] },
   { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'troubleshooting', 'measurements'] },
 ];

@@ -43,6 +43,7 @@
 //! | 27 dequantize | format (its place in the table) |
 //! | 28 number | bits (position in sizes): those of an f32 for reals, else the number modulo 2³² |
 //! | 36 linalg | code of [`Linalg`](crate::expr::Linalg) |
+//! | 37 custom gradient | |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -338,6 +339,7 @@ impl Reader<'_> {
             codes::SCATTER => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
             codes::INDEX_PUT => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
             codes::GRADIENT => Op::Gradient,
+            codes::CUSTOM_GRADIENT => Op::CustomGradient,
             codes::ARGSORT => match self.index(33)? {
                 0 => return Err(self.error("counts no bits")),
                 bits => Op::Argsort { bits },

@@ -36,6 +36,7 @@ export const OP = {
   number: 28,
   fourier: 30,
   linalg: 36,
+  customGradient: 37,
 } as const;
 
 /** Reductions. */

@@ -124,6 +124,7 @@ impl Op {
             Op::DigitCounts(_) => "counts of digits",
             Op::DigitSort(_) => "sort by a digit",
             Op::Gradient => "gradient",
+            Op::CustomGradient => "custom gradient",
         }
     }
 
@@ -152,7 +153,7 @@ impl Op {
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
             Op::Linalg(kind) => Some(kind.arity()),
-            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) => None,
+            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) | Op::CustomGradient => None,
         }
     }
 }
@@ -275,6 +276,13 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
         }
         Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
+        Op::CustomGradient => {
+            own.is_real()
+                && operands
+                    .chunks(2)
+                    .all(|pair| pair[0].dtype.is_real() && pair.iter().all(|each| each.dtype == pair[0].dtype))
+                && operands[0].dtype == own
+        }
     };
     ensure(fits, TYPES)
 }
@@ -418,6 +426,10 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         Op::Gradient => {
             ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;
             ensure(own == operands[1].shape, SHAPES)
+        }
+        Op::CustomGradient => {
+            ensure(own == of && operands.len().is_multiple_of(2), SHAPES)?;
+            ensure(operands.chunks(2).all(|pair| pair[0].shape == pair[1].shape), SHAPES)
         }
     }
 }

@@ -83,6 +83,10 @@ fn types_and_shapes_that_do_not_follow_from_the_operands_are_refused() {
         (false, Op::Iota(0), &[], Bool, &[2]),
         (false, Op::Gradient, &[0, 0], F32, &[2, 3]),
         (true, Op::Gradient, &[3, 0], F32, &[2, 3]),
+        (true, Op::CustomGradient, &[0, 0, 3, 3], F32, &[2, 3]),
+        (false, Op::CustomGradient, &[0, 3], F32, &[2, 3]),
+        (false, Op::CustomGradient, &[0, 0, 3], F32, &[2, 3]),
+        (false, Op::CustomGradient, &[0, 0, 3, 0], F32, &[2, 3]),
         (false, Op::Constant(0.0), &[], F32, &[-1]),
         (false, Op::Constant(0.0), &[], F32, &[65536, 65536]),
     ];

@@ -22,7 +22,8 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
-        | Op::Gradient => true,
+        | Op::Gradient
+        | Op::CustomGradient => true,
         Op::Constant(_)
         | Op::Extent(_)
         | Op::Number(_)

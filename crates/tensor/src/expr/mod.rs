@@ -193,6 +193,9 @@ pub enum Op {
     /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
     /// before anything else.
     Gradient,
+    /// The first operand, with derivatives that the caller gives. The second stands for the adjoint of the result. The others are pairs: what the result
+    /// has a derivative by, and its adjoint, which is computed from the second. Differentiation replaces it.
+    CustomGradient,
 }
 
 /// What stands beyond the border of a padded axis.

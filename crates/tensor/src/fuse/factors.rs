@@ -81,7 +81,8 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
-        | Op::Gradient => false,
+        | Op::Gradient
+        | Op::CustomGradient => false,
     };
     tensor.operands.first().copied().filter(|_| is_view && !stored[id.0 as usize])
 }

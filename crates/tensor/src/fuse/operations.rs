@@ -69,6 +69,7 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::Linalg(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
-        | Op::Gradient => 0.0,
+        | Op::Gradient
+        | Op::CustomGradient => 0.0,
     }
 }

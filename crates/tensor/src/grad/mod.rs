@@ -21,6 +21,7 @@ use crate::tape::Recipe;
 
 mod accumulate;
 mod attention;
+mod custom;
 mod elementwise;
 mod fourier;
 mod linalg;
@@ -39,7 +40,7 @@ mod views;
 /// [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph) if a merge rule of a fold or scan is not a graph of few enough
 /// numbers to be differentiated.
 pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
-    if recipe.expr.nodes.iter().all(|tensor| tensor.op != Op::Gradient) {
+    if recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, Op::Gradient | Op::CustomGradient)) {
         return Ok(());
     }
     let recorded = std::mem::take(&mut recipe.expr);
@@ -56,6 +57,10 @@ pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
             let operands = tensor.operands.iter().map(|id| moved(&places, *id)).list();
             places[position] = Some(sweep.expr.push(Tensor { operands, ..tensor.clone() }));
         }
+    }
+    for tensor in sweep.expr.nodes.iter_mut().filter(|tensor| tensor.op == Op::CustomGradient) {
+        tensor.op = Op::Reshape;
+        tensor.operands.truncate(1);
     }
     recipe.expr = sweep.expr;
     for result in &mut recipe.results {
@@ -165,6 +170,7 @@ fn passes(expr: &Expr, id: TensorId, place: usize) -> bool {
     let tensor = expr.tensor(id);
     let is_open = match tensor.op {
         Op::Elementwise(op) => scalar::passage_of(op, place) != Passage::Closed,
+        Op::CustomGradient => custom::is_derived_by(place),
         _ => true,
     };
     is_open && tensor.dtype.is_real() && expr.dtype(tensor.operands[place]).is_real()
@@ -230,6 +236,7 @@ impl PullBack<'_> {
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
             Op::Linalg(kind) => self.linalg(kind),
+            Op::CustomGradient => self.custom(),
             Op::Input(_)
             | Op::Constant(_)
             | Op::Extent(_)

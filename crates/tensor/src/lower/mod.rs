@@ -268,7 +268,10 @@ impl<'a> Lowering<'a> {
             | Op::Linalg(_)
             | Op::DigitCounts(_)
             | Op::DigitSort(_)
-            | Op::Gradient => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
+            | Op::Gradient
+            | Op::CustomGradient => {
+                Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0)))
+            }
         }
     }
 

@@ -44,6 +44,7 @@ operations! {
     NUMBER 28 "number";
     FOURIER 30 "fourier";
     LINALG 36 "linalg";
+    CUSTOM_GRADIENT 37 "customGradient";
 }
 
 /// The reductions by code.

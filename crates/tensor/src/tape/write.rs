@@ -121,6 +121,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Scatter(axis, combine) => (codes::SCATTER, vec![f64::from(*axis), code(&COMBINES, combine)]),
         Op::IndexPut(axis, combine) => (codes::INDEX_PUT, vec![f64::from(*axis), code(&COMBINES, combine)]),
         Op::Gradient => (codes::GRADIENT, Vec::new()),
+        Op::CustomGradient => (codes::CUSTOM_GRADIENT, Vec::new()),
         Op::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
         Op::Linalg(kind) => (codes::LINALG, vec![f64::from(*kind as u8)]),
         Op::Dequantize(form) => (codes::DEQUANTIZE, vec![f64::from(form.code())]),

@@ -99,7 +99,7 @@ function checkSources(core: DeviceCore, tape: Written, inputs: readonly ProgramI
     } else if (source instanceof ProgramInput) {
       if (!inputs.includes(source)) throw new ResiduaError('invalid-graph', `compile: the body uses the input '${source.name}' of another program`);
     } else if (!isRandomSource(source)) {
-      throw new ResiduaError('internal', 'compile: a recipe has an input of an unknown kind');
+      throw new ResiduaError('invalid-graph', 'compile: the body uses a tensor of the body of a loop or of vmap(), which has numbers there alone');
     }
   }
 }

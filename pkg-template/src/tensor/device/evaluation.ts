@@ -59,7 +59,7 @@ function checkSources(what: string, core: DeviceCore, { inputs }: Written): void
       if (source.core !== core) throw invalidGraph(`${what}: a recipe uses stored tensors of two devices; takes those of one`);
       source.check(what);
     } else if (!isRandomSource(source)) {
-      throw invalidGraph(`${what}: the recipe uses an input of a program, which has numbers in its runs alone`);
+      throw invalidGraph(`${what}: the recipe uses an input of a program, or a tensor of the body of a loop or of vmap(), which has numbers there alone`);
     }
   }
 }

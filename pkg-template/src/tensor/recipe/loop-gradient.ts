@@ -75,7 +75,7 @@ class Sweep {
     return this.wrt.map((by) => this.by(by) ?? constantNode(0, by.dtype, by.shape));
   }
 
-  private readonly operandsOf = (node: Node): readonly Node[] => (this.isConstant(node) ? [] : this.dependence.operandsOf(node, null));
+  private readonly operandsOf = (node: Node): readonly Node[] => (this.isConstant(node) ? [] : derivedBy(node, this.dependence.operandsOf(node, null)));
 
   /** Whether a node depends on what is asked for. */
   private isAsked(node: Node): boolean {
@@ -101,7 +101,7 @@ class Sweep {
     let found = this.below.get(of);
     if (found === undefined) {
       found = new Set();
-      inOrder([of], (each) => (this.isConstant(each) ? [] : each.operands), () => {}, found);
+      inOrder([of], (each) => (this.isConstant(each) ? [] : derivedBy(each, each.operands)), () => {}, found);
       this.below.set(of, found);
     }
     return found.has(node);
@@ -148,6 +148,11 @@ class Sweep {
   private add(of: Node, factor: Node | null): void {
     if (factor !== null) this.terms.push({ of, factor });
   }
+}
+
+/** What a derivative passes to of a node's operands: of a result with derivatives of the caller to what these are by. */
+export function derivedBy({ op }: Node, operands: readonly Node[]): readonly Node[] {
+  return op === 'customGradient' ? operands.filter((_, place) => place >= 2 && place % 2 === 0) : operands;
 }
 
 function isReal({ dtype }: Node): boolean {

@@ -268,7 +268,8 @@ class Scope {
         continue;
       }
       const operands = node.operands.map((each) => this.resolve(each));
-      if (node.op === 'gradient') found.targets.add(operands[1] as Node);
+      // What a derivative of the caller is computed from stands for an adjoint there.
+      if (node.op === 'gradient' || node.op === 'customGradient') found.targets.add(operands[1] as Node);
       open.push(...operands);
     }
     return found;

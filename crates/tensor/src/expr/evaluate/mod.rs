@@ -202,7 +202,7 @@ impl Node<'_> {
             Op::Linalg(kind) => self.linalg(shape, *kind),
             Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
             Op::DigitSort(digit) => self.digit_sort(shape, *digit),
-            Op::Gradient => panic!("gradients are replaced before evaluation"),
+            Op::Gradient | Op::CustomGradient => panic!("gradients are replaced before evaluation"),
         }
     }
 

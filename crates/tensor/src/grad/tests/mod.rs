@@ -11,6 +11,7 @@ use crate::plan::execute::{bytes_of, elements_of, execute};
 use crate::tape::write;
 
 mod attention;
+mod custom;
 mod fourier;
 mod linalg;
 mod rules;
@@ -64,7 +65,7 @@ fn differentiated(recipe: &Recipe) -> Recipe {
     let mut recipe = Recipe::decode(&write(recipe)).unwrap();
     differentiate(&mut recipe).unwrap();
     recipe.expr.check().unwrap();
-    assert!(recipe.expr.nodes.iter().all(|tensor| tensor.op != Op::Gradient));
+    assert!(recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, Op::Gradient | Op::CustomGradient)));
     recipe
 }
 
@@ -167,6 +168,11 @@ fn check(name: &str, reals: &[(&[i64], (f64, f64))], others: &[(DType, &[i64], &
     let name = format!("gradient of {name}");
     assert_derivatives(&name, &recipe, &contents);
     assert_kernels(&name, &recipe, &contents);
+}
+
+/// An operation that gives f32.
+fn of(expr: &mut Expr, op: Op, operands: &[TensorId], shape: &[i64]) -> TensorId {
+    expr.push(Tensor { op, operands: operands.to_vec(), dtype: DType::F32, shape: sizes(shape) })
 }
 
 /// A merge rule on states.

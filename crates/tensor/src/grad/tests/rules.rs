@@ -54,10 +54,6 @@ fn cube(expr: &mut Expr, x: TensorId) -> TensorId {
     expr.elementwise(Elementwise::Mul, &[square, x])
 }
 
-fn of(expr: &mut Expr, op: Op, operands: &[TensorId], shape: &[i64]) -> TensorId {
-    expr.push(Tensor { op, operands: operands.to_vec(), dtype: DType::F32, shape: sizes(shape) })
-}
-
 #[test]
 fn views() {
     type View = fn(&mut Expr, TensorId, TensorId) -> TensorId;
