@@ -82,6 +82,7 @@ function elementwise(name, dtype, of, x) {
   switch (name) {
     case 'neg': return small ? integer(-a) : -a;
     case 'erf': return erf(a);
+    case 'erfc': return 1 - erf(a);
     case 'sigmoid': return 1 / (1 + Math.exp(-a));
     case 'softplus': return Math.max(a, 0) + Math.log1p(Math.exp(-Math.abs(a)));
     case 'isNaN': return Number(a !== a);

@@ -195,6 +195,8 @@ export class Tensor<D extends DType = any> {
   log10(): Tensor<D> { return Tensor.make(special.log10(this.node)); }
   /** The error function, 2/√π ∫ e^(−t²) dt from 0. */
   erf(): Tensor<D> { return this.unary('erf'); }
+  /** 1 − erf(this), with digits where that is small: 0 from about 10 on. */
+  erfc(): Tensor<D> { return this.unary('erfc'); }
   /** The inverse of erf; infinite at −1 and 1, NaN beyond. */
   erfinv(): Tensor<D> { return Tensor.make(special.erfinv(this.node)); }
   /** Sine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */

@@ -41,23 +41,27 @@ const comparison = (name, value) => binary(name, ANY, [few, few], (a, b) => Numb
 const sigmoid = (a) => 1 / (1 + Math.exp(-a));
 const softplus = (a) => Math.max(a, 0) + Math.log1p(Math.exp(-Math.abs(a)));
 
-/** The error function: its series by Taylor near 0, its continued fraction from 2 on, both to the last digits of double precision. */
-export function erf(x) {
-  const a = Math.abs(x);
-  if (a < 2) {
-    let [term, sum] = [a, a];
-    for (let n = 1; Math.abs(term) > 1e-18 * sum; n++) {
-      term *= (-a * a) / n;
-      sum += term / (2 * n + 1);
-    }
-    return (2 / Math.sqrt(Math.PI)) * Math.sign(x) * sum;
+/** The error function by its series near 0, to the last digits of double precision. */
+function erfNearZero(a) {
+  let [term, sum] = [a, a];
+  for (let n = 1; Math.abs(term) > 1e-18 * Math.abs(sum); n++) {
+    term *= (-a * a) / n;
+    sum += term / (2 * n + 1);
   }
-  let fraction = 0;
-  for (let n = 60; n >= 1; n--) fraction = n / 2 / (a + fraction);
-  return Math.sign(x) * (1 - Math.exp(-a * a) / (Math.sqrt(Math.PI) * (a + fraction)));
+  return (2 / Math.sqrt(Math.PI)) * sum;
 }
 
-const gelu = (a) => 0.5 * a * (1 + erf(a / Math.SQRT2));
+/** 1 − erf, by its continued fraction from 2 on. */
+export function erfc(x) {
+  if (x < 2) return x > -2 ? 1 - erfNearZero(x) : 2 - erfc(-x);
+  let fraction = 0;
+  for (let n = 60; n >= 1; n--) fraction = n / 2 / (x + fraction);
+  return Math.exp(-x * x) / (Math.sqrt(Math.PI) * (x + fraction));
+}
+
+export const erf = (x) => (Math.abs(x) < 2 ? erfNearZero(x) : Math.sign(x) * (1 - erfc(Math.abs(x))));
+
+const gelu = (a) => 0.5 * a * erfc(-a / Math.SQRT2);
 const geluByTanh = (a) => 0.5 * a * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (a + 0.044715 * a ** 3)));
 const [SELU_SCALE, SELU_ALPHA] = [1.0507009873554805, 1.6732632423543772];
 
@@ -91,6 +95,7 @@ export const ELEMENTWISE = [
   unary('log2', REALS, [0.01, 1000], Math.log2, ELEMENTARY, { floor: 0.125 }),
   unary('log10', REALS, [0.01, 1000], Math.log10, ELEMENTARY, { floor: 0.125 }),
   unary('erf', REALS, [-4, 4], erf, ELEMENTARY),
+  unary('erfc', REALS, [-4, 9], erfc, COMPOSED),
   unary('sin', REALS, [-100, 100], Math.sin, ELEMENTARY),
   unary('cos', REALS, [-100, 100], Math.cos, ELEMENTARY),
   unary('tan', REALS, [-1.5, 1.5], Math.tan, ELEMENTARY),
@@ -117,7 +122,7 @@ export const ELEMENTWISE = [
   unary('softplus', REALS, [-20, 20], softplus, COMPOSED),
   unary('softsign', REALS, [-9, 9], (a) => a / (1 + Math.abs(a)), ELEMENTARY),
   unary('silu', REALS, [-20, 20], (a) => a * sigmoid(a), COMPOSED),
-  unary('gelu', REALS, [-4, 4], gelu, COMPOSED, { floor: 0.5 }),
+  unary('gelu', REALS, [-12, 4], gelu, COMPOSED),
   row("gelu('tanh')", REALS, [() => [-4, 4]], (a) => a.gelu('tanh'), geluByTanh, COMPOSED, { floor: 0.5 }),
   unary('mish', REALS, [-20, 20], (a) => a * Math.tanh(softplus(a)), 2 * COMPOSED),
   unary('hardSwish', REALS, [-9, 9], (a) => a * Math.min(Math.max(a / 6 + 0.5, 0), 1), COMPOSED, { floor: 0.5 }),

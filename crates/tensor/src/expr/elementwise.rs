@@ -169,4 +169,6 @@ residua_ir::elementary_functions!(elementwise, {
         Shl 140 "shl" 2 Integers;
         /// ⌊a / 2ᵇ⌋ by shifting bits, which keeps the sign of an i32; b counts modulo 32.
         Shr 141 "shr" 2 Integers;
+        /// 1 − erf a, accurate where that is small.
+        Erfc 142 "erfc" 1 Reals;
 });

@@ -67,7 +67,7 @@ impl Elementwise {
         match self {
             IsNan | IsFinite | Eq | Ne | Lt | Le | Gt | Ge => Some(DType::Bool),
             Cast | Bitcast => None,
-            Neg | Abs | Sign | Sqrt | Expm1 | Log1p | Floor | Ceil | Round | Trunc | Not | StopGradient
+            Neg | Abs | Sign | Sqrt | Expm1 | Log1p | Erfc | Floor | Ceil | Round | Trunc | Not | StopGradient
             | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | Atan2
             | And | Or | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
             elementary!(Elementwise) => Some(operand),

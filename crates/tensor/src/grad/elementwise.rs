@@ -34,6 +34,13 @@ impl PullBack<'_> {
                 let sum = self.apply(Elementwise::Add, &[one, a]);
                 self.quotient(adjoint, sum)
             }
+            Elementwise::Erfc => {
+                let square = self.apply(Elementwise::Mul, &[a, a]);
+                let exponent = self.apply(Elementwise::Neg, &[square]);
+                let density = self.apply(Elementwise::Exp, &[exponent]);
+                let slope = self.scaled(-std::f64::consts::FRAC_2_SQRT_PI, density);
+                self.times(adjoint, slope)
+            }
             Elementwise::FloorMod => self.share_of_remainder(place),
             Elementwise::Cast => {
                 let dtype = self.sweep.expr.dtype(a);

@@ -47,7 +47,9 @@ pub(super) fn elementwise_of(op: Scalar) -> Elementwise {
 /// How a derivative passes from an operation on reals to the operand at a place.
 pub(super) fn passage_of(op: Elementwise, place: usize) -> Passage {
     match op {
-        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::FloorMod | Elementwise::Cast => Passage::Open,
+        Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erfc | Elementwise::FloorMod | Elementwise::Cast => {
+            Passage::Open
+        }
         Elementwise::Trunc
         | Elementwise::IsNan
         | Elementwise::IsFinite

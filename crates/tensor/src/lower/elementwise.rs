@@ -142,6 +142,7 @@ impl Lowering<'_> {
             Elementwise::Expm1 => return graph.expm1(a),
             Elementwise::Log1p => return graph.log1p(a),
             Elementwise::Erf => return graph.erf(a),
+            Elementwise::Erfc => return graph.erfc(a),
             Elementwise::Trunc => Op::Trunc,
             Elementwise::IsNan => return graph.is_nan(a),
             Elementwise::IsFinite => return graph.is_finite(a),

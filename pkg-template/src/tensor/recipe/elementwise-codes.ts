@@ -60,6 +60,7 @@ export const ELEMENTWISE = {
   xor: { code: 139, arity: 2, takes: 'bits' },
   shl: { code: 140, arity: 2, takes: 'integers' },
   shr: { code: 141, arity: 2, takes: 'integers' },
+  erfc: { code: 142, arity: 1, takes: 'reals' },
 } as const;
 
 /** The name of an elementwise operation. */

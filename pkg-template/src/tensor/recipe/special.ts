@@ -5,18 +5,12 @@ import { complexOf } from './complex.js';
 import { apply, cast, inSingle, test, where } from './elementwise.js';
 import type { Node } from './node.js';
 import { checkType, REALS } from './operands.js';
+import { polynomial } from './polynomial.js';
 
 /** Giles, "Approximating the erfinv function" (GPU Computing Gems 2011), table of the single precision version: |x| where −log(1 − x²) < 5. */
 const CENTRAL = [2.81022636e-8, 3.43273939e-7, -3.5233877e-6, -4.39150654e-6, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941];
 /** The same for the tails. */
 const TAIL = [-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682];
-
-/** Σ coefficient · xᵏ, the highest power first. */
-function polynomial(x: Node, coefficients: readonly number[]): Node {
-  const [first, second, ...rest] = coefficients as [number, number, ...number[]];
-  const start = apply('add', [apply('mul', [x, first]), second]);
-  return rest.reduce((sum, coefficient) => apply('add', [apply('mul', [sum, x]), coefficient]), start);
-}
 
 /** The inverse of erf in (−1, 1). */
 export function inverseErf(x: Node): Node {

@@ -72,6 +72,7 @@ fn apply_real(op: Elementwise, operands: &[f64]) -> f64 {
     match op {
         Elementwise::Expm1 => a.exp_m1(),
         Elementwise::Log1p => a.ln_1p(),
+        Elementwise::Erfc => libm::erfc(a),
         Elementwise::Trunc => a.trunc(),
         Elementwise::IsNan => truth(a.is_nan()),
         Elementwise::IsFinite => truth(a.is_finite()),

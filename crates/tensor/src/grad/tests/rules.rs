@@ -7,7 +7,9 @@ use crate::expr::{Border, Combine, Takes};
 fn domain(op: Elementwise) -> &'static [(f64, f64)] {
     use Elementwise::*;
     match op {
-        Neg | Exp | Expm1 | Erf | Sin | Cos | Tan | Atan | Sinh | Cosh | Tanh | Sigmoid | Softplus => &[(-1.2, 1.2)],
+        Neg | Exp | Expm1 | Erf | Erfc | Sin | Cos | Tan | Atan | Sinh | Cosh | Tanh | Sigmoid | Softplus => {
+            &[(-1.2, 1.2)]
+        }
         Abs | Sqrt | Log | VectorNorm | InverseNorm => &[(0.5, 2.0)],
         Log1p | Asin | Acos => &[(-0.7, 0.7)],
         Add | Sub | Mul | Atan2 => &[(-2.0, -0.5), (0.5, 2.0)],
