@@ -70,7 +70,7 @@ export { bincount, histogram, segmentMax, segmentMean, segmentMin, segmentSum } 
 export { SparseMatrix } from './tensor/sparse.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
 export { customGradient, hessian, jacobian, jvp, vmap, type Derivatives, type Hessians } from './tensor/transforms.js';
-export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection } from './tensor/tensor.js';
+export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection, type Unique } from './tensor/tensor.js';
 
 export { Device } from './tensor/device/evaluator.js';
 export type { DeviceOptions } from './tensor/device/device.js';

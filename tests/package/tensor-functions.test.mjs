@@ -101,3 +101,22 @@ test('normalisations of large and small numbers are those of the numbers times a
   }
   assert.deepEqual([...(await device.tensor([1e20, 1e20, 1e20]).std().data())], [0]);
 });
+
+test('log Γ and its derivatives, beside their roots too', async () => {
+  // mpmath's values at the numbers of single precision next to these.
+  const x = device.tensor([1e-30, 0.001, 0.5, 0.9995, 1.0001, 1.4616321, 1.9999, 2.5, 3, 3.4, 10, 1000, 1e20, -0.5, -1.5, -2.7, -10.25]);
+  const values = [69.07755279, 6.907178838, 0.5723649429, 0.0002888270052, -5.772291777e-5, -0.1214862905, -4.228222336e-5, 0.2846828705, 0.6931471806, 1.092328162, 12.80182748, 5905.220423, 4.505170278e21, 1.265512123, 0.8600470154, -0.07140703213, -14.2039979];
+  const slopes = [-9.999999968e29, -1000.575524, -1.963510026, -0.578038471, -0.5770511562, -1.203605255e-8, 0.422719829, 0.7031566406, 0.9227843351, 1.069567869, 2.251752589, 6.907255196, 46.05170188, 0.03648997398, 0.7031566406, -1.115347833, 5.51685842];
+  const seconds = [1000001.548, 4.934802201, 1.646136992, 1.644693648, 0.9676722565, 0.6449744874, 0.4903577561, 0.3949340668, 0.3415413868, 0.1051663357, 0.001000500167];
+  const near = (found, expected, tolerance) => expected.forEach((each, k) => assert.ok(Math.abs(found[k] - each) <= tolerance * Math.max(1, Math.abs(each)), `element ${k} is ${found[k]}, not ${each}`));
+  const [value, slope, second, derivative] = await device.read(x.logGamma(), x.digamma(), T.grad(x.digamma().sum(), [x])[0].slice([1, 12]), T.grad(x.logGamma().sum(), [x])[0]);
+  // From 0 on relatively, below beside the larger of the value and 1.
+  assertNear(value.slice(0, 13), values.slice(0, 13));
+  near(value, values, TOLERANCE);
+  near(slope, slopes, TOLERANCE);
+  near(derivative, slopes, 2e-6);
+  near(second, seconds, 2e-6);
+  assertNear(await device.tensor([1, 2, 0, -1, -7, Infinity, -Infinity, NaN, 3e38]).logGamma().data(), [0, 0, Infinity, Infinity, Infinity, Infinity, Infinity, NaN, Infinity]);
+  assertNear(await device.tensor([0, -1, -7, Infinity, NaN]).digamma().data(), [NaN, NaN, NaN, Infinity, NaN]);
+  assertNear(await x.slice([9, 11]).cast('f16').logGamma().cast('f32').data(), [1.0927734375, 12.8046875]);
+});

@@ -41,7 +41,7 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor', title: 'Tensors', words: 'Arrays as recipes: element types, shapes, and all that is computed from one.',
     exports: [
-      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'ReadOptions', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine', 'Selection',
+      'Tensor', 'DType', 'DataOf', 'Shape', 'Size', 'Dim', 'dim', 'Axis', 'Axes', 'Range', 'Operand', 'Nested', 'ReadOptions', 'Indices', 'Keep', 'VarianceOptions', 'VectorNormOptions', 'ScanOptions', 'SortOptions', 'TopkOptions', 'PadOptions', 'ScatterOptions', 'Combine', 'Selection', 'Unique',
     ],
   },
   {

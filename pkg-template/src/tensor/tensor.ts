@@ -45,6 +45,16 @@ export type Selection<D extends DType = any> = {
   readonly count: Tensor<'u32'>;
 };
 
+/** Different elements, of which `count` stand at the front of `values`. */
+export type Unique<D extends DType = any> = Selection<D> & {
+  /** For each value the place of its first element. */
+  readonly indices: Tensor<'i32'>;
+  /** For each value how many elements have it. */
+  readonly counts: Tensor<'u32'>;
+  /** For each element which of the values it has. */
+  readonly inverse: Tensor<'i32'>;
+};
+
 /**
  * A recipe: an element type, a shape, and what it is computed from. It owns no memory of a device and is garbage-collected. Operations check
  * types and shapes where they are called, throw 'invalid-argument' there with what they got and what they take, and compute nothing; work begins
@@ -199,6 +209,10 @@ export class Tensor<D extends DType = any> {
   erfc(): Tensor<D> { return this.unary('erfc'); }
   /** The inverse of erf; infinite at −1 and 1, NaN beyond. */
   erfinv(): Tensor<D> { return Tensor.make(special.erfinv(this.node)); }
+  /** log |Γ(this)|: infinite at 0, −1, −2, …; the error is some 1e-7 of the larger of the value and 1 beside roots below 0. */
+  logGamma(): Tensor<D> { return Tensor.make(special.logGamma(this.node)); }
+  /** The derivative of log Γ; NaN at 0, −1, −2, … */
+  digamma(): Tensor<D> { return Tensor.make(special.digamma(this.node)); }
   /** Sine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
   sin(): Tensor<D> { return this.unary('sin'); }
   /** Cosine of an angle in radians, of magnitude 1e5 at most on the GPU and 2²⁸ on the CPU; larger ones lose digits. */
@@ -443,6 +457,15 @@ export class Tensor<D extends DType = any> {
    * NaN is not 0.
    */
   nonzero(): Selection<'i32'> { return selected(selections.nonzero(this.node)); }
+  /**
+   * The different elements in ascending order, at the front of a vector, and zeros behind them; all NaN are one, the last. `indices` are the places of the
+   * first of each in C order, `counts` how many there are, both as the values with zeros behind; `inverse` has this shape and says which value each element
+   * is. Gradients of the values go to the first of each.
+   */
+  unique(): Unique<D> {
+    const { indices, counts, inverse, ...found } = selections.unique(this.node);
+    return { ...selected<D>(found), indices: Tensor.make(indices), counts: Tensor.make(counts), inverse: Tensor.make(inverse) };
+  }
 
   // Products.
 

@@ -61,6 +61,10 @@ export function erfc(x) {
 
 export const erf = (x) => (Math.abs(x) < 2 ? erfNearZero(x) : Math.sign(x) * (1 - erfc(Math.abs(x))));
 
+/** log Γ and its derivative by series from 20 on, to the last digits of double precision. */
+const logGamma = (x) => (x < 20 ? logGamma(x + 1) - Math.log(x) : (x - 0.5) * Math.log(x) - x + Math.log(2 * Math.PI) / 2 + 1 / (12 * x) - 1 / (360 * x ** 3) + 1 / (1260 * x ** 5) - 1 / (1680 * x ** 7));
+const digamma = (x) => (x < 20 ? digamma(x + 1) - 1 / x : Math.log(x) - 1 / (2 * x) - 1 / (12 * x ** 2) + 1 / (120 * x ** 4) - 1 / (252 * x ** 6) + 1 / (240 * x ** 8));
+
 const gelu = (a) => 0.5 * a * erfc(-a / Math.SQRT2);
 const geluByTanh = (a) => 0.5 * a * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (a + 0.044715 * a ** 3)));
 const [SELU_SCALE, SELU_ALPHA] = [1.0507009873554805, 1.6732632423543772];
@@ -95,6 +99,8 @@ export const ELEMENTWISE = [
   unary('log2', REALS, [0.01, 1000], Math.log2, ELEMENTARY, { floor: 0.125 }),
   unary('log10', REALS, [0.01, 1000], Math.log10, ELEMENTARY, { floor: 0.125 }),
   unary('erf', REALS, [-4, 4], erf, ELEMENTARY),
+  unary('logGamma', REALS, [0.05, 40], logGamma, COMPOSED, { floor: 0.5 }),
+  unary('digamma', REALS, [0.05, 40], digamma, COMPOSED, { floor: 0.5 }),
   unary('erfc', REALS, [-4, 9], erfc, COMPOSED),
   unary('sin', REALS, [-100, 100], Math.sin, ELEMENTARY),
   unary('cos', REALS, [-100, 100], Math.cos, ELEMENTARY),

@@ -101,6 +101,12 @@ export function argsort(x: Node, axis: unknown, options?: SortOptions, operation
   return order(operation, x, along, isDescending(operation, options), x.shape[along] as Size);
 }
 
+/** The places of a vector's elements in order, and words in this order, which are equal for equal elements and for all NaN. */
+export function inOrder(operation: string, x: Node): { order: Node; keys: Node } {
+  const places = argsort(x, 0, undefined, operation);
+  return { order: places, keys: at(keysOf(operation, x, false).keys, places, 0) };
+}
+
 /** The elements of an axis in order. */
 export function sort(x: Node, axis: unknown, options?: SortOptions): Node {
   const places = argsort(x, axis, options, 'sort');
