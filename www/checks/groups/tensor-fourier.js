@@ -1,8 +1,10 @@
 /** Complex numbers and Fourier transforms of tensors, beside complex arithmetic and transforms in double precision. */
+import * as T from 'residua/tensor';
 import { complex, fft, grad, ifft, irfft, rfft, spec, where } from 'residua/tensor';
 import { tensorDevice } from '../tensors/compare.js';
 import { denoised, listening, spectrogram } from '../tensors/sound.js';
 import { FFT_ERROR, noise, relativeError, transformed } from '../tensors/fourier.js';
+import { SIGNALS } from '../tensors/signals.js';
 import { onEach } from '../define.js';
 
 const partsOf = (pairs) => [0, 1].map((part) => Float64Array.from({ length: pairs.length / 2 }, (_, k) => pairs[2 * k + part]));
@@ -90,6 +92,7 @@ export const group = {
   title: 'Tensors: complex numbers and Fourier transforms',
   about: 'Transforms of many lengths beside double precision, arithmetic of complex numbers, a spectrogram and a filter.',
   checks: [
+    ...SIGNALS.flatMap(([name, run]) => onEach(name, async (check) => run(T, await tensorDevice(check), (holds, claim) => check.ok(holds, claim)))),
     ...LENGTHS.flatMap((n) => onEach(`transforms of ${n} elements, and back`, (check) => checkLength(check, n))),
     ...MORE_LENGTHS.flatMap((n) => onEach(`transforms of ${n} elements, and back`, (check) => checkLength(check, n), { long: true })),
     ...COLUMNS.flatMap((n) => onEach(`transforms of columns of ${n} elements`, (check) => checkColumns(check, n))),

@@ -84,6 +84,15 @@ function added(operation: string, patches: Node, overlaps: readonly Overlap[]): 
   return reduce('sum', node, summed, true);
 }
 
+/** Windows [..., size, windows], `stride` apart, added where they overlap. */
+export function overlapped(operation: string, patches: Node, stride: number): Node {
+  const places = patches.shape.length - 1;
+  const [size, count] = patches.shape.slice(-2) as [number, Size];
+  const extent = plus(times(minus(count, 1), stride), size);
+  const terms = addedByPhase(operation, patches, places - 1, places, { size, stride, dilation: 1, before: 0, after: 0, extent });
+  return reduce('sum', terms, [places - 1]);
+}
+
 /**
  * The terms of each place of the result, along the axis of the elements; places stand along that of the windows. Element t = j · stride + r is of place
  * q · stride + r in the window that is j before number q, so that only ⌈size / stride⌉ terms are of one place.
