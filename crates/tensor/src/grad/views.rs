@@ -9,6 +9,9 @@ use residua_base::list::Listed;
 /// An index that is beyond every axis, so that a gather reads 0.
 const BEYOND: f64 = i32::MAX as f64;
 
+/// The shortest window of which only the elements that a place has are looked at: of shorter ones all, which are one gather.
+const LONG_WINDOW: i64 = 32;
+
 impl PullBack<'_> {
     pub(super) fn slice(&mut self, starts: &[Size], steps: &[i64]) -> Shares {
         let shape = self.shape(0);
@@ -170,17 +173,30 @@ impl PullBack<'_> {
         let mut merged = shape.clone();
         merged[axis as usize] = count * size;
         let merged = self.expr().reshape(beside, &merged);
-        let square = [shape[axis as usize].clone(), size.clone()];
+        // Of long windows without gaps a place has one element in each of a few, and those beyond the window are none.
+        let long = size.known().filter(|size| *size >= LONG_WINDOW && step > 1 && dilation == 1);
+        let terms =
+            long.map_or_else(|| size.clone(), |size| Size::constant((size - 1).div_euclid(i64::from(step)) + 1));
+        let square = [shape[axis as usize].clone(), terms];
         let places = self.expr().iota(0, DType::I32, &square);
-        let within = self.expr().iota(1, DType::I32, &square);
+        let term = self.expr().iota(1, DType::I32, &square);
         let [step, dilation, zero] =
             [step, dilation, 0].map(|number| self.expr().constant(f64::from(number), DType::I32));
+        let within = if long.is_some() {
+            let first = self.apply(Elementwise::Mod, &[places, step]);
+            let others = self.apply(Elementwise::Mul, &[term, step]);
+            self.apply(Elementwise::Add, &[first, others])
+        } else {
+            term
+        };
         let offset = self.apply(Elementwise::Mul, &[within, dilation]);
         let start = self.apply(Elementwise::Sub, &[places, offset]);
         let window = self.apply(Elementwise::Div, &[start, step]);
         let rest = self.apply(Elementwise::Mod, &[start, step]);
         let is_whole = self.apply(Elementwise::Eq, &[rest, zero]);
         let extent = self.expr().extent(size, DType::I32);
+        let is_inside = self.apply(Elementwise::Lt, &[within, extent]);
+        let is_whole = if long.is_some() { self.apply(Elementwise::And, &[is_whole, is_inside]) } else { is_whole };
         let first = self.apply(Elementwise::Mul, &[window, extent]);
         let element = self.apply(Elementwise::Add, &[first, within]);
         let indices = self.where_within(window, count, is_whole, element);

@@ -87,6 +87,13 @@ fn views() {
         ("overlapping windows", &[6, 2], |e, x, _| {
             of(e, Op::Windows { axis: 0, step: 1, dilation: 1 }, &[x], &[4, 2, 3])
         }),
+        ("long windows", &[70], |e, x, _| of(e, Op::Windows { axis: 0, step: 9, dilation: 1 }, &[x], &[5, 34])),
+        ("long windows of whole steps", &[2, 70], |e, x, _| {
+            of(e, Op::Windows { axis: 1, step: 16, dilation: 1 }, &[x], &[2, 3, 32])
+        }),
+        ("long windows with gaps between", &[80], |e, x, _| {
+            of(e, Op::Windows { axis: 0, step: 40, dilation: 1 }, &[x], &[2, 33])
+        }),
     ];
     for (name, shape, view) in table {
         check(name, &[(shape, (-1.0, 1.0)), (&[], (-1.0, 1.0))], &[], &|expr, x| {
