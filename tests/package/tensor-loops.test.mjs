@@ -115,3 +115,12 @@ test('derivatives of derivatives through a loop are refused, others are not', as
   const root = T.loop(6, w.mul(0).add(1), (s) => { const f = s.square().sub(2); const [slope] = T.grad(f.sum(), [s]); return s.sub(f.div(slope)); });
   for (const value of await root.data()) assert.ok(Math.abs(value - Math.SQRT2) < 2 ** -22, String(value));
 });
+
+test('derivatives by views that a body uses are those of the steps written out', async () => {
+  const [x, w] = [tensor(2), tensor(1, 2)];
+  const view = w.reshape([2]);
+  const step = (state) => state.mul(view).sin();
+  const looped = [T.loop(2, x, step), T.loop(2, x, (state) => T.loop(1, state, step)), T.scan(T.arange(2), x, (state) => [step(state)])[0]];
+  const expected = await T.grad(step(step(x)).sum(), [view])[0].data();
+  for (const result of looped) (await T.grad(result.sum(), [view])[0].data()).forEach((each, k) => assert.ok(Math.abs(each - expected[k]) <= 1e-6));
+});

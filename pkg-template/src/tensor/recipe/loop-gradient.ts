@@ -51,6 +51,7 @@ function throughLoops(scalar: Node, wrt: readonly Node[], within: Loop | null): 
 class Sweep {
   private readonly terms: Term[];
   private readonly asked = new Map<Node, boolean>();
+  private readonly taken = new Map<Loop, readonly Node[]>();
   /** For each node those that it is computed from without loops. */
   private readonly below = new Map<Node, Set<Node>>();
   private readonly isConstant: (node: Node) => boolean;
@@ -71,11 +72,28 @@ class Sweep {
     inOrder([this.scalar], this.operandsOf, (node) => {
       if (node.source instanceof LoopResult && !this.isConstant(node)) loops.add(node.source.loop);
     });
-    for (const loop of [...loops].reverse()) if (this.dependence.operandsOfLoop(loop).some((node) => this.isAsked(node))) this.through(loop);
+    for (const loop of [...loops].reverse()) if (this.takes(loop).some((node) => this.isAsked(node))) this.through(loop);
     return this.wrt.map((by) => this.by(by) ?? constantNode(0, by.dtype, by.shape));
   }
 
-  private readonly operandsOf = (node: Node): readonly Node[] => (this.isConstant(node) ? [] : derivedBy(node, this.dependence.operandsOf(node, null)));
+  private readonly operandsOf = (node: Node): readonly Node[] => (this.isConstant(node) ? [] : derivedBy(node, this.operandsWithin(node, null)));
+
+  private operandsWithin(node: Node, within: Loop | null): readonly Node[] {
+    return node.source instanceof LoopResult ? this.takes(node.source.loop) : this.dependence.operandsOf(node, within);
+  }
+
+  /** What a loop takes from the recipe around it, and the views that derivatives are by, which bodies have themselves. */
+  private takes(loop: Loop): readonly Node[] {
+    let found = this.taken.get(loop);
+    if (found === undefined) {
+      const { dependence } = this;
+      const views = this.wrt.filter(isTransparent);
+      const inside = new Set<Node>();
+      if (views.length > 0) inOrder(dependence.resultsOf(loop), (node) => this.operandsWithin(node, loop), () => {}, inside);
+      this.taken.set(loop, (found = [...dependence.operandsOfLoop(loop), ...views.filter((node) => inside.has(node))]));
+    }
+    return found;
+  }
 
   /** Whether a node depends on what is asked for. */
   private isAsked(node: Node): boolean {
@@ -136,7 +154,7 @@ class Sweep {
     inOrder(dependence.resultsOf(loop), (node) => {
       const slice = isChanging(node) ? sliceOf(node, loop, isChanging) : null;
       if (slice !== null) return isWanted(slice.of) ? (slices.push(slice), []) : [];
-      if (!isShared(node)) return dependence.operandsOf(node, loop);
+      if (!isShared(node)) return this.operandsWithin(node, loop);
       if (isWanted(node)) shared.push(node);
       return [];
     }, () => {});
@@ -155,12 +173,12 @@ export function derivedBy({ op }: Node, operands: readonly Node[]): readonly Nod
   return op === 'customGradient' ? operands.filter((_, place) => place >= 2 && place % 2 === 0) : operands;
 }
 
-function isReal({ dtype }: Node): boolean {
+export function isReal({ dtype }: Node): boolean {
   return REALS.includes(dtype);
 }
 
 /** Σ a · b, in single precision. */
-function contracted(a: Node, b: Node): Node {
+export function contracted(a: Node, b: Node): Node {
   const product = apply('mul', [cast(a, 'f32'), cast(b, 'f32')]);
   return reduce('sum', product, a.shape.map((_, axis) => axis));
 }
@@ -273,7 +291,7 @@ function reversed(loop: Loop, adjoints: readonly (Node | null)[], rows: readonly
 }
 
 /** A derivative that a loop carries. */
-function heldLike({ shape }: Node): Node {
+export function heldLike({ shape }: Node): Node {
   return heldNode({ dtype: 'f32', shape });
 }
 
