@@ -3,17 +3,18 @@
  * is constant.
  */
 
-import { describe, invalidArgument, invalidGraph } from '../arguments/errors.js';
+import { describe, invalidArgument } from '../arguments/errors.js';
 import { inFormOf, tensorsOf, type Group } from './device/results.js';
 import type { Like } from './loops.js';
 import { batched } from './recipe/batching.js';
+import { ELEMENTWISE } from './recipe/elementwise-codes.js';
 import { apply, cast } from './recipe/elementwise.js';
-import { derivedBy, gradients } from './recipe/loop-gradient.js';
+import { contracted, gradients } from './recipe/loop-gradient.js';
 import { Dependence, inOrder } from './recipe/loop.js';
 import { ComplexNode, constantNode, Node } from './recipe/node.js';
 import { checkAxis, nodeOf, nodeText, REALS } from './recipe/operands.js';
-import { reduce } from './recipe/reductions.js';
 import { concat, slice } from './recipe/slices.js';
+import { hasDetours, tangents as tangentsOf } from './recipe/tangents.js';
 import { permute, reshaped } from './recipe/views.js';
 import { plus, product, sameShape, sameSize, sizeText, type Shape, type Size } from './size.js';
 import { Tensor, type Axis } from './tensor.js';
@@ -41,10 +42,10 @@ function ofParts(like: Node, parts: Node[]): Node {
   return like instanceof ComplexNode ? new ComplexNode(re, im) : re;
 }
 
-/** Another node for the same numbers, by which derivatives are those by an argument alone. */
+/** Another node for the same numbers, by which derivatives are those by an argument alone. It is no view, which bodies of loops have themselves. */
 function own(node: Node): Node {
   if (node instanceof ComplexNode) return new ComplexNode(own(node.re), own(node.im));
-  return new Node('reshape', node.dtype, node.shape, [node]);
+  return new Node('elementwise', node.dtype, node.shape, [node], [ELEMENTWISE.cast.code]);
 }
 
 function checkFunction(argument: string, value: unknown): asserts value is (...inputs: unknown[]) => unknown {
@@ -69,53 +70,18 @@ function inForm<R>(form: R, nodes: readonly Node[]): Like<R> {
   return inFormOf(form, nodes.map((node) => Tensor.make(node))) as Like<R>;
 }
 
-/** Σ a · b of all elements, in single precision. */
-function contracted(a: Node, b: Node): Node {
-  return reduce('sum', apply('mul', [cast(a, 'f32'), cast(b, 'f32')]), a.shape.map((_, axis) => axis));
-}
-
-function sumOf(terms: readonly Node[]): Node {
-  return terms.reduce((a, b) => apply('add', [a, b]));
-}
-
 function gradientsOf(scalar: Node, parts: readonly Node[]): Node[] {
   return gradients(scalar, [parts])[0] as Node[];
 }
 
-/** What has derivatives in the reverse order alone between some nodes and others that they are computed from; null for nothing. */
-function obstacle(nodes: readonly Node[], from: readonly Node[]): string | null {
-  const dependence = new Dependence(nodes);
-  const depends = new Set(from);
-  let found: string | null = null;
-  const operandsOf = (node: Node) => derivedBy(node, dependence.operandsOf(node, null));
-  inOrder(nodes, operandsOf, (node) => {
-    if (!operandsOf(node).some((each) => depends.has(each))) return;
-    depends.add(node);
-    if (node.op === 'customGradient') found = 'customGradient()';
-    if (node.op === 'input') found = 'loop() or scan()';
-  });
-  return found;
-}
-
-/**
- * The derivative of real nodes in a direction. That by the factors of a sum of all products of nodes and factors, whose derivative by what is told times the
- * direction is linear in them.
- */
-function directional(of: readonly Node[], by: readonly Node[], direction: readonly Node[]): Node[] {
-  // The derivative does not depend on these numbers.
-  const factors = of.map(({ shape }) => constantNode(1, 'f32', shape));
-  const back = gradientsOf(sumOf(of.map((node, k) => contracted(node, factors[k] as Node))), by);
-  const along = gradientsOf(sumOf(back.map((node, k) => contracted(node, direction[k] as Node))), factors);
-  return along.map((node, k) => cast(node, (of[k] as Node).dtype));
-}
-
 /**
  * A function's outputs and their derivative in a direction: `[outputs, tangents]`, both in the form in which f gives them. f takes the primals, tensors of
- * floats, one an
- * argument; the tangents are the direction, of the same types and shapes. What f uses besides its arguments is constant. It costs about two or three times f.
+ * floats, one an argument; the tangents are the direction, of the same types and shapes. What f uses besides its arguments is constant. It costs about two
+ * or three times f.
  *
- * Throws 'invalid-argument' where types or shapes do not fit and for outputs that are no floats, and 'invalid-graph' where f goes through a function of
- * customGradient() or a loop() or scan() of a body, which have derivatives in the reverse order alone.
+ * It goes through loop() and scan(). Throws 'invalid-argument' where types or shapes do not fit and for outputs that are no floats, and 'invalid-graph' where
+ * f
+ * goes through a function of customGradient() or the derivative of a loop, which have derivatives in the reverse order alone.
  */
 export function jvp<const A extends readonly Tensor[], R extends Output>(f: Function<A, R>, primals: A, tangents: { readonly [K in keyof A]: Tensor }): [outputs: Like<R>, tangents: Like<R>] {
   checkFunction('jvp: f', f);
@@ -137,12 +103,8 @@ export function jvp<const A extends readonly Tensor[], R extends Output>(f: Func
 
 /** The same of tensors of complex numbers too. */
 function directionalOf(call: string, outputs: readonly Node[], inputs: readonly Node[], directions: readonly Node[]): Node[] {
-  const [of, by] = [outputs.flatMap(partsOf), inputs.flatMap(partsOf)];
-  if (by.length === 0) return outputs.map((node) => constantNode(0, node.dtype, node.shape));
-  const found = obstacle(of, by);
-  if (found !== null) throw invalidGraph(`${call}: got a function that goes through ${found}, which has derivatives in the reverse order alone; takes others`);
-  const tangents = directional(of, by, directions.flatMap(partsOf));
-  return outputs.map((node) => ofParts(node, tangents));
+  const found = tangentsOf(call, outputs.flatMap(partsOf), inputs.flatMap(partsOf), directions.flatMap(partsOf));
+  return outputs.map((node) => ofParts(node, found));
 }
 
 function listOf(argument: string, tensors: unknown): Node[] {
@@ -173,11 +135,11 @@ function jacobianOf(call: string, of: Node, by: readonly Node[]): Node[] {
   const whole = (rows: Node, part: Node) => reshaped(rows, [...of.shape, ...part.shape]);
   if (count === 1) return gradientsOf(reshaped(cast(of, 'f32'), []), by).map((node, k) => whole(node, by[k] as Node));
   const forward = by.reduce<Size>((sum, { shape }) => plus(sum, product(shape)), 0);
-  const isForward = typeof forward === 'number' && typeof count === 'number' && forward < count && obstacle([of], by) === null;
+  const isForward = typeof forward === 'number' && typeof count === 'number' && forward < count && !hasDetours(of);
   if (isForward) {
     return by.map((part) => {
       const direction = new Node('input', 'f32', part.shape, [], [], EXAMPLE);
-      const [along] = directional([of], [part], [direction]) as [Node];
+      const [along] = tangentsOf(call, [of], [part], [direction]) as [Node];
       const size = product(part.shape);
       const [columns] = batched(call, [along], size, new Map([[direction, units(part.shape)]])) as [Node];
       return whole(permute(columns, [...of.shape.map((_, axis) => axis + 1), 0]), part);

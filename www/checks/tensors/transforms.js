@@ -165,6 +165,39 @@ export const TRANSFORMS = [
     const found = await device.read(...together, apart[0], apart[1].sum(0), ...expected);
     [0, 1, 2, 3].forEach((k) => near(ok, found[k], [...found[4 + (k % 2)]], `gradient ${k}`, 1e-4));
   }],
+  ['jvp of loops beside the steps written out, and its derivative', async (T, device, ok) => {
+    const [w, x, s] = [maker(device)(3, 3), maker(device)(4, 2, 3), maker(device)(2, 3)];
+    const step = (weight, state, row, i) => state.matmul(weight).add(row).tanh().mul(i.cast('f32').mul(0.1).add(1));
+    const looped = (weight, rows, first) => {
+      const [last, outputs] = T.scan(rows, first, (state, row, i) => { const next = step(weight, state, row, i); return [next, T.loop(2, next, (inner) => inner.matmul(weight).sin()).sum(0)]; });
+      return [last, outputs, T.loop(3, last, (state) => state.mul(weight.sum()).cos().add(first))];
+    };
+    const written = (weight, rows, first) => {
+      const outputs = [];
+      let state = first;
+      for (let k = 0; k < 4; k++) {
+        state = step(weight, state, rows.pick(0, k), T.full([], k, 'i32'));
+        let inner = state;
+        for (let j = 0; j < 2; j++) inner = inner.matmul(weight).sin();
+        outputs.push(inner.sum(0));
+      }
+      let last = state;
+      for (let k = 0; k < 3; k++) last = last.mul(weight.sum()).cos().add(first);
+      return [state, T.stack(outputs), last];
+    };
+    const [inputs, directions] = [[w, x, s], [w.cos(), x.sin(), s.mul(2)]];
+    const [, found] = T.jvp(looped, inputs, directions);
+    const [, expected] = T.jvp(written, inputs, directions);
+    const numbers = await device.read(...found, ...expected);
+    [0, 1, 2].forEach((k) => near(ok, numbers[k], [...numbers[k + 3]], `tangent ${k}`, 1e-4));
+    // A derivative times a direction, whose derivative is a second one times it.
+    const second = (f) => T.grad(T.jvp((weight) => f(weight, x, s)[0].square().sum(), [w], [w.cos()])[1], [w])[0];
+    const [one, other] = await device.read(second(looped), second(written));
+    near(ok, one, [...other], 'a second derivative', 1e-3);
+    const many = T.vmap((direction) => T.jvp((first) => looped(w, x, first)[0], [s], [direction])[1])(T.stack([s, s.mul(3)]));
+    const [rows, each] = await device.read(many.pick(0, 1), T.jvp((first) => written(w, x, first)[0], [s], [s.mul(3)])[1]);
+    near(ok, rows, [...each], 'many directions', 1e-4);
+  }],
   ['derivatives of the caller: reversed, cut, of several tensors, in place of those of the value', async (T, device, ok) => {
     const [x, y] = [device.tensor([-1, 2, 0.5]), device.tensor([4, 3, 2])];
     const reversed = T.customGradient((v) => v, (adjoint) => [adjoint.neg()]);

@@ -58,9 +58,15 @@ pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
             places[position] = Some(sweep.expr.push(Tensor { operands, ..tensor.clone() }));
         }
     }
-    for tensor in sweep.expr.nodes.iter_mut().filter(|tensor| tensor.op == Op::CustomGradient) {
-        tensor.op = Op::Reshape;
-        tensor.operands.truncate(1);
+    for position in 0..sweep.expr.nodes.len() {
+        let tensor = &sweep.expr.nodes[position];
+        // A cast that changes nothing is a node of its own for derivatives alone.
+        let is_cast = tensor.op == Op::Elementwise(Elementwise::Cast);
+        if tensor.op == Op::CustomGradient || (is_cast && sweep.expr.dtype(tensor.operands[0]) == tensor.dtype) {
+            let tensor = &mut sweep.expr.nodes[position];
+            tensor.op = Op::Reshape;
+            tensor.operands.truncate(1);
+        }
     }
     recipe.expr = sweep.expr;
     for result in &mut recipe.results {
