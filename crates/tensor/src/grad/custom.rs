@@ -5,11 +5,6 @@ use residua_base::list::Listed;
 use super::{Adjoint, PullBack, Shares};
 use crate::expr::{Expr, TensorId};
 
-/// Whether the operand at a place is one that there is a derivative by.
-pub(super) fn is_derived_by(place: usize) -> bool {
-    place >= 2 && place.is_multiple_of(2)
-}
-
 impl PullBack<'_> {
     pub(super) fn custom(&mut self) -> Shares {
         let operands = self.operands;
