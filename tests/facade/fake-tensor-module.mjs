@@ -46,7 +46,7 @@ const NAMES = new Map(['neg', 'add', 'mul'].map((name) => [ELEMENTWISE[name].cod
 const nameOf = ({ op, attributes }) => (op === OP.randomBits ? 'random' : op === OP.matmul ? 'product' : op === OP.expand ? 'expand' : op === OP.elementwise ? (NAMES.get(attributes[0]) ?? null) : null);
 
 /** The tile of a product by its number of rows: large from 60 rows on, else medium. */
-const TILES = ['large', 'large-of-64', 'medium', 'small'];
+const TILES = ['large', 'large-of-64', 'medium', 'small', 'wide'];
 const suggestedTile = (rows) => (rows >= 60 ? 0 : 2);
 
 /** For tests: whether both large tiles have one text, the texts that the compiler refuses, and what is called with the factors and the result of each product. */

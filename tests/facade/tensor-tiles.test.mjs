@@ -19,7 +19,7 @@ test('adapters without a row of the table, and those of NVIDIA, take the tile of
 });
 
 test('a row of the table has no tile whose sums fill the registers of a thread', () => {
-  const SUMS = { large: 128, 'large-of-64': 64, medium: 32, small: 16 };
+  const SUMS = { large: 128, 'large-of-64': 64, medium: 32, small: 16, wide: 128 };
   for (const [vendor, registers] of [['apple', 128], ['intel', 128], ['arm', 64]]) {
     for (const [tile, name] of TILES.entries()) {
       const taken = TILES[tileOn(vendor, tile)];
@@ -85,7 +85,7 @@ test('recipes of products have the types and the places of their factors', () =>
 test("Device.create takes 'table', 'measure' or a text that was found, and refuses others", async () => {
   installTensors();
   const gpu = Object.assign(fakeGpu(), { adapterInfo: { vendor: 'fake', architecture: 'one', device: '', description: '' } });
-  const text = (changes) => JSON.stringify({ version: 2, adapter: 'fake one', tiles: { 'f32 32 kk 1x64x64x64 large': 'medium', 'f32 32 kk 1x64x64x64 small': 'table' }, ...changes });
+  const text = (changes) => JSON.stringify({ version: 3, adapter: 'fake one', tiles: { 'f32 32 kk 1x64x64x64 large': 'medium', 'f32 32 kk 1x64x64x64 small': 'table' }, ...changes });
   for (const [tuning, found] of [
     ['table', ''], ['measure', ''], [{ found: '' }, ''], [{ found: text() }, text()],
     [{ found: text({ adapter: 'fake two' }) }, ''], [{ found: text({ version: 1, tiles: 'of another form' }) }, ''],

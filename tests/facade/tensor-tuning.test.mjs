@@ -11,7 +11,7 @@ afterEach(() => Object.assign(productTexts, { areLargeOnesEqual: false, refused:
 
 const ADAPTER = { vendor: 'fake', architecture: 'one', device: '', description: '' };
 /** Milliseconds of a dispatch: 'large' is the slowest, 'small' the fastest. */
-const FASTER_BY_SIZE = { large: 3, 'large-of-64': 2.5, medium: 2, small: 1 };
+const FASTER_BY_SIZE = { large: 3, 'large-of-64': 2.5, medium: 2, small: 1, wide: 2.8 };
 
 /** A device on a fake GPU whose products take so many milliseconds by their tiles, and the products that were dispatched. */
 async function open({ times = FASTER_BY_SIZE, adapterInfo = ADAPTER, tuning = 'measure', features = ['timestamp-query'] } = {}) {
@@ -73,7 +73,7 @@ test("'measure' finds the fastest tile, once for products of a kind", async () =
 
 test('the tile of the table stays where no other is clearly faster', async () => {
   for (const [vendor, tile] of [['fake', 'large'], ['apple', 'large-of-64']]) {
-    const times = { large: 2.06, 'large-of-64': 2.06, medium: 2, small: 2.2 };
+    const times = { large: 2.06, 'large-of-64': 2.06, medium: 2, small: 2.2, wide: 2.06 };
     const opened = await open({ times, adapterInfo: { ...ADAPTER, vendor } });
     assert.equal(await tileOfProduct(opened), tile);
     assert.deepEqual(foundBy(opened), { 'f32 32 kn 1x64x64x64 large': 'table' });
@@ -90,7 +90,7 @@ test('a product keeps the tile of the table where its rounded extents suggest an
 });
 
 test('timed passes take at least 8 ms, whatever the clock of timestamps', async () => {
-  const opened = await open({ times: { large: 0.03, 'large-of-64': 0.03, medium: 0.02, small: 0.03 } });
+  const opened = await open({ times: { large: 0.03, 'large-of-64': 0.03, medium: 0.02, small: 0.03, wide: 0.03 } });
   const [begin, end] = [opened.gpu.createCommandEncoder, []];
   opened.gpu.createCommandEncoder = () => {
     const encoder = begin.call(opened.gpu);
@@ -113,7 +113,7 @@ test('timestamps that run backwards, or do not run, are no times', async () => {
     assert.equal(await tileOfProduct(opened), tile);
   }
   for (const none of [-1, 0]) {
-    const opened = await open({ times: { large: none, 'large-of-64': none, medium: none, small: none } });
+    const opened = await open({ times: { large: none, 'large-of-64': none, medium: none, small: none, wide: none } });
     assert.equal(await tileOfProduct(opened), 'large');
   }
   const opened = await open({ times: { ...FASTER_BY_SIZE, large: -1 } });
@@ -122,11 +122,11 @@ test('timestamps that run backwards, or do not run, are no times', async () => {
 
 test('tiles of one text are timed once', async () => {
   productTexts.areLargeOnesEqual = true;
-  const opened = await open({ times: { large: 2, medium: 1.98, small: 3 }, adapterInfo: { ...ADAPTER, vendor: 'apple' } });
+  const opened = await open({ times: { large: 2, medium: 1.98, small: 3, wide: 3 }, adapterInfo: { ...ADAPTER, vendor: 'apple' } });
   const { pipelines, pipelineCacheHits } = opened.device.stats();
   await tileOfProduct(opened);
   assert.deepEqual(foundBy(opened), { 'f32 32 kn 1x64x64x64 large': 'table' });
-  assert.equal(opened.device.stats().pipelines - pipelines, 3);
+  assert.equal(opened.device.stats().pipelines - pipelines, 4);
   assert.equal(opened.device.stats().pipelineCacheHits - pipelineCacheHits, 1, 'the kernel of the program');
 });
 
@@ -135,7 +135,7 @@ test('a tile that the compiler refuses is left out', async () => {
   const opened = await open();
   assert.equal(await tileOfProduct(opened), 'medium');
   productTexts.refused = ['product large'];
-  const slowest = await open({ times: { 'large-of-64': 3, medium: 2.99, small: 4 } });
+  const slowest = await open({ times: { 'large-of-64': 3, medium: 2.99, small: 4, wide: 4 } });
   assert.equal(await tileOfProduct(slowest), 'medium', 'the tile of the table is the one that is refused');
 });
 
@@ -222,7 +222,7 @@ test('what an adapter without a name finds is neither stored nor taken', async (
     const opened = await open({ adapterInfo });
     assert.equal(await tileOfProduct(opened), 'small');
     assert.equal(opened.device.tuning.found, '');
-    const text = JSON.stringify({ version: 2, adapter: '', tiles: { 'f32 32 kn 1x64x64x64 large': 'small' } });
+    const text = JSON.stringify({ version: 3, adapter: '', tiles: { 'f32 32 kn 1x64x64x64 large': 'small' } });
     assert.equal(await tileOfProduct(await open({ adapterInfo, tuning: { found: text } })), 'large');
   }
 });

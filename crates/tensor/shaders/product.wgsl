@@ -3,12 +3,11 @@
 //
 // Factors pass through workgroup memory in steps along the depth. Both lie there with vectors of 4 rows or columns for each place along the
 // depth. While a step is computed from one half of the memory, the next one is loaded into registers; it is then written to the other half,
-// so that one barrier a step suffices. UNROLLED takes two steps a turn, one from each half: indices then consist of literals, thread
-// positions and a counter with known bounds, for which compilers prove that they are within bounds. Otherwise the half is a variable, which
-// costs clamps but half the code: that is faster where a thread has many elements.
+// so that one barrier a step suffices. Indices consist of literals, thread positions, remainders and a counter with known bounds, for which compilers
+// prove that they are within bounds: a clamp for each read would take a tenth of the time. UNROLLED takes two steps a turn, one from each half.
 
-var<workgroup> tile_left: array<vec4<{TYPE_NAME}>, {2 * STEP * LEFT_VECTORS}>;
-var<workgroup> tile_right: array<vec4<{TYPE_NAME}>, {2 * STEP * RIGHT_VECTORS}>;
+var<workgroup> tile_left: array<array<vec4<{TYPE_NAME}>, {LEFT_VECTORS}>, {2 * STEP}>;
+var<workgroup> tile_right: array<array<vec4<{TYPE_NAME}>, {RIGHT_VECTORS}>, {2 * STEP}>;
 
 @compute @workgroup_size({LANES}, {Y}, {X / LANES})
 fn main(
@@ -51,24 +50,35 @@ fn main(
     var right_{i}_{v} = vec4<{TYPE_NAME}>();
 #endfor
 #endfor
+#if LEFT_DIVIDED
+#for i in 0..LEFT_KNOWN
+#for v in 0..LEFT_VECTORS_A_LOAD
+    let known_left_{i}_{v} = left_of_row({BATCH_ARGUMENTS}first_row + (lane + {i * THREADS}u) % {LEFT_VECTORS}u * 4u + {v}u);
+#endfor
+#endfor
+#endif
+#if RIGHT_DIVIDED
+#for i in 0..RIGHT_KNOWN
+#for v in 0..RIGHT_VECTORS_A_LOAD
+    let known_right_{i}_{v} = right_of_column({BATCH_ARGUMENTS}first_column + (lane + {i * THREADS}u) % {RIGHT_VECTORS}u * 4u + {v}u);
+#endfor
+#endfor
+#endif
 
     let steps = ({DEPTH} + {STEP - 1}u) / {STEP}u;
 #if UNROLLED
     var next = 0u;
     if (steps > 0u) {
         #include product_load
-        let to_left = 0u;
-        let to_right = 0u;
+        let write_to = 0u;
         #include product_store
     }
     workgroupBarrier();
     while (next < steps) {
 #for half in 0..2
         {
-            let from_left = {half * STEP * LEFT_VECTORS}u;
-            let from_right = {half * STEP * RIGHT_VECTORS}u;
-            let to_left = {(1 - half) * STEP * LEFT_VECTORS}u;
-            let to_right = {(1 - half) * STEP * RIGHT_VECTORS}u;
+            let read_from = {half * STEP}u;
+            let write_to = {(1 - half) * STEP}u;
             next++;
             if (next < steps) {
                 #include product_load
@@ -87,25 +97,19 @@ fn main(
         {
             let next = 0u;
             #include product_load
-            let to_left = 0u;
-            let to_right = 0u;
+            let write_to = 0u;
             #include product_store
         }
         workgroupBarrier();
-        var half = 0u;
         for (var next = 1u; next < steps; next++) {
             #include product_load
-            let from_left = half * {STEP * LEFT_VECTORS}u;
-            let from_right = half * {STEP * RIGHT_VECTORS}u;
+            let write_to = next % 2u * {STEP}u;
+            let read_from = {STEP}u - write_to;
             #include product_compute
-            half = 1u - half;
-            let to_left = half * {STEP * LEFT_VECTORS}u;
-            let to_right = half * {STEP * RIGHT_VECTORS}u;
             #include product_store
             workgroupBarrier();
         }
-        let from_left = half * {STEP * LEFT_VECTORS}u;
-        let from_right = half * {STEP * RIGHT_VECTORS}u;
+        let read_from = (steps - 1u) % 2u * {STEP}u;
         #include product_compute
     }
 #endif

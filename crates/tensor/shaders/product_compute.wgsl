@@ -1,10 +1,10 @@
-// Adds the products of a step, which lies in workgroup memory from `from_left` and `from_right` on.
+// Adds the products of a step, which lies in workgroup memory from row `read_from` on.
 for (var k = 0u; k < {STEP}u; k++) {
 #for h in 0..ROW_BLOCKS
-    let a_{h} = tile_left[from_left + k * {LEFT_VECTORS}u + {h * Y}u + thread_row];
+    let a_{h} = tile_left[read_from + k][{h * Y}u + thread_row];
 #endfor
 #for g in 0..COLUMN_BLOCKS
-    let b_{g} = tile_right[from_right + k * {RIGHT_VECTORS}u + {g * X}u + thread_column];
+    let b_{g} = tile_right[read_from + k][{g * X}u + thread_column];
 #endfor
 #for h in 0..ROW_BLOCKS
 #for r in 0..4

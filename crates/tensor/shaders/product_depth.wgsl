@@ -3,7 +3,7 @@
 //
 // Factors lie in workgroup memory as they are loaded, with a vector along the depth for each row or column: nothing is transposed. Rows and
 // columns are ordered by their remainders by 4, so that neighbouring threads read neighbouring vectors. A thread loads one row and one column.
-// Literals and thread positions index all but the half of the memory, so that compilers prove them to be within bounds.
+// Literals, thread positions and remainders index the memory, so that compilers prove them to be within bounds.
 
 var<workgroup> tile_left: array<array<array<array<vec4<f32>, {VECTORS}>, 4>, 2>, 2>;
 var<workgroup> tile_right: array<array<array<array<vec4<f32>, {VECTORS}>, 4>, 2>, 2>;
@@ -65,14 +65,17 @@ fn main(
             #include product_depth_store
         }
         workgroupBarrier();
-        var half = 0u;
         for (var next = 1u; next < steps; next++) {
             #include product_depth_load
-            #include product_depth_compute
-            half = 1u - half;
+            {
+                let half = (next - 1u) % 2u;
+                #include product_depth_compute
+            }
+            let half = next % 2u;
             #include product_depth_store
             workgroupBarrier();
         }
+        let half = (steps - 1u) % 2u;
         #include product_depth_compute
     }
 

@@ -18,10 +18,18 @@ if (lane + {i * THREADS}u < {LEFT_BLOCKS}u) {
 #if LEFT_ALONG_DEPTH
     let depth = first_depth + block / {LEFT_VECTORS}u * 4u;
 #for v in 0..4
+#if LEFT_DIVIDED
+    left_{i}_{v} = left_along_depth({BATCH_ARGUMENTS}row + {v}u, depth, known_left_{i * LEFT_KNOWN / LEFT_LOADS}_{v});
+#else
     left_{i}_{v} = left_along_depth({BATCH_ARGUMENTS}row + {v}u, depth);
+#endif
 #endfor
 #else
+#if LEFT_DIVIDED
+    left_{i}_0 = left_along_rows({BATCH_ARGUMENTS}row, first_depth + block / {LEFT_VECTORS}u, known_left_{i * LEFT_KNOWN / LEFT_LOADS}_0);
+#else
     left_{i}_0 = left_along_rows({BATCH_ARGUMENTS}row, first_depth + block / {LEFT_VECTORS}u);
+#endif
 #endif
 }
 #endfor
@@ -43,10 +51,18 @@ if (lane + {i * THREADS}u < {RIGHT_BLOCKS}u) {
 #if RIGHT_ALONG_DEPTH
     let depth = first_depth + block / {RIGHT_VECTORS}u * 4u;
 #for v in 0..4
+#if RIGHT_DIVIDED
+    right_{i}_{v} = right_along_depth({BATCH_ARGUMENTS}column + {v}u, depth, known_right_{i * RIGHT_KNOWN / RIGHT_LOADS}_{v});
+#else
     right_{i}_{v} = right_along_depth({BATCH_ARGUMENTS}column + {v}u, depth);
+#endif
 #endfor
 #else
+#if RIGHT_DIVIDED
+    right_{i}_0 = right_along_columns({BATCH_ARGUMENTS}column, first_depth + block / {RIGHT_VECTORS}u, known_right_{i * RIGHT_KNOWN / RIGHT_LOADS}_0);
+#else
     right_{i}_0 = right_along_columns({BATCH_ARGUMENTS}column, first_depth + block / {RIGHT_VECTORS}u);
+#endif
 #endif
 }
 #endfor

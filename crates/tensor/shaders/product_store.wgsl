@@ -1,4 +1,4 @@
-// Writes the step of number `next` to workgroup memory, from `to_left` and `to_right` on. Blocks are transposed.
+// Writes the step of number `next` to workgroup memory, from row `write_to` on. Blocks are transposed.
 #for i in 0..LEFT_LOADS
 #if LEFT_AHEAD
 if (next % {LEFT_STEPS}u == lane / {LEFT_BLOCKS}u) {
@@ -11,13 +11,12 @@ if (lane + {i * THREADS}u < {LEFT_BLOCKS}u) {
     let block = lane + {i * THREADS}u;
 #endif
 #if LEFT_ALONG_DEPTH
-    let place = block / {LEFT_VECTORS}u * {3 * LEFT_VECTORS}u + block;
 #for v in 0..4
-    tile_left[to_left + {v * LEFT_VECTORS}u + place] =
+    tile_left[write_to + block / {LEFT_VECTORS}u * 4u + {v}u][block % {LEFT_VECTORS}u] =
         vec4<{TYPE_NAME}>(left_{i}_0[{v}], left_{i}_1[{v}], left_{i}_2[{v}], left_{i}_3[{v}]);
 #endfor
 #else
-    tile_left[to_left + block] = left_{i}_0;
+    tile_left[write_to + block / {LEFT_VECTORS}u][block % {LEFT_VECTORS}u] = left_{i}_0;
 #endif
 }
 #endfor
@@ -33,13 +32,12 @@ if (lane + {i * THREADS}u < {RIGHT_BLOCKS}u) {
     let block = lane + {i * THREADS}u;
 #endif
 #if RIGHT_ALONG_DEPTH
-    let place = block / {RIGHT_VECTORS}u * {3 * RIGHT_VECTORS}u + block;
 #for v in 0..4
-    tile_right[to_right + {v * RIGHT_VECTORS}u + place] =
+    tile_right[write_to + block / {RIGHT_VECTORS}u * 4u + {v}u][block % {RIGHT_VECTORS}u] =
         vec4<{TYPE_NAME}>(right_{i}_0[{v}], right_{i}_1[{v}], right_{i}_2[{v}], right_{i}_3[{v}]);
 #endfor
 #else
-    tile_right[to_right + block] = right_{i}_0;
+    tile_right[write_to + block / {RIGHT_VECTORS}u][block % {RIGHT_VECTORS}u] = right_{i}_0;
 #endif
 }
 #endfor

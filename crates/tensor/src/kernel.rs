@@ -400,6 +400,8 @@ pub enum Tile {
     Large,
     /// 128 × 128 elements a workgroup, 64 a thread.
     LargeOf64,
+    /// 64 × 256 elements a workgroup, 128 a thread.
+    Wide,
     /// 64 × 64.
     Medium,
     /// 32 × 32.
@@ -415,7 +417,7 @@ impl Tile {
     /// The tiles that may take one another's place in a kernel, by the numbers that the facade has for them: `TILES` in
     /// pkg-template/src/tensor/device/tiles.ts. Where these tiles or their kernels change, `VERSION` in tuner.ts changes too: times of
     /// earlier kernels are then not used.
-    pub const EXCHANGEABLE: [Tile; 4] = [Tile::Large, Tile::LargeOf64, Tile::Medium, Tile::Small];
+    pub const EXCHANGEABLE: [Tile; 5] = [Tile::Large, Tile::LargeOf64, Tile::Medium, Tile::Small, Tile::Wide];
 }
 
 /// What is accumulated along a row: states, with a rule that merges two of them, earlier points first.

@@ -34,6 +34,11 @@ const MORE_CONVOLUTIONS = [
   ['1 × 1', conv2d, conv, [2, 9, 5, 5], [4, 9, 1, 1]],
   ['of what is computed', (x, w, o) => conv2d(x.mul(2).add(1), w, o), (x, w, o) => conv({ ...x, values: x.values.map((value) => 2 * value + 1) }, w, o), [1, 2, 8, 8], [36, 2, 3, 3], { padding: 1, stride: 2 }],
   ['a tile and a row more', conv2d, conv, [1, 3, 17, 13], [65, 3, 3, 3], { padding: 'same' }],
+  ['as many places as wide tiles take, in rows of fours', conv2d, conv, [1, 1, 224, 224], [33, 1, 3, 2], { padding: [[1, 1], [0, 1]] }],
+  ['rows of fours with strides and dilation', conv2d, conv, [2, 3, 24, 16], [40, 3, 3, 2], { padding: [[1, 1], [0, 1]], stride: [2, 1] }],
+  ['each channel by itself, with strides and dilation', conv2d, conv, [2, 4, 13, 16], [4, 1, 3, 2], { groups: 4, stride: [2, 3], dilation: [1, 2], padding: [[2, 1], [0, 3]] }],
+  ['each channel by itself, in windows of 5 × 5', conv2d, conv, [1, 3, 12, 12], [3, 1, 5, 5], { groups: 3, padding: 2 }],
+  ['each channel by itself, in large windows', conv2d, conv, [1, 2, 12, 12], [2, 1, 7, 7], { groups: 2, padding: 3 }],
   ['a signal', conv1d, conv, [2, 3, 50], [7, 3, 5], { stride: 3, padding: 2, bias: 7 }],
   ['no images', conv1d, conv, [0, 3, 9], [2, 3, 5]],
 ];

@@ -71,15 +71,18 @@ const MOST_SLICES: u32 = 16;
 const STEP: u32 = 32;
 
 /// The tile for a product of these extents, where `batch` is the number of matrices. It follows from the extents alone. Large tiles are 7/6 as fast as
-/// medium ones (decision 0032), which is lost where they compute that much more beyond the last row or column.
+/// medium ones (decision 0032), wide ones 6/5, which is lost where they compute that much more beyond the last row or column.
 fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
     let tiles = |size: u64| batch.saturating_mul(rows.div_ceil(size)).saturating_mul(columns.div_ceil(size));
+    let wide = batch.saturating_mul(rows.div_ceil(64)).saturating_mul(columns.div_ceil(256));
     if rows.min(columns) <= u64::from(Tile::MOST_ROWS) {
         Tile::Vector
     } else if rows.min(columns) <= 32 {
         Tile::Small
     } else if tiles(128) >= ENOUGH_TILES && tiles(128).saturating_mul(4 * 6) <= tiles(64).saturating_mul(7) {
         Tile::Large
+    } else if wide >= ENOUGH_TILES && wide.saturating_mul(4 * 5) <= tiles(64).saturating_mul(6) {
+        Tile::Wide
     } else if tiles(64) >= ENOUGH_TILES / 2 {
         Tile::Medium
     } else {
@@ -117,10 +120,12 @@ mod tests {
             ((1, 128, 256), Tile::Small),
             ((64, 256, 256), Tile::Large),
             ((1, 16, 1 << 20), Tile::Small),
-            ((1, 64, 1 << 16), Tile::Medium),
+            ((1, 64, 1 << 16), Tile::Wide),
+            ((1, 64, 1 << 15), Tile::Medium),
+            ((1, 1 << 16, 64), Tile::Medium),
             ((1, 65, 1 << 16), Tile::Large),
-            ((1, 192, 1 << 16), Tile::Medium),
-            ((1, 320, 1 << 16), Tile::Medium),
+            ((1, 192, 1 << 16), Tile::Wide),
+            ((1, 320, 1 << 16), Tile::Wide),
             ((1, 448, 1 << 16), Tile::Large),
             ((1, 8, 4096), Tile::Vector),
             ((1, 4096, 1), Tile::Vector),

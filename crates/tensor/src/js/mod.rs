@@ -357,7 +357,11 @@ impl Options {
         };
         let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
         let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
-        let limits = Limits { storage_buffers: target.most_buffers, binding_bytes: number("maxBindingBytes")? as u64 };
+        let limits = Limits {
+            storage_buffers: target.most_buffers,
+            binding_bytes: number("maxBindingBytes")? as u64,
+            workgroup_bytes: number("maxWorkgroupBytes")? as u32,
+        };
         Ok(Options { target, limits })
     }
 }

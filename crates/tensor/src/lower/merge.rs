@@ -23,6 +23,9 @@ pub struct Merged {
     pub roots: Vec<Id>,
 }
 
+/// Largest divisor that a text has as a number, which is a product and a shift to compilers: windows have few sizes, and so few texts are made.
+const MOST_IN_TEXT: i64 = 16;
+
 /// A sum: strides of coordinates, multiples of other nodes, and a size.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Sum {
@@ -118,6 +121,7 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
         position: &position,
         is_innermost: &is_innermost,
         nodes: FxHashMap::default(),
+        axes: Vec::new(),
     };
     for id in graph.ids().filter(|id| used[id.index()]) {
         rebuilt.node(id, &atoms);
@@ -161,9 +165,33 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
             }
             Node::Load { .. } | Node::Folded { .. } | Node::Apply(..) => itself(),
         };
+        let sum = without_remainders(sum, graph, &sums);
         sums.push(Some(if sum.is_exact() { sum } else { itself() }));
     }
     sums
+}
+
+/// f · (x mod n) + g · ⌊x / n⌋ as f · x + (g − f · n) · ⌊x / n⌋: what was divided into coordinates and is put together again is whole, and of what is
+/// put together with other strides the quotient alone remains.
+fn without_remainders(mut sum: Sum, graph: &Graph, sums: &[Option<Sum>]) -> Sum {
+    let joined = |sum: &Sum| {
+        sum.others.iter().find_map(|(id, factor)| {
+            let Node::Apply(Op::IntRem, [x, n, _]) = graph.node(*id) else { return None };
+            let of_quotient = |(other, _): &&(Id, Size)| graph.node(*other) == Node::Apply(Op::IntDiv, [x, n, x]);
+            let (quotient, _) = sum.others.iter().find(of_quotient)?;
+            let extent = sums[n.index()].as_ref().filter(|extent| extent.is_constant())?;
+            let whole = sums[x.index()].as_ref()?;
+            let mut joined = sum.clone();
+            joined.add(whole, factor);
+            add_term(&mut joined.others, *id, &(factor * &Size::constant(-1)));
+            add_term(&mut joined.others, *quotient, &(&(factor * &extent.constant) * &Size::constant(-1)));
+            joined.is_exact().then_some(joined)
+        })
+    };
+    while let Some(joined) = joined(&sum) {
+        sum = joined;
+    }
+    sum
 }
 
 /// The sums that something other than a sum uses.
@@ -193,6 +221,8 @@ struct Rebuilt<'a> {
     position: &'a [usize],
     is_innermost: &'a dyn Fn(u32) -> bool,
     nodes: FxHashMap<Id, Id>,
+    /// Of each node of the new graph, as far as they were asked for.
+    axes: Vec<u32>,
 }
 
 impl Rebuilt<'_> {
@@ -229,24 +259,55 @@ impl Rebuilt<'_> {
             }
             Node::Folded { fold, result } => self.graph.folded(fold, result, ty),
             Node::Apply(op, operands) => {
-                let operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).list();
+                let mut operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).list();
+                if let Op::IntDiv | Op::IntRem = op
+                    && let Node::Size(word) = self.graph.node(operands[1])
+                    && let Some(known @ 0..=MOST_IN_TEXT) = self.sizes[word as usize].known()
+                {
+                    operands[1] = self.graph.u32(known as u32);
+                }
                 self.graph.apply(op, &operands)
             }
         }
     }
 
+    /// A sum whose terms of the same axes stand together, so that what does not change along an axis is one node.
     fn sum(&mut self, sum: &Sum) -> Id {
-        let mut total = self.graph.u32(0);
+        let mut parts: Vec<(u32, Id)> = Vec::new();
         for (axis, stride) in sum.strides.iter().filter(|(axis, _)| (self.is_innermost)(*axis)) {
             let coordinate = self.graph.coordinate(self.position[*axis as usize] as u32);
-            total = self.plus(total, coordinate, stride);
+            self.add(&mut parts, coordinate, stride);
         }
         for (other, multiple) in &sum.others {
-            let node = self.nodes[other];
-            total = self.plus(total, node, multiple);
+            self.add(&mut parts, self.nodes[other], multiple);
         }
         let constant = self.factor(&sum.constant);
-        self.graph.apply(Op::IntAdd, &[total, constant])
+        let Some((_, last)) = parts.last_mut() else { return constant };
+        *last = self.graph.apply(Op::IntAdd, &[*last, constant]);
+        let zero = self.graph.u32(0);
+        parts.iter().fold(zero, |total, (_, part)| self.graph.apply(Op::IntAdd, &[total, *part]))
+    }
+
+    /// Adds a multiple of a node to the part of a sum with its axes.
+    fn add(&mut self, parts: &mut Vec<(u32, Id)>, node: Id, factor: &Size) {
+        let axes = self.axes(node);
+        let place = parts.iter().position(|(known, _)| *known == axes).unwrap_or_else(|| {
+            parts.push((axes, self.graph.u32(0)));
+            parts.len() - 1
+        });
+        parts[place].1 = self.plus(parts[place].1, node, factor);
+    }
+
+    /// The axes of which a new node is, by bits; those from 31 on share one.
+    fn axes(&mut self, node: Id) -> u32 {
+        for id in self.graph.ids().skip(self.axes.len()).list() {
+            let of_operands = self.graph.operands(id).iter().fold(0, |axes, operand| axes | self.axes[operand.index()]);
+            self.axes.push(match self.graph.node(id) {
+                Node::Coordinate(axis) => 1 << axis.min(31),
+                _ => of_operands,
+            });
+        }
+        self.axes[node.index()]
     }
 
     fn plus(&mut self, total: Id, node: Id, factor: &Size) -> Id {
@@ -316,6 +377,57 @@ mod tests {
         let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x]);
         assert_eq!(merged.groups, [vec![number(5), number(7)]]);
         assert_eq!(merged.graph.node(merged.roots[1]), Node::Coordinate(0));
+    }
+
+    /// The address of a load at coordinates of a number below 24, three of which are along the last axis, with these strides.
+    fn joined(strides: [i64; 3]) -> (Graph, Vec<Size>, Id) {
+        let (mut graph, mut sizes) = (Graph::default(), Vec::new());
+        let (x, three) = (graph.coordinate(0), graph.u32(3));
+        let rest = graph.apply(Op::IntDiv, &[x, three]);
+        let inner = graph.apply(Op::IntRem, &[x, three]);
+        let (middle, outer) = (graph.apply(Op::IntRem, &[rest, three]), graph.apply(Op::IntDiv, &[rest, three]));
+        let mut address = graph.u32(0);
+        for (place, stride) in [inner, middle, outer].into_iter().zip(strides) {
+            let stride = size_node(&mut graph, &mut sizes, &number(stride));
+            let product = graph.apply(Op::IntMul, &[place, stride]);
+            address = graph.apply(Op::IntAdd, &[address, product]);
+        }
+        let merged = merge(&graph, &sizes, &[vec![number(24)]], &[address]);
+        (merged.graph, merged.sizes, merged.roots[0])
+    }
+
+    #[test]
+    fn coordinates_that_are_put_together_again_are_the_number() {
+        let (graph, _, address) = joined([1, 3, 9]);
+        assert_eq!(graph.node(address), Node::Coordinate(0));
+    }
+
+    #[test]
+    fn what_has_other_strides_has_no_remainders() {
+        for strides in [[1, 5, 30], [2, 5, 7], [3, 0, 1], [1, 3, 8]] {
+            let (graph, sizes, address) = joined(strides);
+            let needed = graph.needed([address]);
+            let is_remainder = |id: &Id| matches!(graph.node(*id), Node::Apply(Op::IntRem, _));
+            assert_eq!(needed.iter().any(is_remainder), strides[1] == 0, "{strides:?}");
+            for x in 0..24u32 {
+                let mut values: Vec<u32> = Vec::new();
+                for id in graph.ids() {
+                    values.push(match graph.node(id) {
+                        Node::Literal(_, bits) => bits,
+                        Node::Size(word) => sizes[word as usize].word(&[]),
+                        Node::Coordinate(_) => x,
+                        Node::Apply(op, operands) => {
+                            let values = operands.map(|operand| values[operand.index()]);
+                            crate::scalar::fold(op, [Type::U32; 3], values).expect("an operation on integers")
+                        }
+                        node => panic!("{node:?}"),
+                    });
+                }
+                let [inner, middle, outer] = strides.map(|stride| stride as u32);
+                let expected = x % 3 * inner + x / 3 % 3 * middle + x / 9 * outer;
+                assert_eq!(values[address.index()], expected, "{strides:?} at {x}");
+            }
+        }
     }
 
     #[test]

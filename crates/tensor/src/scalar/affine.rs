@@ -1,6 +1,6 @@
 //! How an address varies along an axis of the iteration space.
 
-use super::{Graph, Id, Node, Op};
+use super::{Graph, Id, Node, Op, Type};
 use crate::size::Size;
 
 /// How the elements that an address selects follow one another along an axis.
@@ -24,6 +24,43 @@ impl Graph {
             Some(1) if self.is_multiple(index, (axis, 4), 4, sizes) => Access::Vector,
             Some(1) => Access::Consecutive,
             Some(_) | None => Access::Other,
+        }
+    }
+
+    /// How an address varies between four points along an axis, the first of which is at a multiple of 4.
+    pub fn access_of_four(&self, index: Id, axis: u32, sizes: &[Size]) -> Access {
+        match self.coefficient_of_four(index, axis, sizes) {
+            Some(0) => Access::Same,
+            Some(1) if self.is_multiple(index, (axis, 4), 4, sizes) => Access::Vector,
+            Some(1) => Access::Consecutive,
+            Some(_) | None if self.is_same_of(4, index, axis, sizes) => Access::Same,
+            Some(_) | None => Access::Other,
+        }
+    }
+
+    /// The literal factor of a coordinate within four points. Four neighbours lie between the same multiples of a multiple of 4, so that they have one
+    /// quotient and neighbouring remainders.
+    fn coefficient_of_four(&self, value: Id, axis: u32, sizes: &[Size]) -> Option<u32> {
+        let of = |value: Id| self.coefficient_of_four(value, axis, sizes);
+        match self.node(value) {
+            Node::Apply(Op::IntAdd, [a, b, _]) => Some(of(a)?.wrapping_add(of(b)?)),
+            Node::Apply(Op::IntSub, [a, b, _]) => Some(of(a)?.wrapping_sub(of(b)?)),
+            Node::Apply(Op::IntMul, [a, b, _]) => match (of(a)?, of(b)?) {
+                (0, 0) => Some(0),
+                (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
+                (0, factor) => Some(factor.wrapping_mul(self.literal_bits(a)?)),
+                _ => None,
+            },
+            Node::Apply(op @ (Op::IntDiv | Op::IntRem), [a, b, _])
+                if self.ty(a) == Type::U32
+                    && of(a) == Some(1)
+                    && self.is_multiple(a, (axis, 4), 4, sizes)
+                    && !self.depends_on(b, axis)
+                    && self.is_multiple(b, (axis, 4), 4, sizes) =>
+            {
+                Some(u32::from(op == Op::IntRem))
+            }
+            _ => self.coefficient(value, axis, None),
         }
     }
 
@@ -84,6 +121,7 @@ impl Graph {
             Node::Literal(_, bits) => bits.is_multiple_of(number),
             Node::Size(word) => sizes[word as usize].is_multiple_of(i64::from(number)),
             Node::Apply(Op::IntAdd | Op::IntSub, [a, b, _]) => of(a, number) && of(b, number),
+            Node::Apply(Op::IntRem, [a, b, _]) => of(a, number) && of(b, number),
             Node::Apply(Op::IntMul, [a, b, _]) => of(a, number) || of(b, number),
             Node::Apply(Op::Shr, [a, count, _]) => match self.literal_bits(count) {
                 Some(count @ 0..16) => number.checked_mul(1 << count).is_some_and(|number| of(a, number)),
@@ -95,11 +133,24 @@ impl Graph {
 
     /// Whether a value is the same at a group of neighbours along an axis, from every multiple of their number on; that is a power of two.
     pub fn is_same_of(&self, group: u32, value: Id, axis: u32, sizes: &[Size]) -> bool {
-        // Of each node up to the value.
-        let mut same = Vec::with_capacity(value.index() + 1);
-        for id in self.ids().take(value.index() + 1) {
+        self.same_of(group, axis, value.index() + 1, sizes).last().copied().unwrap_or(true)
+    }
+
+    /// For each of the first nodes whether it is the same at a group of neighbours.
+    pub fn same_of(&self, group: u32, axis: u32, count: usize, sizes: &[Size]) -> Vec<bool> {
+        let mut same: Vec<bool> = Vec::with_capacity(count);
+        for id in self.ids().take(count) {
             let is_same = match self.node(id) {
                 Node::Coordinate(own) => own != axis,
+                Node::Apply(Op::IntDiv, [place, extent, _])
+                    if self.ty(place) == Type::U32
+                        && same[extent.index()]
+                        && self.is_multiple(extent, (axis, group), group, sizes)
+                        && self.coefficient(place, axis, None) == Some(1)
+                        && self.is_multiple(place, (axis, group), group, sizes) =>
+                {
+                    true
+                }
                 Node::Apply(Op::Shr, [place, count, _])
                     if self.literal_bits(count).is_some_and(|count| 1 << (count % 32) >= group)
                         && self.coefficient(place, axis, None) == Some(1) =>
@@ -110,7 +161,7 @@ impl Graph {
             };
             same.push(is_same);
         }
-        same.last().copied().unwrap_or(true)
+        same
     }
 }
 
@@ -118,6 +169,36 @@ impl Graph {
 #[cfg(not(target_arch = "wasm32"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn four_neighbours_lie_between_multiples_of_a_multiple_of_four() {
+        let mut graph = Graph::default();
+        let sizes = [Size::constant(64), Size::constant(6), Size::sum([(4, vec![0])])];
+        let place = graph.coordinate(0);
+        for (word, added, access, is_same) in [
+            (0, 0, Access::Vector, true),
+            (0, 1, Access::Other, false),
+            (1, 0, Access::Other, false),
+            (2, 0, Access::Vector, true),
+            (2, 4, Access::Vector, true),
+        ] {
+            let (extent, added) = (graph.size(word), graph.u32(added));
+            let place = graph.apply(Op::IntAdd, &[place, added]);
+            let (row, rest) = (graph.apply(Op::IntDiv, &[place, extent]), graph.apply(Op::IntRem, &[place, extent]));
+            let expected = if is_same { Access::Same } else { Access::Other };
+            assert_eq!(graph.access_of_four(row, 0, &sizes), expected, "{word}");
+            assert_eq!(graph.is_same_of(4, row, 0, &sizes), is_same, "{word}");
+            assert_eq!(graph.access_of_four(rest, 0, &sizes), access, "{word}");
+            // Rows that are two longer in memory, and a place further on.
+            let two = graph.u32(2);
+            let beyond = graph.apply(Op::IntMul, &[row, two]);
+            let address = graph.apply(Op::IntAdd, &[rest, beyond]);
+            let expected = if is_same { Access::Consecutive } else { Access::Other };
+            assert_eq!(graph.access_of_four(address, 0, &sizes), expected, "{word}");
+            // Along the whole axis these are no neighbours.
+            assert_eq!(graph.access(address, 0, &sizes), Access::Other);
+        }
+    }
 
     #[test]
     fn neighbours_within_a_group_share_what_a_shift_selects() {

@@ -45,7 +45,7 @@ impl Module<'_> {
     /// Declares a buffer that is read alone as vectors if an address gives neighbours along an axis.
     pub fn read_vectors(&mut self, buffer: u32, index: Id, axis: u32) {
         let Buffer { dtype, written } = self.kernel.buffers[buffer as usize];
-        let access = self.kernel.graph.access(index, axis, &self.kernel.sizes);
+        let access = self.access(index, axis);
         if dtype.bytes() == 4 && !written && access == Access::Vector {
             self.layouts[buffer as usize] = Layout::Vectors;
         }

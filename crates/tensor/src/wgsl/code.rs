@@ -11,11 +11,11 @@ use vecmap::VecMap;
 
 use super::module::{COMPONENTS, Module, bit, size};
 use super::operation::{self, Text};
-use crate::kernel::Store;
+use crate::kernel::{Kernel, Store};
 use crate::scalar::{Access, Id, Node, Op, Type};
 
 /// A value: a node, and whether at the first of four points alone where it differs between them.
-type Key = (Id, bool);
+pub type Key = (Id, bool);
 
 /// The code of one entry point.
 pub struct Code<'m, 'a> {
@@ -29,6 +29,8 @@ pub struct Code<'m, 'a> {
     pub folds_vary: bool,
     /// The text of each coordinate: of the first of four points.
     coordinates: Vec<String>,
+    /// For each node whether it is the same at the four points.
+    same: Vec<bool>,
     /// Results of reductions.
     folded: VecMap<(u32, u32), Text>,
     /// Values by the block that has them, the innermost last.
@@ -39,7 +41,10 @@ pub struct Code<'m, 'a> {
 impl<'m, 'a> Code<'m, 'a> {
     /// No lines yet.
     pub fn new(module: &'m mut Module<'a>, lanes: Option<u32>) -> Code<'m, 'a> {
+        let Kernel { graph, sizes, .. } = module.kernel;
+        let same = lanes.map_or_else(Vec::new, |axis| graph.same_of(4, axis, graph.len(), sizes));
         Code {
+            same,
             module,
             writer: Writer::at_depth(1),
             lanes,
@@ -134,9 +139,7 @@ impl<'m, 'a> Code<'m, 'a> {
 
     /// Whether a value differs between the four points.
     pub fn varies(&self, id: Id) -> bool {
-        let dependence = self.module.dependence(id);
-        self.lanes
-            .is_some_and(|axis| dependence.coordinates & bit(axis) != 0 || self.folds_vary && dependence.folds != 0)
+        self.lanes.is_some() && (!self.same[id.index()] || self.folds_vary && self.module.dependence(id).folds != 0)
     }
 
     /// Writes the code of values that is still missing.
@@ -163,7 +166,30 @@ impl<'m, 'a> Code<'m, 'a> {
     pub fn hoist(&mut self, values: &[Id], indices: &[Id], coordinates: u32, folds: u32) {
         let values = values.iter().map(|value| (*value, false));
         let indices = indices.iter().map(|index| self.key_of_address(*index, self.access(*index)));
-        let mut pending: Vec<Key> = values.chain(indices).list();
+        let found = self.independent(values.chain(indices).list(), coordinates, folds);
+        self.require_keys(&found);
+    }
+
+    /// What a value needs that depends on no coordinate of an axis, reads nothing, and has a division, which takes as long as twenty operations.
+    pub fn divided_without(&self, value: Id, axis: u32) -> Vec<Key> {
+        let graph = &self.module.kernel.graph;
+        let mut found = self.independent(vec![(value, false)], bit(axis), 0);
+        found.retain(|(id, _)| {
+            let nodes = graph.needed([*id]).into_iter().map(|id| graph.node(id)).list();
+            let is_division = |node: &Node| matches!(node, Node::Apply(Op::IntDiv | Op::IntRem, _));
+            nodes.iter().any(is_division) && !nodes.iter().any(|node| matches!(node, Node::Load { .. }))
+        });
+        found
+    }
+
+    /// Writes the code of some values, and gives their texts.
+    pub fn texts(&mut self, keys: &[Key]) -> Vec<Text> {
+        self.require_keys(keys);
+        keys.iter().map(|key| self.known(*key)).list()
+    }
+
+    /// The largest parts of values that depend on none of some coordinates and reductions.
+    fn independent(&self, mut pending: Vec<Key>, coordinates: u32, folds: u32) -> Vec<Key> {
         let mut seen = FxHashSet::default();
         let mut found = Vec::new();
         while let Some(key) = pending.pop() {
@@ -178,7 +204,7 @@ impl<'m, 'a> Code<'m, 'a> {
             }
         }
         ascending(&mut found);
-        self.require_keys(&found);
+        found
     }
 
     fn key_of_address(&self, index: Id, access: Access) -> Key {
@@ -198,11 +224,18 @@ impl<'m, 'a> Code<'m, 'a> {
     fn operands(&self, (id, is_first): Key) -> Vec<Key> {
         let graph = &self.module.kernel.graph;
         match graph.node(id) {
-            Node::Load { index, .. } if is_first => vec![self.first(index)],
+            Node::Load { index, .. } if self.is_at_first(id, is_first) => vec![self.first(index)],
             Node::Load { index, .. } => vec![self.key_of_address(index, self.access(index))],
-            _ if is_first => graph.operands(id).into_iter().map(|operand| self.first(operand)).list(),
+            _ if self.is_at_first(id, is_first) => {
+                graph.operands(id).into_iter().map(|operand| self.first(operand)).list()
+            }
             _ => graph.operands(id).into_iter().map(|operand| (operand, false)).list(),
         }
+    }
+
+    /// Whether a value is computed from those at the first of four points: it is that at the first, or the same at all while its operands are not.
+    fn is_at_first(&self, id: Id, is_first: bool) -> bool {
+        is_first || !self.varies(id)
     }
 
     /// The value at the first of four points.
@@ -235,6 +268,7 @@ impl<'m, 'a> Code<'m, 'a> {
         let kernel = self.module.kernel;
         let ty = kernel.graph.ty(id);
         let is_vector = !is_first && self.varies(id);
+        let is_at_first = self.is_at_first(id, is_first);
         let text = |text: String, is_vector: bool, literal: Option<u32>| Text { text, ty, is_vector, literal };
         match kernel.graph.node(id) {
             Node::Literal(Type::F32, bits) => {
@@ -263,7 +297,7 @@ impl<'m, 'a> Code<'m, 'a> {
                     let index = self.known(self.key_of_address(index, access));
                     place.load_vector(&index.text, access)
                 } else {
-                    let key = if is_first { self.first(index) } else { (index, false) };
+                    let key = if is_at_first { self.first(index) } else { (index, false) };
                     place.load(&self.known(key).text)
                 };
                 text(self.bind(&expression), is_vector, None)
@@ -272,7 +306,7 @@ impl<'m, 'a> Code<'m, 'a> {
                 let ids = &operands[..op.arity()];
                 let mut operands: Vec<Text> = ids
                     .iter()
-                    .map(|operand| self.known(if is_first { self.first(*operand) } else { (*operand, false) }))
+                    .map(|operand| self.known(if is_at_first { self.first(*operand) } else { (*operand, false) }))
                     .list();
                 if let Op::Real(op) = op {
                     let hidden = hidden(&kernel.graph, op, ids);

@@ -66,12 +66,14 @@ pub struct Limits {
     pub storage_buffers: u32,
     /// Bytes of a binding of a storage buffer.
     pub binding_bytes: u64,
+    /// Bytes of the memory of a workgroup.
+    pub workgroup_bytes: u32,
 }
 
 impl Default for Limits {
     /// What every device has.
     fn default() -> Limits {
-        Limits { storage_buffers: 8, binding_bytes: 128 << 20 }
+        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: 16 << 10 }
     }
 }
 
@@ -99,7 +101,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::Elements(elements) => elements::write(module, elements),
         Body::Rows(rows) => rows::write(module, rows),
         Body::Scan(scan) => scan::write(module, scan),
-        Body::Product(product) => product::write(module, product),
+        Body::Product(product) => product::write(module, product, limits.workgroup_bytes),
         Body::Maps(maps) => elements::write_several(module, maps),
         Body::Products(products) => product::write_siblings(module, products, false),
         Body::Sequence(products) => product::write_siblings(module, products, true),

@@ -124,11 +124,7 @@ impl<'a> Module<'a> {
 
     /// How an address varies between four points along an axis, the first of which is at a multiple of 4.
     pub fn access(&self, index: Id, axis: u32) -> scalar::Access {
-        let Kernel { graph, sizes, .. } = self.kernel;
-        match graph.access(index, axis, sizes) {
-            scalar::Access::Other if graph.is_same_of(4, index, axis, sizes) => scalar::Access::Same,
-            access => access,
-        }
+        self.kernel.graph.access_of_four(index, axis, &self.kernel.sizes)
     }
 
     /// The text of an extent.

@@ -113,7 +113,7 @@ pub fn count_of(factor: Factor, module: &Module) -> String {
 
 /// Whether some load or store goes through whole vectors or words along an axis, so that a thread should take four points along it.
 pub fn goes_by_four(module: &Module, axis: u32, loads: &[(u32, Id)], stores: &[Store]) -> bool {
-    let access = |index: Id| module.kernel.graph.access(index, axis, &module.kernel.sizes);
+    let access = |index: Id| module.access(index, axis);
     loads.iter().any(|(_, index)| access(*index) == Access::Vector)
         || stores.iter().any(|store| access(store.index) == Access::Vector)
 }
@@ -121,7 +121,7 @@ pub fn goes_by_four(module: &Module, axis: u32, loads: &[(u32, Id)], stores: &[S
 /// How many loads and stores have neighbours along an axis.
 pub fn neighbours(module: &Module, axis: u32, loads: &[(u32, Id)], stores: &[Store]) -> usize {
     let indices = loads.iter().map(|(_, index)| *index).chain(stores.iter().map(|store| store.index));
-    let access = |index: Id| module.kernel.graph.access(index, axis, &module.kernel.sizes);
+    let access = |index: Id| module.access(index, axis);
     indices.filter(|index| matches!(access(*index), Access::Vector | Access::Consecutive)).count()
 }
 
@@ -136,7 +136,7 @@ pub fn declare(
     masked: bool,
 ) {
     let access = |index: Id| match lanes {
-        Some(axis) => module.kernel.graph.access(index, axis, &module.kernel.sizes),
+        Some(axis) => module.access(index, axis),
         None => Access::Other,
     };
     let mut layouts = module.layouts.clone();

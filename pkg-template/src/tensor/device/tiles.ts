@@ -10,17 +10,17 @@ import { matmul } from '../recipe/products.js';
 import { transpose } from '../recipe/views.js';
 
 /** Tiles by their numbers in the module, `Tile::EXCHANGEABLE` in crates/tensor/src/kernel.rs. A test in crates/tensor/src/wgsl/tests/products.rs has these numbers too. */
-export const TILES = ['large', 'large-of-64', 'medium', 'small'] as const;
+export const TILES = ['large', 'large-of-64', 'medium', 'small', 'wide'] as const;
 
 /**
- * The tile that stands in for each one on adapters of a vendor. Sums of a large tile are 128 or 64 a thread; a thread has 128 registers of 32 bits on GPUs of
+ * The tile that stands in for each one on adapters of a vendor. Sums of a large tile are 128 or 64 a thread, of a wide one 128; a thread has 128 registers of 32 bits on GPUs of
  * Apple and Intel, and 64 on those of Arm: D. Johnson, documentation of Apple's G13 (dougallj/applegpu); Intel, oneAPI GPU Optimization Guide, "Xe GPU
  * Architecture"; Arm, OpenCL on Mali Bifrost and Valhall, 9.6. All others take the tiles that were fastest on an NVIDIA H200 (decision 0032).
  */
 const STAND_INS: Readonly<Record<string, readonly number[]>> = {
-  apple: [1, 1, 2, 3],
-  intel: [1, 1, 2, 3],
-  arm: [2, 2, 2, 3],
+  apple: [1, 1, 2, 3, 2],
+  intel: [1, 1, 2, 3, 2],
+  arm: [2, 2, 2, 3, 2],
 };
 
 /** The tile of a product on adapters of a vendor, where `tile` is the one for its extents. */

@@ -21,7 +21,7 @@ import { keyOf, kindOf, readProducts, recipeOf, TILES, tileOn, type Product } fr
 export type Tuning = 'table' | 'measure' | { readonly found: string };
 
 /** The form of `found`, and the kernels that it was found for. It changes together with `Tile::EXCHANGEABLE` in crates/tensor/src/kernel.rs and with the kernels of these tiles. */
-const VERSION = 2;
+const VERSION = 3;
 
 /** What `found` has for a product whose tile is that of the table. */
 const TABLE = 'table';

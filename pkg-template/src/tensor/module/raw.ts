@@ -14,6 +14,8 @@ export interface RawPlanOptions {
   readonly maxStorageBuffers: number;
   /** Bytes of a binding of a storage buffer; tensors that are longer are bound in windows. Not read on the CPU. */
   readonly maxBindingBytes: number;
+  /** Bytes of the memory of a workgroup. Not read on the CPU. */
+  readonly maxWorkgroupBytes: number;
 }
 
 /** A compile under way. */

@@ -81,11 +81,11 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
         }
         None => {
             declare(&mut module, product, roles, &[&left, &right]);
-            right.function(&mut module, product)
+            right.function(&mut module, product, &[])
         }
     };
     let functions =
-        [left.function(&mut module, product), right_function, store(&mut module, product, roles, "")].concat();
+        [left.function(&mut module, product, &[]), right_function, store(&mut module, product, roles, "")].concat();
     let quantised = blocks.and_then(|blocks| blocks.quantised());
     let eight_bits = quantised.is_some_and(|form| form.low == 8);
     let four = |word: &str, upper: &str| blocks.map_or_else(String::new, |blocks| blocks.four(word, upper));

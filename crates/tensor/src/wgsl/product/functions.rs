@@ -1,7 +1,9 @@
 //! The generated functions of a product: its factors at four points, and what is written for four elements.
 
 use super::super::batch;
-use super::super::code::Code;
+use residua_base::list::Listed;
+
+use super::super::code::{Code, Key};
 use super::super::layout::type_name;
 use super::super::module::Module;
 use super::super::operation::Text;
@@ -67,15 +69,67 @@ impl Side {
             .all(|(_, index)| matches!(module.access(*index, self.lanes()), Access::Same | Access::Vector))
     }
 
+    /// What is divided to find the rows or columns in memory, for [`Side::function`]: it is found once, before the loop along the depth.
+    pub fn divided(&self, module: &mut Module) -> Vec<Key> {
+        Code::new(module, Some(self.lanes())).divided_without(self.value, self.depth)
+    }
+
+    /// The functions of the factor, where these numbers are found before the loop.
+    pub fn functions(&self, module: &mut Module, product: &Product, divided: &[Key]) -> String {
+        let function = self.function(module, product, divided);
+        if divided.is_empty() { function } else { function + &self.outer_function(module, product, divided) }
+    }
+
+    /// The function that finds these numbers for a row or column, `name_of_row(row)`, and the type of what it gives.
+    fn outer_function(&self, module: &mut Module, product: &Product, divided: &[Key]) -> String {
+        let [name, _, outer] = self.names;
+        let mut code = Code::new(module, Some(self.lanes()));
+        set_coordinates(&mut code, product);
+        self.set_outer(&mut code);
+        let texts = code.texts(divided);
+        let values: Vec<&str> = texts.iter().map(|text| text.text.as_str()).list();
+        let ty = self.outer_type();
+        code.line(&format!("return {ty}({});", values.join(", ")));
+        let member = |(at, text): (usize, &Text)| {
+            let scalar = type_name(text.ty);
+            let ty = if text.is_vector { format!("vec4<{scalar}>") } else { scalar.to_owned() };
+            format!("    v{at}: {ty},\n")
+        };
+        let members: String = texts.iter().enumerate().map(member).collect();
+        let (parameters, body) = (batch::parameters(&product.batch), code.finish());
+        format!(
+            "\nstruct {ty} {{\n{members}}}\n\nfn {name}_of_{outer}({parameters}{outer}: u32) -> {ty} {{\n{body}}}\n"
+        )
+    }
+
+    /// The type of what is found once for a row or column.
+    fn outer_type(&self) -> String {
+        let [name, _, outer] = self.names;
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        capital(name) + &capital(outer)
+    }
+
+    /// Names the row or column, the last one for those beyond it.
+    fn set_outer(&self, code: &mut Code) {
+        let outer = self.names[2];
+        let last = format!("{} - 1u", code.module.extent(self.extent));
+        let place = match (self.is_outer_guarded, self.along_depth) {
+            (false, _) => outer.to_owned(),
+            (true, true) => code.bind(&format!("min({outer}, {last})")),
+            (true, false) => code.bind(&format!("min({outer}, ({last}) / 4u * 4u)")),
+        };
+        code.set_coordinate(self.outer, place);
+    }
+
     /// The function that gives the factor at four points: `name_along_depth(row, depth)` or `name_along_rows(row, depth)`, with the coordinates
-    /// of the batch first. Numbers beyond the depth are 0; those beyond the last row or column are any.
-    pub fn function(&self, module: &mut Module, product: &Product) -> String {
+    /// of the batch first, and last what is found once for the row or column, if there is any. Numbers beyond the depth are 0; those beyond the last row
+    /// or column are any.
+    pub fn function(&self, module: &mut Module, product: &Product, divided: &[Key]) -> String {
         let [name, outers, outer] = self.names;
         let suffix = &self.suffix;
         let along = if self.along_depth { "depth" } else { outers };
         let ty = type_name(module.kernel.graph.ty(self.value));
         let depth = module.extent(product.depth);
-        let last = format!("{} - 1u", module.extent(self.extent));
         let is_cut = self.along_depth && !module.is_multiple_of_4(product.depth);
         let mut code = Code::new(module, Some(self.lanes()));
         set_coordinates(&mut code, product);
@@ -85,12 +139,13 @@ impl Side {
             code.line(&format!("return vec4<{ty}>();"));
             code.close();
         }
-        let place = match (self.is_outer_guarded, self.along_depth) {
-            (false, _) => outer.to_owned(),
-            (true, true) => code.bind(&format!("min({outer}, {last})")),
-            (true, false) => code.bind(&format!("min({outer}, ({last}) / 4u * 4u)")),
-        };
-        code.set_coordinate(self.outer, place);
+        self.set_outer(&mut code);
+        let known = divided.iter().enumerate().map(|(at, key)| {
+            let (ty, is_vector) = (code.module.kernel.graph.ty(key.0), !key.1 && code.varies(key.0));
+            (*key, Text { text: format!("known.v{at}"), ty, is_vector, literal: None })
+        });
+        let known = known.collect();
+        code.push_values(known);
         let value = code.value(self.value).vector();
         if is_cut {
             let places = "vec4<u32>(depth) + vec4<u32>(0u, 1u, 2u, 3u)";
@@ -99,8 +154,9 @@ impl Side {
             code.line(&format!("return {value};"));
         }
         let parameters = batch::parameters(&product.batch);
+        let known = if divided.is_empty() { String::new() } else { format!(", known: {}", self.outer_type()) };
         format!(
-            "\nfn {name}_along_{along}{suffix}({parameters}{outer}: u32, depth: u32) -> vec4<{ty}> {{\n{}}}\n",
+            "\nfn {name}_along_{along}{suffix}({parameters}{outer}: u32, depth: u32{known}) -> vec4<{ty}> {{\n{}}}\n",
             code.finish()
         )
     }

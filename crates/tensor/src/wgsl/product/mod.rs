@@ -23,12 +23,12 @@ use blocks::Blocks;
 use roles::{Roles, is_along_depth};
 use shape::TileShape;
 
-/// Writes the kernel.
-pub fn write(module: Module, product: &Product) -> Result<KernelText> {
+/// Writes the kernel, for a device whose workgroups have so many bytes of memory.
+pub fn write(module: Module, product: &Product, workgroup_bytes: u32) -> Result<KernelText> {
     match product.tile {
         Tile::Large if depth::suits(&module, product) => depth::write(module, product),
-        Tile::Large | Tile::LargeOf64 | Tile::Medium | Tile::Small => {
-            tiles::write(module, product, TileShape::of(product.tile))
+        Tile::Large | Tile::LargeOf64 | Tile::Wide | Tile::Medium | Tile::Small => {
+            tiles::write(module, product, TileShape::of(product.tile, workgroup_bytes))
         }
         Tile::Vector => {
             let is_row = |extent| module.kernel.bound(extent).is_some_and(|extent| extent <= Tile::MOST_ROWS);

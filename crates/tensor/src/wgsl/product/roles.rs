@@ -40,11 +40,11 @@ impl Roles {
 pub fn is_along_depth(module: &Module, factor: Id, outer: u32, depth: u32) -> bool {
     let loads = module.kernel.graph.loads([factor]);
     let rank = |axis: u32| {
-        let rank = |(_, index): &(u32, Id)| match module.kernel.graph.access(*index, axis, &module.kernel.sizes) {
+        let rank = |(_, index): &(u32, Id)| match module.access(*index, axis) {
             Access::Vector => 2,
             Access::Consecutive => 1,
             // Four neighbours in one word.
-            Access::Other if module.access(*index, axis) == Access::Same => 2,
+            Access::Same if module.kernel.graph.depends_on(*index, axis) => 2,
             Access::Same | Access::Other => 0,
         };
         loads.iter().map(rank).max().unwrap_or(0)

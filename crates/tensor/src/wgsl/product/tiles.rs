@@ -40,6 +40,8 @@ template_parameters! {
         left_vectors: u32,
         left_along_depth: bool,
         left_vectors_a_load: u32,
+        left_divided: bool,
+        left_known: u32,
         left_blocks: u32,
         left_loads: u32,
         left_partial: bool,
@@ -48,6 +50,8 @@ template_parameters! {
         right_vectors: u32,
         right_along_depth: bool,
         right_vectors_a_load: u32,
+        right_divided: bool,
+        right_known: u32,
         right_blocks: u32,
         right_loads: u32,
         right_partial: bool,
@@ -79,6 +83,11 @@ impl Loads {
     }
 }
 
+/// How many loads of a thread are of rows or columns of their own.
+fn known_loads(shape: TileShape, vectors: u32, loads: u32) -> u32 {
+    if (shape.x * shape.y).is_multiple_of(vectors) { 1 } else { loads }
+}
+
 /// Writes the kernel with a tile.
 pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<KernelText> {
     let roles = Roles::of(product);
@@ -93,6 +102,7 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     left_side.is_depth_guarded = !module.kernel.is_multiple(product.depth, shape.step * left.steps);
     right_side.is_depth_guarded = !module.kernel.is_multiple(product.depth, shape.step * right.steps);
     declare(&mut module, product, roles, &[&left_side, &right_side]);
+    let [left_divided, right_divided] = [&left_side, &right_side].map(|side| side.divided(&mut module));
     let ty = module.kernel.graph.ty(product.left);
     let parameters = TileTemplate {
         type_name: type_name(ty).to_owned(),
@@ -117,6 +127,8 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         left_vectors,
         left_along_depth,
         left_vectors_a_load: if left_along_depth { 4 } else { 1 },
+        left_divided: !left_divided.is_empty(),
+        left_known: known_loads(shape, left_vectors, left.a_thread),
         left_blocks: left.blocks,
         left_loads: left.a_thread,
         left_partial: left.is_partial,
@@ -125,6 +137,8 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         right_vectors,
         right_along_depth,
         right_vectors_a_load: if right_along_depth { 4 } else { 1 },
+        right_divided: !right_divided.is_empty(),
+        right_known: known_loads(shape, right_vectors, right.a_thread),
         right_blocks: right.blocks,
         right_loads: right.a_thread,
         right_partial: right.is_partial,
@@ -132,8 +146,8 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
         right_steps: right.steps,
     };
     let functions = [
-        left_side.function(&mut module, product),
-        right_side.function(&mut module, product),
+        left_side.functions(&mut module, product, &left_divided),
+        right_side.functions(&mut module, product, &right_divided),
         store(&mut module, product, roles, ""),
     ]
     .concat();

@@ -102,9 +102,9 @@ impl<'a> Part<'a> {
 
     fn functions(&self, module: &mut Module) -> String {
         let Part { product, roles, suffix, left, right, threads } = self;
-        let left = left.function(module, product);
+        let left = left.function(module, product, &[]);
         let right = match right {
-            Right::Vectors(_, right) => right.function(module, product),
+            Right::Vectors(_, right) => right.function(module, product, &[]),
             Right::Blocks(blocks) => blocks.functions(module, product, *roles, *threads, suffix),
         };
         [left, right, store(module, product, *roles, suffix)].concat()

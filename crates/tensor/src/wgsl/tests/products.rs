@@ -87,7 +87,7 @@ pub fn all() -> Vec<Kernel> {
     ];
     let layouts = [[false, false], [true, false], [false, true], [true, true]];
     let mut number = 0;
-    for tile in [Tile::Large, Tile::Medium, Tile::Small, Tile::Vector, Tile::LargeOf64] {
+    for tile in [Tile::Large, Tile::Medium, Tile::Small, Tile::Vector, Tile::LargeOf64, Tile::Wide] {
         for [rows, columns, depth] in [
             [1, 1, 1],
             [1, 3, 5],
@@ -206,10 +206,11 @@ const PLAIN: Description = Description {
 /// The numbers here are those of `TILES`, `DTYPES` and `PRODUCT_WORDS` in pkg-template/src/tensor/device/tiles.ts: they change together.
 #[test]
 fn numbers_of_tiles_and_types_are_those_of_the_facade() {
-    for (number, tile) in [(0, Tile::Large), (1, Tile::LargeOf64), (2, Tile::Medium), (3, Tile::Small)] {
+    for (number, tile) in [(0, Tile::Large), (1, Tile::LargeOf64), (2, Tile::Medium), (3, Tile::Small), (4, Tile::Wide)]
+    {
         assert_eq!(Tile::EXCHANGEABLE[number], tile);
     }
-    assert_eq!(Tile::EXCHANGEABLE.len(), 4);
+    assert_eq!(Tile::EXCHANGEABLE.len(), 5);
     assert_eq!([Type::F32, Type::I32, Type::U32].map(|ty| ty as u32), [0, 1, 2]);
     assert_eq!(PRODUCT_WORDS, 10);
     let words = |kernel: &Kernel| words_of_product(7, kernel, &Windows::default(), &[]);

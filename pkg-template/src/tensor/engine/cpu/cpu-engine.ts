@@ -20,7 +20,7 @@ const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
 export class CpuEngine implements LocalEngine {
   readonly backend = 'cpu';
   readonly largestBytes = LARGEST_BYTES;
-  readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64, maxBindingBytes: 0 };
+  readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64, maxBindingBytes: 0, maxWorkgroupBytes: 0 };
   private readonly live = new Set<Memory>();
 
   constructor(

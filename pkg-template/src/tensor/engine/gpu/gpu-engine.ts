@@ -56,7 +56,7 @@ export class GpuEngine implements LocalEngine {
     options: GpuEngineOptions,
   ) {
     const { limits, features } = gpu;
-    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage, maxBindingBytes: limits.maxStorageBufferBindingSize };
+    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage, maxBindingBytes: limits.maxStorageBufferBindingSize, maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize };
     this.largestBytes = limits.maxBufferSize;
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;

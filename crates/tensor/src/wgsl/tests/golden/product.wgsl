@@ -5,8 +5,8 @@
 @group(0) @binding(3) var<uniform> sizes: array<vec4<u32>, 1>;
 
 
-var<workgroup> tile_left: array<vec4<f32>, 512>;
-var<workgroup> tile_right: array<vec4<f32>, 512>;
+var<workgroup> tile_left: array<array<vec4<f32>, 8>, 64>;
+var<workgroup> tile_right: array<array<vec4<f32>, 8>, 64>;
 
 @compute @workgroup_size(2, 8, 4)
 fn main(
@@ -78,44 +78,40 @@ fn main(
             let column = first_column + block % 8u * 4u;
             right_3_0 = right_along_columns(column, first_depth + block / 8u);
         }
-        let to_left = 0u;
-        let to_right = 0u;
+        let write_to = 0u;
         {
             let block = lane + 0u;
-            let place = block / 8u * 24u + block;
-            tile_left[to_left + 0u + place] =
+            tile_left[write_to + block / 8u * 4u + 0u][block % 8u] =
                 vec4<f32>(left_0_0[0], left_0_1[0], left_0_2[0], left_0_3[0]);
-            tile_left[to_left + 8u + place] =
+            tile_left[write_to + block / 8u * 4u + 1u][block % 8u] =
                 vec4<f32>(left_0_0[1], left_0_1[1], left_0_2[1], left_0_3[1]);
-            tile_left[to_left + 16u + place] =
+            tile_left[write_to + block / 8u * 4u + 2u][block % 8u] =
                 vec4<f32>(left_0_0[2], left_0_1[2], left_0_2[2], left_0_3[2]);
-            tile_left[to_left + 24u + place] =
+            tile_left[write_to + block / 8u * 4u + 3u][block % 8u] =
                 vec4<f32>(left_0_0[3], left_0_1[3], left_0_2[3], left_0_3[3]);
         }
         {
             let block = lane + 0u;
-            tile_right[to_right + block] = right_0_0;
+            tile_right[write_to + block / 8u][block % 8u] = right_0_0;
         }
         {
             let block = lane + 64u;
-            tile_right[to_right + block] = right_1_0;
+            tile_right[write_to + block / 8u][block % 8u] = right_1_0;
         }
         {
             let block = lane + 128u;
-            tile_right[to_right + block] = right_2_0;
+            tile_right[write_to + block / 8u][block % 8u] = right_2_0;
         }
         {
             let block = lane + 192u;
-            tile_right[to_right + block] = right_3_0;
+            tile_right[write_to + block / 8u][block % 8u] = right_3_0;
         }
     }
     workgroupBarrier();
     while (next < steps) {
         {
-            let from_left = 0u;
-            let from_right = 0u;
-            let to_left = 256u;
-            let to_right = 256u;
+            let read_from = 0u;
+            let write_to = 32u;
             next++;
             if (next < steps) {
                 {
@@ -154,8 +150,8 @@ fn main(
                 }
             }
             for (var k = 0u; k < 32u; k++) {
-                let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
-                let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
+                let a_0 = tile_left[read_from + k][0u + thread_row];
+                let b_0 = tile_right[read_from + k][0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
                 sum_0_1_0 = fma(vec4<f32>(a_0[1]), b_0, sum_0_1_0);
                 sum_0_2_0 = fma(vec4<f32>(a_0[2]), b_0, sum_0_2_0);
@@ -166,39 +162,36 @@ fn main(
             }
             {
                 let block = lane + 0u;
-                let place = block / 8u * 24u + block;
-                tile_left[to_left + 0u + place] =
+                tile_left[write_to + block / 8u * 4u + 0u][block % 8u] =
                     vec4<f32>(left_0_0[0], left_0_1[0], left_0_2[0], left_0_3[0]);
-                tile_left[to_left + 8u + place] =
+                tile_left[write_to + block / 8u * 4u + 1u][block % 8u] =
                     vec4<f32>(left_0_0[1], left_0_1[1], left_0_2[1], left_0_3[1]);
-                tile_left[to_left + 16u + place] =
+                tile_left[write_to + block / 8u * 4u + 2u][block % 8u] =
                     vec4<f32>(left_0_0[2], left_0_1[2], left_0_2[2], left_0_3[2]);
-                tile_left[to_left + 24u + place] =
+                tile_left[write_to + block / 8u * 4u + 3u][block % 8u] =
                     vec4<f32>(left_0_0[3], left_0_1[3], left_0_2[3], left_0_3[3]);
             }
             {
                 let block = lane + 0u;
-                tile_right[to_right + block] = right_0_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_0_0;
             }
             {
                 let block = lane + 64u;
-                tile_right[to_right + block] = right_1_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_1_0;
             }
             {
                 let block = lane + 128u;
-                tile_right[to_right + block] = right_2_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_2_0;
             }
             {
                 let block = lane + 192u;
-                tile_right[to_right + block] = right_3_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_3_0;
             }
             workgroupBarrier();
         }
         {
-            let from_left = 256u;
-            let from_right = 256u;
-            let to_left = 0u;
-            let to_right = 0u;
+            let read_from = 32u;
+            let write_to = 0u;
             next++;
             if (next < steps) {
                 {
@@ -237,8 +230,8 @@ fn main(
                 }
             }
             for (var k = 0u; k < 32u; k++) {
-                let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
-                let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
+                let a_0 = tile_left[read_from + k][0u + thread_row];
+                let b_0 = tile_right[read_from + k][0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
                 sum_0_1_0 = fma(vec4<f32>(a_0[1]), b_0, sum_0_1_0);
                 sum_0_2_0 = fma(vec4<f32>(a_0[2]), b_0, sum_0_2_0);
@@ -249,31 +242,30 @@ fn main(
             }
             {
                 let block = lane + 0u;
-                let place = block / 8u * 24u + block;
-                tile_left[to_left + 0u + place] =
+                tile_left[write_to + block / 8u * 4u + 0u][block % 8u] =
                     vec4<f32>(left_0_0[0], left_0_1[0], left_0_2[0], left_0_3[0]);
-                tile_left[to_left + 8u + place] =
+                tile_left[write_to + block / 8u * 4u + 1u][block % 8u] =
                     vec4<f32>(left_0_0[1], left_0_1[1], left_0_2[1], left_0_3[1]);
-                tile_left[to_left + 16u + place] =
+                tile_left[write_to + block / 8u * 4u + 2u][block % 8u] =
                     vec4<f32>(left_0_0[2], left_0_1[2], left_0_2[2], left_0_3[2]);
-                tile_left[to_left + 24u + place] =
+                tile_left[write_to + block / 8u * 4u + 3u][block % 8u] =
                     vec4<f32>(left_0_0[3], left_0_1[3], left_0_2[3], left_0_3[3]);
             }
             {
                 let block = lane + 0u;
-                tile_right[to_right + block] = right_0_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_0_0;
             }
             {
                 let block = lane + 64u;
-                tile_right[to_right + block] = right_1_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_1_0;
             }
             {
                 let block = lane + 128u;
-                tile_right[to_right + block] = right_2_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_2_0;
             }
             {
                 let block = lane + 192u;
-                tile_right[to_right + block] = right_3_0;
+                tile_right[write_to + block / 8u][block % 8u] = right_3_0;
             }
             workgroupBarrier();
         }

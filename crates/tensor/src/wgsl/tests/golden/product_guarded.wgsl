@@ -6,8 +6,8 @@
 @group(0) @binding(4) var<storage, read> b4: array<f32>;
 @group(0) @binding(5) var<uniform> sizes: array<vec4<u32>, 1>;
 
-var<workgroup> tile_left: array<vec4<f32>, 512>;
-var<workgroup> tile_right: array<vec4<f32>, 512>;
+var<workgroup> tile_left: array<array<vec4<f32>, 8>, 64>;
+var<workgroup> tile_right: array<array<vec4<f32>, 8>, 64>;
 
 @compute @workgroup_size(2, 8, 4)
 fn main(
@@ -79,44 +79,40 @@ fn main(
             right_0_2 = right_along_depth(batch_0, column + 2u, depth);
             right_0_3 = right_along_depth(batch_0, column + 3u, depth);
         }
-        let to_left = 0u;
-        let to_right = 0u;
+        let write_to = 0u;
         {
             let block = lane + 0u;
-            tile_left[to_left + block] = left_0_0;
+            tile_left[write_to + block / 8u][block % 8u] = left_0_0;
         }
         {
             let block = lane + 64u;
-            tile_left[to_left + block] = left_1_0;
+            tile_left[write_to + block / 8u][block % 8u] = left_1_0;
         }
         {
             let block = lane + 128u;
-            tile_left[to_left + block] = left_2_0;
+            tile_left[write_to + block / 8u][block % 8u] = left_2_0;
         }
         {
             let block = lane + 192u;
-            tile_left[to_left + block] = left_3_0;
+            tile_left[write_to + block / 8u][block % 8u] = left_3_0;
         }
         {
             let block = lane + 0u;
-            let place = block / 8u * 24u + block;
-            tile_right[to_right + 0u + place] =
+            tile_right[write_to + block / 8u * 4u + 0u][block % 8u] =
                 vec4<f32>(right_0_0[0], right_0_1[0], right_0_2[0], right_0_3[0]);
-            tile_right[to_right + 8u + place] =
+            tile_right[write_to + block / 8u * 4u + 1u][block % 8u] =
                 vec4<f32>(right_0_0[1], right_0_1[1], right_0_2[1], right_0_3[1]);
-            tile_right[to_right + 16u + place] =
+            tile_right[write_to + block / 8u * 4u + 2u][block % 8u] =
                 vec4<f32>(right_0_0[2], right_0_1[2], right_0_2[2], right_0_3[2]);
-            tile_right[to_right + 24u + place] =
+            tile_right[write_to + block / 8u * 4u + 3u][block % 8u] =
                 vec4<f32>(right_0_0[3], right_0_1[3], right_0_2[3], right_0_3[3]);
         }
     }
     workgroupBarrier();
     while (next < steps) {
         {
-            let from_left = 0u;
-            let from_right = 0u;
-            let to_left = 256u;
-            let to_right = 256u;
+            let read_from = 0u;
+            let write_to = 32u;
             next++;
             if (next < steps) {
                 {
@@ -155,8 +151,8 @@ fn main(
                 }
             }
             for (var k = 0u; k < 32u; k++) {
-                let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
-                let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
+                let a_0 = tile_left[read_from + k][0u + thread_row];
+                let b_0 = tile_right[read_from + k][0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
                 sum_0_1_0 = fma(vec4<f32>(a_0[1]), b_0, sum_0_1_0);
                 sum_0_2_0 = fma(vec4<f32>(a_0[2]), b_0, sum_0_2_0);
@@ -167,39 +163,36 @@ fn main(
             }
             {
                 let block = lane + 0u;
-                tile_left[to_left + block] = left_0_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_0_0;
             }
             {
                 let block = lane + 64u;
-                tile_left[to_left + block] = left_1_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_1_0;
             }
             {
                 let block = lane + 128u;
-                tile_left[to_left + block] = left_2_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_2_0;
             }
             {
                 let block = lane + 192u;
-                tile_left[to_left + block] = left_3_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_3_0;
             }
             {
                 let block = lane + 0u;
-                let place = block / 8u * 24u + block;
-                tile_right[to_right + 0u + place] =
+                tile_right[write_to + block / 8u * 4u + 0u][block % 8u] =
                     vec4<f32>(right_0_0[0], right_0_1[0], right_0_2[0], right_0_3[0]);
-                tile_right[to_right + 8u + place] =
+                tile_right[write_to + block / 8u * 4u + 1u][block % 8u] =
                     vec4<f32>(right_0_0[1], right_0_1[1], right_0_2[1], right_0_3[1]);
-                tile_right[to_right + 16u + place] =
+                tile_right[write_to + block / 8u * 4u + 2u][block % 8u] =
                     vec4<f32>(right_0_0[2], right_0_1[2], right_0_2[2], right_0_3[2]);
-                tile_right[to_right + 24u + place] =
+                tile_right[write_to + block / 8u * 4u + 3u][block % 8u] =
                     vec4<f32>(right_0_0[3], right_0_1[3], right_0_2[3], right_0_3[3]);
             }
             workgroupBarrier();
         }
         {
-            let from_left = 256u;
-            let from_right = 256u;
-            let to_left = 0u;
-            let to_right = 0u;
+            let read_from = 32u;
+            let write_to = 0u;
             next++;
             if (next < steps) {
                 {
@@ -238,8 +231,8 @@ fn main(
                 }
             }
             for (var k = 0u; k < 32u; k++) {
-                let a_0 = tile_left[from_left + k * 8u + 0u + thread_row];
-                let b_0 = tile_right[from_right + k * 8u + 0u + thread_column];
+                let a_0 = tile_left[read_from + k][0u + thread_row];
+                let b_0 = tile_right[read_from + k][0u + thread_column];
                 sum_0_0_0 = fma(vec4<f32>(a_0[0]), b_0, sum_0_0_0);
                 sum_0_1_0 = fma(vec4<f32>(a_0[1]), b_0, sum_0_1_0);
                 sum_0_2_0 = fma(vec4<f32>(a_0[2]), b_0, sum_0_2_0);
@@ -250,30 +243,29 @@ fn main(
             }
             {
                 let block = lane + 0u;
-                tile_left[to_left + block] = left_0_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_0_0;
             }
             {
                 let block = lane + 64u;
-                tile_left[to_left + block] = left_1_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_1_0;
             }
             {
                 let block = lane + 128u;
-                tile_left[to_left + block] = left_2_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_2_0;
             }
             {
                 let block = lane + 192u;
-                tile_left[to_left + block] = left_3_0;
+                tile_left[write_to + block / 8u][block % 8u] = left_3_0;
             }
             {
                 let block = lane + 0u;
-                let place = block / 8u * 24u + block;
-                tile_right[to_right + 0u + place] =
+                tile_right[write_to + block / 8u * 4u + 0u][block % 8u] =
                     vec4<f32>(right_0_0[0], right_0_1[0], right_0_2[0], right_0_3[0]);
-                tile_right[to_right + 8u + place] =
+                tile_right[write_to + block / 8u * 4u + 1u][block % 8u] =
                     vec4<f32>(right_0_0[1], right_0_1[1], right_0_2[1], right_0_3[1]);
-                tile_right[to_right + 16u + place] =
+                tile_right[write_to + block / 8u * 4u + 2u][block % 8u] =
                     vec4<f32>(right_0_0[2], right_0_1[2], right_0_2[2], right_0_3[2]);
-                tile_right[to_right + 24u + place] =
+                tile_right[write_to + block / 8u * 4u + 3u][block % 8u] =
                     vec4<f32>(right_0_0[3], right_0_1[3], right_0_2[3], right_0_3[3]);
             }
             workgroupBarrier();
