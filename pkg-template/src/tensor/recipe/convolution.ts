@@ -13,7 +13,7 @@ import type { Node } from './node.js';
 import { checkType, nodeOf, nodeText, NUMBERS } from './operands.js';
 import { matmul } from './products.js';
 import { reduce } from './reductions.js';
-import { slidingOf, slidingWindows, type PoolOptions } from './sliding.js';
+import { slidingElements, slidingOf, slidingWindows, type PoolOptions, type Sliding } from './sliding.js';
 import { reshaped } from './views.js';
 
 /** Options of convolutions. */
@@ -98,14 +98,27 @@ export function convolution(operation: string, x: Node, weight: Node, axes: numb
   const patches = slidingWindows(operation, reshaped(x, [images, groups, from, ...extents]), sliding, 0);
   const positions = patches.shape.slice(3 + axes);
   const result = [images, groups * to, ...positions];
+  const depth = sizes.reduce((count, size) => count * size, from);
   if (from === 1 && to === 1) {
     // Each channel by itself: a product of matrices with one row would have no sums in common, and the windows would be in memory on the CPU.
+    if (depth <= MOST_ELEMENTS) return finished(sumOfElements(x, weight, channels, sliding), channels, result, x.dtype);
     const factors = reshaped(weight, [groups, 1, ...sizes, ...positions.map(() => 1)]);
     const products = apply('mul', [cast(patches, dtype), cast(factors, dtype)]);
     return finished(reduce('sum', products, sizes.map((_, axis) => 3 + axis)), channels, result, x.dtype);
   }
-  const depth = sizes.reduce((count, size) => count * size, from);
   const columns = reshaped(patches, [images, groups, depth, product(positions)]);
   const rows = reshaped(weight, [groups, to, depth]);
   return finished(matmul(rows, columns, operation, dtype), channels, result, x.dtype);
+}
+
+/** Most elements of a window whose products one kernel adds one after the other. */
+const MOST_ELEMENTS = 25;
+
+/** Σ of a channel's elements times those of its window, as [images, channels, 1, …], in the order of the window. */
+function sumOfElements(x: Node, weight: Node, { groups, sizes, dtype }: Channels, sliding: readonly Sliding[]): Node {
+  const [images, , ...extents] = x.shape as readonly [Size, number, ...Size[]];
+  const elements = slidingElements(reshaped(x, [images, groups, 1, ...extents]), sliding, 0);
+  const factors = slidingElements(reshaped(weight, [groups, 1, ...sizes]), sizes.map((size) => ({ size, stride: 1, dilation: 1, before: 0, after: 0 })), 0);
+  const products = elements.map((element, k) => apply('mul', [cast(element, dtype), cast(factors[k] as Node, dtype)]));
+  return products.reduce((sum, each) => apply('add', [sum, each]));
 }

@@ -2,7 +2,7 @@
 
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
-import { largest, minus, plus, product, sizeText, type Shape, type Size } from '../size.js';
+import { largest, minus, plus, product, sizeText, times, type Shape, type Size } from '../size.js';
 import { pad, windows } from './borders.js';
 import type { Node } from './node.js';
 import { nodeText } from './operands.js';
@@ -124,11 +124,7 @@ export function checkCount(operation: string, windows: Shape): void {
 export function slidingWindows(operation: string, x: Node, sliding: readonly Sliding[], beyond: number): Node {
   const rank = x.shape.length;
   const first = rank - sliding.length;
-  const widths = x.shape.map((_, axis) => {
-    const { before, after } = sliding[axis - first] ?? { before: 0, after: 0 };
-    return [before, after] as const;
-  });
-  let node = pad(x, widths, { value: beyond });
+  let node = withBorder(x, sliding, beyond);
   sliding.forEach(({ size, stride, dilation }, k) => {
     const axis = first + k;
     if (size > 1) {
@@ -141,4 +137,27 @@ export function slidingWindows(operation: string, x: Node, sliding: readonly Sli
   checkCount(operation, node.shape);
   const order = Array.from({ length: rank + sliding.length }, (_, axis) => axis);
   return permute(node, [...order.slice(0, first), ...order.slice(rank), ...order.slice(first, rank)]);
+}
+
+/** The elements of all windows over the last axes that stand at one place within their window, for each place of a window: as {@link slidingWindows} has them. */
+export function slidingElements(x: Node, sliding: readonly Sliding[], beyond: number): Node[] {
+  const first = x.shape.length - sliding.length;
+  const counts = sliding.map((each, k) => countOfWindows(x.shape[first + k] as Size, each));
+  let parts = [withBorder(x, sliding, beyond)];
+  sliding.forEach(({ size, stride, dilation }, k) => {
+    const places = Array.from({ length: size }, (_, place) => place * dilation);
+    const span = plus(times(minus(counts[k] as Size, 1), stride), 1);
+    const ranges = places.map((start) => [...Array.from({ length: first + k }, () => null), [start, plus(span, start), stride]]);
+    parts = parts.flatMap((part) => ranges.map((range) => slice(part, range)));
+  });
+  return parts;
+}
+
+function withBorder(x: Node, sliding: readonly Sliding[], beyond: number): Node {
+  const first = x.shape.length - sliding.length;
+  const widths = x.shape.map((_, axis) => {
+    const { before, after } = sliding[axis - first] ?? { before: 0, after: 0 };
+    return [before, after] as const;
+  });
+  return pad(x, widths, { value: beyond });
 }
