@@ -73,14 +73,18 @@ impl RawSmoother {
         enabled: bool,
     ) -> Result<(), JsValue> {
         let loss = LossParameters::new(kind, a, b, factor).map_err(to_js)?;
-        self.0.set_block(block, weight, loss, enabled);
-        Ok(())
+        self.0.set_block(block, weight, loss, enabled).map_err(to_js)
     }
 
     /// Takes instances away, each given by its template and its number there.
     pub fn remove(&mut self, templates: &[u32], instances: &[u32]) -> Result<(), JsValue> {
         let instances = templates.iter().copied().zip(instances.iter().copied()).list();
         self.0.remove(&instances).map_err(to_js)
+    }
+
+    /// Takes blocks away, and leaves what their instances say of the others.
+    pub fn marginalise(&mut self, blocks: &[u32]) -> Result<(), JsValue> {
+        self.0.marginalise(blocks).map_err(to_js)
     }
 
     /// Takes in all changes; gives `{ relinearised, eliminated, solved }`.

@@ -286,3 +286,142 @@ test('poses in space with constant ones among those appended', async () => {
   await onCpu(problem, (functions) => levenbergMarquardt(functions, TIGHT));
   poses.values().forEach((x, k) => assert.ok(Math.abs(x - found[k]) < 1e-7, `${k}: ${found[k]}, batch ${x}`));
 });
+
+/** A line of poses with edges to the next two, each measured with noise. */
+function noisyLine(count, seed = 3) {
+  const random = seededNoise(seed);
+  const measured = (a, b) => ({ a: [a], b: [b], z: [0.1 * (b - a) + 0.01 * random.normal(), b - a + 0.02 * random.normal(), 0.02 * random.normal()], sqrtInformation: ROOT });
+  return Array.from({ length: count }, (_, k) => [measured(k, k + 1), ...(k > 0 ? [measured(k - 1, k + 1)] : [])]);
+}
+
+test('an update that fails leaves estimates, covariances and later updates as if it had not been', async () => {
+  const drive = async (fails) => {
+    const { problem, poses, edges } = poseProblem([0, 0, 0]);
+    const smoother = await incremental(problem, { relinearisationThreshold: 1e-4 });
+    const own = noisyLine(12);
+    for (let k = 0; k < 12; k++) {
+      poses.append([0.1 * k + 0.3, k + 1.4, 0.3]);
+      if (fails && k === 8) {
+        // Blocks are far from where they were linearised, and the new one hangs on nothing.
+        const before = [smoother.estimate(), await smoother.marginalCovariance([{ array: poses, index: 3 }])];
+        for (let again = 0; again < 2; again++) await assert.rejects(smoother.update(), refused('poses[9]', 'do not determine'));
+        assert.deepEqual(smoother.estimate(), before[0]);
+        assert.deepEqual((await smoother.marginalCovariance([{ array: poses, index: 3 }]))[0].values, before[1][0].values);
+      }
+      own[k].forEach((edge) => edges.append(edge));
+      await smoother.update();
+    }
+    return [smoother.estimate(), (await smoother.marginalCovariance([{ array: poses, index: 12 }]))[0].values];
+  };
+  const [failed, smooth] = [await drive(true), await drive(false)];
+  failed.forEach((numbers, which) => numbers.forEach((x, k) => assert.ok(Math.abs(x - smooth[which][k]) < 1e-12, `${which}, ${k}: ${x}, not ${smooth[which][k]}`)));
+});
+
+test('a step that is not finite is named, leaves the estimates, and its residual can be removed', async () => {
+  const problem = new Problem();
+  const x = problem.parameters('x', { dim: 1, values: [1] });
+  problem.residuals('held', { inputs: { x: x.at([0]) }, residual: ({ x }) => x.sub(3) });
+  const scaled = problem.residuals('scaled', { inputs: { x: x.at([]), s: problem.data([], 2) }, residual: ({ x, s }) => x.mul(s.x).sub(s.y) });
+  const smoother = await incremental(problem, { relinearisationThreshold: 0 });
+  await smoother.update();
+  x.append([2]);
+  const small = scaled.append({ x: [1], s: [1e-160, 1e160] });
+  for (let again = 0; again < 2; again++) {
+    await assert.rejects(smoother.update(), (error) => error.code === 'non-finite' && error.message.includes('x[1]'));
+    assert.deepEqual([...smoother.estimate()], [3, 2]);
+  }
+  smoother.remove(scaled, [small]);
+  scaled.append({ x: [1], s: [2, 8] });
+  await smoother.update();
+  assert.deepEqual([...smoother.estimate()], [3, 4]);
+});
+
+test('a hub loses all of its residuals at once', async () => {
+  const problem = new Problem();
+  const hub = problem.parameters('hub', { dim: 1, values: [0] });
+  const count = 50_000;
+  const all = problem.residuals('all', { inputs: { x: hub.shared(), z: problem.data(Float64Array.from({ length: count }, (_, k) => k)) }, residual: ({ x, z }) => x.sub(z) });
+  const smoother = await incremental(problem);
+  await smoother.update();
+  assert.ok(Math.abs(smoother.estimate()[0] - (count - 1) / 2) < 1e-9);
+  smoother.remove(all, Uint32Array.from({ length: count - 1 }, (_, k) => k));
+  await smoother.update();
+  assert.ok(Math.abs(smoother.estimate()[0] - (count - 1)) < 1e-9);
+});
+
+test('of a linear problem the blocks that are left have the estimates and covariances of the batch', async () => {
+  const grow = async (isWindow) => {
+    const random = seededNoise(7);
+    const problem = new Problem();
+    const x = problem.parameters('x', { dim: 2, values: [0, 0] });
+    const drift = problem.parameters('drift', { dim: 1, values: [0] });
+    const steps = problem.residuals('steps', {
+      inputs: { a: x.at([]), b: x.at([]), s: drift.shared(), d: problem.data([], 2) },
+      residual: ({ a, b, s, d }) => [b.x.sub(a.x).sub(d.x).sub(s), b.y.sub(a.y).sub(d.y).mul(2)],
+    });
+    problem.residuals('start', { inputs: { x: x.at([0]), s: drift.shared() }, residual: ({ x, s }) => [x.x.sub(3), x.y, s.mul(10)] });
+    const smoother = await incremental(problem);
+    for (let k = 1; k <= 60; k++) {
+      x.append([0, 0]);
+      for (const a of [k - 1, Math.max(k - 3, 0)]) steps.append({ a: [a], b: [k], d: [k - a + 0.1 * random.normal(), 0.1 * random.normal()] });
+      if (k % 3 > 0) await smoother.update();
+      if (isWindow && k >= 10 && k % 2 === 0) await smoother.marginalise([k - 10, k - 9].map((index) => ({ array: x, index })));
+    }
+    const left = Array.from({ length: 6 }, (_, k) => 55 + k);
+    await smoother.update();
+    const blocks = [...left.map((index) => ({ array: x, index })), { array: drift, index: 0 }];
+    return [smoother.estimate(x, left), smoother.estimate(drift), (await smoother.marginalCovariance(blocks, { joint: true })).values];
+  };
+  const [some, all] = [await grow(true), await grow(false)];
+  some.forEach((numbers, which) => numbers.forEach((number, k) => assert.ok(Math.abs(number - all[which][k]) < 1e-9, `${which}, ${k}: ${number}, not ${all[which][k]}`)));
+});
+
+test('a window over 500 poses is as much work at its end as at its start', async () => {
+  const { problem, poses, edges } = poseProblem([0, 0, 0]);
+  const smoother = await incremental(problem);
+  const own = noisyLine(500);
+  const eliminated = [];
+  for (let k = 1; k <= 500; k++) {
+    const { 0: turn, 1: x, 2: y } = smoother.estimate(poses, [k - 1]);
+    poses.append(compose([turn, x, y], own[k - 1][0].z));
+    own[k - 1].forEach((edge) => edges.append(edge));
+    const update = await smoother.update();
+    eliminated.push(update.eliminated);
+    assert.ok(update.solved <= 21 && update.relinearised <= 21, JSON.stringify(update));
+    if (k > 20) await smoother.marginalise([{ array: poses, index: k - 20 }]);
+  }
+  assert.ok(Math.max(...eliminated) <= 21);
+  poses.set(smoother.estimate(poses));
+  const found = poses.values().slice(-3);
+  const [end] = await smoother.marginalCovariance([{ array: poses, index: 500 }]);
+  await onCpu(problem, (functions) => levenbergMarquardt(functions, TIGHT));
+  // The points of the linearisation are those of the window: within a small part of what the measurements tell.
+  poses.values().slice(-3).forEach((x, k) => assert.ok(Math.abs(x - found[k]) < 0.02 * end.standardDeviations[k], `${k}: ${found[k]}, batch ${x}, σ ${end.standardDeviations[k]}`));
+});
+
+test('marginalise refuses what it cannot take, and residuals of what is gone can be removed', async () => {
+  const { problem, poses, edges } = poseProblem([0, 0, 0]);
+  const smoother = await incremental(problem);
+  const own = noisyLine(4);
+  for (let k = 0; k < 4; k++) {
+    poses.append([0.1 * k, k + 1, 0]);
+    own[k].forEach((edge) => edges.append(edge));
+  }
+  const at = (index, array = poses) => ({ array, index });
+  await assert.rejects(smoother.marginalise([]), refused('marginalise: blocks'));
+  await assert.rejects(smoother.marginalise(3), refused('marginalise: blocks', '3'));
+  await assert.rejects(smoother.marginalise([at(0)]), refused('poses[0]', 'constant'));
+  await assert.rejects(smoother.marginalise([at(5)]), refused('marginalise: blocks[0].index', '5'));
+  await assert.rejects(smoother.marginalise([at(1, {})]), refused('marginalise: blocks[0].array'));
+  await assert.rejects(smoother.marginalise([1, 2, 3, 4].map((k) => at(k))), refused('all variable blocks'));
+  await smoother.marginalise([at(1), at(1)]);
+  const before = smoother.estimate();
+  await assert.rejects(smoother.marginalise([at(2), at(1)]), refused('poses[1]', 'marginalised'));
+  await assert.rejects(smoother.marginalCovariance([at(1)]), refused('poses[1]', 'marginalised'));
+  assert.deepEqual(smoother.estimate(), before);
+  const late = edges.append({ a: [1], b: [4], z: [0.3, 3, 0], sqrtInformation: ROOT });
+  for (let again = 0; again < 2; again++) await assert.rejects(smoother.update(), refused("instance 7 of 'edges'", 'poses[1]', 'marginalised'));
+  smoother.remove(edges, [late]);
+  await smoother.update();
+  assert.throws(() => smoother.remove(edges, [0]), refused("instance 0 of 'edges'"));
+});

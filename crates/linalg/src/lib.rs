@@ -41,7 +41,7 @@ mod tests;
 
 pub use residua_linalg_loops as loops;
 
-pub use bayes_tree::{BayesTree, Factor, Undetermined, Updated};
+pub use bayes_tree::{BayesTree, Factor, Failure, Undetermined, Updated};
 pub use choice::{Choice, Kind, choose, grouped};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;

@@ -357,6 +357,7 @@ export interface RawSmoother {
   setTables(first: number, numbers: Float64Array): void;
   setBlock(block: number, weight: number, kind: string, a: number, b: number, factor: number, enabled: boolean): void;
   remove(templates: Uint32Array, instances: Uint32Array): void;
+  marginalise(blocks: Uint32Array): void;
   update(): { relinearised: number; eliminated: number; solved: number };
   estimate(blocks: Uint32Array): Float64Array;
   covariance(blocks: Uint32Array): Float64Array;

@@ -32,6 +32,12 @@ interface TakenArray {
 export class GrowingProblem {
   private readonly arrays: readonly TakenArray[];
   private readonly blocks: readonly Taken[];
+  /** How many blocks were taken in that are not constant. */
+  private variable = 0;
+  /** The numbers of blocks that were marginalised. */
+  private readonly gone = new Set<number>();
+  /** Instances of such blocks, which the module has and cannot take in. */
+  private refused: { readonly block: ResidualInstances; readonly instance: number; readonly of: string }[] = [];
   private seen = latestChange();
   private isFirst = true;
 
@@ -129,7 +135,9 @@ export class GrowingProblem {
       const first = raw.addBlocks(id, array.numbersFrom(ids.length), constant);
       taken.ids = extended(ids, Uint32Array.from({ length: array.count - ids.length }, (_, k) => first + k));
       const all = constant.length > 0 ? constant : new Uint8Array((array.count - ids.length) * array.dim);
+      const before = ids.length;
       this.constants.set(taken, extended(this.constants.get(taken) ?? new Uint8Array(0), all));
+      for (let index = before; index < taken.ids.length; index++) if (!this.isConstant(taken, index)) this.variable++;
     });
   }
 
@@ -143,7 +151,9 @@ export class GrowingProblem {
       if (template.count === had) return;
       const added = template.count - had;
       const numbers = Uint32Array.from({ length: added }, (_, k) => template.instances?.[had + k] ?? had + k);
-      raw.addInstances(number, numbers, this.blockRows(block, template, had, added), dataRows(block, template, had, added));
+      const rows = this.blockRows(block, template, had, added);
+      raw.addInstances(number, numbers, rows, dataRows(block, template, had, added));
+      if (this.gone.size > 0) rows.forEach((id, k) => this.gone.has(id) && this.refused.push({ block, instance: numbers[Math.floor((k * added) / rows.length)] as number, of: this.nameOf(id) }));
       counts[position] = template.count;
     });
   }
@@ -158,6 +168,47 @@ export class GrowingProblem {
       read(slot, first, count).forEach((block, k) => (rows[k * slotArrays.length + slot] = ids[block] as number));
     });
     return rows;
+  }
+
+  private nameOf(id: number): string {
+    const { array, ids } = this.arrays.find((taken) => taken.ids.includes(id)) as TakenArray;
+    return `${array.name}[${ids.indexOf(id)}]`;
+  }
+
+  /** Throws 'invalid-argument' for instances of blocks that were marginalised. */
+  checkResiduals(argument: string): void {
+    const [first] = this.refused;
+    if (first === undefined) return;
+    const got = `instance ${first.instance} of '${first.block.name}' with ${first.of}, which was marginalised`;
+    throw invalidArgument(argument, got, 'residuals of other blocks; remove() takes the instance away');
+  }
+
+  /** Notes that instances were removed. */
+  noteRemoval(block: ResidualInstances, instances: Uint32Array): void {
+    this.refused = this.refused.filter((refused) => refused.block !== block || !instances.includes(refused.instance));
+  }
+
+  /** Throws 'invalid-argument' for a block that was marginalised. */
+  checkPresent(argument: string, id: number): void {
+    if (this.gone.has(id)) throw invalidArgument(argument, `${this.nameOf(id)}, which was marginalised`, 'blocks that are left');
+  }
+
+  /** Whether all numbers of a block are constant, which the module has. */
+  private isConstant(array: TakenArray, index: number): boolean {
+    const { dim } = array.array;
+    return this.constants.get(array)?.subarray(index * dim, (index + 1) * dim).every((constant) => constant !== 0) === true;
+  }
+
+  /** Throws 'invalid-argument' unless blocks of arrays of the problem are variable, and others are left. */
+  checkMarginals(argument: string, blocks: readonly { readonly array: unknown; readonly index: number; readonly id: number }[]): void {
+    const constant = blocks.find(({ array, index }) => this.isConstant(this.arrayOf(argument, array), index));
+    if (constant !== undefined) throw invalidArgument(argument, `${this.nameOf(constant.id)}, which is constant`, 'variable blocks');
+    if (new Set(blocks.map(({ id }) => id)).size >= this.variable - this.gone.size) throw invalidArgument(argument, 'all variable blocks that are left', 'some of them');
+  }
+
+  /** Notes that blocks were marginalised. */
+  noteMarginals(ids: readonly number[]): void {
+    ids.forEach((id) => this.gone.add(id));
   }
 
   /** The array of an argument, with the numbers of its blocks. Throws 'invalid-argument'. */

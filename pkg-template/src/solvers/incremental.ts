@@ -73,12 +73,14 @@ export class IncrementalSmoother {
    *
    * Rejects with 'invalid-argument' where the residuals do not determine a block, with its name, for a block that cannot be brought onto its manifold, for arrays
    * and residual blocks that were added to the problem after `incremental`, and where setConstant was called for blocks that were taken in; with 'non-finite' for a
-   * residual or derivative that is not finite, with its instance; with 'disposed' after dispose(). Estimates then stay as they were. What was appended stays,
-   * too, and the next update tries again: after more residuals, say, or without instances that `remove` takes away.
+   * residual or derivative that is not finite, with its instance, and for a block whose step is not; for a residual of a block that was marginalised, with its instance
+   * and 'invalid-argument'; with 'disposed' after dispose(). Estimates then stay as they were. What was appended stays, too, and the next update tries again: after
+   * more residuals, say, or without instances that `remove` takes away.
    */
   async update(): Promise<IncrementalUpdate> {
     return this.call((raw) => {
       this.growing.take('update', raw);
+      this.growing.checkResiduals('update');
       return Object.freeze(raw.update());
     });
   }
@@ -140,13 +142,15 @@ export class IncrementalSmoother {
     });
   }
 
-  private placeOf(argument: string, block: unknown): { id: number; dim: number } {
+  private placeOf(argument: string, block: unknown): { array: ParameterArray; index: number; id: number; dim: number } {
     if (typeof block !== 'object' || block === null) throw invalidArgument(argument, describe(block), '{ array, index }');
     const { array, index } = block as Partial<ParameterBlock>;
     const { ids, array: known } = this.growing.arrayOf(`${argument}.array`, array);
     checkWholeNumber(`${argument}.index`, index, 0, known.count - 1);
     if (index >= ids.length) throw invalidArgument(`${argument}.index`, `${known.name}[${index}], which no update has taken in`, 'blocks of the last update');
-    return { id: ids[index] as number, dim: known.dim };
+    const id = ids[index] as number;
+    this.growing.checkPresent(argument, id);
+    return { array: known, index, id, dim: known.dim };
   }
 
   /**
@@ -164,6 +168,29 @@ export class IncrementalSmoother {
         Uint32Array.from(places, ({ template }) => template),
         Uint32Array.from(places, ({ instance }) => instance),
       );
+      this.growing.noteRemoval(known, numbers);
+    });
+  }
+
+  /**
+   * Takes blocks away for good, with the instances of all residual blocks that they are in, and keeps what these say of the other blocks: a dense prior, linear at
+   * the points of the last linearisation. A window over the latest blocks (fixed-lag smoothing) so has a bounded tree. Takes in first what was appended and changed
+   * since the last update, as `update` does. Estimates and covariances of the other blocks stay, and those that the prior has are not linearised anew from now on.
+   * The problem keeps the blocks, `estimate` gives their last estimates, and residuals of them are refused by the next update.
+   *
+   * Rejects with 'invalid-argument' for another problem's array, indices out of range, blocks that are constant or were marginalised before, and all blocks that
+   * are left; as `update` does; with 'disposed' after dispose().
+   */
+  async marginalise(blocks: readonly ParameterBlock[]): Promise<void> {
+    if (!Array.isArray(blocks) || blocks.length === 0) throw invalidArgument('marginalise: blocks', describe(blocks), 'an array of at least one block, { array, index }');
+    this.call((raw) => {
+      this.growing.take('marginalise', raw);
+      const places = Array.from(blocks as readonly unknown[], (block, position) => this.placeOf(`marginalise: blocks[${position}]`, block));
+      this.growing.checkMarginals('marginalise: blocks', places);
+      this.growing.checkResiduals('marginalise');
+      const ids = places.map(({ id }) => id);
+      raw.marginalise(Uint32Array.from(ids));
+      this.growing.noteMarginals(ids);
     });
   }
 

@@ -142,7 +142,10 @@ impl Blocks {
 
     /// The blocks of which a coordinate of δ is above a threshold.
     pub fn far(&self, tree: &BayesTree, threshold: f64) -> Vec<u32> {
-        let is_far = |(variable, _): &(usize, &u32)| tree.delta(*variable as u32).iter().any(|x| x.abs() > threshold);
+        let is_far = |(variable, _): &(usize, &u32)| {
+            let variable = *variable as u32;
+            !tree.is_fixed(variable) && tree.delta(variable).iter().any(|x| x.abs() > threshold)
+        };
         self.of_variable.iter().enumerate().filter(is_far).map(|(_, &block)| block).list()
     }
 

@@ -126,10 +126,10 @@ impl Instances {
         Ok(batches.filter(|(_, batch)| batch.class.tables > 0).map(|(number, _)| number).list())
     }
 
-    pub fn set_block(&mut self, block: u32, weight: f64, loss: LossParameters, enabled: bool) {
-        if let Some(of) = self.model.blocks.get_mut(block as usize) {
-            (of.weight, of.loss, of.enabled) = (weight, loss, enabled);
-        }
+    pub fn set_block(&mut self, block: u32, weight: f64, loss: LossParameters, enabled: bool) -> Result<()> {
+        let of = self.model.blocks.get_mut(block as usize).ok_or_else(|| Error::internal("settings of no block"))?;
+        (of.weight, of.loss, of.enabled) = (weight, loss, enabled);
+        Ok(())
     }
 
     /// All instances that are not removed, with their residual blocks.
@@ -165,23 +165,42 @@ impl Instances {
         };
         let gone = instances.iter().copied().find(|instance| !is_there(instance)).or(twice);
         let Some((template, instance)) = gone else { return Ok(()) };
-        let of = self.template(template)?;
-        let number = of.numbers.get(instance as usize).copied().unwrap_or(instance);
-        let block = self.model.batches[template as usize].block;
+        self.template(template)?;
         Err(Error::invalid_argument(format!(
-            "remove: instances got instance {number} of '{}' a second time; it takes each instance once",
-            self.model.blocks[block as usize].name
+            "remove: instances got {} a second time; it takes each instance once",
+            self.name((template, instance))
         )))
     }
 
-    /// Takes an instance away; gives its factor.
-    pub fn remove(&mut self, (template, instance): Instance) -> u32 {
-        let of = &mut self.templates[template as usize];
-        of.is_removed[instance as usize] = true;
-        for &block in &of.blocks[instance as usize * of.slots..(instance as usize + 1) * of.slots] {
-            self.of_block[block as usize].retain(|&other| other != (template, instance));
+    /// What errors call an instance.
+    pub fn name(&self, (template, instance): Instance) -> String {
+        let number = self.templates[template as usize].numbers.get(instance as usize).copied().unwrap_or(instance);
+        let block = self.model.batches[template as usize].block;
+        format!("instance {number} of '{}'", self.model.blocks[block as usize].name)
+    }
+
+    /// Takes instances away; gives the factors that they have.
+    pub fn remove(&mut self, instances: &[Instance]) -> Vec<u32> {
+        let (mut blocks, mut factors) = (Vec::new(), Vec::new());
+        for &(template, instance) in instances {
+            let of = &mut self.templates[template as usize];
+            blocks.extend_from_slice(&of.blocks[instance as usize * of.slots..][..of.slots]);
+            of.is_removed[instance as usize] = true;
+            factors.push(std::mem::replace(&mut of.factors[instance as usize], NONE));
         }
-        std::mem::replace(&mut of.factors[instance as usize], NONE)
+        // Once for each block: one may have all instances.
+        blocks.sort_unstable();
+        blocks.dedup();
+        for block in blocks {
+            let mut own = std::mem::take(&mut self.of_block[block as usize]);
+            own.retain(|&instance| !self.is_removed(instance));
+            self.of_block[block as usize] = own;
+        }
+        factors
+    }
+
+    pub fn is_removed(&self, (template, instance): Instance) -> bool {
+        self.templates[template as usize].is_removed[instance as usize]
     }
 
     /// The factors of instances, in order of their templates; none for those without part in the cost or without variables.
@@ -226,9 +245,9 @@ impl Instances {
                 return Err(Error::new(
                     ErrorCode::NonFinite,
                     format!(
-                        "update: a residual or derivative of instance {} of '{}' is not finite, so the estimates stay as they were; it takes finite ones, \
-                         and remove() takes the instance away",
-                        template.numbers[instance as usize], model.blocks[batch.block as usize].name
+                        "update: a residual or derivative of {} is not finite, so the estimates stay as they were; it takes finite ones, and remove() \
+                         takes the instance away",
+                        self.name((number, instance))
                     ),
                 ));
             }

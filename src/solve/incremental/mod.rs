@@ -10,16 +10,15 @@
 //! Nothing is compiled after the start: the kernels run on a *stage* of a few instances, into which the tables of those are copied that are to be linearised.
 //! All tables grow at their ends.
 //!
-//! An update that fails leaves estimates and factorisation as they were. The changes stay noted, and the next update tries again.
+//! An update that fails leaves the estimates as they were, with a factorisation that belongs to their points. The changes stay noted, and the next update
+//! tries again.
 
 mod blocks;
 mod linearise;
 
-use std::collections::BTreeSet;
-
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
-use residua_linalg::{BayesTree, Factor, Undetermined};
+use residua_linalg::{BayesTree, Factor, Failure, Undetermined};
 
 use crate::model::Model;
 use crate::model::losses::LossParameters;
@@ -28,7 +27,7 @@ use blocks::{Blocks, NONE};
 use linearise::{Instance, Instances};
 
 /// What depends on coordinates that changed by less than this part of the threshold of relinearisation is not computed anew.
-const NEGLIGIBLE: f64 = 1e-3;
+const NEGLIGIBLE: f64 = 1e-2;
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,10 +49,10 @@ pub struct Smoother {
     interval: u32,
     /// Updates since blocks were last relinearised.
     age: u32,
-    /// Instances to be linearised at the next update.
-    due: BTreeSet<Instance>,
+    /// Instances to be linearised at the next update; some may be removed.
+    due: Vec<Instance>,
     /// Variables of instances that came since the last update.
-    newest: BTreeSet<u32>,
+    newest: Vec<u32>,
 }
 
 impl Smoother {
@@ -67,8 +66,8 @@ impl Smoother {
             threshold,
             interval,
             age: 0,
-            due: BTreeSet::new(),
-            newest: BTreeSet::new(),
+            due: Vec::new(),
+            newest: Vec::new(),
         })
     }
 
@@ -111,9 +110,13 @@ impl Smoother {
     }
 
     /// Changes the settings of a residual block.
-    pub fn set_block(&mut self, block: u32, weight: f64, loss: LossParameters, enabled: bool) {
-        self.instances.set_block(block, weight, loss, enabled);
+    ///
+    /// # Errors
+    /// `internal` for a block that does not exist.
+    pub fn set_block(&mut self, block: u32, weight: f64, loss: LossParameters, enabled: bool) -> Result<()> {
+        self.instances.set_block(block, weight, loss, enabled)?;
         self.note(|_, of| of == block);
+        Ok(())
     }
 
     /// Notes the instances of some templates, by the template's number and its residual block.
@@ -128,20 +131,23 @@ impl Smoother {
     /// `invalid-argument` for an instance that was removed before, or twice; then none is.
     pub fn remove(&mut self, instances: &[Instance]) -> Result<()> {
         self.instances.check_removal(instances)?;
-        for &instance in instances {
-            let factor = self.instances.remove(instance);
-            self.due.remove(&instance);
+        self.take_away(instances);
+        Ok(())
+    }
+
+    fn take_away(&mut self, instances: &[Instance]) {
+        for factor in self.instances.remove(instances) {
             if factor != NONE {
                 self.tree.remove_factor(factor);
             }
         }
-        Ok(())
     }
 
     /// Takes in all changes.
     ///
     /// # Errors
-    /// `non-finite` for a residual or derivative that is not finite, with its instance; `invalid-argument` for a block that the residuals do not determine.
+    /// `non-finite` for a residual or derivative that is not finite, with its instance, and for a step that is not; `invalid-argument` for a block that the
+    /// residuals do not determine.
     pub fn update(&mut self) -> Result<Report> {
         self.age += 1;
         let moved = if self.age >= self.interval { self.blocks.far(&self.tree, self.threshold) } else { Vec::new() };
@@ -150,10 +156,11 @@ impl Smoother {
             self.blocks.restore(&moved, &before);
             return Err(error);
         }
-        let mut due = self.due.iter().copied().list();
+        let mut due = self.due.clone();
         due.push_all(self.instances.of_blocks(&moved));
         due.sort_unstable();
         due.dedup();
+        due.retain(|&instance| !self.instances.is_removed(instance));
         let linearised = match self.instances.linearise(&due, &self.blocks) {
             Ok(linearised) => linearised,
             Err(error) => {
@@ -161,18 +168,23 @@ impl Smoother {
                 return Err(error);
             }
         };
+        moved.iter().for_each(|&block| self.tree.relinearise(self.blocks.variable(block)));
+        for (&instance, factor) in due.iter().zip(linearised) {
+            self.take_in(instance, factor);
+        }
+        let updated = self.tree.update(&self.newest, NEGLIGIBLE * self.threshold);
+        if let Err(Failure::Undetermined(which)) = updated {
+            // The factorisation is that of the points before. The next update linearises again.
+            self.blocks.restore(&moved, &before);
+            self.due.extend(due);
+            return Err(self.undetermined(which));
+        }
         if self.age >= self.interval {
             self.age = 0;
         }
-        moved.iter().for_each(|&block| self.tree.relinearise(self.blocks.variable(block)));
-        for (instance, factor) in due.into_iter().zip(linearised) {
-            self.take_in(instance, factor);
-        }
         self.due.clear();
-        let newest = self.newest.iter().copied().list();
-        let updated =
-            self.tree.update(&newest, NEGLIGIBLE * self.threshold).map_err(|which| self.undetermined(which))?;
         self.newest.clear();
+        let updated = updated.map_err(|failure| self.beyond(failure))?;
         Ok(Report { relinearised: moved.len(), eliminated: updated.eliminated, solved: updated.solved })
     }
 
@@ -203,6 +215,41 @@ impl Smoother {
             "update: the residuals do not determine {name} (tangent coordinate {coordinate}), so the estimates stay as they were; it takes residuals that \
              determine every block that is not constant"
         ))
+    }
+
+    /// Takes blocks away for good, with all of their instances, and leaves what these say of the others at the points of the linearisation, as of the last
+    /// update. The estimates stay, and the points of the others are kept from now on.
+    ///
+    /// # Errors
+    /// Those of [`Smoother::update`], which comes before where there are changes; `internal` for constant blocks. Blocks are not to be marginalised twice.
+    pub fn marginalise(&mut self, blocks: &[u32]) -> Result<()> {
+        if !self.due.is_empty() || !self.tree.is_current() {
+            self.update()?;
+        }
+        let mut variables = blocks.iter().map(|&block| self.blocks.variable(block)).list();
+        variables.sort_unstable();
+        variables.dedup();
+        if variables.last().is_none_or(|&last| last == NONE) {
+            return Err(Error::internal("marginals of constant blocks"));
+        }
+        let mut instances = Vec::new();
+        instances.push_all(self.instances.of_blocks(blocks));
+        self.tree.marginalise(&variables).map_err(|which| self.undetermined(which))?;
+        self.take_away(&instances);
+        Ok(())
+    }
+
+    /// The error of a step that is not finite.
+    fn beyond(&self, failure: Failure) -> Error {
+        let (Failure::NonFinite(variable) | Failure::Undetermined(Undetermined { variable, .. })) = failure;
+        let name = self.blocks.name_of_variable(variable);
+        Error::new(
+            ErrorCode::NonFinite,
+            format!(
+                "update: the step of {name} is beyond the range of double precision, so the estimates stay as they were; take another unit for residuals or \
+                 parameters, or remove() the residuals that make it so"
+            ),
+        )
     }
 
     /// The estimates of blocks of one array.

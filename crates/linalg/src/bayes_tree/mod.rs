@@ -14,8 +14,10 @@
 //! A variable that was linearised at another point has other numbers in all of its factors, which may have been eliminated deeper in the tree: then the cliques
 //! that have it in their separator go, too.
 //!
-//! A failed update leaves the tree as it was; the changes stay noted, and the next update tries again.
+//! An update that fails for what the factors do not determine leaves the tree as it was; the changes stay noted, and the next update tries again. One whose δ
+//! is beyond the range of numbers leaves δ as it was, and the next update computes all of it.
 
+mod marginal;
 mod numeric;
 mod state;
 mod substitution;
@@ -24,4 +26,4 @@ mod symbolic;
 mod tests;
 mod update;
 
-pub use state::{BayesTree, Factor, Undetermined, Updated};
+pub use state::{BayesTree, Factor, Failure, Undetermined, Updated};

@@ -1,6 +1,6 @@
 //! The elimination of cliques: each front is summed from factors and from the update matrices of its children, and factorised as far as its frontal columns go.
 
-use super::state::{BayesTree, Clique, Undetermined};
+use super::state::{BayesTree, Clique, NONE, Undetermined};
 use super::symbolic::Plan;
 use crate::loops::fronts::Front;
 use crate::loops::panels::{Pivots, Product, TILE, factorise_strip, subtract_product};
@@ -29,6 +29,8 @@ impl BayesTree {
             let children = self.cliques[clique as usize].children.iter();
             orphans.extend(children.filter(|&&child| !self.cliques[child as usize].is_removed));
         }
+        let is_loose = |marginal: &&u32| self.cliques[**marginal as usize].parent == NONE;
+        orphans.extend(self.marginals.iter().filter(is_loose));
         let mut new: Vec<NewClique> = Vec::new();
         for plan in self.plan(affected, &orphans, newest) {
             let clique = self.factorise(&plan, &new)?;
@@ -38,7 +40,7 @@ impl BayesTree {
         Ok(new)
     }
 
-    fn factorise(&mut self, plan: &Plan, new: &[NewClique]) -> Result<Clique, Undetermined> {
+    pub(super) fn factorise(&mut self, plan: &Plan, new: &[NewClique]) -> Result<Clique, Undetermined> {
         let (frontals, separator) = (plan.frontals.clone(), plan.separator.clone());
         let width = self.set_rows(&frontals, 0);
         let below = self.set_rows(&separator, width) - width;

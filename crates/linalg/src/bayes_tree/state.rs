@@ -31,6 +31,21 @@ pub(super) struct Variable {
     pub is_pending: bool,
     /// Whether all of its factors have.
     pub is_moved: bool,
+    /// Whether it was marginalised.
+    pub is_gone: bool,
+    /// Whether a marginal has it, so that it is not to be linearised anew.
+    pub is_fixed: bool,
+    /// For each coordinate the sum of squares that marginalisation took away.
+    pub lost: Vec<f64>,
+}
+
+/// Why an update failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No factor determines a coordinate. Everything is as before the update, and the changes are pending.
+    Undetermined(Undetermined),
+    /// A coordinate of a variable's δ is not finite. The factorisation is that of the new factors; δ is as before, and 0 for what was linearised anew.
+    NonFinite(u32),
 }
 
 /// A node of the tree.
@@ -94,9 +109,15 @@ pub struct BayesTree {
     pub(super) factors: Vec<Option<Factor>>,
     /// Factors and cliques that are free for others.
     pub(super) free_factors: Vec<u32>,
+    /// Factors that are gone, which variables that are pending may still list.
+    pub(super) removed_factors: Vec<u32>,
     pub(super) cliques: Vec<Clique>,
     pub(super) free_cliques: Vec<u32>,
+    /// Cliques without frontal variables.
+    pub(super) marginals: Vec<u32>,
     pub(super) delta: Vec<f64>,
+    /// Whether δ is not that of the factorisation.
+    pub(super) is_stale: bool,
     /// Variables that are pending, each once.
     pub(super) pending: Vec<u32>,
     /// For each variable its place in the part that is eliminated anew, [`NONE`] outside of it.
@@ -123,9 +144,12 @@ impl BayesTree {
             first,
             clique: NONE,
             factors,
+            lost: squares.clone(),
             squares,
             is_pending: false,
             is_moved: false,
+            is_gone: false,
+            is_fixed: false,
         });
         self.delta.resize(first + dim as usize, 0.0);
         self.place.push(NONE);
@@ -160,18 +184,14 @@ impl BayesTree {
     /// Takes a factor away.
     pub fn remove_factor(&mut self, number: u32) {
         let Some(factor) = self.factors[number as usize].take() else { return };
-        self.free_factors.push(number);
-        for &variable in &factor.variables {
-            self.variables[variable as usize].factors.retain(|&other| other != number);
-            self.mark_pending(variable);
-        }
+        // The update takes it out of the lists of its variables, once for all that are removed of one.
+        self.removed_factors.push(number);
+        factor.variables.iter().for_each(|&variable| self.mark_pending(variable));
     }
 
-    /// Notes that a variable was linearised at another point: its δ begins at 0, and all of its factors have been or will be replaced before the update.
+    /// Notes that a variable was linearised at another point: the update takes its δ from there, and all of its factors have been or will be replaced before.
     pub fn relinearise(&mut self, variable: u32) {
-        let of = &mut self.variables[variable as usize];
-        of.is_moved = true;
-        self.delta[of.first..of.first + of.dim as usize].fill(0.0);
+        self.variables[variable as usize].is_moved = true;
         self.mark_pending(variable);
     }
 
@@ -186,25 +206,48 @@ impl BayesTree {
         self.variables[variable as usize].clique != NONE
     }
 
-    fn mark_pending(&mut self, variable: u32) {
+    /// Whether a variable stays where it was linearised, or was marginalised.
+    pub fn is_fixed(&self, variable: u32) -> bool {
+        self.variables[variable as usize].is_fixed
+    }
+
+    /// Whether the last update has taken in all changes.
+    pub fn is_current(&self) -> bool {
+        self.pending.is_empty() && !self.is_stale
+    }
+
+    /// A number for a clique that is to be made.
+    pub(super) fn place_of_clique(&mut self) -> u32 {
+        self.free_cliques.pop().unwrap_or_else(|| {
+            self.cliques.push(Clique::default());
+            self.cliques.len() as u32 - 1
+        })
+    }
+
+    pub(super) fn mark_pending(&mut self, variable: u32) {
         if !std::mem::replace(&mut self.variables[variable as usize].is_pending, true) {
             self.pending.push(variable);
         }
     }
 
-    /// Sums the squares of a variable's columns anew: a sum that is kept would keep the rounding of what was taken away.
-    pub(super) fn sum_squares(&mut self, variable: u32) {
-        let mut squares = std::mem::take(&mut self.variables[variable as usize].squares);
-        squares.fill(0.0);
-        for &number in &self.variables[variable as usize].factors {
-            let Some(factor) = &self.factors[number as usize] else { continue };
-            let before = factor.variables.iter().take_while(|&&other| other != variable);
-            let first: usize = before.map(|&other| self.variables[other as usize].dim as usize).sum();
-            let columns = factor.numbers.chunks_exact(factor.rows.max(1)).skip(first);
-            for (square, column) in squares.iter_mut().zip(columns) {
-                *square += column.iter().map(|x| x * x).sum::<f64>();
-            }
-        }
+    /// Takes factors that are gone out of a variable's list, and sums the squares of its columns anew: a sum that is kept would keep the rounding of what was
+    /// taken away.
+    pub(super) fn refresh(&mut self, variable: u32) {
+        self.variables[variable as usize].factors.retain(|&number| self.factors[number as usize].is_some());
+        let of = &self.variables[variable as usize];
+        let mut squares = of.lost.clone();
+        of.factors.iter().for_each(|&factor| self.add_squares(variable, factor, &mut squares));
         self.variables[variable as usize].squares = squares;
+    }
+
+    /// Adds the squares of a variable's columns in one of its factors.
+    pub(super) fn add_squares(&self, variable: u32, factor: u32, squares: &mut [f64]) {
+        let Some(factor) = &self.factors[factor as usize] else { return };
+        let before = factor.variables.iter().take_while(|&&other| other != variable);
+        let first: usize = before.map(|&other| self.variables[other as usize].dim as usize).sum();
+        let columns = factor.numbers.chunks_exact(factor.rows.max(1)).skip(first);
+        for (square, column) in squares.iter_mut().zip(columns) {
+            *square += column.iter().map(|x| x * x).sum::<f64>();
+        }
     }
 }

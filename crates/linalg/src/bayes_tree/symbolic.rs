@@ -84,7 +84,7 @@ impl BayesTree {
         plans
     }
 
-    fn variables_of(&self, factor: u32) -> &[u32] {
+    pub(super) fn variables_of(&self, factor: u32) -> &[u32] {
         self.factors[factor as usize].as_ref().map_or(&[], |factor| &factor.variables)
     }
 

@@ -3,35 +3,46 @@
 use residua_base::list::Listed;
 
 use super::numeric::NewClique;
-use super::state::{BayesTree, Clique, NONE, Undetermined, Updated, Variable};
+use super::state::{BayesTree, Clique, Failure, NONE, Updated, Variable};
 
 impl BayesTree {
     /// Brings the factorisation up to date, with the variables `newest` as near to the root as they can be, and δ where it changes: what depends only on
-    /// coordinates that changed by no more than `threshold` stays. Where nothing is pending, all of δ is computed. An error names a coordinate that the factors
-    /// do not determine.
-    pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, Undetermined> {
-        if self.pending.is_empty() {
-            return Ok(Updated { eliminated: 0, solved: self.substitute_all() });
-        }
-        (0..self.pending.len()).for_each(|position| self.sum_squares(self.pending[position]));
+    /// coordinates that changed by no more than `threshold` stays. Where nothing is pending, all of δ is computed.
+    pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, Failure> {
+        (0..self.pending.len()).for_each(|position| self.refresh(self.pending[position]));
+        self.free_factors.append(&mut self.removed_factors);
         let removed = self.affected_cliques();
         let affected = self.affected_variables(&removed);
         let eliminated = affected.len();
         let result = self.eliminate(&removed, &affected, newest);
         affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
-        match result {
-            Ok(cliques) => {
-                let top = self.exchange(&removed, cliques);
-                for variable in std::mem::take(&mut self.pending) {
-                    let variable = &mut self.variables[variable as usize];
-                    (variable.is_pending, variable.is_moved) = (false, false);
-                }
-                let solved = self.substitute(&top, threshold);
-                Ok(Updated { eliminated, solved })
+        let cliques = result.map_err(|undetermined| {
+            removed.iter().for_each(|&clique| self.cliques[clique as usize].is_removed = false);
+            Failure::Undetermined(undetermined)
+        })?;
+        let top = self.exchange(&removed, cliques);
+        let is_unchanged = self.pending.is_empty();
+        for variable in std::mem::take(&mut self.pending) {
+            let Variable { first, dim, is_moved, is_pending, is_gone, clique, .. } =
+                &mut self.variables[variable as usize];
+            *is_pending = false;
+            if *is_gone {
+                *clique = NONE;
+            } else if std::mem::take(is_moved) {
+                self.delta[*first..*first + *dim as usize].fill(0.0);
             }
-            Err(undetermined) => {
-                removed.iter().for_each(|&clique| self.cliques[clique as usize].is_removed = false);
-                Err(undetermined)
+        }
+        let before = self.delta.clone();
+        let solved =
+            if is_unchanged || self.is_stale { self.substitute_all() } else { self.substitute(&top, threshold) };
+        let beyond = self.delta.iter().position(|x| !x.is_finite());
+        self.is_stale = beyond.is_some();
+        match beyond {
+            None => Ok(Updated { eliminated, solved }),
+            Some(coordinate) => {
+                self.delta = before;
+                let variable = self.variables.partition_point(|of| of.first <= coordinate) as u32 - 1;
+                Err(Failure::NonFinite(variable))
             }
         }
     }
@@ -74,6 +85,7 @@ impl BayesTree {
         removed.iter().for_each(|&clique| affected.extend_from_slice(&self.cliques[clique as usize].frontals));
         let fresh = |variable: &&u32| self.variables[**variable as usize].clique == NONE;
         affected.extend(self.pending.iter().filter(fresh));
+        affected.retain(|&variable| !self.variables[variable as usize].is_gone);
         for (place, &variable) in (0..).zip(&affected) {
             self.place[variable as usize] = place;
         }
@@ -86,15 +98,7 @@ impl BayesTree {
             self.cliques[clique as usize] = Clique::default();
             self.free_cliques.push(clique);
         }
-        let numbers = cliques
-            .iter()
-            .map(|_| {
-                self.free_cliques.pop().unwrap_or_else(|| {
-                    self.cliques.push(Clique::default());
-                    self.cliques.len() as u32 - 1
-                })
-            })
-            .list();
+        let numbers = cliques.iter().map(|_| self.place_of_clique()).list();
         for (&number, new) in numbers.iter().zip(cliques) {
             let NewClique { mut clique, parent, children, orphans } = new;
             clique.parent = parent.map_or(NONE, |parent| numbers[parent as usize]);
