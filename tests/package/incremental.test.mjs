@@ -349,6 +349,25 @@ test('a hub loses all of its residuals at once', async () => {
   assert.ok(Math.abs(smoother.estimate()[0] - (count - 1)) < 1e-9);
 });
 
+test('instances of stars are removed, whatever their number of blocks', async () => {
+  const problem = new Problem();
+  const x = problem.parameters('x', { dim: 1, values: [0, 0, 0] });
+  // Instances of one, two and three blocks in turn: the sum of the blocks is the number of the instance.
+  const count = 3000;
+  const lengths = Array.from({ length: count }, (_, k) => (k % 3) + 1);
+  const offsets = [0];
+  for (const length of lengths) offsets.push(offsets.at(-1) + length);
+  const star = x.star(offsets, lengths.flatMap((length) => Array.from({ length }, (_, k) => k)));
+  const sums = problem.residuals('sums', { inputs: { star, z: problem.data(Array.from({ length: count }, (_, k) => k)) }, residual: ({ star, z }) => star.reduce((sum, x) => sum.add(x)).sub(z) });
+  const smoother = await incremental(problem);
+  await smoother.update();
+  const kept = [300, 301, 2999];
+  smoother.remove(sums, Array.from({ length: count }, (_, k) => k).filter((k) => !kept.includes(k)));
+  await smoother.update();
+  // x₀ = 300, x₀ + x₁ = 301, and the sum of all 2999.
+  [300, 1, 2698].forEach((expected, k) => assert.ok(Math.abs(smoother.estimate(x)[k] - expected) < 1e-8));
+});
+
 test('of a linear problem the blocks that are left have the estimates and covariances of the batch', async () => {
   const grow = async (isWindow) => {
     const random = seededNoise(7);

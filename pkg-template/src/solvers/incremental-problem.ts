@@ -229,11 +229,23 @@ export class GrowingProblem {
     if (found === undefined) throw invalidArgument(argument, describe(block), 'a residual block of the problem that incremental() got');
     const { templates } = found.block;
     const place = (instance: number) => {
-      const position = templates.findIndex(({ instances }) => instances === null || instances.includes(instance));
-      return { template: found.templates[position] as number, instance: templates[position]?.instances?.indexOf(instance) ?? instance };
+      const places = templates.map(({ instances }) => (instances === null ? instance : placeIn(instances, instance)));
+      const position = places.findIndex((place) => place >= 0);
+      return { template: found.templates[position] as number, instance: places[position] as number };
     };
     return { block: found.block, place };
   }
+}
+
+/** The place of a number among ascending ones; -1 if it is not there. */
+function placeIn(ascending: Uint32Array, number: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ascending[middle] as number) < number) low = middle + 1;
+    else high = middle;
+  }
+  return ascending[low] === number ? low : -1;
 }
 
 /** The data of instances, instance after instance. */
