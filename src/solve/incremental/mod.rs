@@ -27,7 +27,7 @@ use blocks::{Blocks, NONE};
 use linearise::{Instance, Instances};
 
 /// What depends on coordinates that changed by less than this part of the threshold of relinearisation is not computed anew.
-const NEGLIGIBLE: f64 = 1e-2;
+const NEGLIGIBLE: f64 = 3e-3;
 
 /// What an update did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
