@@ -70,10 +70,14 @@ pub fn order_graph(
 ) -> Vec<u32> {
     let count = edges.len();
     let most = (DENSE * (count as f64).sqrt()).max(FEW_NEIGHBOURS) as usize;
+    let mut neighbours = edges.iter().map(Vec::len).list();
+    for clique in cliques {
+        clique.iter().for_each(|&column| neighbours[column as usize] += clique.len() - 1);
+    }
     let mut begins = vec![false; count];
     beginning.iter().for_each(|&column| begins[column as usize] = true);
     let (last, others): (Vec<u32>, Vec<u32>) =
-        (0..count as u32).partition(|&column| edges[column as usize].len() > most && !begins[column as usize]);
+        (0..count as u32).partition(|&column| neighbours[column as usize] > most && !begins[column as usize]);
     let mut ends = vec![false; count];
     ending.iter().for_each(|&column| ends[column as usize] = true);
     let mut weight = weights.to_vec();

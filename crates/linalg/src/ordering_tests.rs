@@ -1,6 +1,6 @@
 //! The ordering against that of faer, which is another implementation of the same method.
 
-use super::ordering::order;
+use super::ordering::{order, order_graph};
 use super::tests::{grid, random};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::sparse::SymbolicSparseColMatRef;
@@ -98,4 +98,24 @@ fn the_factor_has_no_more_entries_than_with_the_ordering_of_faer() {
         // Ties are broken differently, which is worth some percent to either side.
         assert!(ours as f64 <= 1.08 * theirs as f64 + 2.0, "{name}: {ours} entries, {theirs} with faer's");
     }
+}
+
+#[test]
+fn neighbours_in_cliques_count_as_those_of_edges() {
+    // Two columns that share an entry with all others, which are a chain. They come last, whichever way that is told.
+    let count = 600;
+    let chain: Vec<(usize, usize)> = (3..count).map(|k| (k - 1, k)).collect();
+    let hubs: Vec<[u32; 3]> = (2..count as u32).map(|k| [0, 1, k]).collect();
+    let mut edges = vec![Vec::new(); count];
+    chain.iter().for_each(|&(a, b)| {
+        edges[a].push(b as u32);
+        edges[b].push(a as u32);
+    });
+    let cliques: Vec<&[u32]> = hubs.iter().map(|hub| &hub[..]).collect();
+    let mut order = order_graph(edges, &cliques, &vec![1; count], &[], &[]);
+    let all = chain.iter().copied().chain((2..count).flat_map(|k| [(0, k), (1, k)])).chain([(0, 1)]);
+    assert_eq!(Below::of(count, &all.collect::<Vec<_>>()).fill(&order), (count - 3) + 2 * (count - 2) + 1);
+    let mut last = order.split_off(count - 2);
+    last.sort_unstable();
+    assert_eq!(last, [0, 1]);
 }
