@@ -63,14 +63,10 @@ pub fn estimate(
     let (mut cost, mut difference, mut observed, mut quantised, mut underflown) = (0.0, 0.0, 0.0, 0.0, 0.0);
     let mut rows = Rows::new(point, suspects);
     let instances = sample::each(model, point, &[], &mut |loss, probe, found, represented| {
-        let slope = |squared: f64| match loss.kind {
-            losses::LossKind::Squared => (loss.factor * squared, loss.factor),
-            _ => losses::evaluate(loss, squared),
-        };
-        let (rho, rho_slope) = slope(found.squared);
+        let (rho, rho_slope) = losses::evaluate(loss, found.squared);
         let share = 0.5 * represented * found.weight;
         cost += share * rho;
-        difference += share * (rho - slope(found.squared_as_computed).0);
+        difference += share * (rho - losses::evaluate(loss, found.squared_as_computed).0);
         observed += share * rho_slope * found.squared_difference;
         quantised += share * rho_slope * found.squared_quantisation;
         if found.squared.min(found.weight * rho) < SMALLEST_SQUARE {

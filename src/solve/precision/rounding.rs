@@ -16,10 +16,7 @@ pub fn rounding_of_cost(model: &Model, x: &[f64], constant: &[bool]) -> Result<f
     let point = Evaluated { x, constant, residuals: &residuals, cost: 0.0, arithmetic: Arithmetic::F64 };
     let mut cost = 0.0;
     sample::each(model, &point, &[], &mut |loss, probe, found, represented| {
-        let slope = match loss.kind {
-            losses::LossKind::Squared => loss.factor,
-            _ => losses::evaluate(loss, found.squared).1,
-        };
+        let (_, slope) = losses::evaluate(loss, found.squared);
         cost += 0.5 * represented * found.weight * slope * probe.squared_rounding();
     })?;
     Ok(cost)
