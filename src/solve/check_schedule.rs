@@ -12,10 +12,19 @@ const SOLVES_PER_CHECK: u32 = 128;
 pub struct CheckSchedule {
     /// Solves without read-back since the last check; none before the first.
     unchecked: Option<u32>,
-    /// The solve that is to be checked once its result is given: its objective and its cost.
-    due: Option<(Objective, f64)>,
+    /// The solve that is to be checked once its result is given.
+    due: Option<End>,
     /// The finding that no result has carried yet.
     found: Option<Checked>,
+}
+
+/// The end of a solve, as a check takes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct End {
+    pub(crate) objective: Objective,
+    pub(crate) cost: f64,
+    /// Whether a success stands for a small promise of the model of J̃.
+    pub(crate) by_model: bool,
 }
 
 /// When a solution that has converged is checked.
@@ -29,7 +38,7 @@ pub(crate) enum CheckTime {
 
 impl CheckSchedule {
     /// The time of the check of the solve that has just ended.
-    pub(crate) fn time(&mut self, read_back: bool, objective: Objective, cost: f64) -> CheckTime {
+    pub(crate) fn time(&mut self, read_back: bool, end: End) -> CheckTime {
         let is_due = self.unchecked.is_none_or(|solves| solves + 1 >= SOLVES_PER_CHECK);
         self.unchecked = Some(if read_back || is_due { 0 } else { self.unchecked.map_or(0, |solves| solves + 1) });
         if read_back {
@@ -37,7 +46,7 @@ impl CheckSchedule {
             return CheckTime::Now;
         }
         if is_due {
-            self.due = Some((objective, cost));
+            self.due = Some(end);
         }
         CheckTime::Later(self.found.take())
     }
@@ -48,7 +57,7 @@ impl CheckSchedule {
     }
 
     /// Takes the solve that is to be checked.
-    pub(crate) fn take_due(&mut self) -> Option<(Objective, f64)> {
+    pub(crate) fn take_due(&mut self) -> Option<End> {
         self.due.take()
     }
 
@@ -63,8 +72,14 @@ mod tests {
     use super::*;
     use crate::solve::precision::PrecisionEstimate;
 
+    const SUM: End = End { objective: Objective::Sum, cost: 2.0, by_model: false };
+
+    fn fit(cost: f64) -> End {
+        End { objective: Objective::LeastSquares, cost, by_model: true }
+    }
+
     fn later(schedule: &mut CheckSchedule) -> bool {
-        let time = schedule.time(false, Objective::Sum, 2.0);
+        let time = schedule.time(false, SUM);
         assert_eq!(time, CheckTime::Later(None), "no result waits for a check, and there is no finding");
         schedule.due.take().is_some()
     }
@@ -74,7 +89,7 @@ mod tests {
         let mut schedule = CheckSchedule::default();
         let due = (0..300).filter(|_| later(&mut schedule)).count();
         assert_eq!(due, 3, "the solves 0, 128 and 256");
-        assert!((0..5).all(|_| schedule.time(true, Objective::Sum, 2.0) == CheckTime::Now));
+        assert!((0..5).all(|_| schedule.time(true, SUM) == CheckTime::Now));
         assert!((0..127).all(|_| !later(&mut schedule)), "a check with read-back counts");
         assert!(later(&mut schedule));
     }
@@ -94,11 +109,11 @@ mod tests {
         };
         let found = Some(Checked { estimate, findings: Vec::new() });
         let mut schedule = CheckSchedule { found: found.clone(), ..CheckSchedule::default() };
-        assert_eq!(schedule.time(false, Objective::LeastSquares, 3.0), CheckTime::Later(found.clone()));
-        assert_eq!(schedule.due, Some((Objective::LeastSquares, 3.0)));
-        assert_eq!(schedule.time(false, Objective::LeastSquares, 4.0), CheckTime::Later(None));
+        assert_eq!(schedule.time(false, fit(3.0)), CheckTime::Later(found.clone()));
+        assert_eq!(schedule.due, Some(fit(3.0)));
+        assert_eq!(schedule.time(false, fit(4.0)), CheckTime::Later(None));
         schedule.found = found;
-        assert_eq!(schedule.time(true, Objective::LeastSquares, 5.0), CheckTime::Now);
+        assert_eq!(schedule.time(true, fit(5.0)), CheckTime::Now);
         assert_eq!((schedule.due, schedule.found), (None, None));
     }
 }

@@ -73,7 +73,7 @@ pub enum Finding {
     /// Of many problems, what rounding does to those that were checked.
     RoundingOfMany { arithmetic: Arithmetic, loss: f64, shift: Option<f64>, problems: u32, lost: u32 },
     /// Problems were solved again, from their starts, their ends or (all of them) their solutions in an arithmetic; all of them if `problems` is none.
-    Again { place: Place, arithmetic: Arithmetic, problems: Option<usize>, from: From },
+    Again { place: Place, arithmetic: Arithmetic, problems: Option<usize>, from: Origin },
     /// Problems that met a tolerance are no minima by the derivatives in f64.
     RefusedMinima { arithmetic: Arithmetic, problems: usize },
     /// Problems ended with 'precision-limit', and may not go on.
@@ -84,7 +84,7 @@ pub enum Finding {
 
 /// Where problems that are solved again begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum Origin {
     /// At their starts.
     Starts,
     /// Where they had ended.
@@ -244,9 +244,9 @@ impl Finding {
                     Some(some) => format!("{some} problems that had come to no minimum for certain"),
                 };
                 let from = match from {
-                    From::Starts => "their starts".to_owned(),
-                    From::Ends => "where they had ended".to_owned(),
-                    From::Solutions(arithmetic) => format!("the solutions in {}", arithmetic.name()),
+                    Origin::Starts => "their starts".to_owned(),
+                    Origin::Ends => "where they had ended".to_owned(),
+                    Origin::Solutions(arithmetic) => format!("the solutions in {}", arithmetic.name()),
                 };
                 told!("solved-again"; "The {} solved {which} again in {}, from {from}.", processor(*place), arithmetic.name())
             }

@@ -3,7 +3,9 @@
 
 use residua::model::losses::LossParameters;
 use residua::model::{Model, Tape};
+use residua::solve::findings::sentences;
 use residua::solve::many::device::DeviceBatch;
+use residua::solve::many::guard::Guarded;
 use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu};
 use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
@@ -21,6 +23,11 @@ impl ManyListener for Silent {
     fn aborted(&mut self) -> bool {
         false
     }
+}
+
+/// What was found of many problems, in sentences.
+pub fn message(guarded: &Guarded) -> String {
+    sentences(guarded.findings().iter())
 }
 
 /// A residual block of a draft.

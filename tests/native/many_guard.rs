@@ -1,7 +1,8 @@
 //! The precision guard of many small problems: which solutions in f32 it takes, and what follows where it does not.
 
 use crate::many::{
-    Draft, Silent, block_on, noisy_peaks, numbers, on_cpu, on_device, on_device_in, options, peaks, samples_batch,
+    Draft, Silent, block_on, message, noisy_peaks, numbers, on_cpu, on_device, on_device_in, options, peaks,
+    samples_batch,
 };
 use residua::eval::Arithmetic;
 use residua::model::losses::LossParameters;
@@ -129,7 +130,7 @@ fn what_single_precision_loses_the_device_solves_again_in_pairs() {
     assert_eq!(continued.arithmetic, Arithmetic::F32x2);
     assert_eq!(continued.reason(), None, "the problems are solved on the device");
     assert!(continued.precision.unwrap().suffices(), "{:?}", continued.precision);
-    let text = continued.message();
+    let text = message(&continued);
     let again = "The GPU solved the problems again in double-single precision, from the solutions in single precision.";
     assert!(text.contains(again) && text.starts_with("6 of 6 problems converged."), "{text}");
     let exact = on_cpu(&template, &batch, &defaults());
@@ -191,7 +192,7 @@ fn problems_at_the_precision_limit_go_on_in_pairs_alone() {
             count => format!("{count} problems that had come to no minimum for certain"),
         };
         let says = format!("The GPU solved {which} again in double-single precision, from where they had ended.");
-        let text = found.message();
+        let text = message(&found);
         assert!(text.starts_with("12 of 12 problems converged.") && text.ends_with(&says), "{text}");
     }
     // Without pairs the host begins them at their starts.
@@ -199,7 +200,7 @@ fn problems_at_the_precision_limit_go_on_in_pairs_alone() {
     for problem in [2, 7, 11] {
         assert_eq!(found.solutions.cost[problem], exact.cost[problem], "{problem}");
     }
-    assert!(found.message().ends_with("again in double precision, from their starts."), "{}", found.message());
+    assert!(message(&found).ends_with("again in double precision, from their starts."), "{}", message(&found));
 }
 
 /// What a device would give that loses nothing: solutions of the host, rounded.
@@ -251,7 +252,7 @@ fn only_problems_that_have_lost_digits_end_at_the_limit() {
         let expected = if lost.contains(&problem) { Termination::PrecisionLimit } else { sound.termination[problem] };
         assert_eq!(*end, expected, "{problem}");
     }
-    let text = found.message();
+    let text = message(&found);
     assert!(
         text.starts_with("1997 of 2000 problems converged.") && text.contains("of which 3 have lost digits"),
         "{text}"
@@ -323,8 +324,8 @@ fn the_message_counts_problems_that_do_not_determine_all_parameters() {
         draft.values[1] = centre;
         let (template, batch) = (draft.template(), samples_batch(3, samples.clone(), 1));
         let exact = on_cpu(&template, &batch, &defaults());
-        let on_host = Guarded::of_host(exact).message();
-        let checked = guarded(&template, &batch, on_device(&template, &batch, &defaults(), 40), false).message();
+        let on_host = message(&Guarded::of_host(exact));
+        let checked = message(&guarded(&template, &batch, on_device(&template, &batch, &defaults(), 40), false));
         [on_host, checked]
     };
     let what = "converged where the residuals do not determine all parameters, by position 0, 1, 2";

@@ -1,6 +1,6 @@
 //! Many small problems on the way of which a parameter loses its effect: BoxBOD of NIST, a rise b₁(1 − exp(−b₂t)).
 
-use crate::many::{Draft, Silent, block_on, numbers, on_cpu, on_device, on_device_in, options};
+use crate::many::{Draft, Silent, block_on, message, numbers, on_cpu, on_device, on_device_in, options};
 use residua::eval::Arithmetic;
 use residua::model::losses::LossParameters;
 use residua::solve::Termination;
@@ -81,7 +81,7 @@ fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host(
         let (batch, all) = (from(&starts), starts.len());
         let host = on_cpu(&template, &batch, &defaults());
         assert_eq!(arrived(&host), all, "{host:?}");
-        assert_eq!(Guarded::of_host(host).message(), format!("{all} of {all} problems converged."));
+        assert_eq!(message(&Guarded::of_host(host)), format!("{all} of {all} problems converged."));
         for pairs in [None, Some(PairForm::Split)] {
             let device = on_device_in(&template, &batch, &defaults(), 5, pairs);
             let ended = |solutions: &ManySolutions| solutions.termination.iter().filter(|end| end.converged()).count();
@@ -92,7 +92,7 @@ fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host(
             let auto = guarded(&template, &batch, device.clone(), true);
             assert_eq!(arrived(&auto.solutions), all, "{:?}", auto.solutions);
             let says = "again in double precision, from their starts.";
-            assert!(auto.message().contains(says), "{}", auto.message());
+            assert!(message(&auto).contains(says), "{}", message(&auto));
             assert_eq!(auto.arithmetic == Arithmetic::F64, on_first_way == 0);
 
             let gpu = guarded(&template, &batch, device, false);
@@ -124,7 +124,7 @@ fn a_limit_that_is_kept_and_data_of_zeros_stay_successes() {
         for may_hand_over in [true, false] {
             let found = guarded(&template, &batch, device.clone(), may_hand_over);
             assert_eq!((&found.solutions, found.arithmetic), (&device, Arithmetic::F32));
-            assert!(found.message().starts_with("2 of 2 problems converged. Rounding"), "{}", found.message());
+            assert!(message(&found).starts_with("2 of 2 problems converged. Rounding"), "{}", message(&found));
         }
     }
 }

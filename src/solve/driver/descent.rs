@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::continuation::{Before, Continued, Passed};
 use super::examine::examine;
-use super::least_squares::{From, Request, Solvers};
+use super::least_squares::{Request, Solvers, Take};
 use super::stages::{HandOver, PAIRS, stage_after};
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
@@ -78,7 +78,7 @@ pub async fn minimise(
 /// Those of [`newton::minimise`].
 pub async fn newton(session: &mut Session, options: &NewtonOptions, listener: &mut dyn Listener) -> Result<Solution> {
     let mut solution = newton::minimise(&mut session.functions, options, listener).await?;
-    examine(session.parts(), options.objective, From { read_back: true, start: None, by_model: false }, &mut solution)
+    examine(session.parts(), options.objective, Take { read_back: true, start: None, by_model: false }, &mut solution)
         .await?;
     Ok(solution)
 }
@@ -108,8 +108,8 @@ async fn minimise_in(
         }
     };
     let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
-    let from = From { read_back, start: first.as_deref(), by_model: false };
-    examine((functions, host, resources), options.objective, from, &mut solution).await?;
+    let take = Take { read_back, start: first.as_deref(), by_model: false };
+    examine((functions, host, resources), options.objective, take, &mut solution).await?;
     Ok(solution)
 }
 

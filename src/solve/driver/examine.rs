@@ -1,11 +1,11 @@
 //! What is found at the end of a run: blocks that no residual touches, directions that residuals leave free, digits of the arithmetic, problems without anything to
 //! solve. One function looks at the solution of every solver but `solveMany`.
 
-use super::least_squares::From;
+use super::least_squares::Take;
 use crate::eval::{Arithmetic, Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::model::BlockInfo;
-use crate::solve::check_schedule::CheckTime;
+use crate::solve::check_schedule::{CheckTime, End};
 use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::host::deficiency;
 use crate::solve::precision::{self, Checked, Evaluated};
@@ -21,25 +21,23 @@ use residua_base::list::PushAll;
 pub(super) async fn examine(
     (functions, host, device): Parts<'_>,
     objective: Objective,
-    from: From<'_>,
+    take: Take<'_>,
     solution: &mut Solution,
 ) -> Result<()> {
     // A loop of frames does not look for them at each.
     let untouched =
-        if from.read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
-    let are_some_untouched = untouched.count > 0;
-    if are_some_untouched {
-        solution.summary.findings.push(Finding::Untouched(untouched));
+        if take.read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
+    if untouched.count > 0 {
+        solution.summary.findings.push(Finding::Untouched(untouched.clone()));
     }
     if solution.details.may_lack_rank {
-        solution.summary.findings.push_all(deficiency::finding(functions, host, are_some_untouched).await?);
+        solution.summary.findings.push_all(deficiency::finding(functions, host, untouched.count > 0).await?);
     }
     if is_checked(solution.arithmetic, solution.summary.termination) {
-        let cost = solution.summary.final_cost;
-        match device.checks.time(from.read_back, objective, cost) {
+        let end = End { objective, cost: solution.summary.final_cost, by_model: take.by_model };
+        match device.checks.time(take.read_back, end) {
             CheckTime::Now => {
-                let host = from.by_model.then_some(host);
-                judge(solution, check(functions, host, device, (objective, cost), from.start).await?);
+                judge(solution, check(functions, host, device, end, take.start, &untouched).await?);
             }
             CheckTime::Later(found) => judge_by_earlier(solution, found),
         }
@@ -81,14 +79,15 @@ pub(super) fn judge_by_earlier(solution: &mut Solution, found: Option<Checked>) 
     }
 }
 
-/// Estimates what rounding does to functions at their current parameters, at which a solve from `start` has found a cost. With a model of J̃ on the host of least
-/// squares, also what that promises, and its rank.
+/// Estimates what rounding does to functions at their current parameters, at which a solve from `start` has ended. Where its success stands for a small promise,
+/// also what J̃ promises in f64, and its rank.
 pub(super) async fn check(
     functions: &mut Functions,
-    host: Option<&mut HostModel>,
+    host: &mut HostModel,
     device: &DeviceResources,
-    (objective, cost): (Objective, f64),
+    End { objective, cost, by_model }: End,
     start: Option<&[f64]>,
+    untouched: &Untouched,
 ) -> Result<Checked> {
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
@@ -104,16 +103,12 @@ pub(super) async fn check(
     let point =
         Evaluated { x: functions.values(), constant: functions.constant(), residuals: &residuals, cost, arithmetic };
     let mut estimate = precision::estimate(functions.model(), objective, &point, start, &suspects)?;
-    let Some(host) = host.filter(|_| objective == Objective::LeastSquares) else {
-        let findings = estimate.findings(functions.model(), arithmetic);
-        return Ok(Checked { estimate, findings });
-    };
-    if estimate.suffices() && cost > 0.0 {
+    let by_model = by_model && objective == Objective::LeastSquares;
+    if by_model && estimate.suffices() && cost > 0.0 {
         estimate.left = deficiency::promise(functions, host, arithmetic).await?.unwrap_or(0.0);
     }
     let mut findings = estimate.findings(functions.model(), arithmetic);
-    if estimate.is_undetermined {
-        let untouched = Untouched::of(functions.model(), functions.constant());
+    if by_model && estimate.is_undetermined {
         findings.push_all(deficiency::finding(functions, host, untouched.count > 0).await?);
     }
     Ok(Checked { estimate, findings })

@@ -32,14 +32,14 @@ pub(crate) trait Solvers {
         &mut self,
         stage: Stage,
         options: &LevenbergMarquardtOptions,
-        from: From<'_>,
+        take: Take<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Solution>;
 }
 
 /// How the solution of a stage is taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct From<'a> {
+pub(crate) struct Take<'a> {
     /// Whether it is copied to the host.
     pub read_back: bool,
     /// Where the first stage began, if that was read.
@@ -91,8 +91,8 @@ async fn through<S: Solvers>(
         let mut continued =
             Continued { listener: &mut *listener, before: before.as_ref().map(|before| &before.solution.summary) };
         let mut stagnation = Stagnation::new(&mut continued, &rest, watches);
-        let from = From { read_back: request.read_back, start: start.as_deref(), by_model: true };
-        let outcome = solvers.solve(stage, &rest, from, &mut stagnation).await;
+        let take = Take { read_back: request.read_back, start: start.as_deref(), by_model: true };
+        let outcome = solvers.solve(stage, &rest, take, &mut stagnation).await;
         let (outcome, reason) = match outcome {
             Err(error) => {
                 let reason = match (&before, error.code) {

@@ -30,8 +30,9 @@ use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
 use crate::solve::session::Session;
 use crate::solve::solution::Solution;
+use crate::solve::untouched::Untouched;
 use examine::examine;
-use least_squares::{From, Solvers};
+use least_squares::{Solvers, Take};
 use residua_base::error::Result;
 #[cfg(target_arch = "wasm32")]
 use stages::PAIRS;
@@ -57,9 +58,10 @@ pub async fn levenberg_marquardt(
 /// # Errors
 /// What the device fails with.
 pub async fn check_later(session: &mut Session) -> Result<()> {
-    let Some((objective, cost)) = session.device.checks.take_due() else { return Ok(()) };
+    let Some(end) = session.device.checks.take_due() else { return Ok(()) };
     let (functions, host, device) = session.parts();
-    let found = examine::check(functions, Some(host), device, (objective, cost), None).await?;
+    let untouched = Untouched::of(functions.model(), functions.constant());
+    let found = examine::check(functions, host, device, end, None, &untouched).await?;
     session.device.checks.keep(found);
     Ok(())
 }
@@ -103,7 +105,7 @@ impl Solvers for Session {
         &mut self,
         stage: Stage,
         options: &LevenbergMarquardtOptions,
-        from: From<'_>,
+        take: Take<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Solution> {
         let mut solution = match stage.place {
@@ -112,7 +114,7 @@ impl Solvers for Session {
             Place::Device => {
                 use crate::solve::levenberg_marquardt::device;
                 let resources = self.device.levenberg_marquardt();
-                device::minimise_on_device(&mut self.functions, resources, options, from.read_back, listener).await?
+                device::minimise_on_device(&mut self.functions, resources, options, take.read_back, listener).await?
             }
             #[cfg(not(target_arch = "wasm32"))]
             Place::Device => {
@@ -121,7 +123,7 @@ impl Solvers for Session {
                 ));
             }
         };
-        examine(self.parts(), Objective::LeastSquares, from, &mut solution).await?;
+        examine(self.parts(), Objective::LeastSquares, take, &mut solution).await?;
         Ok(solution)
     }
 }

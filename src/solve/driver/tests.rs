@@ -9,13 +9,13 @@ mod whole_run;
 use std::collections::VecDeque;
 
 use super::examine::{is_checked, judge, judge_by_earlier};
-use super::least_squares::{From, Request, Solvers, solve};
+use super::least_squares::{Request, Solvers, Take, solve};
 use super::stages::{HOST, PAIRS, Stage};
 use super::{levenberg_marquardt, minimise};
 use crate::eval::tests::functions;
 use crate::eval::{Arithmetic, Functions, Objective, Place};
 use crate::model::tests::Recorder;
-use crate::solve::check_schedule::{CheckSchedule, CheckTime};
+use crate::solve::check_schedule::{CheckSchedule, CheckTime, End};
 use crate::solve::ending::{iteration_limit, time_limit, time_limit_at_start};
 use crate::solve::findings::Finding;
 use crate::solve::listener::Listener;
@@ -136,12 +136,14 @@ impl Fakes {
         Checked { estimate, findings: vec![rounding] }
     }
 
-    fn examine(&mut self, from: From<'_>, solution: &mut Solution) {
+    fn examine(&mut self, take: Take<'_>, solution: &mut Solution) {
         if self.loss.is_none() || !is_checked(solution.arithmetic, solution.summary.termination) {
             return;
         }
-        match self.checks.time(from.read_back, Objective::LeastSquares, solution.summary.final_cost) {
-            CheckTime::Now => judge(solution, self.checked(from.start)),
+        let end =
+            End { objective: Objective::LeastSquares, cost: solution.summary.final_cost, by_model: take.by_model };
+        match self.checks.time(take.read_back, end) {
+            CheckTime::Now => judge(solution, self.checked(take.start)),
             CheckTime::Later(found) => judge_by_earlier(solution, found),
         }
     }
@@ -179,7 +181,7 @@ impl Solvers for Fakes {
         &mut self,
         stage: Stage,
         options: &LevenbergMarquardtOptions,
-        from: From<'_>,
+        take: Take<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Solution> {
         let number = self.runs.len() as f64;
@@ -188,7 +190,7 @@ impl Solvers for Fakes {
             stage,
             max_iterations: solve.max_iterations,
             max_time_ms: solve.max_time_ms,
-            read_back: from.read_back,
+            read_back: take.read_back,
         });
         let (steps, end) = self.scripts.pop_front().expect("a run has a script");
         let mut termination = end?;
@@ -237,7 +239,7 @@ impl Solvers for Fakes {
             precision: None,
             details: Details { linear_solver, times, ..Details::default() },
         };
-        self.examine(from, &mut solution);
+        self.examine(take, &mut solution);
         Ok(solution)
     }
 }

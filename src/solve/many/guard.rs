@@ -23,7 +23,7 @@ use super::batch::{Batch, Numbers, Varying};
 use super::template::Template;
 use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, cpu, single};
 use crate::eval::{Arithmetic, Place};
-use crate::solve::findings::{Finding, From, sentences};
+use crate::solve::findings::{Finding, Origin, sentences};
 use crate::solve::precision::{MOST_LOSS, MOST_SHIFT};
 use crate::solve::rules::LEAST_PROMISE;
 use crate::solve::summary::Termination;
@@ -108,11 +108,6 @@ impl Guarded {
         (self.arithmetic == Arithmetic::F64 && !self.found.is_empty()).then(|| sentences(self.found.iter()))
     }
 
-    /// [`Guarded::findings`] in sentences.
-    pub fn message(&self) -> String {
-        sentences(self.findings().iter())
-    }
-
     /// How many problems have converged, what was found of the arithmetic, and which have converged where the residuals leave a direction free, of those that are
     /// known.
     pub fn findings(&self) -> Vec<Finding> {
@@ -170,7 +165,7 @@ pub async fn guard(
             break;
         }
         let is_all = problems.len() == batch.count as usize;
-        let from = if is_all { From::Solutions(guarded.arithmetic) } else { From::Ends };
+        let from = if is_all { Origin::Solutions(guarded.arithmetic) } else { Origin::Ends };
         let in_pairs = match std::mem::take(&mut tries_pairs) {
             true => {
                 let again = batch.extract(template, &problems, Some(&guarded.solutions.x));
@@ -188,7 +183,7 @@ pub async fn guard(
                 let x = (!guarded.is_any_open(&problems, options)).then_some(guarded.solutions.x.as_slice());
                 let again = batch.extract(template, &problems, x);
                 let found = cpu::solve_many(template, &again, options, &mut Quiet(audience)).await?;
-                (Place::Host, Arithmetic::F64, if x.is_some() { from } else { From::Starts }, found)
+                (Place::Host, Arithmetic::F64, if x.is_some() { from } else { Origin::Starts }, found)
             }
         };
         guarded.solutions.replace(&problems, template.values.len(), &found);
