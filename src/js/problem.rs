@@ -102,13 +102,17 @@ impl TapeSource for Pieces {
     }
 }
 
-/// A function of the page, `evaluate(x, wanted)`, which gives columns for 0 (residuals), 1 (J, too) and 2 (J by differences).
+/// A function of the page, `evaluate(x, wanted)`, which gives columns for 0 (residuals), 1 (J, too) and 2 (J by differences), and for 3 how exact J was.
 struct PageFunction(Function);
 
 impl PageFunction {
-    fn call(&self, x: &[f64], wanted: u32, columns: &mut [f64]) -> Result<()> {
+    fn ask(&self, x: &[f64], wanted: u32) -> Result<Float64Array> {
         let given = self.0.call2(&JsValue::NULL, &Float64Array::from(x), &wanted.into());
-        let given: Float64Array = given.map_err(|thrown| from_js(&thrown))?.unchecked_into();
+        Ok(given.map_err(|thrown| from_js(&thrown))?.unchecked_into())
+    }
+
+    fn call(&self, x: &[f64], wanted: u32, columns: &mut [f64]) -> Result<()> {
+        let given = self.ask(x, wanted)?;
         check_length(given.length().min(columns.len() as u32), columns.len())?;
         given.subarray(0, columns.len() as u32).copy_to(columns);
         Ok(())
@@ -122,6 +126,10 @@ impl PlainFunction for PageFunction {
 
     fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()> {
         self.call(x, 2, columns)
+    }
+
+    fn accuracy(&self) -> Result<Vec<f64>> {
+        Ok(self.ask(&[], 3)?.to_vec())
     }
 }
 

@@ -32,6 +32,14 @@ pub trait PlainFunction {
     /// # Errors
     /// What the application throws.
     fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()>;
+    /// How exact J was when it was computed last: of each parameter, the error of its derivatives relative to the length of its column. None where they are no
+    /// differences.
+    ///
+    /// # Errors
+    /// What the application throws.
+    fn accuracy(&self) -> Result<Vec<f64>> {
+        Ok(Vec::new())
+    }
 }
 
 /// A plain function with the data columns that it gave last.
@@ -97,6 +105,14 @@ impl Plain {
             table.known = Some(wanted);
         }
         Ok(Ref::map(table.borrow(), |table| table.numbers.as_slice()))
+    }
+
+    /// [`PlainFunction::accuracy`]
+    ///
+    /// # Errors
+    /// What the application throws.
+    pub fn accuracy(&self) -> Result<Vec<f64>> {
+        self.0.function.accuracy()
     }
 
     /// The columns of the residuals at a point, which are not kept.

@@ -25,7 +25,7 @@ pub struct Rank {
 }
 
 /// The rank of J̃ at the current parameters, normalised on their manifolds, without regard to bounds. A column counts as dependent if its distance
-/// from the span of others is at most `tolerance` times its length.
+/// from the span of others is at most `tolerance` times its length, or what the error of its differences explains.
 ///
 /// # Errors
 /// `non-finite` if a residual or derivative is not finite; `invalid-argument` as [`on_manifolds`].
@@ -75,7 +75,7 @@ pub(super) async fn analyse(
         frozen[block.first + block.tangent..block.first + block.dim].fill(true);
     }
     let matrix = jacobian(model.pattern(functions)?, x.len(), &linearised.entries);
-    let (space, inverse) = null_space(&matrix, &frozen, tolerance)?;
+    let (space, inverse) = null_space(&matrix, &frozen, tolerance, &linearised.accuracy)?;
     Ok(Analysed { space, inverse, linearised })
 }
 

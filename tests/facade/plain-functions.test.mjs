@@ -272,3 +272,45 @@ test('a worker refuses plain functions', async () => {
   await assert.rejects(fitOn(host, ([a]) => (t) => a * t, { x: [1, 2], y: [1, 2] }, { initialValues: [1] }), (error) => error.code === 'invalid-argument' && error.message.includes('a plain function, which a worker does not get'));
   close();
 });
+
+/** How far derivatives of a·exp(b·x) at ten samples are from exact, relative to their length, and what is said of it. */
+async function accuracyOf(differences, [a, b], noise = () => 0) {
+  const problem = new Problem();
+  const p = problem.parameters('p', { dim: 2, values: [a, b] });
+  const x = Array.from({ length: 10 }, (_, i) => i / 5);
+  const evaluate = ({ p, x }, out) => (out[0] = p[0] * Math.exp(p[1] * x[0]) - 3 + noise());
+  problem.residuals('f', { inputs: { p: p.shared(), x: problem.data(x) }, outputs: 1, evaluate, differences });
+  const { evaluate: [columns] } = await compiled(problem);
+  const table = columns([a, b], 1);
+  const said = columns([], 3);
+  const exact = [x.map((x) => Math.exp(b * x)), x.map((x) => a * x * Math.exp(b * x))];
+  const error = exact.map((column, by) => Math.hypot(...column.map((value, i) => table[10 * (1 + by) + i] - value)) / Math.hypot(...column));
+  // The residuals' size beside what each parameter makes of them.
+  const ratio = exact.map((column, by) => (3 + Math.abs(a)) / (Math.abs([a, b][by]) * Math.hypot(...column)));
+  return { said, error, ratio };
+}
+
+test('each kind of differences says how exact it is, within some powers of ten and never too little', async () => {
+  const random = (size) => {
+    let state = 7;
+    return () => size * ((state = (state * 48271) % 2147483647) / 2147483647 - 0.5);
+  };
+  for (const point of [[1, -1], [1e6, -1], [1e-6, 0.3], [5, -0.01]]) {
+    for (const [differences, most] of [['central', 1e-8], ['forward', 1e-6], ['ridders', 1e-10]]) {
+      const { said, error, ratio } = await accuracyOf(differences, point);
+      said.forEach((said, by) => assert.ok(said >= error[by] && said <= most * (1 + ratio[by]), `${differences} ${point}: ${said} of ${error[by]}`));
+    }
+    // A function that is computed to six digits, as an integrator with a tolerance is.
+    for (const differences of ['central', 'forward', 'ridders']) {
+      const { said, error } = await accuracyOf(differences, point, random(1e-6 * Math.max(3, point[0])));
+      said.forEach((said, by) => assert.ok(said >= Math.min(error[by], 1), `noise, ${differences} ${point}: ${said} of ${error[by]}`));
+    }
+  }
+});
+
+test('derivatives that the function has are exact, and nothing is evaluated to know that', async () => {
+  const { problem, calls } = pairs({ jacobian: ({ p, t }, out) => out.set([t[0], 0, 0, 2 * p[1]]) });
+  const { evaluate: [columns] } = await compiled(problem);
+  columns([2, 3], 1);
+  assert.deepEqual([columns([], 3), calls], [[], [1, 2, 4]]);
+});

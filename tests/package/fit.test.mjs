@@ -164,6 +164,43 @@ test('where a covariance does not exist the parameters are there, and the messag
   assert.ok(through.standardErrors.every(Number.isNaN) && Math.abs(through.parameterValues[1] - 2) < 1e-9);
 });
 
+/** Models of which a sum, a product or an amplitude with a shift is determined and no more, as plain functions and as expressions; starts; and what is determined. */
+const UNDETERMINED = {
+  'a sum': [({ a, b, c }) => (x) => (a + b) * x + c, ({ a, b, c }, x) => a.add(b).mul(x).add(c), { a: 1, b: 2, c: 1 }, ({ a, b }) => a + b],
+  'a sum of numbers that are far apart': [({ a, b, c }) => (x) => (a + b) * x + c, ({ a, b, c }, x) => a.add(b).mul(x).add(c), { a: 1e4, b: 2, c: 1 }, ({ a, b }) => a + b],
+  'a product': [({ a, b }) => (x) => a * b * x, ({ a, b }, x) => a.mul(b).mul(x), { a: 1, b: 2 }, ({ a, b }) => a * b],
+  'a sum of amplitudes': [({ a, b, k }) => (x) => (a + b) * Math.exp(-k * x), ({ a, b, k }, x) => a.add(b).mul(V.exp(k.mul(x).neg())), { a: 1, b: 2, k: 0.5 }, ({ a, b }) => a + b],
+  'an amplitude and a shift': [({ a, b, k }) => (x) => a * Math.exp(-k * (x - b)), ({ a, b, k }, x) => a.mul(V.exp(k.mul(b.sub(x)))), { a: 1, b: 0.5, k: 0.5 }, ({ a, b, k }) => a * Math.exp(k * b)],
+  'a factor in a logarithm': [({ a, b, c }) => (x) => Math.log(a * (x + 1)) + b + c * x, ({ a, b, c }, x) => V.log(a.mul(V.add(x, 1))).add(b).add(c.mul(x)), { a: 1, b: 2, c: 1 }, ({ a, b }) => Math.log(a) + b],
+};
+
+for (const [name, [plain, expression, initialValues, determined]] of Object.entries(UNDETERMINED)) {
+  test(`${name}: differences leave the same directions free as exact derivatives, and parameters near their start`, async () => {
+    const truth = Object.fromEntries(Object.entries(initialValues).map(([key, value]) => [key, key === 'a' ? 2 : value]));
+    const at = Array.from({ length: 20 }, (_, i) => 0.1 + 0.2 * i);
+    const of = plain(truth);
+    for (const noise of [0, 1e-2]) {
+      const data = { x: at, y: at.map((x, i) => of(x) + noise * Math.cos(17 * i)) };
+      const exact = await fit(expression, data, { initialValues, backend: 'cpu' });
+      const rankOf = ({ solve }) => solve.findings.find(({ kind }) => kind === 'rank');
+      assert.ok(exact.success && rankOf(exact) !== undefined, exact.message);
+      for (const differences of ['central', 'forward', 'ridders']) {
+        const found = await fit(plain, data, { initialValues, differences });
+        const what = `${differences}, noise ${noise}: ${found.message}`;
+        assert.ok(found.success, what);
+        assert.deepEqual(rankOf(found), rankOf(exact), what);
+        assert.ok(found.standardErrors.a !== found.standardErrors.a && found.covariance.every(Number.isNaN), what);
+        // Rounding leaves a minimum some 1e-8 of its parameters, and forward differences one without noise not much more.
+        assert.ok(Math.abs(determined(found.parameters) / determined(exact.parameters) - 1) < 1e-6, what);
+        assert.ok(Math.abs(found.parameterError - exact.parameterError) <= 1e-9 * (1 + exact.parameterError), what);
+        // The way along a curve depends on steps, which second derivatives change; its length does not by much.
+        const away = (result) => Math.hypot(...Object.entries(initialValues).map(([key, start]) => result.parameters[key] - start));
+        assert.ok(away(found) <= 1.2 * away(exact) + 1e-6, `${what}: ${away(found)}, ${away(exact)}`);
+      }
+    }
+  });
+}
+
 test('a report has the parameters by name above that of the solver', async () => {
   const found = await fit(({ amplitude, rate }) => (t) => amplitude * Math.sin(rate * t), { x, y }, { initialValues: { amplitude: 1.5, rate: 2.8 } });
   const lines = found.report().split('\n');

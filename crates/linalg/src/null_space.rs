@@ -22,6 +22,8 @@ const DENSE_COLUMNS: usize = 400;
 const MOST_DENSE_WORK: f64 = 2e9;
 /// A pivot of unit columns that JᵀJ cannot tell from 0: its rounding error is about 2⁻⁵² times the number of a column's entries.
 const UNSURE_PIVOT: f64 = 1e-11;
+/// The same of inexact columns, at most: more pivots than that would be of few columns that are all error.
+const MOST_UNSURE_PIVOT: f64 = 1e-6;
 /// A basis of a large null space may have so many numbers in all.
 const MOST_BASIS_NUMBERS: usize = 20_000_000;
 
@@ -48,8 +50,14 @@ enum Factor {
     Sparse(Box<SparseCholesky>),
 }
 
-/// The null space, and the inverse of JᵀJ if the null space is empty and JᵀJ can be inverted in this arithmetic.
-pub fn null_space(matrix: &SparseMatrix, frozen: &[bool], tolerance: f64) -> Result<(NullSpace, Option<Inverse>)> {
+/// The null space, and the inverse of JᵀJ if the null space is empty and JᵀJ can be inverted in this arithmetic. `accuracy`: the error of each column relative to
+/// its length, which is its tolerance where it is larger; none where all are exact but for rounding.
+pub fn null_space(
+    matrix: &SparseMatrix,
+    frozen: &[bool],
+    tolerance: f64,
+    accuracy: &[f64],
+) -> Result<(NullSpace, Option<Inverse>)> {
     let (rows, cols) = (matrix.rows(), matrix.cols);
     // Columns of nothing but zeros are free by themselves, and take no part in what follows.
     let lengths = column_lengths(matrix, |_| 0.0);
@@ -58,19 +66,24 @@ pub fn null_space(matrix: &SparseMatrix, frozen: &[bool], tolerance: f64) -> Res
     let left_out: Vec<bool> = (0..cols).map(|k| frozen[k] || untouched(k)).list();
     let taken = left_out.iter().filter(|left_out| !**left_out).count();
     let columns = taken + basis.len();
+    let tolerances = (0..cols).map(|k| accuracy.get(k).map_or(tolerance, |error| error.max(tolerance))).list();
 
     let inverse = if cols <= DENSE_COLUMNS && rows as f64 * (cols as f64).powi(2) <= MOST_DENSE_WORK {
         let zeros = vec![0.0; rows.max(cols)];
         let system =
             System { jacobian: *matrix, residuals: &zeros[..rows], damping: &zeros[..cols], frozen: &left_out };
         let mut qr = DenseQr::new();
-        let triangle = qr.triangle(&system);
-        let lengths = qr.inverse_lengths().to_vec();
+        let mut triangle = qr.triangle(&system);
+        let mut lengths = qr.inverse_lengths().to_vec();
+        // Columns with another tolerance are as much shorter, so that one is that of all.
+        let share = |k: usize| tolerance / tolerances[k];
+        lengths.iter_mut().enumerate().for_each(|(k, length)| *length *= share(k));
+        triangle.iter_mut().enumerate().for_each(|(place, entry)| *entry *= share(place % cols));
         basis.push_all(dense_basis(triangle.clone(), &left_out, tolerance));
         Some(Inverse { lengths, factor: Factor::Dense(triangle) })
     } else {
         let lengths = lengths.iter().zip(&left_out).map(|(l, &out)| if out { 0.0 } else { l.recip() }).list();
-        let (of_dependent, inverse) = sparse_basis(matrix, &left_out, lengths, tolerance)?;
+        let (of_dependent, inverse) = sparse_basis(matrix, &left_out, lengths, &tolerances)?;
         basis.push_all(of_dependent);
         inverse
     };
@@ -147,7 +160,7 @@ fn sparse_basis(
     matrix: &SparseMatrix,
     left_out: &[bool],
     lengths: Vec<f64>,
-    tolerance: f64,
+    tolerances: &[f64],
 ) -> Result<(Vec<Vec<f64>>, Option<Inverse>)> {
     let columns = matrix.col_indices.iter().map(|&column| column as usize);
     let scaled: Vec<f64> = matrix.values.iter().zip(columns).map(|(value, column)| value * lengths[column]).list();
@@ -155,7 +168,8 @@ fn sparse_basis(
     let analysis =
         Analysis::new(matrix.cols, matrix.row_offsets, matrix.col_indices, &Blocks::default(), Complement::None)?;
     let mut cholesky = Box::new(SparseCholesky::new(analysis)?);
-    let unsure = cholesky.factorise_independent(&matrix, left_out, UNSURE_PIVOT);
+    let square = tolerances.iter().copied().fold(0.0, f64::max).powi(2);
+    let unsure = cholesky.factorise_independent(&matrix, left_out, square.clamp(UNSURE_PIVOT, MOST_UNSURE_PIVOT));
     if unsure.len().saturating_mul(matrix.cols) > MOST_BASIS_NUMBERS {
         return Err(Error::new(
             ErrorCode::LimitExceeded,
@@ -186,7 +200,8 @@ fn sparse_basis(
             cholesky.factorisation().solve(&mut correction);
             vector.iter_mut().zip(&correction).for_each(|(v, c)| *v -= c);
         }
-        if distance <= tolerance * vector.iter().map(|v| v * v).sum::<f64>().sqrt() {
+        let squares = vector.iter().zip(tolerances).map(|(v, tolerance)| (v * tolerance).powi(2));
+        if distance <= squares.sum::<f64>().sqrt() {
             basis.push(vector);
         }
     }

@@ -37,7 +37,7 @@ fn rank_and_free_directions_are_found_in_matrices_small_and_large() {
         ];
         for (name, extra, free) in table {
             let matrix = chains(3, length, &extra);
-            let (space, inverse) = null_space(&matrix.view(), &vec![false; matrix.cols], TOLERANCE).unwrap();
+            let (space, inverse) = null_space(&matrix.view(), &vec![false; matrix.cols], TOLERANCE, &[]).unwrap();
             assert_eq!((space.columns, space.rank), (3 * length, 3 * length - free), "{name}, {length}");
             assert_eq!(space.basis.len(), free);
             assert_eq!(inverse.is_some(), free == 0, "{name}, {length}");
@@ -58,7 +58,7 @@ fn columns_of_zeros_are_free_and_frozen_ones_do_not_count() {
         let mut frozen = vec![false; matrix.cols];
         frozen[0] = true;
         frozen[matrix.cols - 1] = true;
-        let (space, inverse) = null_space(&matrix.view(), &frozen, TOLERANCE).unwrap();
+        let (space, inverse) = null_space(&matrix.view(), &frozen, TOLERANCE, &[]).unwrap();
         assert_eq!((space.columns, space.rank), (length, length - 1));
         assert_eq!(space.basis, [(0..matrix.cols).map(|k| f64::from(k == length)).collect::<Vec<f64>>()]);
         assert!(inverse.is_none());
@@ -69,7 +69,7 @@ fn columns_of_zeros_are_free_and_frozen_ones_do_not_count() {
 fn units_of_measurement_play_no_part() {
     // 1e-200 squared would be 0, and 2e200 infinite.
     let matrix = Owned::dense(&[&[1e-200, 2e200, 0.0], &[3e-200, 1e200, 0.0], &[1e-200, 0.0, 1e-9]]);
-    assert_eq!(null_space(&matrix.view(), &[false; 3], TOLERANCE).unwrap().0.rank, 3);
+    assert_eq!(null_space(&matrix.view(), &[false; 3], TOLERANCE, &[]).unwrap().0.rank, 3);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn the_inverse_is_that_of_the_normal_equations() {
         }
         let mut frozen = vec![false; matrix.cols];
         frozen[3] = true;
-        let (space, inverse) = null_space(&matrix.view(), &frozen, TOLERANCE).unwrap();
+        let (space, inverse) = null_space(&matrix.view(), &frozen, TOLERANCE, &[]).unwrap();
         assert_eq!(space.rank, matrix.cols - 1);
         let inverse = inverse.unwrap();
         for k in [0, 3, matrix.cols - 1] {
@@ -100,6 +100,31 @@ fn the_inverse_is_that_of_the_normal_equations() {
                 // The condition of JᵀJ is about 10 here.
                 assert!((value - f64::from(u8::from(j == k && k != 3))).abs() < 1e-12, "{side}: {k} {j} {value}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_direction_that_errors_of_columns_explain_is_free() {
+    for length in [40, 1000] {
+        // One chain is held by 1e-7 of a number, the other by a number.
+        let matrix = chains(2, length, &[vec![(0, 1e-7)], vec![(length, 1.0)]]);
+        let of_first = |error: f64| (0..2 * length).map(|k| if k < length { error } else { 0.0 }).collect::<Vec<f64>>();
+        for (accuracy, free) in [(vec![], 0), (of_first(1e-12), 0), (of_first(1e-5), 1), (vec![1e-5; 2 * length], 1)] {
+            let (space, inverse) = null_space(&matrix.view(), &vec![false; matrix.cols], TOLERANCE, &accuracy).unwrap();
+            assert_eq!(space.rank, 2 * length - free, "{length}");
+            for vector in &space.basis {
+                // All numbers of the chain move alike.
+                assert!(
+                    vector[..length].iter().all(|entry| (entry - 1.0).abs() < 1e-6)
+                        && vector[length..].iter().all(|entry| entry.abs() < 1e-6)
+                );
+            }
+            let Some(inverse) = inverse else { continue };
+            let mut x: Vec<f64> = (0..matrix.cols).map(|k| f64::from(k == 0)).collect();
+            inverse.apply(&mut x);
+            // The first number is known by that row alone.
+            assert!((x[0] * 1e-14 - 1.0).abs() < 1e-3, "{length}: {}", x[0]);
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct TrustRegion {
     /// Coordinates that steps move, and D of each.
     free: Vec<usize>,
     scale: Vec<f64>,
+    /// The error of each column, relative to its length; none where all are exact but for rounding.
+    accuracy: Vec<f64>,
     /// R of J̃D⁻¹, column after column, and Qᵀ(−r̃).
     triangle: Vec<f64>,
     right: Vec<f64>,
@@ -106,6 +108,15 @@ impl TrustRegion {
         Ok(())
     }
 
+    /// The model whose columns have errors of these shares of their lengths, of all coordinates; none where they are exact but for rounding. What they explain
+    /// of a direction's effect determines nothing.
+    pub fn with_accuracy(mut self, accuracy: &[f64]) -> TrustRegion {
+        if !accuracy.is_empty() {
+            self.accuracy = self.free.iter().map(|&k| accuracy[k]).list();
+        }
+        self
+    }
+
     fn over(scale: &[f64], is_left_out: impl Fn(usize) -> bool) -> TrustRegion {
         let mut region = TrustRegion::default();
         region.clear(scale, is_left_out);
@@ -114,7 +125,8 @@ impl TrustRegion {
 
     /// Makes it a model of nothing over the coordinates that count.
     fn clear(&mut self, scale: &[f64], is_left_out: impl Fn(usize) -> bool) {
-        let TrustRegion { free, scale: of_free, triangle, right, spectrum, of_unit_columns, .. } = self;
+        let TrustRegion { free, scale: of_free, accuracy, triangle, right, spectrum, of_unit_columns, .. } = self;
+        accuracy.clear();
         free.clear();
         free.push_all((0..scale.len()).filter(|&k| scale[k] > 0.0 && !is_left_out(k)));
         of_free.clear();
@@ -131,18 +143,17 @@ impl TrustRegion {
         if self.is_safe() {
             return 0.5 * dot(&self.right, &self.right);
         }
-        let Spectrum { values, slopes, least, .. } = self.of_unit_columns();
-        let terms = values.iter().zip(slopes.iter()).filter(|(value, _)| **value >= *least);
+        let Spectrum { values, slopes, .. } = self.of_unit_columns();
+        let terms = values.iter().zip(slopes.iter()).filter(|(value, _)| **value > 0.0);
         0.5 * terms.map(|(value, slope)| slope * slope / value).sum::<f64>()
     }
 
-    /// How many directions rounding does not tell from those without effect. Columns of zeros are such directions.
+    /// How many directions errors do not tell from those without effect. Columns of zeros are such directions.
     pub fn deficiency(&self) -> usize {
         if self.is_safe() {
             return 0;
         }
-        let Spectrum { values, least, .. } = self.of_unit_columns();
-        values.iter().filter(|value| **value < *least).count()
+        self.of_unit_columns().values.iter().filter(|value| **value == 0.0).count()
     }
 
     fn of_unit_columns(&self) -> &Spectrum {
@@ -157,7 +168,18 @@ impl TrustRegion {
             let unit = if length > RANK { length } else { 1.0 };
             column.iter_mut().for_each(|entry| *entry /= unit);
         }
-        Spectrum::of_columns(columns, &self.right)
+        self.spectrum_of(columns)
+    }
+
+    /// The spectrum of columns with their errors.
+    fn spectrum_of(&self, columns: Vec<f64>) -> Spectrum {
+        let mut errors = vec![RANK; self.right.len()];
+        for ((error, accuracy), column) in
+            errors.iter_mut().zip(&self.accuracy).zip(columns.chunks_exact(self.right.len().max(1)))
+        {
+            *error = error.max(accuracy * dot(column, column).sqrt());
+        }
+        Spectrum::of_columns(columns, &self.right, &errors)
     }
 
     /// The step of the model within a radius.
@@ -251,7 +273,7 @@ impl TrustRegion {
         let Spectrum { values, vectors, .. } = self.spectrum();
         let largest = values.iter().copied().fold(0.0, f64::max);
         // (J̃ᵀJ̃ + S) in the basis of v/σ, where it is 1 + s. A direction without effect is measured by the largest singular value.
-        let is_determined = |k: usize| values[k] >= (RANK * RANK * largest).max(f64::MIN_POSITIVE);
+        let is_determined = |k: usize| values[k] > 0.0;
         let mut matrix = vec![0.0; count * count];
         let bent: Vec<Vec<f64>> =
             (0..count).map(|k| self.times_curvature(curvature, n, &vectors[k * count..][..count])).list();
@@ -336,15 +358,16 @@ impl TrustRegion {
     /// Whether no column nearly depends on those before it.
     fn is_safe(&self) -> bool {
         let count = self.free.len();
+        let least = self.accuracy.iter().copied().fold(SAFE_PIVOT, f64::max);
         (0..count).all(|k| {
             let column = &self.triangle[k * count..][..=k];
             let length = dot(column, column).sqrt();
-            length > RANK && column[k].abs() >= SAFE_PIVOT * length
+            length > RANK && column[k].abs() >= least * length
         })
     }
 
     fn spectrum(&self) -> &Spectrum {
-        self.spectrum.get_or_init(|| Spectrum::of_columns(self.triangle.clone(), &self.right))
+        self.spectrum.get_or_init(|| self.spectrum_of(self.triangle.clone()))
     }
 }
 

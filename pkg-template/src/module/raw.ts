@@ -71,7 +71,7 @@ export interface RawProblem {
    * Says that `evaluate` computes the data of a template, but for a first column of weights, column after column: at least the residuals for 0, derivatives
    * too for 1, and those by differences for 2. The result is copied at once.
    */
-  setPlain(template: number, evaluate: (x: Float64Array, wanted: 0 | 1 | 2) => Float64Array): void;
+  setPlain(template: number, evaluate: (x: Float64Array, wanted: 0 | 1 | 2 | 3) => Float64Array): void;
   free(): void;
 }
 

@@ -25,7 +25,7 @@ type Along = (value: number, out: Float64Array) => void;
  * About ∛ε and √ε: steps that balance truncation and rounding of central and of one-sided differences, for a number of size 1. The first is a decimal number,
  * since engines and bundlers do not agree on the last bit of a power that is not whole.
  */
-const [CENTRAL, FORWARD] = [5.394796609394436e-6, 2 ** -26];
+export const [CENTRAL, FORWARD] = [5.394796609394436e-6, 2 ** -26];
 
 /** Central differences; where one side cannot be used the derivative of the parabola through x and two points on the other side. */
 export function centralDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array): void {
@@ -82,16 +82,16 @@ const [LONGEST, SHORTER, MOST_STEPS] = [2 ** -5, 2, 14];
 
 /**
  * Ridders' method: differences with shorter and shorter steps, extrapolated to 0 by Neville's scheme; for each residual the extrapolation that differs
- * least from those it is made of (C. J. F. Ridders, "Accurate computation of F′(x) and F′(x)F″(x)", Advances in Engineering Software 4, 1982).
+ * least from those it is made of, and that difference in `errors` (C. J. F. Ridders, "Accurate computation of F′(x) and F′(x)F″(x)", Advances in Engineering Software 4, 1982).
  */
-export function riddersDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array): void {
+export function riddersDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array, errors: Float64Array): void {
   const [above, below] = [bounds.upper - x, x - bounds.lower];
   const longest = steps.step(position, LONGEST, 0);
   const nearest = Math.min(below, above);
   // A number nearly at a bound has steps away from it.
   let side = nearest < 2 ** -10 * longest ? (above > below ? 1 : -1) : 0;
   let step = Math.min(longest, side === 0 ? nearest : Math.max(below, above));
-  const errors = new Float64Array(result.length).fill(Infinity);
+  errors.fill(Infinity);
   const isDone = new Uint8Array(result.length);
   let rows: Float64Array[] = [];
   result.fill(NaN);

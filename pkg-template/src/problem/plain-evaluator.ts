@@ -4,12 +4,16 @@ import { describe, ResiduaError } from '../arguments/errors.js';
 import type { NamedInputs } from './block-inputs.js';
 import { DataInput, DataStarInput, offsetsOf, type AnyInput } from './inputs.js';
 import { indexReader } from './instance-tables.js';
-import { centralDifferences, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
-import type { PlainEvaluation, PlainInstances } from './plain-instances.js';
+import { Accuracy, pointsNear } from './plain-accuracy.js';
+import { CENTRAL, centralDifferences, FORWARD, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
+import type { Differences, PlainEvaluation, PlainInstances } from './plain-instances.js';
 import { Steps, type ArrayPlace } from './plain-steps.js';
 
-/** What is computed: residuals, with derivatives, or with derivatives by differences, whatever the function has. */
-export type Wanted = 0 | 1 | 2;
+/**
+ * What is computed: residuals, with derivatives, or with derivatives by differences, whatever the function has. 3 asks how exact the derivatives were that were
+ * computed last: the relative error of each parameter's, or nothing where the function has them.
+ */
+export type Wanted = 0 | 1 | 2 | 3;
 
 /** The numbers of one block of an instance: where they are among all, by instance, and where the function finds them. */
 interface Slot {
@@ -39,6 +43,7 @@ export class PlainEvaluator {
   /** Of each parameter of an instance its slot and its number there. */
   private readonly locals: (readonly [slot: Slot, component: number])[];
   private steps: Steps | null = null;
+  private accuracy: Float64Array = new Float64Array();
 
   /** `weights` are those of the block's instances; null without. */
   constructor(
@@ -84,6 +89,7 @@ export class PlainEvaluator {
   /** Returns the columns of the table, which the next call overwrites. Throws 'non-finite' where the function throws. */
   readonly evaluate = (x: Float64Array, wanted: Wanted): Float64Array => {
     const { count, function: plain } = this.plain;
+    if (wanted === 3) return this.accuracy;
     for (let instance = 0; instance < count; instance++) {
       if (this.isLeftOut(instance)) this.fill(instance, 0);
       else {
@@ -93,7 +99,7 @@ export class PlainEvaluator {
     }
     if (wanted === 0) return this.table;
     if (wanted === 1 && plain.jacobian !== null) this.differentiate(x, plain.jacobian);
-    else this.takeDifferences(x, wanted === 1 ? plain.differences : 'ridders');
+    else this.takeDifferences(x, wanted);
     return this.table;
   };
 
@@ -106,13 +112,13 @@ export class PlainEvaluator {
     }
   }
 
-  private takeDifferences(x: Float64Array, kind: 'central' | 'forward' | 'ridders'): void {
+  private takeDifferences(x: Float64Array, wanted: 1 | 2): void {
     const { count, function: plain } = this.plain;
-    const { outputs } = plain;
+    const kind = wanted === 1 ? plain.differences : 'ridders';
     this.steps ??= new Steps(this.numParams, this.positions(), this.arrays);
     const { steps } = this;
-    const at = new Float64Array(outputs);
-    const [first, second, result] = Array.from({ length: 3 }, () => new Float64Array(outputs)) as [Float64Array, Float64Array, Float64Array];
+    const [at, first, second, result, errors] = vectors(plain.outputs);
+    const accuracy = new Accuracy(this.numParams);
     steps.begin(x);
     // Ridders' method begins with the scale that central differences find.
     const rounds = { central: 4, forward: 1, ridders: 5 }[kind];
@@ -122,21 +128,54 @@ export class PlainEvaluator {
       else if (round > 0 && !steps.correct()) continue;
       for (let instance = 0; instance < count; instance++) {
         if (this.isLeftOut(instance)) continue;
-        this.load(instance, at);
+        this.load(instance, 0, at);
         for (let local = 0; local < this.locals.length; local++) {
           const [slot, component] = this.locals[local] as (typeof this.locals)[number];
-          const position = (slot.positions[instance] as number) + component;
+          const position = this.positionOf(instance, local);
           if (steps.isDue[position] === 0) continue;
           const x0 = x[position] as number;
           const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
           const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
           if (kind === 'central' || (kind === 'ridders' && !isLast)) centralDifferences(parameter, along, at, [first, second], steps, result);
           else if (kind === 'forward') forwardDifferences(parameter, along, at, first, steps, result);
-          else riddersDifferences(parameter, along, at, [first, second], steps, result);
+          else riddersDifferences(parameter, along, at, [first, second], steps, result, errors);
           this.store(instance, result, 0, 1, 1 + local);
+          if (isLast) accuracy.addErrors(position, errors);
         }
       }
     }
+    steps.keepTruncations();
+    if (wanted === 1) this.measure(x, kind, steps, accuracy);
+  }
+
+  /** Computes how exact the derivatives in the table are, which are differences of a kind at x. */
+  private measure(x: Float64Array, kind: Differences, steps: Steps, accuracy: Accuracy): void {
+    const { count, function: plain } = this.plain;
+    const step = (position: number): number => steps.step(position, kind === 'forward' ? FORWARD : CENTRAL);
+    // Ridders' method knows its errors.
+    const points = kind === 'ridders' ? null : pointsNear(x, steps.positions, step, this.bounds);
+    const [at, near, far, column] = vectors(plain.outputs);
+    for (let instance = 0; instance < count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      if (points !== null) {
+        this.load(instance, 0, at);
+        this.call(plain.evaluate, 'evaluate', points[0], instance, near);
+        this.call(plain.evaluate, 'evaluate', points[1], instance, far);
+      }
+      for (let local = 0; local < this.locals.length; local++) {
+        const position = this.positionOf(instance, local);
+        this.load(instance, 1 + local, column);
+        accuracy.addDerivatives(position, column);
+        if (points !== null) accuracy.addNoise(position, at, near, far);
+      }
+    }
+    const truncations = { central: (position: number) => steps.truncation(position), forward: () => FORWARD, ridders: () => 0 };
+    this.accuracy = accuracy.relative(steps.positions, step, truncations[kind]);
+  }
+
+  private positionOf(instance: number, local: number): number {
+    const [slot, component] = this.locals[local] as (typeof this.locals)[number];
+    return (slot.positions[instance] as number) + component;
   }
 
   /** The bounds of a parameter for differences at x, which ignore those that x is beyond, or that leave no room. */
@@ -186,8 +225,9 @@ export class PlainEvaluator {
     for (let output = 0, at = start, source = first; output < outputs; output++, at += step, source += stride) table[at] = from[source] as number;
   }
 
-  private load(instance: number, into: Float64Array): void {
-    const [start, step] = this.placeOf(instance, 0);
+  /** Reads a column of an instance. */
+  private load(instance: number, column: number, into: Float64Array): void {
+    const [start, step] = this.placeOf(instance, column);
     for (let output = 0, at = start; output < into.length; output++, at += step) into[output] = this.table[at] as number;
   }
 
@@ -226,4 +266,9 @@ export class PlainEvaluator {
     for (const { positions, dim } of this.slots) for (const first of positions) seen.fill(1, first, first + dim);
     return Uint32Array.from(seen.keys()).filter((position) => seen[position] === 1);
   }
+}
+
+/** Five lists of zeros. */
+function vectors(length: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array] {
+  return [new Float64Array(length), new Float64Array(length), new Float64Array(length), new Float64Array(length), new Float64Array(length)];
 }

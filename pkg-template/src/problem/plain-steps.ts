@@ -43,18 +43,21 @@ export class Steps {
   private readonly thirds: Float64Array;
   private readonly roundings: Float64Array;
   private readonly guessed: Uint8Array;
+  /** Of each parameter what truncation leaves of differences, relative to them. */
+  private readonly truncations: Float64Array;
   /** Whether a parameter is to be differentiated. */
   readonly isDue: Uint8Array;
   private hasPrevious = false;
 
   constructor(
     numParams: number,
-    private readonly positions: Uint32Array,
+    readonly positions: Uint32Array,
     private readonly arrays: readonly ArrayPlace[],
   ) {
     const numbers = () => new Float64Array(numParams);
     [this.previous, this.scales, this.memory] = [numbers(), numbers(), numbers()];
     [this.firsts, this.seconds, this.thirds, this.roundings] = [numbers(), numbers(), numbers(), numbers()];
+    this.truncations = numbers();
     [this.powers, this.directions] = [new Int8Array(numParams), new Int8Array(numParams)];
     [this.isDue, this.guessed] = [new Uint8Array(numParams), new Uint8Array(numParams)];
   }
@@ -106,6 +109,7 @@ export class Steps {
   /** Corrects steps by the differences that were noted. Returns whether any was; those parameters alone are due then. */
   correct(): boolean {
     let isAny = false;
+    this.keepTruncations();
     for (const at of this.positions) {
       if (this.isDue[at] === 0) continue;
       const power = this.correction(at);
@@ -119,6 +123,16 @@ export class Steps {
     }
     this.clear();
     return isAny;
+  }
+
+  /** Keeps what the differences that were noted say of their truncation: the square of the ratio of second and first ones. */
+  keepTruncations(): void {
+    for (const at of this.positions) if (this.isDue[at] === 1) this.truncations[at] = (this.seconds[at] as number) / (this.firsts[at] as number) || 0;
+  }
+
+  /** What truncation leaves of central differences by a parameter, relative to them. */
+  truncation(at: number): number {
+    return this.truncations[at] as number;
   }
 
   /** Makes all parameters due. */

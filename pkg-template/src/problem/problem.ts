@@ -189,7 +189,8 @@ export class Problem {
    * residual functions of the problem; weights, losses, bounds, constants and manifolds are the same for both. A compile with backend 'gpu', one in a worker
    * and solveMany reject plain functions.
    *
-   * Without `jacobian`, derivatives are numeric differences. Their steps follow the scale of each parameter, and stay within its bounds.
+   * Without `jacobian`, derivatives are numeric differences. Their steps follow the scale of each parameter, and stay within its bounds. How exact they are is
+   * measured, and decides which directions the residuals determine.
    *
    * Calls reject with 'non-finite' where a function throws. The message names the block and the instance, and so it does for residuals that are NaN
    * at the start, as those that `evaluate` does not write. At later points NaN rejects a step. Throws 'invalid-argument' as for recorded functions, and

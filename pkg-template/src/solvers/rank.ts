@@ -18,7 +18,7 @@ function rankWithEqualities<T>({ call, layout, domain }: ConstrainedSession, wor
 export interface RankOptions {
   /**
    * A column of the Jacobian counts as dependent if its distance from the span of others is at most this fraction of its norm; 1e-10 by
-   * default, at least 1e-14, which is the rounding error.
+   * default, at least 1e-14, which is the rounding error. Columns of numeric differences have what those are exact to, if that is more.
    */
   tolerance?: number;
 }

@@ -104,10 +104,9 @@ impl Rows {
         let pattern = &self.differentiate(model)?.pattern;
         let mut result = LeastSquares {
             cost: 0.0,
-            influence: 0.0,
             residuals: vec![0.0; model.num_residuals as usize],
             entries: vec![0.0; pattern.col_indices.len()],
-            normal: None,
+            ..LeastSquares::nothing()
         };
         fill(engine, model, x, tables, &mut result)?;
         let long_sums = long_sums(model, &result.residuals);

@@ -13,6 +13,8 @@ pub struct LeastSquares {
     pub residuals: Vec<f64>,
     /// J̃, in the order of the pattern of [`super::HostModel::pattern`]; 0 in the columns of constant parameters.
     pub entries: Vec<f64>,
+    /// The error of each column of J̃ that differences leave, relative to its length; none where all derivatives are exact but for rounding.
+    pub accuracy: Vec<f64>,
     /// The model without its matrix; residuals and entries are empty then.
     pub normal: Option<Normal>,
 }
@@ -31,7 +33,8 @@ pub struct Normal {
 impl LeastSquares {
     /// Before any point.
     pub fn nothing() -> LeastSquares {
-        LeastSquares { cost: f64::NAN, influence: f64::NAN, residuals: Vec::new(), entries: Vec::new(), normal: None }
+        let (residuals, entries, accuracy) = (Vec::new(), Vec::new(), Vec::new());
+        LeastSquares { cost: f64::NAN, influence: f64::NAN, residuals, entries, accuracy, normal: None }
     }
 
     /// Whether all of it is finite. Without a matrix the sums over it decide.

@@ -83,7 +83,7 @@ impl Sums {
         }
         let Totals { cost, reduction, gradient, jtj_blocks } = totals;
         let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, jtj_blocks });
-        Ok((reduction, LeastSquares { cost, influence: cost, residuals: Vec::new(), entries: Vec::new(), normal }))
+        Ok((reduction, LeastSquares { cost, influence: cost, normal, ..LeastSquares::nothing() }))
     }
 
     fn add_up(&mut self, engine: &CpuEngine, model: &Model, x: &[f64], totals: &mut Totals) -> Result<()> {

@@ -1,15 +1,39 @@
-//! Second derivatives of plain functions along a direction, by differences.
+//! Differences of plain functions: how exact their derivatives are, and second derivatives along a direction.
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_ir::graph::Graph;
 
-use crate::model::Model;
 use crate::model::manifolds::path;
+use crate::model::{Batch, Model};
 
 /// Share of the direction by which differences are taken. The direction is a step, along which residuals change by as much as they are large, so that rounding
 /// leaves 1e-10 of their second derivative, and the fourth one, which is left out, 1e-7.
 const SHARE: f64 = 1.0 / 1024.0;
+
+/// [`super::LeastSquares::accuracy`] of the plain functions that take part, after a linearisation.
+pub(super) fn accuracy(model: &Model) -> Result<Vec<f64>> {
+    let mut accuracy = Vec::new();
+    for plain in taking_part(model).filter_map(|batch| batch.plain.as_ref()) {
+        let given = plain.accuracy()?;
+        accuracy.resize(given.len().max(accuracy.len()), 0.0);
+        accuracy.iter_mut().zip(&given).for_each(|(error, &given)| *error = given.max(*error));
+    }
+    if !accuracy.is_empty() {
+        // A tangent coordinate moves all numbers of its block.
+        for array in model.arrays.iter().filter(|array| !array.manifold.has_unit_basis()) {
+            let (offset, dim) = (array.offset as usize, array.dim as usize);
+            for block in accuracy[offset..][..dim * array.count as usize].chunks_exact_mut(dim) {
+                block.fill(block.iter().copied().fold(0.0, f64::max));
+            }
+        }
+    }
+    Ok(accuracy)
+}
+
+fn taking_part(model: &Model) -> impl Iterator<Item = &Batch> {
+    model.batches.iter().filter(|batch| model.blocks[batch.block as usize].takes_part())
+}
 
 /// Adds (r(x + hv) − 2r(x) + r(x − hv))/h² to the rows of plain functions, where v is how x moves along the direction. How its path bends is in the kernels.
 /// Where a point is beyond a bound, or a row is not finite, nothing is added.
@@ -24,8 +48,7 @@ pub(super) fn add_differences(
         let is_between = |(number, (lower, upper)): (&f64, (&f64, &f64))| lower <= number && number <= upper;
         bounds.is_none_or(|(lower, upper)| point.iter().zip(lower.iter().zip(upper)).all(is_between))
     };
-    let taking_part = model.batches.iter().filter(|batch| model.blocks[batch.block as usize].takes_part());
-    let plain = taking_part.filter_map(|batch| Some((batch, batch.plain.as_ref()?)));
+    let plain = taking_part(model).filter_map(|batch| Some((batch, batch.plain.as_ref()?)));
     let mut points = None;
     for (batch, plain) in plain {
         let [above, below] = points.get_or_insert_with(|| {

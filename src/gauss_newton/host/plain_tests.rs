@@ -48,6 +48,10 @@ impl PlainFunction for Waves {
     fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()> {
         Waves { calls: self.calls.clone(), derivatives: true }.evaluate(x, Wanted::Derivatives, columns)
     }
+
+    fn accuracy(&self) -> Result<Vec<f64>> {
+        Ok((0..11).map(|number| if number % 5 == 4 { 1e-6 * f64::from(number) } else { 0.0 }).collect())
+    }
 }
 
 const X: [f64; 11] = [0.6, 0.0, -0.8, 0.5, -0.5, 0.5, 0.5, 1.0, -0.7, 0.3, 1.1];
@@ -135,6 +139,15 @@ fn a_plain_function_has_the_model_of_the_same_expression_with_any_loss() {
         // Rounding of numbers near 1.
         assert_close(&model_of(&mut plain), &model_of(&mut expression), 1e-14);
     }
+}
+
+#[test]
+fn tangent_coordinates_are_as_exact_as_the_worst_number_of_their_block() {
+    let [mut plain, mut expression] = [waves().0, functions(None)];
+    let accuracy = |f: &mut Functions| block_on(HostModel::default().linearise(f, &X)).unwrap().accuracy;
+    // Of 4 and 9, which are numbers of the pose.
+    assert_eq!(accuracy(&mut plain), [[0.0; 3].as_slice(), &[9e-6; 7], &[0.0]].concat());
+    assert!(accuracy(&mut expression).is_empty());
 }
 
 #[test]

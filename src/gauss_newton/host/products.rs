@@ -98,7 +98,7 @@ impl MatrixFree {
             entries.filter(|(_, constant)| **constant).for_each(|(entry, _)| *entry = 0.0);
         }
         let normal = Some(Normal { residuals: model.num_residuals as usize, gradient, jtj_blocks });
-        Ok(LeastSquares { cost, influence: cost, residuals: Vec::new(), entries: Vec::new(), normal })
+        Ok(LeastSquares { cost, influence: cost, normal, ..LeastSquares::nothing() })
     }
 }
 

@@ -17,26 +17,33 @@ const MOST_SWEEPS: usize = 40;
 
 /// A symmetric matrix in its eigenvectors.
 pub(super) struct Spectrum {
-    /// Eigenvalues.
+    /// Eigenvalues. Those that errors do not tell from 0 are 0, and take no part.
     pub(super) values: Vec<f64>,
     /// The eigenvectors, one after the other.
     pub(super) vectors: Vec<f64>,
     /// The products of the eigenvectors with minus the gradient.
     pub(super) slopes: Vec<f64>,
-    /// The smallest eigenvalue that is not 0; those below take no part unless they are negative.
-    pub(super) least: f64,
+    /// The smallest eigenvalue that is not 0.
+    least: f64,
 }
 
 impl Spectrum {
-    /// Of RᵀR, with the slopes Rᵀ`right`.
-    pub(super) fn of_columns(mut columns: Vec<f64>, right: &[f64]) -> Spectrum {
+    /// Of RᵀR, with the slopes Rᵀ`right`. `errors`: how long the error of each column may be, where the largest singular value is 1.
+    pub(super) fn of_columns(mut columns: Vec<f64>, right: &[f64], errors: &[f64]) -> Spectrum {
         let count = right.len();
         let vectors = rotate_apart(&mut columns, count);
         let of = |k: usize| &columns[k * count..][..count];
-        let values: Vec<f64> = (0..count).map(|k| dot(of(k), of(k))).list();
+        let mut values: Vec<f64> = (0..count).map(|k| dot(of(k), of(k))).list();
         let slopes = (0..count).map(|k| dot(of(k), right)).list();
         let largest = values.iter().copied().fold(0.0, f64::max);
-        Spectrum { values, vectors, slopes, least: (RANK * RANK * largest).max(f64::MIN_POSITIVE) }
+        for (value, vector) in values.iter_mut().zip(vectors.chunks_exact(count.max(1))) {
+            // Errors of columns are independent of each other.
+            let square: f64 = vector.iter().zip(errors).map(|(entry, error)| (entry * error).powi(2)).sum();
+            if *value < (square * largest).max(f64::MIN_POSITIVE) {
+                *value = 0.0;
+            }
+        }
+        Spectrum { values, vectors, slopes, least: f64::MIN_POSITIVE }
     }
 
     /// Of a symmetric matrix.
@@ -49,22 +56,19 @@ impl Spectrum {
         (0..count).for_each(|k| matrix[k * (count + 1)] += shift);
         let vectors = rotate_apart(&mut matrix, count);
         let columns = matrix.chunks_exact(count.max(1));
-        let values: Vec<f64> = columns.map(|column| dot(column, column).sqrt() - shift).list();
+        let mut values: Vec<f64> = columns.map(|column| dot(column, column).sqrt() - shift).list();
         let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+        let least = (FLAT * largest).max(f64::MIN_POSITIVE);
+        values.iter_mut().filter(|value| value.abs() < least).for_each(|value| *value = 0.0);
         let slopes = vectors.chunks_exact(count.max(1)).map(|vector| dot(vector, slopes)).list();
-        Spectrum { values, vectors, slopes, least: (FLAT * largest).max(f64::MIN_POSITIVE) }
-    }
-
-    /// Whether an eigenvalue takes part: it is no rounding error of 0.
-    fn counts(&self, value: f64) -> bool {
-        value >= self.least || value <= -self.least
+        Spectrum { values, vectors, slopes, least }
     }
 
     /// Σ s/(w + λ) v over the eigenvectors, of the products s of a vector with them.
     fn combine(&self, slopes: impl Fn(usize) -> f64, lambda: f64) -> Vec<f64> {
         let count = self.values.len();
         let mut sum = vec![0.0; count];
-        for k in (0..count).filter(|&k| self.counts(self.values[k])) {
+        for k in (0..count).filter(|&k| self.values[k] != 0.0) {
             let share = slopes(k) / (self.values[k] + lambda);
             for (sum, entry) in sum.iter_mut().zip(&self.vectors[k * count..][..count]) {
                 *sum += share * entry;
@@ -80,7 +84,7 @@ impl Spectrum {
 
     /// The step within a radius, and its λ.
     pub(super) fn step(&self, radius: f64) -> (f64, Vec<f64>) {
-        let taken = (0..self.values.len()).filter(|&k| self.counts(self.values[k])).list();
+        let taken = (0..self.values.len()).filter(|&k| self.values[k] != 0.0).list();
         let Some(&lowest) = taken.iter().min_by(|&&a, &&b| self.values[a].total_cmp(&self.values[b])) else {
             return (0.0, vec![0.0; self.values.len()]);
         };

@@ -118,3 +118,46 @@ fn sums_give_the_step_of_rows_or_are_refused() {
     let parallel = [1.0, 1.0, 2.0, 2.0 + 1e-7, 3.0, 3.0];
     assert_eq!(sums(&parallel).err(), Some(Trouble::IllConditioned));
 }
+
+/// Columns a, a + 1e-9 b and c, c + 1e-9 d with a … d orthogonal, each pair of which has one direction that is determined to nine digits.
+const NEAR: f64 = 1e-9;
+#[rustfmt::skip]
+const PAIRS: [f64; 16] = [
+    1.0, 1.0, 0.0, 0.0,
+    0.0, NEAR, 0.0, 0.0,
+    0.0, 0.0, 1.0, 1.0,
+    0.0, 0.0, 0.0, NEAR,
+];
+
+#[test]
+fn what_errors_of_columns_explain_determines_nothing() {
+    let residuals = [2.0, 1e-3, 4.0, 1e-3];
+    // The error of each column, how many directions are free, and the promise: half the squares of the residuals that a determined direction takes.
+    for (accuracy, deficiency, promise) in [
+        (vec![], 0, 0.5 * (4.0 + 16.0 + 2e-6)),
+        (vec![1e-11; 4], 0, 0.5 * (4.0 + 16.0 + 2e-6)),
+        (vec![1e-8; 4], 2, 0.5 * (4.0 + 16.0)),
+        // One inexact column of a pair is enough, and leaves the other pair as it is.
+        (vec![0.0, 1e-8, 0.0, 0.0], 1, 0.5 * (4.0 + 16.0 + 1e-6)),
+    ] {
+        for unit in [1.0, 1e3] {
+            let scale = [1.0, unit, 1.0, 1.0];
+            let mut region = scaled(&PAIRS, &residuals, &scale).with_accuracy(&accuracy);
+            assert_eq!(region.deficiency(), deficiency, "{accuracy:?}");
+            assert!((region.promise() - promise).abs() < 1e-8, "{accuracy:?}: {}", region.promise());
+            let mut step = [0.0; 4];
+            region.step(1e12, &mut step);
+            // Along a free direction the step is as short as can be: both numbers share it.
+            assert_eq!(step[0].abs() < 3.0, deficiency > 0, "{accuracy:?}: {step:?}");
+            assert_eq!(step[2].abs() < 5.0, deficiency > 1, "{accuracy:?}: {step:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_are_relative_to_columns_whose_lengths_play_no_part() {
+    for length in [1.0, 1e-6] {
+        let rows = [1.0, 0.0, 0.0, length];
+        assert_eq!(region(&rows, &[1.0, 1.0], 2).with_accuracy(&[1e-12, 1e-2]).deficiency(), 0);
+    }
+}

@@ -44,11 +44,12 @@ pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen
     for &(first, count) in &systems.blocks.ranges {
         left_out[first..first + count].copy_from_slice(&frozen[first..first + count]);
     }
+    let unsure = model.accuracy.iter().fold(UNSURE_PIVOT, |unsure, error| unsure.max(error * error));
     // In any order the pivots of a matrix are at least the inverse of its inverse's trace. That is known sooner than the pivots.
-    if is_well_conditioned(jtj.clone(), &left_out, 0.5 / UNSURE_PIVOT) {
+    if is_well_conditioned(jtj.clone(), &left_out, 0.5 / unsure) {
         return false;
     }
-    lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list())
+    lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list(), unsure)
 }
 
 /// Whether so many columns and rows are analysed.
@@ -57,7 +58,7 @@ pub(super) fn is_small(n: usize, rows: usize) -> bool {
 }
 
 /// Whether a pivot of the lower half of a symmetric matrix, brought to a unit diagonal, is too small, in some order of elimination.
-fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
+fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>, unsure: f64) -> bool {
     let lengths: Vec<f64> = (0..n).map(|k| a[k * n + k].sqrt()).list();
     if order.iter().any(|&k| lengths[k] == 0.0) {
         return true;
@@ -74,7 +75,7 @@ fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
         order.swap(best, last);
         let pivot = order.remove(last);
         let diagonal = a[pivot * (n + 1)];
-        if diagonal <= UNSURE_PIVOT {
+        if diagonal <= unsure {
             return true;
         }
         for (position, &i) in order.iter().enumerate() {
@@ -126,7 +127,7 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     }
     let Start { point, feasible, .. } = Start::of(functions, Arithmetic::F64)?;
     let samples = functions.sample_count();
-    let LeastSquares { mut influence, residuals, entries, .. } = model.linearise(functions, &point).await?;
+    let LeastSquares { mut influence, residuals, entries, accuracy, .. } = model.linearise(functions, &point).await?;
     if HostModel::is_robust(functions) {
         influence = HostModel::influence(functions, &point).await?;
     }
@@ -142,7 +143,7 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     let mut qr = DenseQr::new();
     qr.begin(&system);
     qr.advance(&system, f64::INFINITY);
-    let promise = TrustRegion::of_rows(&qr, &scale, &frozen).promise();
+    let promise = TrustRegion::of_rows(&qr, &scale, &frozen).with_accuracy(&accuracy).promise();
     let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
     let coordinates = (0..n).filter(free).count() as f64;
     let scaled_size = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();

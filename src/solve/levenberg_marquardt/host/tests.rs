@@ -116,7 +116,7 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
                     influence: cost(&residuals),
                     residuals,
                     entries,
-                    normal: None,
+                    ..LeastSquares::nothing()
                 }));
             }
             Request::Solve => answer = solver.solve(&mut NoProducts).unwrap(),
