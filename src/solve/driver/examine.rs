@@ -27,17 +27,18 @@ pub(super) async fn examine(
     // A loop of frames does not look for them at each.
     let untouched =
         if take.read_back { Untouched::of(functions.model(), functions.constant()) } else { Untouched::default() };
-    if untouched.count > 0 {
-        solution.summary.findings.push(Finding::Untouched(untouched.clone()));
+    let are_some_untouched = untouched.count > 0;
+    if are_some_untouched {
+        solution.summary.findings.push(Finding::Untouched(untouched));
     }
     if solution.details.may_lack_rank {
-        solution.summary.findings.push_all(deficiency::finding(functions, host, untouched.count > 0).await?);
+        solution.summary.findings.push_all(deficiency::finding(functions, host, are_some_untouched).await?);
     }
     if is_checked(solution.arithmetic, solution.summary.termination) {
         let end = End { objective, cost: solution.summary.final_cost, by_model: take.by_model };
         match device.checks.time(take.read_back, end) {
             CheckTime::Now => {
-                judge(solution, check(functions, host, device, end, take.start, &untouched).await?);
+                judge(solution, check(functions, host, device, end, take.start, are_some_untouched).await?);
             }
             CheckTime::Later(found) => judge_by_earlier(solution, found),
         }
@@ -87,7 +88,7 @@ pub(super) async fn check(
     device: &DeviceResources,
     End { objective, cost, by_model }: End,
     start: Option<&[f64]>,
-    untouched: &Untouched,
+    are_some_untouched: bool,
 ) -> Result<Checked> {
     functions.bring_values().await?;
     functions.bring_shared_data().await?;
@@ -109,7 +110,7 @@ pub(super) async fn check(
     }
     let mut findings = estimate.findings(functions.model(), arithmetic);
     if by_model && estimate.is_undetermined {
-        findings.push_all(deficiency::finding(functions, host, untouched.count > 0).await?);
+        findings.push_all(deficiency::finding(functions, host, are_some_untouched).await?);
     }
     Ok(Checked { estimate, findings })
 }

@@ -60,8 +60,8 @@ pub async fn levenberg_marquardt(
 pub async fn check_later(session: &mut Session) -> Result<()> {
     let Some(end) = session.device.checks.take_due() else { return Ok(()) };
     let (functions, host, device) = session.parts();
-    let untouched = Untouched::of(functions.model(), functions.constant());
-    let found = examine::check(functions, host, device, end, None, &untouched).await?;
+    let are_some_untouched = Untouched::of(functions.model(), functions.constant()).count > 0;
+    let found = examine::check(functions, host, device, end, None, are_some_untouched).await?;
     session.device.checks.keep(found);
     Ok(())
 }
