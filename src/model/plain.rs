@@ -32,8 +32,8 @@ pub trait PlainFunction {
     /// # Errors
     /// What the application throws.
     fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()>;
-    /// How exact J was when it was computed last: of each parameter, the error of its derivatives relative to the length of its column. None where they are no
-    /// differences.
+    /// How exact J was when it was computed last: of each parameter, the error of its derivatives relative to the length of its column; on a manifold, of the tangent
+    /// coordinate in its place. None where they are no differences.
     ///
     /// # Errors
     /// What the application throws.

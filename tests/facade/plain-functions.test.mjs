@@ -314,3 +314,19 @@ test('derivatives that the function has are exact, and nothing is evaluated to k
   columns([2, 3], 1);
   assert.deepEqual([columns([], 3), calls], [[], [1, 2, 4]]);
 });
+
+test('tangent coordinates are as exact as the worst number of their block', async () => {
+  for (const manifold of ['unit-vector', null]) {
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 3, values: [0.6, 0.8, 1e-9, 0.36, 0.48, 0.8] });
+    if (manifold !== null) p.setManifold(manifold);
+    const evaluate = ({ p }, out) => out.set([1e3 + p[0], p[1] ** 2, Math.sin(p[2])]);
+    problem.residuals('f', { inputs: { p: p.at([0, 1]) }, outputs: 3, evaluate });
+    const { evaluate: [columns] } = await compiled(problem);
+    columns([0.6, 0.8, 1e-9, 0.36, 0.48, 0.8], 1);
+    const said = columns([], 3);
+    assert.equal(new Set(said).size, manifold === null ? 6 : 2, `${said}`);
+    // The first number alone has an effect on the first residual, which is uncertain by 1e-13.
+    assert.ok(said.every((error) => error > 0 && error < 1e-5), `${said}`);
+  }
+});

@@ -73,13 +73,9 @@ pub fn null_space(
         let system =
             System { jacobian: *matrix, residuals: &zeros[..rows], damping: &zeros[..cols], frozen: &left_out };
         let mut qr = DenseQr::new();
-        let mut triangle = qr.triangle(&system);
-        let mut lengths = qr.inverse_lengths().to_vec();
-        // Columns with another tolerance are as much shorter, so that one is that of all.
-        let share = |k: usize| tolerance / tolerances[k];
-        lengths.iter_mut().enumerate().for_each(|(k, length)| *length *= share(k));
-        triangle.iter_mut().enumerate().for_each(|(place, entry)| *entry *= share(place % cols));
-        basis.push_all(dense_basis(triangle.clone(), &left_out, tolerance));
+        let triangle = qr.triangle(&system);
+        let lengths = qr.inverse_lengths().to_vec();
+        basis.push_all(dense_basis(triangle.clone(), &left_out, &tolerances));
         Some(Inverse { lengths, factor: Factor::Dense(triangle) })
     } else {
         let lengths = lengths.iter().zip(&left_out).map(|(l, &out)| if out { 0.0 } else { l.recip() }).list();
@@ -112,20 +108,20 @@ fn normalise(vector: &mut [f64]) {
 }
 
 /// The null space of a triangle R of unit columns, row after row, by QR with column pivoting.
-fn dense_basis(mut a: Vec<f64>, left_out: &[bool], tolerance: f64) -> Vec<Vec<f64>> {
+fn dense_basis(mut a: Vec<f64>, left_out: &[bool], tolerances: &[f64]) -> Vec<Vec<f64>> {
     let n = left_out.len();
     let mut order: Vec<usize> = (0..n).filter(|&k| !left_out[k]).list();
     let mut rank = 0;
     let mut reflector = vec![0.0; n];
     while rank < order.len() {
-        let rest = |k: usize, a: &[f64]| (rank..n).map(|row| a[row * n + k] * a[row * n + k]).sum::<f64>();
-        let lengths: Vec<f64> = order[rank..].iter().map(|&k| rest(k, &a)).list();
-        let best =
-            lengths.iter().enumerate().fold(0, |best, (k, length)| if *length > lengths[best] { k } else { best });
-        let length = lengths[best].sqrt();
-        if length <= tolerance {
+        // In units of their tolerances, so that exact columns come first.
+        let rest = |k: usize| (rank..n).map(|row| a[row * n + k] * a[row * n + k]).sum::<f64>().sqrt() / tolerances[k];
+        let rests: Vec<f64> = order[rank..].iter().map(|&k| rest(k)).list();
+        let best = rests.iter().enumerate().fold(0, |best, (k, rest)| if *rest > rests[best] { k } else { best });
+        if rests[best] <= 1.0 {
             break;
         }
+        let length = rests[best] * tolerances[order[rank + best]];
         order.swap(rank, rank + best);
         let pivot = order[rank];
         for row in rank..n {

@@ -108,13 +108,13 @@ impl TrustRegion {
         Ok(())
     }
 
-    /// The model whose columns have errors of these shares of their lengths, of all coordinates; none where they are exact but for rounding. What they explain
-    /// of a direction's effect determines nothing.
-    pub fn with_accuracy(mut self, accuracy: &[f64]) -> TrustRegion {
+    /// Takes the errors of columns, as shares of their lengths, of all coordinates; none where they are exact but for rounding. What they explain of a
+    /// direction's effect determines nothing.
+    pub fn set_accuracy(&mut self, accuracy: &[f64]) {
+        self.accuracy.clear();
         if !accuracy.is_empty() {
-            self.accuracy = self.free.iter().map(|&k| accuracy[k]).list();
+            self.accuracy.push_all(self.free.iter().map(|&k| accuracy[k]));
         }
-        self
     }
 
     fn over(scale: &[f64], is_left_out: impl Fn(usize) -> bool) -> TrustRegion {

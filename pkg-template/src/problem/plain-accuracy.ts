@@ -5,6 +5,8 @@
  * the function leaves less (J. J. Moré and S. M. Wild, "Estimating computational noise", SIAM Journal on Scientific Computing 33, 2011).
  */
 
+import type { ArrayPlace } from './plain-steps.js';
+
 /** Shares of the steps of derivatives by which noise is measured. */
 const SHARE = 2 ** -13;
 
@@ -36,23 +38,29 @@ export class Accuracy {
     for (const error of errors) if (error < Infinity) this.errors[position]! += error * error;
   }
 
-  /** Adds the noise of residuals that a parameter has an effect on, from their values at three points at equal distances. */
-  addNoise(position: number, at: Float64Array, near: Float64Array, far: Float64Array): void {
+  /** Adds the noise of the residuals that such derivatives are not 0 of, from their values at three points at equal distances. */
+  addNoise(position: number, derivatives: Float64Array, at: Float64Array, near: Float64Array, far: Float64Array): void {
     for (let i = 0; i < at.length; i++) {
+      if (derivatives[i] === 0) continue;
       const [first, second] = [(near[i] as number) - (at[i] as number), (far[i] as number) - (near[i] as number)];
       const noise = Math.max((second - first) ** 2 / SECOND_DIFFERENCE, (EPSILON * (at[i] as number)) ** 2);
       if (noise < Infinity) this.noises[position]! += noise;
     }
   }
 
-  /** Returns the relative errors. `step` and `truncation`: the step by which a parameter's derivatives were computed, and what that leaves out, relative to them. */
-  relative(positions: Uint32Array, step: (position: number) => number, truncation: (position: number) => number): Float64Array {
+  /** Returns the relative errors, on manifolds those of tangent coordinates. `step` and `truncation`: the step by which a parameter's derivatives were computed, and what that leaves out, relative to them. */
+  relative(positions: Uint32Array, arrays: readonly ArrayPlace[], step: (position: number) => number, truncation: (position: number) => number): Float64Array {
     const relative = new Float64Array(this.numParams);
     for (const at of positions) {
       const length = Math.sqrt(this.lengths[at] as number);
       if (length === 0) continue;
       const error = Math.sqrt((this.noises[at] as number) / step(at) ** 2 + (this.errors[at] as number)) / length + truncation(at);
       relative[at] = Math.min(SAFETY * error, 1);
+    }
+    // A tangent coordinate moves all numbers of its block.
+    for (const { manifold, offset, dim, count } of arrays) {
+      if (manifold === 'euclidean') continue;
+      for (let block = offset; block < offset + dim * count; block += dim) relative.fill(Math.max(...relative.subarray(block, block + dim)), block, block + dim);
     }
     return relative;
   }

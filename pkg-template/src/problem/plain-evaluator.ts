@@ -166,11 +166,11 @@ export class PlainEvaluator {
         const position = this.positionOf(instance, local);
         this.load(instance, 1 + local, column);
         accuracy.addDerivatives(position, column);
-        if (points !== null) accuracy.addNoise(position, at, near, far);
+        if (points !== null) accuracy.addNoise(position, column, at, near, far);
       }
     }
     const truncations = { central: (position: number) => steps.truncation(position), forward: () => FORWARD, ridders: () => 0 };
-    this.accuracy = accuracy.relative(steps.positions, step, truncations[kind]);
+    this.accuracy = accuracy.relative(steps.positions, this.arrays, step, truncations[kind]);
   }
 
   private positionOf(instance: number, local: number): number {

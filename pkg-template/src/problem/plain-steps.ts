@@ -6,8 +6,9 @@
  * curvature that is large beside the slope says that the function changes faster, and a difference near rounding that it changes slower.
  */
 
-/** Where the numbers of a parameter array are: among all, from `offset` on, `count` blocks of `dim`. */
+/** Where the numbers of a parameter array are: among all, from `offset` on, `count` blocks of `dim` on a manifold. */
 export interface ArrayPlace {
+  readonly manifold: string;
   readonly offset: number;
   readonly dim: number;
   readonly count: number;

@@ -76,8 +76,9 @@ impl HostModel {
 
     /// r̃ and J̃ at a point.
     pub async fn linearise(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
-        let linearised = self.rows.linearise(functions, &mut self.tables, x).await?;
-        Ok(LeastSquares { accuracy: plain::accuracy(functions.model())?, ..linearised })
+        let mut linearised = self.rows.linearise(functions, &mut self.tables, x).await?;
+        linearised.accuracy = plain::accuracy(functions.model())?;
+        Ok(linearised)
     }
 
     /// The least-squares cost at the last linearised point minus that at `x`: positive where the cost falls, NaN where it is not defined.
@@ -128,8 +129,9 @@ impl HostModel {
 
     /// J̃ᵀr̃ and J̃ᵀJ̃ at a point, after [`HostModel::prepare_sums`].
     pub fn linearise_as_sums(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
-        let linearised = self.sums.linearise(functions, x)?;
-        Ok(LeastSquares { accuracy: plain::accuracy(functions.model())?, ..linearised })
+        let mut linearised = self.sums.linearise(functions, x)?;
+        linearised.accuracy = plain::accuracy(functions.model())?;
+        Ok(linearised)
     }
 
     /// [`HostModel::reduction`] where the model was last made as sums.

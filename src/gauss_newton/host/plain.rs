@@ -19,15 +19,6 @@ pub(super) fn accuracy(model: &Model) -> Result<Vec<f64>> {
         accuracy.resize(given.len().max(accuracy.len()), 0.0);
         accuracy.iter_mut().zip(&given).for_each(|(error, &given)| *error = given.max(*error));
     }
-    if !accuracy.is_empty() {
-        // A tangent coordinate moves all numbers of its block.
-        for array in model.arrays.iter().filter(|array| !array.manifold.has_unit_basis()) {
-            let (offset, dim) = (array.offset as usize, array.dim as usize);
-            for block in accuracy[offset..][..dim * array.count as usize].chunks_exact_mut(dim) {
-                block.fill(block.iter().copied().fold(0.0, f64::max));
-            }
-        }
-    }
     Ok(accuracy)
 }
 

@@ -142,7 +142,8 @@ fn what_errors_of_columns_explain_determines_nothing() {
     ] {
         for unit in [1.0, 1e3] {
             let scale = [1.0, unit, 1.0, 1.0];
-            let mut region = scaled(&PAIRS, &residuals, &scale).with_accuracy(&accuracy);
+            let mut region = scaled(&PAIRS, &residuals, &scale);
+            region.set_accuracy(&accuracy);
             assert_eq!(region.deficiency(), deficiency, "{accuracy:?}");
             assert!((region.promise() - promise).abs() < 1e-8, "{accuracy:?}: {}", region.promise());
             let mut step = [0.0; 4];
@@ -158,6 +159,8 @@ fn what_errors_of_columns_explain_determines_nothing() {
 fn errors_are_relative_to_columns_whose_lengths_play_no_part() {
     for length in [1.0, 1e-6] {
         let rows = [1.0, 0.0, 0.0, length];
-        assert_eq!(region(&rows, &[1.0, 1.0], 2).with_accuracy(&[1e-12, 1e-2]).deficiency(), 0);
+        let mut region = region(&rows, &[1.0, 1.0], 2);
+        region.set_accuracy(&[1e-12, 1e-2]);
+        assert_eq!(region.deficiency(), 0);
     }
 }

@@ -34,6 +34,10 @@ pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen
     if !is_small(n, rows) {
         return false;
     }
+    // What differences explain of a direction is more than rounding.
+    if !model.accuracy.is_empty() {
+        return true;
+    }
     let mut jtj = match &model.normal {
         // One block has all of J̃ᵀJ̃.
         Some(normal) if normal.jtj_blocks.len() == n * n => normal.jtj_blocks.clone(),
@@ -44,12 +48,11 @@ pub(super) fn is_suspected(model: &LeastSquares, systems: &LinearSystems, frozen
     for &(first, count) in &systems.blocks.ranges {
         left_out[first..first + count].copy_from_slice(&frozen[first..first + count]);
     }
-    let unsure = model.accuracy.iter().fold(UNSURE_PIVOT, |unsure, error| unsure.max(error * error));
     // In any order the pivots of a matrix are at least the inverse of its inverse's trace. That is known sooner than the pivots.
-    if is_well_conditioned(jtj.clone(), &left_out, 0.5 / unsure) {
+    if is_well_conditioned(jtj.clone(), &left_out, 0.5 / UNSURE_PIVOT) {
         return false;
     }
-    lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list(), unsure)
+    lacks_rank(&mut jtj, n, (0..n).filter(|&k| !left_out[k]).list())
 }
 
 /// Whether so many columns and rows are analysed.
@@ -58,7 +61,7 @@ pub(super) fn is_small(n: usize, rows: usize) -> bool {
 }
 
 /// Whether a pivot of the lower half of a symmetric matrix, brought to a unit diagonal, is too small, in some order of elimination.
-fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>, unsure: f64) -> bool {
+fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>) -> bool {
     let lengths: Vec<f64> = (0..n).map(|k| a[k * n + k].sqrt()).list();
     if order.iter().any(|&k| lengths[k] == 0.0) {
         return true;
@@ -75,7 +78,7 @@ fn lacks_rank(a: &mut [f64], n: usize, mut order: Vec<usize>, unsure: f64) -> bo
         order.swap(best, last);
         let pivot = order.remove(last);
         let diagonal = a[pivot * (n + 1)];
-        if diagonal <= unsure {
+        if diagonal <= UNSURE_PIVOT {
             return true;
         }
         for (position, &i) in order.iter().enumerate() {
@@ -143,7 +146,9 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     let mut qr = DenseQr::new();
     qr.begin(&system);
     qr.advance(&system, f64::INFINITY);
-    let promise = TrustRegion::of_rows(&qr, &scale, &frozen).with_accuracy(&accuracy).promise();
+    let mut region = TrustRegion::of_rows(&qr, &scale, &frozen);
+    region.set_accuracy(&accuracy);
+    let promise = region.promise();
     let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
     let coordinates = (0..n).filter(free).count() as f64;
     let scaled_size = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();

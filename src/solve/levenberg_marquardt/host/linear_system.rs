@@ -236,14 +236,13 @@ impl LinearSystems {
             _ => return Some(Err(Trouble::IllConditioned)),
         };
         if let Some(normal) = &model.normal {
-            let region = TrustRegion::of_sums(&normal.jtj_blocks, gradient, normal.residuals, scale, frozen);
-            return Some(region.map(|region| region.with_accuracy(&model.accuracy)));
+            return Some(TrustRegion::of_sums(&normal.jtj_blocks, gradient, normal.residuals, scale, frozen));
         }
         let jacobian = jacobian(scale.len(), row_offsets, col_indices, &model.entries);
         if begins && scale.len() >= LEAST_COLUMNS_OF_SUMS {
             let sums = products(&jacobian);
             if let Ok(region) = TrustRegion::of_sums(&sums, gradient, jacobian.rows(), scale, frozen) {
-                return Some(Ok(region.with_accuracy(&model.accuracy)));
+                return Some(Ok(region));
             }
         }
         let damping = vec![0.0; scale.len()];
@@ -251,7 +250,7 @@ impl LinearSystems {
         if begins {
             qr.begin(&system);
         }
-        qr.advance(&system, SLICE).then(|| Ok(TrustRegion::of_rows(qr, scale, frozen).with_accuracy(&model.accuracy)))
+        qr.advance(&system, SLICE).then(|| Ok(TrustRegion::of_rows(qr, scale, frozen)))
     }
 
     /// ‖J̃v‖² of a vector; `None` where the model has no matrix, and products give it.

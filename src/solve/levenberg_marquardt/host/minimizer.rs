@@ -397,7 +397,8 @@ impl LevenbergMarquardt {
             let free = (scale.as_slice(), self.frozen.as_slice());
             let region = self.systems.advance_exact(&mut self.exact.qr, &self.model, &self.gradient, free, begins);
             return Ok(region.map(|region| match region {
-                Ok(region) => {
+                Ok(mut region) => {
+                    region.set_accuracy(&self.model.accuracy);
                     self.exact.enter_point(region);
                     Answer::Solved(Some(1))
                 }
