@@ -73,33 +73,9 @@ test('cdist keeps the digits of points that are near each other and far from 0, 
   assert.throws(() => T.cdist(a.cast('u8'), a.cast('u8')), { code: 'invalid-argument', message: /cdist: a: got a tensor of u8/ });
 });
 
-test('1 − erf and gelu keep their digits where they are small', async () => {
-  // SciPy's special.erfc, and x/2 · erfc(−x/√2) by mpmath, of these numbers in single precision.
+test('1 − erf keeps its digits where it is small', async () => {
+  // SciPy's special.erfc of these numbers in single precision.
   assertNear(await device.tensor([-3, -0.5, 0, 0.75, 1, 2, 4, 6, 9]).erfc().data(), [1.9999779095030015, 1.5204998778130465, 1, 0.28884436634648486, 0.15729920705028513, 0.004677734981047266, 1.541725790028002e-8, 2.1519736712498913e-17, 4.13703174651381e-37]);
-  // A rounding of x/√2 is one of x² · 6e-8 of the result.
-  const GELU_TOLERANCE = 2e-5;
-  const x = device.tensor([-13, -10, -8, -6, -5.5, -5, -4, -2, -1.5, -1]);
-  assertNear(await x.gelu().data(), [-7.952313719e-38, -7.619853024e-23, -4.976768459e-15, -5.919525870e-9, -1.044425936e-7, -1.433257859e-6, -1.266849693e-4, -0.04550026390, -0.1002108019, -0.1586552539], GELU_TOLERANCE);
-  const [slope] = T.grad(x.gelu().sum(), [x]);
-  assertNear(await slope.data(), [-1.033730444e-36, -7.618400096e-22, -3.979607261e-14, -3.546870945e-8, -5.733472399e-7, -7.146946002e-6, -5.036496612e-4, -0.08523180107, -0.1274691902, -0.08331547058], GELU_TOLERANCE);
-});
-
-test('normalisations of large and small numbers are those of the numbers times a power of 2, with their derivatives', async () => {
-  const given = [[1, 2, -3, 0.5], [4, -4, 1, 7]];
-  const functions = {
-    layerNorm: (x) => T.layerNorm(x, { epsilon: 0 }), rmsNorm: (x) => T.rmsNorm(x, { epsilon: 0 }), groupNorm: (x) => T.groupNorm(x, 2, { epsilon: 0 }), std: (x, scale) => x.std(-1).div(scale), norm: (x, scale) => x.norm(-1).div(scale),
-  };
-  for (const [name, f] of Object.entries(functions)) {
-    const of = async (scale) => {
-      const x = device.tensor(given.map((row) => row.map((each) => each * scale)));
-      const y = f(x, scale);
-      const [slope] = T.grad(y.mul(T.iota(y.shape, 0).add(T.iota(y.shape, -1))).sum(), [x]);
-      return [...(await y.data()), ...(await slope.mul(scale).data())];
-    };
-    const expected = await of(1);
-    for (const scale of [2 ** 70, 2 ** 110, 2 ** -70, 2 ** -110]) (await of(scale)).forEach((each, k) => assert.ok(Math.abs(each - expected[k]) <= 1e-6 * (1 + Math.abs(expected[k])), `${name} of 2^${Math.log2(scale)}: element ${k} is ${each}, not ${expected[k]}`));
-  }
-  assert.deepEqual([...(await device.tensor([1e20, 1e20, 1e20]).std().data())], [0]);
 });
 
 test('log Γ and its derivatives, beside their roots too', async () => {

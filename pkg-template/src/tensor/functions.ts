@@ -91,10 +91,7 @@ export function groupNorm<D extends DType>(x: Tensor<D>, groups: number, options
   return Tensor.make(normalisation.groupNorm(nodeOf('groupNorm', x), groups, normalisation.affineOf('groupNorm', options, {})));
 }
 
-/**
- * Normalises each channel of [images, channels, …] by a mean and a variance, which are those of the batch unless told, and come back. Deviations beyond
- * 1e19 have an infinite variance, with which the result is 0; layerNorm, rmsNorm and groupNorm take numbers of any size.
- */
+/** Normalises each channel of [images, channels, …] by a mean and a variance, which are those of the batch unless told, and come back. */
 export function batchNorm<D extends DType>(
   x: Tensor<D>,
   options: NormOptions & { mean?: Tensor; variance?: Tensor } = {},

@@ -128,8 +128,7 @@ export const ELEMENTWISE = [
   unary('softplus', REALS, [-20, 20], softplus, COMPOSED),
   unary('softsign', REALS, [-9, 9], (a) => a / (1 + Math.abs(a)), ELEMENTARY),
   unary('silu', REALS, [-20, 20], (a) => a * sigmoid(a), COMPOSED),
-  // A rounding of x/√2 is x² roundings of the exponential.
-  unary('gelu', REALS, [-5, 4], gelu, 32),
+  unary('gelu', REALS, [-4, 4], gelu, COMPOSED, { floor: 0.5 }),
   row("gelu('tanh')", REALS, [() => [-4, 4]], (a) => a.gelu('tanh'), geluByTanh, COMPOSED, { floor: 0.5 }),
   unary('mish', REALS, [-20, 20], (a) => a * Math.tanh(softplus(a)), 2 * COMPOSED),
   unary('hardSwish', REALS, [-9, 9], (a) => a * Math.min(Math.max(a / 6 + 0.5, 0), 1), COMPOSED, { floor: 0.5 }),

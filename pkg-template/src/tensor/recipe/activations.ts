@@ -98,10 +98,10 @@ export function mish(x: Node): Node {
 export function gelu(x: Node, form: unknown): Node {
   if (form !== 'exact' && form !== 'tanh') throw invalidArgument('gelu: form', JSON.stringify(form) ?? String(form), "'exact' or 'tanh'");
   return ofReals('gelu', x, (y) => {
-    const half = apply('mul', [y, 0.5]);
-    // 1 + erf would leave no digits of small distributions.
-    if (form === 'exact') return apply('mul', [half, apply('erfc', [apply('mul', [y, -Math.SQRT1_2])])]);
-    const inner = apply('tanh', [apply('mul', [apply('mul', [y, Math.sqrt(2 / Math.PI)]), apply('add', [apply('mul', [apply('mul', [y, y]), 0.044715]), 1])])]);
-    return apply('mul', [half, apply('add', [inner, 1])]);
+    const inner =
+      form === 'exact'
+        ? apply('erf', [apply('mul', [y, Math.SQRT1_2])])
+        : apply('tanh', [apply('mul', [apply('mul', [y, Math.sqrt(2 / Math.PI)]), apply('add', [apply('mul', [apply('mul', [y, y]), 0.044715]), 1])])]);
+    return apply('mul', [apply('mul', [y, 0.5]), apply('add', [inner, 1])]);
   });
 }

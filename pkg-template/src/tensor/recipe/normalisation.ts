@@ -8,7 +8,7 @@ import { broadcastShapes } from './broadcast.js';
 import { apply, bitcast, cast, where } from './elementwise.js';
 import { Node } from './node.js';
 import { checkAxes, checkAxis, checkType, INDICES, nodeOf, nodeText, REALS } from './operands.js';
-import { firstOver, meanOver, reduce, scaledSquares, sizeNode } from './reductions.js';
+import { firstOver, meanOver, reduce, sizeNode } from './reductions.js';
 import { logSoftmax } from './rows.js';
 import { reshaped } from './views.js';
 
@@ -58,19 +58,9 @@ function centred(x: Node, axes: readonly number[]): Node {
   return apply('sub', [shifted, meanOver(shifted, axes, true)]);
 }
 
-/** Below this the number that is added to a square does not hide that small ones vanish. */
-const SMALL_EPSILON = 1e-20;
-
-/** Numbers over the root of their mean square and ε, which `squaresOf` gives: no square overflows, or vanishes beside an ε that is nearly 0. */
-function overRoot(x: Node, axes: readonly number[], epsilon: number, squaresOf: (x: Node) => Node, numbers = x): Node {
-  const { scale, squares } = scaledSquares(x, axes, epsilon < SMALL_EPSILON, squaresOf);
-  const root = apply('sqrt', [apply('add', [squares, apply('mul', [apply('mul', [scale, epsilon]), scale])])]);
-  return apply('div', [apply('mul', [numbers, scale]), root]);
-}
-
 /** Normalised by the mean and the variance over axes. */
 function normalised(x: Node, axes: readonly number[], epsilon: number): Node {
-  return overRoot(x, axes, epsilon, (y) => reduce('variance', y, axes, true), centred(x, axes));
+  return standardised(centred(x, axes), reduce('variance', x, axes, true), epsilon);
 }
 
 function checkReal(operation: string, x: Node): Node {
@@ -89,7 +79,8 @@ export function layerNorm(x: Node, axes: unknown, options: Affine): Node {
 export function rmsNorm(x: Node, axes: unknown, options: Affine): Node {
   const y = checkReal('rmsNorm', x);
   const over = checkAxes('rmsNorm: axes', axes, y.shape.length);
-  const normal = overRoot(y, over, options.epsilon, (z) => meanOver(apply('mul', [z, z]), over, true));
+  const square = meanOver(apply('mul', [y, y]), over, true);
+  const normal = apply('div', [y, apply('sqrt', [apply('add', [square, options.epsilon])])]);
   return cast(affine('rmsNorm', normal, options, over), x.dtype);
 }
 

@@ -90,42 +90,9 @@ export function variance(x: Node, axes: unknown, options?: VarianceOptions, oper
   });
 }
 
-/** The mean of squares of numbers times a power of 2, with which no square and no sum of them overflows or vanishes. */
-export interface ScaledSquares {
-  readonly scale: Node;
-  readonly squares: Node;
-}
-
-/** Factors of large and of small numbers: as many as fit in memory have squares whose sum is a normal f32. */
-const [OF_LARGE, OF_SMALL] = [2 ** -80, 2 ** 70];
-
-/**
- * The means of squares, or of differences from the mean, over axes: those of the numbers themselves, unless that is infinite, or has lost digits of small
- * numbers where these count.
- * All are found in one pass.
- */
-export function scaledSquares(x: Node, axes: readonly number[], countsSmall: boolean, squaresOf: (x: Node) => Node): ScaledSquares {
-  const of = (factor: number) => squaresOf(apply('mul', [x, factor]));
-  const plain = squaresOf(x);
-  const isFinite = test('isFinite', plain);
-  const found = { scale: where(isFinite, 1, OF_LARGE), squares: where(isFinite, plain, of(OF_LARGE)) };
-  if (!countsSmall) return found;
-  // Larger numbers have differences whose squares do not vanish.
-  const areSmall = apply('lt', [reduce('max', apply('abs', [x]), axes, true), 2 ** -30]);
-  const isSmall = apply('and', [areSmall, apply('lt', [plain, 2 ** -90])]);
-  return { scale: where(isSmall, OF_SMALL, found.scale), squares: where(isSmall, of(OF_SMALL), found.squares) };
-}
-
-/** The square root of the variance: the length of a vector of differences, whose derivative at 0 is 0. No square overflows or vanishes. */
+/** The square root of the variance: the length of a vector of differences, whose derivative at 0 is 0. */
 export function std(x: Node, axes: unknown, options?: VarianceOptions): Node {
-  const keep = checkKeep('std', options, { keep: true, correction: true });
-  const over = checkAxes('std: axes', axes, x.shape.length);
-  checkType('std', x, REALS);
-  return inSingle(x, (y) => {
-    const { scale, squares } = scaledSquares(y, over, true, (z) => variance(z, axes, { ...options, keep: true }, 'std'));
-    const kept = apply('div', [apply('vectorNorm', [squares]), scale]);
-    return keep ? kept : reshaped(kept, y.shape.filter((_, axis) => !over.includes(axis)));
-  });
+  return inSingle(x, (y) => apply('vectorNorm', [variance(y, axes, options, 'std')]));
 }
 
 /** log Σ exp x, without overflow. */
