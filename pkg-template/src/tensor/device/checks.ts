@@ -9,6 +9,7 @@ import { paddedBytes } from '../memory/numbers.js';
 import { anyOrAll, sizeNode } from '../recipe/reductions.js';
 import { apply, test, where } from '../recipe/elementwise.js';
 import { ELEMENTWISE } from '../recipe/elementwise-codes.js';
+import { inOrder } from '../recipe/loop.js';
 import { constantNode, inMemory, inputNode, type Node, type OpName } from '../recipe/node.js';
 import { REALS } from '../recipe/operands.js';
 import type { Assignment } from '../recipe/tape.js';
@@ -53,7 +54,8 @@ export class Checks {
   /** The assignments of a recipe with that of the checks. `what` names the recipe in messages. */
   with(what: string, results: readonly Node[], assignments: readonly Assignment[]): readonly Assignment[] {
     const roots = [...results, ...assignments.map(({ value }) => value)].map(inMemory);
-    const nodes = inOrder(roots);
+    const nodes: Node[] = [];
+    inOrder(roots, ({ operands }) => operands, (node) => nodes.push(node));
     const suspicions = nodes.flatMap((node) => indexSuspicion(what, node));
     if (this.areNumbersChecked) suspicions.push(...numberSuspicions(what, nodes, roots));
     if (suspicions.length === 0) return assignments;
@@ -84,27 +86,6 @@ export class Checks {
     this.codes.set(message, position);
     return position;
   }
-}
-
-/** Nodes that others are computed from, each after its operands. */
-function inOrder(roots: readonly Node[]): Node[] {
-  const seen = new Set<Node>();
-  const ordered: Node[] = [];
-  const open: { readonly node: Node; next: number }[] = [];
-  const visit = (node: Node) => {
-    if (seen.has(node)) return;
-    seen.add(node);
-    open.push({ node, next: 0 });
-  };
-  for (const root of roots) {
-    visit(root);
-    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const operand = top.node.operands[top.next++];
-      if (operand !== undefined) visit(operand);
-      else ordered.push((open.pop() as { readonly node: Node }).node);
-    }
-  }
-  return ordered;
 }
 
 function indexSuspicion(what: string, { op, operands, attributes }: Node): Suspicion[] {

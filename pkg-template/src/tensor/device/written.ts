@@ -3,7 +3,7 @@
 import { invalidGraph } from '../../arguments/errors.js';
 import { HELD, isCounter } from '../recipe/loop.js';
 import type { Node } from '../recipe/node.js';
-import { hasLoops, stagesOf } from '../recipe/stages.js';
+import { stagesOf } from '../recipe/stages.js';
 import { writeTape, type Assignment, type Tape } from '../recipe/tape.js';
 import { compileTape, keyOf, type Written } from './compiled.js';
 import { writtenStages } from './schedule.js';
@@ -15,7 +15,8 @@ import { writtenStages } from './schedule.js';
  * @param takesNumbers whether recipes that differ in numbers of the caller may be one
  */
 export function writeRecipe(results: readonly Node[], assignments: readonly Assignment[], takesNumbers = false): Written {
-  const written = hasLoops(results, assignments) ? writtenStages(stagesOf(results, assignments)) : writtenTape(writeTape(results, assignments, takesNumbers));
+  const stages = stagesOf(results, assignments);
+  const written = stages === null ? writtenTape(writeTape(results, assignments, takesNumbers)) : writtenStages(stages);
   if (written.inputs.some(({ source }) => source === HELD) || written.dims.some(isCounter)) throw invalidGraph('loop: got a state, a slice or the counter of a body in a recipe outside of it; takes what the loop returns');
   return written;
 }

@@ -63,18 +63,11 @@ export interface Stages {
   readonly bounds: readonly Dim[];
 }
 
-/** Whether a recipe has loops. */
-export function hasLoops(results: readonly Node[], assignments: readonly Assignment[]): boolean {
-  return dependenceOf(results, assignments).loops.length > 0;
-}
-
-function dependenceOf(results: readonly Node[], assignments: readonly Assignment[]): Dependence {
-  return new Dependence([...results, ...assignments.map(({ value }) => value)].map(inMemory));
-}
-
-/** Cuts a recipe at its loops. */
-export function stagesOf(results: readonly Node[], assignments: readonly Assignment[]): Stages {
-  return new Cutter(dependenceOf(results, assignments)).cut(results.map(inMemory), assignments.map(({ input, value }) => ({ input: inMemory(input), value: inMemory(value) })));
+/** Cuts a recipe at its loops; null if it has none. */
+export function stagesOf(results: readonly Node[], assignments: readonly Assignment[]): Stages | null {
+  const dependence = new Dependence([...results, ...assignments.map(({ value }) => value)].map(inMemory));
+  if (dependence.loops.length === 0) return null;
+  return new Cutter(dependence).cut(results.map(inMemory), assignments.map(({ input, value }) => ({ input: inMemory(input), value: inMemory(value) })));
 }
 
 /** Bytes of a node's elements for the largest dims. */
