@@ -73,3 +73,37 @@ for (const [call, code, message] of [
 ]) {
   test(`${call.toString().slice(6)} is refused`, () => assert.throws(call, { name: 'ResiduaError', code, message }));
 }
+
+test('derivatives of the caller inside of loops are of the adjoint in each step', async () => {
+  const x = device.tensor([[1, 2, 3], [4, 5, 6]]);
+  const twice = (backward) => (s) => T.customGradient((v) => v.mul(2), backward)(s);
+  const by = (body) => T.grad(T.loop(2, x, body).sum(), [x])[0];
+  const filled = (number) => new Float32Array(6).fill(number);
+  for (const [body, expected] of [
+    [twice((a) => [a.mul(3)]), 9],
+    [twice((a) => [a.clamp(-0.5, 0.5)]), 0.5],
+    [(s) => twice((a) => [a.mul(3)])(s).add(s), 16],
+    [(s) => T.loop(2, s, twice((a) => [a.mul(3)])), 81],
+  ]) {
+    assert.deepEqual(await by(body).data(), filled(expected), `${body}`);
+  }
+  const step = twice((a) => [a.mul(3)]);
+  const [scanned] = T.grad(T.scan(T.zeros([3, ...x.sizes]), x, (s, each) => [step(s).add(each), s])[0].sum(), [x]);
+  assert.deepEqual(await scanned.data(), filled(27));
+  const rows = T.vmap((v) => T.grad(T.loop(2, v, step).sum(), [v])[0])(x);
+  assert.deepEqual(await rows.data(), filled(9));
+});
+
+test('derivatives by examples of what does not depend on them are 0', async () => {
+  const x = device.tensor([[1, 2, 3], [4, 5, 6]]);
+  const constant = () => T.full([], 2);
+  for (const tensor of [T.vmap((v) => T.grad(device.tensor([1, 2]).sum(), [v])[0])(x), T.vmap(T.jacobian(constant))(x), T.vmap(T.hessian(constant))(x)]) {
+    assert.ok((await tensor.data()).every((each) => each === 0));
+  }
+});
+
+test('a jacobian has the type of what it is by, by rows and by columns', () => {
+  const half = (v) => v.cast('f16').square();
+  const v = device.tensor([1, 2, 3]);
+  assert.deepEqual([T.jacobian(half)(v).dtype, T.jacobian((each) => half(each).tile([2]))(v).dtype], ['f32', 'f32']);
+});

@@ -86,8 +86,9 @@ export function stft(x: Tensor<'f32'>, options: StftOptions): Tensor<'c64'> {
   checkOptions('stft: options', options, STFT_OPTIONS);
   const { size, hop, window, isCentred, norm } = cutOf('stft', options as Readonly<Record<keyof StftOptions, unknown>>);
   const { border = 'mirror' } = options;
-  const mode = ({ mirror: 'mirror', zero: 'constant', clamp: 'clamp' } as const)[border];
-  if (mode === undefined) throw invalidArgument('stft: border', describe(border), "'mirror', 'zero' or 'clamp'");
+  const modes = { mirror: 'mirror', zero: 'constant', clamp: 'clamp' } as const;
+  if (!Object.hasOwn(modes, border)) throw invalidArgument('stft: border', describe(border), "'mirror', 'zero' or 'clamp'");
+  const mode = modes[border];
   const node = nodeOf('stft', x);
   checkType('stft', node, ['f32']);
   const samples = node.shape.at(-1);

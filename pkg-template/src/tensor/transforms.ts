@@ -10,8 +10,8 @@ import { batched } from './recipe/batching.js';
 import { ELEMENTWISE } from './recipe/elementwise-codes.js';
 import { apply, cast } from './recipe/elementwise.js';
 import { contracted, gradients } from './recipe/loop-gradient.js';
-import { Dependence, inOrder } from './recipe/loop.js';
-import { ComplexNode, constantNode, Node } from './recipe/node.js';
+import { adjointNode, Dependence, inOrder } from './recipe/loop.js';
+import { ComplexNode, Node } from './recipe/node.js';
 import { checkAxis, nodeOf, nodeText, REALS } from './recipe/operands.js';
 import { concat, slice } from './recipe/slices.js';
 import { hasDetours, tangents as tangentsOf } from './recipe/tangents.js';
@@ -142,7 +142,7 @@ function jacobianOf(call: string, of: Node, by: readonly Node[]): Node[] {
       const [along] = tangentsOf(call, [of], [part], [direction]) as [Node];
       const size = product(part.shape);
       const [columns] = batched(call, [along], size, new Map([[direction, units(part.shape)]])) as [Node];
-      return whole(permute(columns, [...of.shape.map((_, axis) => axis + 1), 0]), part);
+      return cast(whole(permute(columns, [...of.shape.map((_, axis) => axis + 1), 0]), part), part.dtype);
     });
   }
   const factor = new Node('input', 'f32', of.shape, [], [], EXAMPLE);
@@ -292,7 +292,7 @@ export function customGradient<const A extends readonly Tensor[], R extends Outp
     // The adjoint of one real output, or of all parts as a vector.
     const isOne = parts.length === 1;
     const value = isOne ? (parts[0] as Node) : concat(parts.map((part) => reshaped(cast(part, 'f32'), [product(part.shape)])), 0);
-    const adjoint = constantNode(0, value.dtype, value.shape);
+    const adjoint = adjointNode(value);
     const adjoints = isOne ? [adjoint] : apart(adjoint, parts);
     const shares = backward(inForm(result, outputs.map((node) => ofParts(node, adjoints))), inputs, result as unknown as Like<R>) as unknown;
     const operands = [value, adjoint, ...sharesOf(given, shares)];

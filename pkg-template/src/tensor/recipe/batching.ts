@@ -9,7 +9,7 @@ import { product, termsOf, times, type Size } from '../size.js';
 import { expandTo } from './broadcast.js';
 import { apply, where } from './elementwise.js';
 import { heldNode, inOrder, isCounter, Loop, LoopResult, nodesOfLoop } from './loop.js';
-import { Node, type Attribute } from './node.js';
+import { constantNode, Node, type Attribute } from './node.js';
 import { reduce, sizeNode } from './reductions.js';
 import { permute, reshaped } from './views.js';
 
@@ -68,8 +68,7 @@ class Marks {
       if (loops.has(loop)) nodes.add(node);
       return;
     }
-    const needed = node.op === 'gradient' ? node.operands.slice(0, 1) : node.operands;
-    if (!needed.some((each) => nodes.has(each))) return;
+    if (!node.operands.some((each) => nodes.has(each))) return;
     nodes.add(node);
     if (node.op === 'gradient') nodes.add(node.operands[1] as Node);
     if (node.op === 'customGradient') for (const each of node.operands) nodes.add(each);
@@ -185,6 +184,8 @@ class Batch {
         // The second operand of a pseudoinverse is a number.
         return operands.some((each) => each.shape.length === 0 && this.has(each)) ? this.refuse(node) : this.same(node, operands.map((each) => (each.shape.length === 0 ? each : this.front(each))));
       case 'gradient': {
+        // What has no axis does not depend on what it is derived by, which has one.
+        if (!this.has(x)) return constantNode(0, node.dtype, [this.size, ...node.shape]);
         const count = this.front(x).shape.map((_, axis) => axis);
         return this.same(node, [reduce('sum', this.front(x), count), this.front(operands[1] as Node)]);
       }

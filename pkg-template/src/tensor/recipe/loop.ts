@@ -68,6 +68,14 @@ export class LoopResult {
   ) {}
 }
 
+/** The `source` of what stands for the adjoint in a derivative of the caller. */
+const ADJOINT: object = /* @__PURE__ */ Object.freeze({});
+
+/** What stands for the adjoint in a derivative of the caller. In a body of a loop it is another one in each step. */
+export function adjointNode({ dtype, shape }: Pick<Node, 'dtype' | 'shape'>): Node {
+  return new Node('constant', dtype, shape, [], [0], ADJOINT);
+}
+
 /** The `source` of inputs of bodies: states, and tensors of rows. */
 export const HELD: object = /* @__PURE__ */ Object.freeze({});
 
@@ -259,7 +267,7 @@ export class Dependence {
     const known = new Map<Node, boolean>();
     const operands = (node: Node) => this.operandsOf(node, loop);
     const isOwn = (node: Node) =>
-      held.has(node) || namesIn(sizesOf(node)).some((name) => names.has(name)) || (node.source instanceof LoopResult && [...this.outsideOf(node.source.loop).dims].some((name) => names.has(name)));
+      held.has(node) || node.source === ADJOINT || namesIn(sizesOf(node)).some((name) => names.has(name)) || (node.source instanceof LoopResult && [...this.outsideOf(node.source.loop).dims].some((name) => names.has(name)));
     return (node) => {
       const found = known.get(node);
       if (found !== undefined) return found;
