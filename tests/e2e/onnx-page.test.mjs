@@ -26,18 +26,22 @@ async function open(query = '', { webgpu = true } = {}) {
 const idle = (page) => page.waitForFunction(() => window.residuaModels?.state().busy === false);
 const state = (page) => page.evaluate(() => window.residuaModels.state());
 
+/** Does what begins a piece of work, and waits for its end; the time between may be shorter than a frame. */
+async function through(page, begin) {
+  const { ended } = await state(page);
+  await begin();
+  await page.waitForFunction((ended) => window.residuaModels.state().ended > ended && !window.residuaModels.state().busy, {}, ended);
+}
+
 /** Chooses files in the page's field, as a visitor does. */
 async function choose(page, files) {
-  await page.evaluate((files) => {
+  await through(page, () => page.evaluate((files) => {
     const transfer = new DataTransfer();
     for (const { name, bytes } of files) transfer.items.add(new File([Uint8Array.from(bytes)], name));
     const input = document.getElementById('file');
     input.files = transfer.files;
     input.dispatchEvent(new Event('change'));
-  }, files.map(({ name, bytes }) => ({ name, bytes: [...bytes] })));
-  // The load begins in a later turn.
-  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
-  await idle(page);
+  }, files.map(({ name, bytes }) => ({ name, bytes: [...bytes] }))));
 }
 
 test('the page’s net runs on both engines, whose outputs agree, and its layers are timed', async () => {
@@ -49,9 +53,7 @@ test('the page’s net runs on both engines, whose outputs agree, and its layers
   // Shares of some 0.2, summed in single precision in other orders.
   assert.ok(difference[0].difference < 1e-5 && difference[0].largest > 0.1, JSON.stringify(difference));
   assert.equal(layers.length, 10);
-  await page.locator('#time').click();
-  await page.waitForFunction(() => window.residuaModels.state().layers.every(({ cpu, gpu }) => cpu !== null && gpu !== null));
-  await idle(page);
+  await through(page, () => page.locator('#time').click());
   for (const { name: layer, cpu, gpu, apart } of (await state(page)).layers) {
     assert.deepEqual([cpu.failure, gpu.failure, cpu.shape], [null, null, gpu.shape], layer);
     assert.ok(cpu.ms > 0 && gpu.ms > 0 && apart < 1e-4, `${layer}: ${apart}`);
@@ -61,9 +63,7 @@ test('the page’s net runs on both engines, whose outputs agree, and its layers
   // Another size of the batch, by the keyboard.
   await page.focus('#sizes input');
   await page.keyboard.press('ArrowUp');
-  await page.keyboard.press('Enter');
-  await page.waitForFunction(() => window.residuaModels.state().busy);
-  await idle(page);
+  await through(page, () => page.keyboard.press('Enter'));
   assert.equal((await state(page)).failure, null);
   assert.deepEqual(complaints, []);
   await page.close();
@@ -101,9 +101,7 @@ test('an input of one number is asked for, and decides what the model computes',
     input.value = '16000';
     input.dispatchEvent(new Event('input'));
   });
-  await page.locator('#run').click();
-  await page.waitForFunction(() => window.residuaModels.state().busy);
-  await idle(page);
+  await through(page, () => page.locator('#run').click());
   assert.equal((await state(page)).failure, null);
   assert.deepEqual(complaints, []);
   await page.close();
@@ -120,8 +118,7 @@ test('what is not taken is named by operator, node and opset, and the page goes 
   await choose(page, [{ name: 'picture.png', bytes: [137, 80, 78, 71, 13, 10] }]);
   assert.notEqual((await state(page)).failure, null);
   assert.equal(await page.$eval('#run', (button) => button.disabled), true);
-  await page.locator('#own').click();
-  await page.waitForFunction(() => window.residuaModels.state().name === 'The small net' && !window.residuaModels.state().busy);
+  await through(page, () => page.locator('#own').click());
   assert.equal((await state(page)).failure, null);
   assert.deepEqual(complaints, []);
   await page.close();

@@ -2,7 +2,7 @@
  * The page of ONNX files: lists what a file has, runs it on both engines with made inputs, compares them, and times its layers.
  *
  * `?model=ADDRESS` loads a file in place of the small net, `?engines=cpu` leaves the GPU out. `window.residuaModels.state()` is for programs:
- * `{ name, busy, failure, inputs, outputs, engines, difference, layers }`.
+ * `{ name, busy, ended, failure, inputs, outputs, engines, difference, layers }`; `ended` counts the loads, runs and timings that came to an end.
  */
 import { Device } from 'residua/tensor';
 import { loadOnnx } from 'residua/tensor/onnx';
@@ -15,7 +15,7 @@ import { difference, madeNumbers, openSizes, operatorOf, refusedBy, runLayers, r
 const query = new URLSearchParams(location.search);
 const NAMES = { cpu: 'CPU', gpu: 'GPU' };
 
-const state = { name: null, busy: true, failure: null, inputs: [], outputs: [], engines: {}, difference: null, layers: [] };
+const state = { name: null, busy: true, ended: 0, failure: null, inputs: [], outputs: [], engines: {}, difference: null, layers: [] };
 window.residuaModels = { state: () => structuredClone({ ...state, layers: state.layers.map(({ operator, name, cpu, gpu, apart, isRefused = false }) => ({ operator, name, cpu: summary(cpu), gpu: summary(gpu), apart, isRefused })) }) };
 
 const summary = (layer) => (layer === undefined ? null : { ms: layer.ms ?? null, shape: layer.shape ?? null, failure: layer.failure ?? null, isConstant: layer.isConstant === true });
@@ -36,6 +36,7 @@ const number = (value, digits = 3) => cell(value === null || value === undefined
 const small = (value) => cell(value === null || value === undefined ? '–' : value === 0 ? '0' : value.toExponential(1), 'number');
 
 function setBusy(busy) {
+  if (state.busy && !busy) state.ended++;
   state.busy = busy;
   element('run').disabled = element('time').disabled = busy || info === null;
   element('cancel').hidden = !busy;
