@@ -62,6 +62,7 @@ export { covariance, type Covariance, type CovarianceOptions, type ParameterBloc
 export { rank, type DirectionEntry, type RankOptions, type RankResult } from './solvers/rank.js';
 export { levenbergMarquardt, NonlinearLeastSquares, type LevenbergMarquardtOptions } from './solvers/levenberg-marquardt.js';
 export type { ConstraintResult } from './solvers/constrained/findings.js';
+export { marginalise, type MarginalPrior } from './solvers/marginalise.js';
 export { incremental, type IncrementalOptions, type IncrementalSmoother, type IncrementalUpdate, type MarginalCovarianceOptions } from './solvers/incremental.js';
 export { fit, type FitData, type FitModel, type FitOptions, type FitParameters, type FitResult, type FitSample, type FitScalar, type FitStart } from './solvers/fit.js';
 export type { CircleValues, EllipseValues } from './solvers/conics.js';

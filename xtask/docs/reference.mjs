@@ -23,7 +23,7 @@ const PAGES = [
       'solve', 'levenbergMarquardt', 'LevenbergMarquardtOptions', 'lbfgs', 'LbfgsOptions', 'newton', 'NewtonOptions', 'SolveOptions', 'SolveResult', 'Finding', 'IterationSummary', 'Termination',
       'ConstraintResult', 'NonlinearLeastSquares', 'BeforeIteration', 'ChangeProblem', 'startValues', 'GaussianValues', 'LorentzianValues', 'ExponentialValues', 'LogisticValues', 'SineValues', 'CircleValues', 'EllipseValues', 'fit', 'FitData', 'FitModel', 'FitOptions', 'FitParameters', 'FitResult', 'FitSample', 'FitScalar', 'FitStart',
       'solveMany', 'ManyBatch', 'ManyOptions', 'ManyResult', 'ManyConstraintResult', 'multistart', 'MultistartOptions', 'MultistartResult', 'Minimum', 'StartRange', 'ransac', 'RansacOptions', 'RansacResult', 'covariance', 'CovarianceOptions', 'Covariance', 'ParameterBlock', 'rank',
-      'RankOptions', 'RankResult', 'DirectionEntry', 'incremental', 'IncrementalSmoother', 'IncrementalOptions', 'IncrementalUpdate', 'MarginalCovarianceOptions',
+      'RankOptions', 'RankResult', 'DirectionEntry', 'incremental', 'IncrementalSmoother', 'IncrementalOptions', 'IncrementalUpdate', 'MarginalCovarianceOptions', 'marginalise', 'MarginalPrior',
     ],
   },
   {

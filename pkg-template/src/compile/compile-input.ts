@@ -7,6 +7,7 @@
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import type { GraduatedKind } from '../problem/loss.js';
 import type { ParameterBlocks, ValueEdit } from '../problem/parameter-array.js';
+import type { Problem } from '../problem/problem.js';
 import type { ConstraintLayout } from './constraint-layout.js';
 
 /** Changes since the previous call: numbers, and all other changes as commands in their order. */
@@ -65,6 +66,8 @@ export interface CompileInput {
   readonly workload: number;
   /** The name of a residual block that is a plain function, for the CPU alone; null without. */
   readonly plainBlock: string | null;
+  /** The problem; null for params. */
+  readonly problem: Problem | null;
   /** The parameter arrays, in order; null for params. */
   readonly arrays: readonly ParameterBlocks[] | null;
   /**

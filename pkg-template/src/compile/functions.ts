@@ -196,6 +196,11 @@ export class GpuCompiledFunctions {
     return this.queue.whenDisposed(listener);
   }
 
+  /** The problem; null for the params form. @internal */
+  get problem(): Problem | null {
+    return this.input.problem;
+  }
+
   /** The problem's arrays, in order; null for the params form. @internal */
   get parameterArrays(): readonly ParameterBlocks[] | null {
     return this.input.arrays;

@@ -15,6 +15,7 @@ const OPERATIONS_OF_A_TERM = 32;
 
 /** A list of params and the tape recorded over them. */
 export class ParamsCompileInput implements CompileInput {
+  readonly problem = null;
   readonly arrays = null;
   readonly plainBlock = null;
   readonly constraints = null;

@@ -43,7 +43,7 @@ export class ProblemCompileInput implements CompileInput {
   private firstEdits = true;
   private startData: readonly ReadonlyMap<string, Float64Array>[];
 
-  constructor(private readonly problem: Problem) {
+  constructor(readonly problem: Problem) {
     if (problem.numParameters === 0) throw invalidArgument('compile: problem', 'a problem without parameters', 'at least one array of parameters');
     if (problem.numResiduals + problem.numConstraints === 0) {
       throw invalidArgument('compile: problem', 'a problem without residuals', 'at least one residual or constraint');
@@ -322,7 +322,7 @@ function notCompiled(what: string, later: readonly ResidualInstances[]): string 
 }
 
 /** The positions, among all residuals, of the first residual of each instance, and the end of the last. */
-function residualEnds(templates: readonly ResidualTemplate[], count: number, offset: number): Uint32Array {
+export function residualEnds(templates: readonly ResidualTemplate[], count: number, offset: number): Uint32Array {
   const ends = new Uint32Array(count + 1);
   for (const { count: own, instances, rows, tape } of templates) {
     const outputs = tape.outputs.length;

@@ -1,6 +1,6 @@
 /**
- * Robust losses of least squares: ρ(s) of s = ‖r‖², r an instance's outputs, as in Ceres. The cost is ½ Σ weight·ρ(s). The formulas are in
- * the crate; this module has their names and parameters.
+ * Robust losses of least squares: ρ(s) of s = ‖r‖², r an instance's outputs, as in Ceres. The cost is ½ Σ weight·ρ(s). The formulas by which solvers
+ * compute are in the crate; this module has their names and parameters, and their slopes.
  */
 
 import { describe, invalidArgument } from '../arguments/errors.js';
@@ -71,6 +71,27 @@ export const loss = {
 export function checkLoss(argument: string, value: unknown): RobustLoss {
   if (!(value instanceof RobustLoss)) throw invalidArgument(argument, describe(value), 'a loss made by the functions of `loss`');
   return value;
+}
+
+/** ρ′(s), the weight that an instance with ‖r‖² = s has in least squares. */
+export function slope({ kind, a, b, factor }: RobustLoss, s: number): number {
+  const part = s / (a * a);
+  switch (kind) {
+    case 'huber':
+      return factor * Math.min(1, a / Math.sqrt(s));
+    case 'softL1':
+      return factor / Math.sqrt(1 + part);
+    case 'cauchy':
+      return factor / (1 + part);
+    case 'arctan':
+      return factor / (1 + (s / a) ** 2);
+    case 'tukey':
+      return factor * Math.max(0, 1 - part) ** 2;
+    case 'tolerant':
+      return factor / (1 + Math.exp((a - s) / b));
+    default:
+      return factor;
+  }
 }
 
 function positive(argument: string, value: number): number {

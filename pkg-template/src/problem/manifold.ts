@@ -70,3 +70,21 @@ export function manifoldName(argument: string, value: unknown, dim: number): str
   if (!takes) throw invalidArgument(argument, `'${name}' for blocks of ${dim}`, 'the dimension that its manifold has');
   return name;
 }
+
+/** A part of the blocks on a manifold. */
+export interface PartOfManifold {
+  readonly manifold: Manifold;
+  /** Place of its first number in a block. */
+  readonly first: number;
+  readonly dim: number;
+}
+
+/** The parts of the blocks on the manifold of a name. */
+export function manifoldParts(name: string, dim: number): readonly PartOfManifold[] {
+  let first = 0;
+  return name.split(' × ').map((part) => {
+    const [manifold, size = dim] = part.split(' ');
+    const width = Number(size);
+    return { manifold: manifold as Manifold, first: (first += width) - width, dim: width };
+  });
+}

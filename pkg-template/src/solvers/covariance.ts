@@ -5,7 +5,7 @@ import { checkFlag, checkOptions, type OptionNames } from '../arguments/options.
 import { checkWholeNumber } from '../arguments/numeric-arguments.js';
 import type { GpuCompiledFunctions } from '../compile/functions.js';
 import type { RawFunctions } from '../module/raw.js';
-import type { ParameterArray } from '../problem/parameter-array.js';
+import type { ParameterArray, ParameterBlocks } from '../problem/parameter-array.js';
 import { isAnyActive, tangentCovariance } from './constrained/tangent-covariance.js';
 import { checkFunctions } from './solve-options.js';
 
@@ -106,18 +106,21 @@ function allBlocks(functions: GpuCompiledFunctions): Place[] {
   return parameterArrays.flatMap(({ offset, dim, count }) => Array.from({ length: count }, (_, block) => ({ first: offset + block * dim, dim })));
 }
 
-function placeOf({ parameterArrays, numParams }: GpuCompiledFunctions, block: unknown, position: number): Place {
+function placeOf(functions: GpuCompiledFunctions, block: unknown, position: number): Place {
   const argument = `covariance: blocks[${position}]`;
-  if (parameterArrays === null) {
-    checkWholeNumber(argument, block, 0, numParams - 1);
-    return { first: block, dim: 1 };
-  }
+  if (functions.parameterArrays !== null) return checkBlock(argument, functions.parameterArrays, block);
+  checkWholeNumber(argument, block, 0, functions.numParams - 1);
+  return { first: block, dim: 1 };
+}
+
+/** Returns a block of a problem's arrays and where it is among their numbers. Throws 'invalid-argument' for anything else. */
+export function checkBlock(argument: string, arrays: readonly ParameterBlocks[], block: unknown): Place & { array: ParameterBlocks; index: number } {
   if (typeof block !== 'object' || block === null) throw invalidArgument(argument, describe(block), '{ array, index }');
   const { array, index } = block as Partial<ParameterBlock>;
-  const known = parameterArrays.find((candidate) => candidate === array);
-  if (known === undefined) throw invalidArgument(`${argument}.array`, describe(array), 'a parameter array of the problem that was compiled');
+  const known = arrays.find((candidate) => candidate === (array as unknown));
+  if (known === undefined) throw invalidArgument(`${argument}.array`, describe(array), 'a parameter array of the problem');
   checkWholeNumber(`${argument}.index`, index, 0, known.count - 1);
-  return { first: known.offset + index * known.dim, dim: known.dim };
+  return { array: known, index, first: known.offset + index * known.dim, dim: known.dim };
 }
 
 /** The covariance of blocks with so many numbers each. */

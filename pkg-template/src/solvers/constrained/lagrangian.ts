@@ -5,6 +5,7 @@
 
 import type { ConstrainedSession } from '../../compile/functions.js';
 import { NO_FLOOR } from '../../problem/constraint-function.js';
+import { manifoldParts, type PartOfManifold } from '../../problem/manifold.js';
 
 /** What is minimised. */
 export type Objective = 'least-squares' | 'sum';
@@ -196,16 +197,9 @@ export class Lagrangian {
 
 /** The parts of an array's blocks that have unit length. */
 function unitParts({ manifold, offset, dim, count }: { manifold: string; offset: number; dim: number; count: number }): UnitPart[] {
-  let first = 0;
-  const parts = manifold.split(' × ').flatMap((part): UnitPart[] => {
-    const [name, size] = part.split(' ');
-    const width = size === undefined ? dim : Number(size);
-    const start = first;
-    first += width;
-    return name === 'unit-quaternion' || name === 'unit-vector' ? [{ first: start, dim: width }] : [];
-  });
+  const parts = manifoldParts(manifold, dim).filter((part) => part.manifold === 'unit-quaternion' || part.manifold === 'unit-vector');
   return Array.from({ length: parts.length * count }, (_, k) => {
-    const part = parts[k % parts.length] as UnitPart;
+    const part = parts[k % parts.length] as PartOfManifold;
     return { first: offset + Math.floor(k / parts.length) * dim + part.first, dim: part.dim };
   });
 }
