@@ -94,5 +94,9 @@ test('log Γ and its derivatives, beside their roots too', async () => {
   near(second, seconds, 2e-6);
   assertNear(await device.tensor([1, 2, 0, -1, -7, Infinity, -Infinity, NaN, 3e38]).logGamma().data(), [0, 0, Infinity, Infinity, Infinity, Infinity, Infinity, NaN, Infinity]);
   assertNear(await device.tensor([0, -1, -7, Infinity, NaN]).digamma().data(), [NaN, NaN, NaN, Infinity, NaN]);
+  // Slopes at poles and infinities are those of the functions, not those of the numbers that stand for them.
+  const ends = device.tensor([-1, -7, Infinity, NaN]);
+  assertNear(await T.grad(ends.logGamma().sum(), [ends])[0].data(), [NaN, NaN, Infinity, NaN]);
+  assertNear(await T.grad(ends.digamma().sum(), [ends])[0].data(), [NaN, NaN, 0, NaN]);
   assertNear(await x.slice([9, 11]).cast('f16').logGamma().cast('f32').data(), [1.0927734375, 12.8046875]);
 });

@@ -39,6 +39,7 @@ for (const [call, message] of [
   [() => mel({ bands: 0 }), /^melSpectrogram: bands: got 0/],
   [() => mel({ low: 4000 }), /^melSpectrogram: high: got 4000; takes a number above 4000, the lowest frequency, up to 4000, half the rate/],
   [() => mel({ high: 5000 }), /^melSpectrogram: high: got 5000/],
+  [() => mel({ low: 1000, high: 1001 }), /^melSpectrogram: bands: got 128 from 1000 to 1001 hertz; takes bands that are wider/],
   [() => mel({ scale: 'bark' }), /^melSpectrogram: scale: got "bark"; takes 'slaney' or 'htk'/],
   [() => mel({ height: 2 }), /^melSpectrogram: height: got 2; takes 'area' or 'one'/],
   [() => mel({ power: 0 }), /^melSpectrogram: power: got 0; takes a number above 0/],

@@ -154,16 +154,22 @@ const MEL_OPTIONS: OptionNames<MelOptions> = { ...STFT_OPTIONS, rate: true, band
 /** A kilohertz on Slaney's scale, and how the scale grows from there: 27 for a factor of 6.4. */
 const [KILOHERTZ, GROWTH] = [15, Math.log(6.4) / 27];
 
+/** Of each scale `narrowest` is the least width of a step of 1, relative to the frequency. */
 const SCALES = {
   slaney: {
+    narrowest: 1 / KILOHERTZ,
     of: (hertz: number) => (hertz < 1000 ? (KILOHERTZ * hertz) / 1000 : KILOHERTZ + Math.log(hertz / 1000) / GROWTH),
     back: (mel: Tensor<'f32'>) => where(mel.lt(KILOHERTZ), mel.mul(1000 / KILOHERTZ), mel.sub(KILOHERTZ).mul(GROWTH).exp().mul(1000)),
   },
   htk: {
+    narrowest: Math.LN10 / 2595,
     of: (hertz: number) => 2595 * Math.log10(1 + hertz / 700),
     back: (mel: Tensor<'f32'>) => mel.mul(Math.LN10 / 2595).expm1().mul(700),
   },
 } as const;
+
+/** The least width of half a band beside its frequency: rounding then takes a thousandth of its shares. */
+const NARROWEST = 2 ** -14;
 
 /** The share of each frequency in each band, [frequencies, bands]: triangles between the centres of the neighbours. */
 function filters({ size, rate, bands, low, high, scale, height }: Required<Pick<MelOptions, 'size' | 'rate' | 'bands' | 'low' | 'high' | 'scale' | 'height'>>): Tensor<'f32'> {
@@ -180,7 +186,7 @@ function filters({ size, rate, bands, low, high, scale, height }: Required<Pick<
 /**
  * Magnitudes of the frequencies of windows, to a power, summed in bands that are equally wide to the ear, as librosa.feature.melspectrogram has them: of x
  * [..., samples]
- * [..., bands, windows]. Throws 'invalid-argument' as stft(), and for bands that are not within half the rate.
+ * [..., bands, windows]. Throws 'invalid-argument' as stft(), and for bands that are not within half the rate, or too narrow for single precision.
  */
 export function melSpectrogram(x: Tensor<'f32'>, options: MelOptions): Tensor<'f32'> {
   checkOptions('melSpectrogram: options', options, MEL_OPTIONS);
@@ -196,6 +202,10 @@ export function melSpectrogram(x: Tensor<'f32'>, options: MelOptions): Tensor<'f
   if (height !== 'area' && height !== 'one') throw invalidArgument('melSpectrogram: height', describe(height), "'area' or 'one'");
   checkFinite('melSpectrogram: power', power);
   if (!(power > 0)) throw invalidArgument('melSpectrogram: power', describe(power), 'a number above 0');
+  const { of, narrowest } = SCALES[scale];
+  if ((narrowest * (of(end) - of(low))) / (bands + 1) < NARROWEST) {
+    throw invalidArgument('melSpectrogram: bands', `${bands} from ${low} to ${end} hertz`, 'bands that are wider than single precision tells apart, 1/8192 of their frequency');
+  }
   const spectrum = stft(x, cut);
   const squares = spectrum.real().square().add(spectrum.imag().square());
   // A magnitude has the derivative 0 at 0.

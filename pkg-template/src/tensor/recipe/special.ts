@@ -92,10 +92,11 @@ export function logGamma(x: Node): Node {
     const fromTwo = apply('sub', [fromOne, 1]);
     const aroundTwo = apply('mul', [apply('mul', [fromOne, fromTwo]), polynomial(apply('div', [fromTwo, apply('add', [fromOne, 2])]), NEAR_TWO)]);
     const ofSmall = apply('sub', [aroundTwo, apply('log', [where(isBelow, small, 1)])]);
-    const positive = where(apply('eq', [z, Infinity]), z, where(isLarge, stirling, ofSmall));
+    // Products with ∞ have its slope, too.
+    const positive = where(apply('eq', [z, Infinity]), apply('mul', [z, Infinity]), where(isLarge, stirling, ofSmall));
     const { sine } = turned(where(isNegative, y, 0.5));
     const reflected = apply('sub', [Math.log(Math.PI), apply('log', [apply('abs', [sine])])]);
-    return where(isNegative, where(apply('eq', [y, -Infinity]), Infinity, apply('sub', [reflected, positive])), positive);
+    return where(isNegative, where(apply('eq', [y, -Infinity]), apply('mul', [y, -Infinity]), apply('sub', [reflected, positive])), positive);
   });
 }
 
@@ -117,6 +118,7 @@ export function digamma(x: Node): Node {
     const { sine, cosine } = turned(where(isNegative, y, 0.5));
     const reflected = apply('sub', [positive, apply('div', [apply('mul', [cosine, Math.PI]), sine])]);
     const isPole = apply('and', [apply('lte', [y, 0]), apply('eq', [y, apply('round', [y])])]);
-    return where(isPole, NaN, where(isNegative, reflected, positive));
+    // Not a number, and neither is its slope.
+    return where(isPole, apply('mul', [y, NaN]), where(isNegative, reflected, positive));
   });
 }
