@@ -19,7 +19,7 @@ const GROUPS = [
   { title: 'Start', pages: ['index'] },
   { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'plain-functions', 'ode-fits', 'newton', 'poses', 'registration', 'image-registration', 'cameras', 'drawing', 'workers', 'first-tensor', 'recurrent', 'derivatives', 'training', 'files', 'onnx', 'pictures', 'spectra', 'linear-algebra', 'generate-text', 'search-by-meaning'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-scipy', 'from-jax', 'from-ceres'] },
-  { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'troubleshooting', 'measurements'] },
+  { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'devices', 'troubleshooting', 'measurements'] },
 ];
 const REFERENCE = 'API reference';
 const ASSETS = ['docs/site/style.css', 'docs/site/site.js', 'docs/measurements/engines.svg'];
