@@ -2,14 +2,9 @@
  * The front page: shows the state of WebGPU with the limits and features that matter to residua. Where WebGPU does not work, it shows the reason and what to do.
  * The example is that of editor/.
  */
+import { make } from './make.js';
 import { deviceFacts } from './webgpu-device.js';
 import { showStatus, webGpuStatus } from './webgpu-status.js';
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 
 /** A table whose first column is a header: a name, with its purpose below. */
 function tableOf(caption, heads, rows) {

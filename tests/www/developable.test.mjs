@@ -2,16 +2,15 @@
 // independently of both engines, in double precision and with every operation rounded to single.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { test } from 'node:test';
 import { icosphere } from '../../www/mesh/icosphere.js';
 import { perturb } from '../../www/mesh/perturb.js';
 import { meshTopology } from '../../www/mesh/topology.js';
 import { evaluate, gradient, jacobiEigen, tapeOf } from '../facade/reference.mjs';
+import { mapImports } from './import-map.mjs';
 
 // The pages' import map, for Node.
-const built = new URL('../../pkg-template/dist/index.js', import.meta.url).href;
-register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'residua' ? { url: ${JSON.stringify(built)}, shortCircuit: true } : next(name, context);`)}`);
+mapImports({ residua: new URL('../../pkg-template/dist/index.js', import.meta.url).href });
 const { V, Vec3 } = await import('residua');
 const { developableEnergies, edgeLengths, normalSpread } = await import('../../www/energies/developable.js');
 

@@ -1,13 +1,11 @@
 // The editor of the front page, outside of a page: what code of a visitor may plot and print, and its imports.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { test } from 'node:test';
 import { residua } from './residua.mjs';
+import { folder, mapImports } from './import-map.mjs';
 
-const folder = new URL('../../target/npm/residua/', import.meta.url);
-const entries = Object.fromEntries(Object.entries({ 'residua/tensor': 'tensor.js', 'residua/tensor/train': 'tensor-train.js' }).map(([name, file]) => [name, new URL(`dist/${file}`, folder).href]));
-register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stringify(entries)}; export const resolve = (name, context, next) => entries[name] === undefined ? next(name, context) : { url: entries[name], shortCircuit: true };`)}`);
+mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/train': 'tensor-train.js' });
 await (await import('residua/tensor')).init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 
 const { inWords, plotOf, withAddresses } = await import('../../www/editor/runner.js');

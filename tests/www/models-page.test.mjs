@@ -1,14 +1,12 @@
 // The page of ONNX files, outside of a page: its reader and writer of files, its example, made inputs, and layers by themselves on the CPU.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { test } from 'node:test';
 import { MADE } from '../onnx/made.mjs';
 import { model } from '../onnx/writer.mjs';
+import { folder, mapImports } from './import-map.mjs';
 
-const folder = new URL('../../target/npm/residua/', import.meta.url);
-const entries = Object.fromEntries(Object.entries({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js' }).map(([name, file]) => [name, new URL(`dist/${file}`, folder).href]));
-register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stringify(entries)}; export const resolve = (name, context, next) => entries[name] === undefined ? next(name, context) : { url: entries[name], shortCircuit: true };`)}`);
+mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js' });
 const { Device, init } = await import('residua/tensor');
 const { loadOnnx } = await import('residua/tensor/onnx');
 await init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));

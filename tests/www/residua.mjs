@@ -1,11 +1,9 @@
 // The built package in Node with its CPU engine, for tests of page code that solves: the pages' import map, and the module read from its
 // file.
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
+import { folder, mapImports } from './import-map.mjs';
 
-const folder = new URL('../../target/npm/residua/', import.meta.url);
-const entry = new URL('dist/index.js', folder).href;
-register(`data:text/javascript,${encodeURIComponent(`export const resolve = (name, context, next) => name === 'residua' ? { url: ${JSON.stringify(entry)}, shortCircuit: true } : next(name, context);`)}`);
+mapImports({ residua: 'index.js' });
 
 const residua = await import('residua');
 await residua.init(readFileSync(new URL('wasm/residua_bg.wasm', folder)));

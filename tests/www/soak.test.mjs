@@ -1,15 +1,13 @@
 // The soak page outside of a page: what counts as flat, counts of an address, the report, and the jobs themselves on the CPU.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { register } from 'node:module';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { folder, mapImports } from './import-map.mjs';
 
 const { growthOf, heapBytes, HEAP_SLACK, wasmBytes } = await import('../../www/soak/memory.js');
-const folder = new URL('../../target/npm/residua/', import.meta.url);
-const entries = Object.fromEntries(Object.entries({ residua: 'index.js', 'residua/tensor': 'tensor.js' }).map(([name, file]) => [name, new URL(`dist/${file}`, folder).href]));
-register(`data:text/javascript,${encodeURIComponent(`const entries = ${JSON.stringify(entries)}; export const resolve = (name, context, next) => entries[name] === undefined ? next(name, context) : { url: entries[name], shortCircuit: true };`)}`);
+mapImports({ residua: 'index.js', 'residua/tensor': 'tensor.js' });
 await (await import('residua')).init(readFileSync(new URL('wasm/residua_bg.wasm', folder)));
 await (await import('residua/tensor')).init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 const { countsOf, JOBS } = await import('../../www/soak/jobs.js');

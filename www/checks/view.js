@@ -2,15 +2,10 @@
  * The list of checks in the page: a section for each group, which unfolds to a row for each check. Takes groups and events of checks;
  * updates its elements.
  */
+import { make } from '../make.js';
 import { countsInWords, inMs, numbersOf } from './report.js';
 
 const ENGINES = { gpu: 'GPU', cpu: 'CPU', both: 'GPU and CPU', none: '' };
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 
 /** The details of an outcome: the numbers of a failure, the reason of a skip, and notes. */
 function behind({ status, reason, notes, failure }) {

@@ -4,6 +4,7 @@
  * `?model=ADDRESS` loads a file in place of the small net, `?engines=cpu` leaves the GPU out. `window.residuaModels.state()` is for programs:
  * `{ name, busy, ended, failure, inputs, outputs, engines, difference, layers }`; `ended` counts the loads, runs and timings that came to an end.
  */
+import { make } from '../make.js';
 import { Device } from 'residua/tensor';
 import { loadOnnx } from 'residua/tensor/onnx';
 import { nameOf } from '../webgpu-status.js';
@@ -26,11 +27,6 @@ let source = null, info = null, open = new Map(), scalars = new Map();
 const devices = {}, reasons = {};
 const work = new Work(fail);
 
-const make = (tag, properties = {}, ...children) => {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-};
 const cell = (textContent, className = '') => make('td', { textContent, className });
 const number = (value, digits = 3) => cell(value === null || value === undefined ? '–' : value === 0 ? '0' : Number(value.toPrecision(digits)).toLocaleString('en-US', { maximumSignificantDigits: digits }), 'number');
 const small = (value) => cell(value === null || value === undefined ? '–' : value === 0 ? '0' : value.toExponential(1), 'number');

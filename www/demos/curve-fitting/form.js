@@ -2,13 +2,8 @@
  * The form of the model: a text field that shows errors with their position, and a table of starts, which can be edited, estimates with
  * standard errors, and checkboxes that make a parameter constant. Takes the parent element; calls back when a reader changes something.
  */
+import { make } from '../../make.js';
 import { ExpressionError, parseExpression } from './expression.js';
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 
 /** As many digits as are significant, two of them uncertain. */
 export function withError(value, error) {

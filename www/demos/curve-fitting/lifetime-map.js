@@ -3,13 +3,9 @@
  * both engines. Takes the stage's overlay. The map is drawn from arrays, because solveMany returns arrays and has no buffer of results on
  * the device.
  */
+import { make } from '../../make.js';
 import { colourOf, LIFETIMES, paintCounts, paintLifetimes } from './lifetimes.js';
 
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 const inWords = (value, digits = 0) => value.toLocaleString('en-US', { maximumFractionDigits: digits });
 const percent = (share) => `${(100 * share).toFixed(1)} %`;
 

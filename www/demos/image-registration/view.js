@@ -1,11 +1,7 @@
 /** The picture of the demo: the scene with both frames, what the camera sees, and the residuals. Takes the stage's overlay. */
+import { make } from '../../make.js';
 import { CAMERA, cornersOf, paintable, placeIn, SCENE, scenePixels } from './picture.js';
 
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
 const shape = (name, attributes) => {
   const element = document.createElementNS('http://www.w3.org/2000/svg', name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);

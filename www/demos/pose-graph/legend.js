@@ -1,10 +1,9 @@
 /** The legend of loop closures: their colours with the number of each, in a small table over the picture. */
+import { make } from '../../make.js';
 import { CLASS_COLOURS } from './picture.js';
 import { LIMITS } from './residual-classes.js';
 
 const NAMES = ['agrees, but for noise', ...LIMITS.slice(1).map((limit) => `up to ${Math.round(Math.sqrt(limit))} σ off`), `more than ${Math.round(Math.sqrt(LIMITS.at(-1)))} σ off`];
-
-const make = (tag, properties = {}) => Object.assign(document.createElement(tag), properties);
 
 export class Legend {
   #swatches = [];
