@@ -8,6 +8,8 @@
 //! Each empty submission takes time in the GPU process of the browser. The interval between them therefore grows with the
 //! wait: a fixed interval of 0.05 ms lengthens a submission of 40 ms to 46.5 ms (docs/decisions/0023-work-on-a-device.md).
 //!
+//! On a software adapter the loop and the work share processors. Turns then end after [`PATIENCE`], and timers follow.
+//!
 //! [`Schedule`] decides which turns of the loop submit, from the clock alone; the loop itself is compiled for wasm32.
 
 #[cfg(target_arch = "wasm32")]
@@ -35,6 +37,9 @@ const LEAST: Interval = Interval { milliseconds: 0.05, turns: 16 };
 
 /// The interval as a fraction of the time waited, once that is more than [`LEAST`].
 const FRACTION_OF_WAIT: f64 = 0.05;
+
+/// Milliseconds of a wait for a software adapter in which turns follow each other at once. Shorter work is noticed as early as elsewhere.
+const PATIENCE: f64 = 1.0;
 
 /// The interval after `submissions` empty submissions of a wait that has lasted `waited` milliseconds.
 fn interval(submissions: u32, waited: f64) -> Interval {
@@ -72,6 +77,11 @@ impl Schedule {
             self.submissions += 1;
         }
         is_due
+    }
+
+    /// Whether a wait for a software adapter leaves processors to the work from now on.
+    pub fn pauses(&self, now: f64) -> bool {
+        now - self.began >= PATIENCE
     }
 }
 
@@ -127,6 +137,16 @@ mod tests {
         // A clock that stands still: 5 turns at first, 16 later.
         let turns = (40.0 / 0.003) as usize;
         assert_eq!(submissions(40.0, 1e9).len(), 16 + (turns - 16 * 5) / 16);
+    }
+
+    #[test]
+    fn each_wait_for_a_software_adapter_is_patient_for_a_millisecond() {
+        let mut schedule = Schedule::default();
+        for began in [0.0, 20.0] {
+            schedule.begin(began);
+            let pauses = [0.0, 0.9, 1.0, 1.1, 50.0].map(|waited| schedule.pauses(began + waited));
+            assert_eq!(pauses, [false, false, true, true, true], "a wait that begins at {began}");
+        }
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl Context {
         let lost = Promise::new(&mut |resolve_lost, _| resolve = Some(resolve_lost));
         let resolve = resolve.expect("a promise calls its executor at once");
         let shared = Rc::new(Shared {
-            completion: CompletionLoop::new(raw.queue()),
+            completion: CompletionLoop::new(raw.queue(), adapter.is_software),
             device,
             queue,
             owned,

@@ -4,15 +4,17 @@ use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
 use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
 
 use super::Schedule;
-use crate::raw::{MessageChannel, MessagePort, RawQueue, now};
+use crate::raw::{self, MessageChannel, MessagePort, RawQueue, now};
 
 /// The loop of one context; it runs while there is a [`Wait`].
 pub struct CompletionLoop(Rc<State>);
 
 struct State {
     queue: RawQueue,
+    is_software: bool,
     /// None where there is no `MessageChannel`: then the browser notices finished work on its timer.
     channel: Option<Channel>,
     waits: Cell<u32>,
@@ -32,7 +34,7 @@ pub struct Wait(Rc<State>);
 
 impl CompletionLoop {
     /// A loop that does not run yet.
-    pub fn new(queue: RawQueue) -> CompletionLoop {
+    pub fn new(queue: RawQueue, is_software: bool) -> CompletionLoop {
         CompletionLoop(Rc::new_cyclic(|this: &Weak<State>| {
             let this = this.clone();
             let channel = MessageChannel::new().ok().map(|channel| Channel {
@@ -40,11 +42,18 @@ impl CompletionLoop {
                 sending: channel.port2(),
                 turn: Closure::new(move || {
                     if let Some(this) = this.upgrade() {
-                        this.turn();
+                        State::turn(this);
                     }
                 }),
             });
-            State { queue, channel, waits: Cell::new(0), is_running: Cell::new(false), schedule: Cell::default() }
+            State {
+                queue,
+                is_software,
+                channel,
+                waits: Cell::new(0),
+                is_running: Cell::new(false),
+                schedule: Cell::default(),
+            }
         }))
     }
 
@@ -73,15 +82,24 @@ impl CompletionLoop {
 }
 
 impl State {
-    fn turn(&self) {
-        let Some(channel) = &self.channel else { return };
-        if self.waits.get() == 0 {
-            self.is_running.set(false);
+    fn turn(this: Rc<State>) {
+        let Some(channel) = &this.channel else { return };
+        if this.waits.get() == 0 {
+            this.is_running.set(false);
             channel.listening.set_onmessage(None);
             return;
         }
-        if self.update_schedule(|schedule| schedule.turn(now())) {
-            self.queue.submit(&js_sys::Array::new());
+        let now = now();
+        if this.update_schedule(|schedule| schedule.turn(now)) {
+            this.queue.submit(&js_sys::Array::new());
+        }
+        if this.is_software && this.schedule.get().pauses(now) {
+            // The timer keeps the state, whose loop may be closed meanwhile.
+            spawn_local(async move {
+                let _ = raw::sleep(1.0).await;
+                State::turn(this);
+            });
+            return;
         }
         channel.sending.post_message(0);
     }
