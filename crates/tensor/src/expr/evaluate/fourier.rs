@@ -14,6 +14,8 @@ impl Node<'_> {
         let sign = if matches!(of.kind, FourierKind::Forward | FourierKind::Half) { -1.0 } else { 1.0 };
         let re = self.operand(0);
         let im = (self.tensor.operands.len() > 1).then(|| self.operand(1));
+        let angle = |k: u64| sign * 2.0 * PI * (k as f64 / n as f64);
+        let roots: Vec<(f64, f64)> = (0..n).map(|k| angle(k).sin_cos()).list();
         Array::of(shape, |at| {
             let mut from = at[..re.shape.len()].to_vec();
             let k = from.remove(to) as u64;
@@ -25,7 +27,7 @@ impl Node<'_> {
                 let is_alone = of.is_complex() || of.is_alone(j as u32);
                 let (a, b) =
                     (re.at(&from), im.map_or(0.0, |im| if is_alone && !of.is_complex() { 0.0 } else { im.at(&from) }));
-                let (sin, cos) = (sign * 2.0 * PI * ((j * k % n) as f64 / n as f64)).sin_cos();
+                let (sin, cos) = roots[(j * k % n) as usize];
                 let weight = if is_alone { of.scale } else { 2.0 * of.scale };
                 sums[0] += weight * (a * cos - b * sin);
                 sums[1] += weight * (a * sin + b * cos);
