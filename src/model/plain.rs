@@ -33,7 +33,7 @@ pub trait PlainFunction {
     /// What the application throws.
     fn differences(&self, x: &[f64], columns: &mut [f64]) -> Result<()>;
     /// How exact J was when it was computed last: of each parameter, the error of its derivatives relative to the length of its column; on a manifold, of the tangent
-    /// coordinate in its place. None where they are no differences.
+    /// coordinate in its place; then Σ w e² of the residuals' errors e, those that rounding in double precision does not explain. None where J is no differences.
     ///
     /// # Errors
     /// What the application throws.

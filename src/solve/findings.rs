@@ -62,6 +62,8 @@ pub enum Finding {
     Vanished,
     /// So many trial points had no finite cost.
     LostTrials(usize),
+    /// Residuals have errors of this size, and this share of their standard deviation.
+    Noise(f64, f64),
     /// All parameters are constant.
     AllConstant,
     /// No residual takes part: all blocks are out, or all instances of those that are not.
@@ -214,6 +216,10 @@ impl Finding {
                 let were = if *points == 1 { "point was" } else { "points were" };
                 told!("lost-trials", points = *points as f64; "{points} trial {were} not finite.")
             }
+            Finding::Noise(size, share) => told!("noise", size = *size, share = *share;
+                "Functions round results or are noisy: residuals are uncertain by about {}, {} of their standard deviation.",
+                scientific(*size, Some(0)), scientific(*share, Some(0))
+            ),
             Finding::AllConstant => told!("all-constant"; "All parameters are constant, so that nothing was solved for."),
             Finding::NoResiduals { all_blocks: true } => {
                 told!("no-residuals"; "No residual takes part: all blocks are disabled or have the weight 0.")

@@ -273,3 +273,61 @@ test('differences are those that are asked for', async () => {
   // One call, two, and up to 36 for each parameter and Jacobian.
   assert.ok(calls[0] < calls[1] && calls[1] < calls[2], String(calls));
 });
+
+const RESULTS = {
+  'six decimals': (v) => Number(v.toFixed(6)),
+  'four decimals': (v) => Number(v.toFixed(4)),
+  'six digits': (v) => Number(v.toPrecision(6)),
+  'single precision': Math.fround,
+  // A phase that no step keeps.
+  'noise of a millionth': (v, a, b) => v * (1 + 1e-6 * Math.sin(1e9 * v + 1e7 * (a + b))),
+};
+
+for (const [name, of] of Object.entries(RESULTS)) {
+  test(`a function with results of ${name} has the fit of the exact one, and says how uncertain its results are`, async () => {
+    const x = Array.from({ length: 30 }, (_, i) => i / 6);
+    const y = x.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.02 * Math.cos(17 * i * i));
+    const exact = await fit(({ a, b }, t) => a.mul(V.exp(b.mul(t).neg())), { x, y }, { initialValues: { a: 1, b: 1 }, backend: 'cpu' });
+    for (const differences of ['central', 'forward', 'ridders']) {
+      const found = await fit(({ a, b }) => (t) => of(a * Math.exp(-b * t), a, b), { x, y }, { initialValues: { a: 1, b: 1 }, differences });
+      const what = `${differences}: ${found.message}`;
+      assert.ok(found.success, what);
+      for (const key of ['a', 'b']) {
+        // Noise of at most a fiftieth of the residuals' deviation moves parameters by as much of their errors, some times.
+        assert.ok(Math.abs(found.parameters[key] - exact.parameters[key]) < 0.05 * exact.standardErrors[key], `${key}, ${what}`);
+        assert.ok(Math.abs(found.standardErrors[key] / exact.standardErrors[key] - 1) < 0.03, `${key}, ${what}`);
+      }
+      const { size } = found.solve.findings.find(({ kind }) => kind === 'noise').figures;
+      // The errors of the function itself.
+      const { a, b } = found.parameters;
+      const error = Math.sqrt(x.reduce((sum, t) => sum + (of(a * Math.exp(-b * t), a, b) - a * Math.exp(-b * t)) ** 2 / 30, 0));
+      assert.ok(size > error / 4 && size < 4 * error, `${size} of ${error}, ${what}`);
+    }
+  });
+}
+
+test('where rounding or steps of a function hide the minimum a fit has no success', async () => {
+  const x = Array.from({ length: 30 }, (_, i) => i / 6);
+  const y = x.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.02 * Math.cos(17 * i * i));
+  for (const differences of ['central', 'forward', 'ridders']) {
+    const models = [({ a, b }) => (t) => Number((a * Math.exp(-b * t)).toFixed(0)), ({ a, b }) => (t) => Number(a > 2) + Number(b * t > 1)];
+    for (const model of models) {
+      const found = await fit(model, { x, y }, { initialValues: { a: 1, b: 1 }, differences });
+      // Of results that differ nowhere near the point no noise is known.
+      const isTold = found.solve.findings.some(({ kind }) => kind === 'noise') || Number.isNaN(found.standardErrors.a);
+      assert.ok(!found.success && isTold, `${differences}: ${found.message}`);
+    }
+  }
+});
+
+test('a parameter without effect on an exact function is found at a bounded cost, and is no noise', async () => {
+  let calls = 0;
+  const x = Array.from({ length: 10 }, (_, i) => i / 5);
+  for (const model of [({ a }) => (t) => (calls++, a * t), ({ a, b }) => (t) => (calls++, a * t + Math.max(0, b - 1e9))]) {
+    calls = 0;
+    const { success, solve, parameters } = await fit(model, { x, y: x.map((t) => 2 * t + 0.1 * Math.cos(9 * t)) }, { initialValues: { a: 1, b: 0.5 } });
+    assert.ok(success && parameters.b === 0.5 && !solve.findings.some(({ kind }) => kind === 'noise'), solve.message);
+    // A few points, of 7 calls each, and some ten longer steps at the first.
+    assert.ok(calls < 100 * x.length, `${calls} calls`);
+  }
+});

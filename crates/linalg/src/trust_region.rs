@@ -156,6 +156,17 @@ impl TrustRegion {
         self.of_unit_columns().values.iter().filter(|value| **value == 0.0).count()
     }
 
+    /// The same with errors of columns that are so many times as large.
+    pub fn deficiency_with(&mut self, errors: f64) -> usize {
+        let known = self.accuracy.clone();
+        self.accuracy.iter_mut().for_each(|error| *error *= errors);
+        self.of_unit_columns.take();
+        let deficiency = self.deficiency();
+        self.of_unit_columns.take();
+        self.accuracy = known;
+        deficiency
+    }
+
     fn of_unit_columns(&self) -> &Spectrum {
         self.of_unit_columns.get_or_init(|| self.spectrum_of_unit_columns())
     }

@@ -26,7 +26,8 @@ export interface Finding {
    * What was found. Of the start: 'moved-start' (values out of bounds), 'normalised-start' (blocks off their manifold). Of the run: 'stages' (it went on in
    * another arithmetic or place), 'refused' (the first one could not run), 'unsolved-systems', 'lost-trials' (trial points that are not finite),
    * 'device-fault'. Of the solution: 'untouched' (blocks that no residual takes), 'rank' (directions that residuals do not determine), 'rounding' (of the
-   * arithmetic), 'underflow', 'immovable', 'without-effect' and 'vanished' (parameters without effect), 'promise' (the cost falls further in f64). Of the problem:
+   * arithmetic), 'underflow', 'immovable', 'without-effect' and 'vanished' (parameters without effect), 'promise' (the cost falls further in f64),
+   * 'noise' (plain functions round results or are noisy: `size` of the residuals' errors, and their `share` of the standard deviation). Of the problem:
    * 'all-constant', 'no-residuals'. Of many problems: 'converged', 'rounding', 'solved-again', 'no-minima', 'precision-limit', 'undetermined'.
    */
   readonly kind: string;

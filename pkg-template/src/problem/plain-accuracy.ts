@@ -13,9 +13,6 @@ const SHARE = 2 ** -13;
 /** Errors are estimates, of which so many times are taken: a direction counts as determined where they do not explain what is seen of it. */
 const SAFETY = 8;
 
-/** The variance of a second difference of independent errors, in units of theirs. */
-const SECOND_DIFFERENCE = 6;
-
 const EPSILON = 2 ** -52;
 
 /** Of each parameter, sums over the residuals that it has an effect on. */
@@ -38,22 +35,35 @@ export class Accuracy {
     for (const error of errors) if (error < Infinity) this.errors[position]! += error * error;
   }
 
-  /** Adds the noise of the residuals that such derivatives are not 0 of, from their values at three points at equal distances. */
-  addNoise(position: number, derivatives: Float64Array, at: Float64Array, near: Float64Array, far: Float64Array): void {
-    for (let i = 0; i < at.length; i++) {
-      if (derivatives[i] === 0) continue;
-      const [first, second] = [(near[i] as number) - (at[i] as number), (far[i] as number) - (near[i] as number)];
-      const noise = Math.max((second - first) ** 2 / SECOND_DIFFERENCE, (EPSILON * (at[i] as number)) ** 2);
+  /** Adds the noise of residuals, from its squares: where derivatives are not 0, or of all where it may hide them. */
+  addNoise(position: number, derivatives: Float64Array, residuals: Float64Array, squares: Float64Array, hides: boolean): void {
+    for (let i = 0; i < squares.length; i++) {
+      if (derivatives[i] === 0 && !hides) continue;
+      const noise = Math.max(squares[i] as number, (EPSILON * (residuals[i] as number)) ** 2);
       if (noise < Infinity) this.noises[position]! += noise;
     }
   }
 
-  /** Returns the relative errors, on manifolds those of tangent coordinates. `step` and `truncation`: the step by which a parameter's derivatives were computed, and what that leaves out, relative to them. */
-  relative(positions: Uint32Array, arrays: readonly ArrayPlace[], step: (position: number) => number, truncation: (position: number) => number): Float64Array {
-    const relative = new Float64Array(this.numParams);
+  /**
+   * Returns the relative errors, on manifolds those of tangent coordinates, and then `told`. `step` and `truncation`: the step by which a parameter's
+   * derivatives were computed, and what that leaves out, relative to them. `isRounded`: whether derivatives of 0 may be those of rounded results.
+   */
+  relative(
+    positions: Uint32Array,
+    arrays: readonly ArrayPlace[],
+    step: (position: number) => number,
+    truncation: (position: number) => number,
+    told: number,
+    isRounded: boolean,
+  ): Float64Array {
+    const relative = new Float64Array(this.numParams + 1);
+    relative[this.numParams] = told;
     for (const at of positions) {
       const length = Math.sqrt(this.lengths[at] as number);
-      if (length === 0) continue;
+      if (length === 0) {
+        relative[at] = Number(isRounded && (this.noises[at] as number) > 0);
+        continue;
+      }
       const error = Math.sqrt((this.noises[at] as number) / step(at) ** 2 + (this.errors[at] as number)) / length + truncation(at);
       relative[at] = Math.min(SAFETY * error, 1);
     }

@@ -73,20 +73,35 @@ export function forwardDifferences({ x, position, bounds }: Variable, along: Alo
     if (value === x) continue;
     along(value, a);
     for (let i = 0; i < result.length; i++) result[i] = ((a[i] as number) - (at[i] as number)) / (value - x);
-    if (isFiniteWhere(at, a)) return;
+    if (!isFiniteWhere(at, a)) continue;
+    for (let i = 0; i < result.length; i++) if (Number.isFinite(a[i])) steps.note(position, (a[i] as number) - (at[i] as number), 0, Math.abs(at[i] as number));
+    return;
   }
 }
 
 /** The first step of Ridders' method, and by how much each of the following is shorter. */
 const [LONGEST, SHORTER, MOST_STEPS] = [2 ** -5, 2, 14];
 
+/** The first one is at least so many of central differences, which are long where residuals are noisy. */
+const OF_CENTRAL = 4;
+
 /**
  * Ridders' method: differences with shorter and shorter steps, extrapolated to 0 by Neville's scheme; for each residual the extrapolation that differs
- * least from those it is made of, and that difference in `errors` (C. J. F. Ridders, "Accurate computation of F′(x) and F′(x)F″(x)", Advances in Engineering Software 4, 1982).
+ * least from those it is made of, and that difference in `errors`. `noise`: squares of the residuals' noise, which hides smaller
+ * ones (C. J. F. Ridders, "Accurate computation of F′(x) and F′(x)F″(x)", Advances in Engineering Software 4, 1982).
  */
-export function riddersDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array, errors: Float64Array): void {
+export function riddersDifferences(
+  { x, position, bounds }: Variable,
+  along: Along,
+  at: Float64Array,
+  [a, b]: [Float64Array, Float64Array],
+  steps: Steps,
+  result: Float64Array,
+  errors: Float64Array,
+  noise: Float64Array,
+): void {
   const [above, below] = [bounds.upper - x, x - bounds.lower];
-  const longest = steps.step(position, LONGEST, 0);
+  const longest = Math.max(steps.step(position, LONGEST, 0), OF_CENTRAL * steps.step(position, CENTRAL));
   const nearest = Math.min(below, above);
   // A number nearly at a bound has steps away from it.
   let side = nearest < 2 ** -10 * longest ? (above > below ? 1 : -1) : 0;
@@ -122,8 +137,11 @@ export function riddersDifferences({ x, position, bounds }: Variable, along: Alo
         extrapolated[i] = better;
         // Where nothing changes the steps may be too long.
         if (coarse === 0 && fine === 0) continue;
-        const error = Math.max(Math.abs(better - fine), Math.abs(better - coarse));
+        const least = Math.sqrt(noise[i] as number) / (high - low);
+        const error = Math.max(Math.abs(better - fine), Math.abs(better - coarse), least);
         if (isDone[i] === 0 && error <= (errors[i] as number)) [errors[i], result[i]] = [error, better];
+        // Noise is larger by shorter steps.
+        if (least >= (errors[i] as number)) isDone[i] = 1;
       }
       next.push(extrapolated);
       current = extrapolated;

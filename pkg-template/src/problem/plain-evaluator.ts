@@ -7,13 +7,23 @@ import { indexReader } from './instance-tables.js';
 import { Accuracy, pointsNear } from './plain-accuracy.js';
 import { CENTRAL, centralDifferences, FORWARD, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
 import type { Differences, PlainEvaluation, PlainInstances } from './plain-instances.js';
+import { Noise, pointsAlong } from './plain-noise.js';
 import { Steps, type ArrayPlace } from './plain-steps.js';
 
 /**
  * What is computed: residuals, with derivatives, or with derivatives by differences, whatever the function has. 3 asks how exact the derivatives were that were
- * computed last: the relative error of each parameter's, or nothing where the function has them.
+ * computed last: the relative error of each parameter's, then Σ w e² of the residuals' noise e, or nothing where the function has them.
  */
 export type Wanted = 0 | 1 | 2 | 3;
+
+/** Rounds in which steps of central differences are corrected; so many more where residuals are noisy. */
+const [ROUNDS, ROUNDS_IN_NOISE] = [6, 12];
+
+/** Noise above this share of what residuals and parameters are made of is told: double precision has some tens of times less. */
+const TOLD_NOISE = 2 ** -46;
+
+/** By this share of a step two points differ at which rounded results are the same, and what share of those that have changed are then. */
+const [BESIDE, MOSTLY] = [2 ** -16, 0.75];
 
 /** The numbers of one block of an instance: where they are among all, by instance, and where the function finds them. */
 interface Slot {
@@ -44,6 +54,12 @@ export class PlainEvaluator {
   private readonly locals: (readonly [slot: Slot, component: number])[];
   private steps: Steps | null = null;
   private accuracy: Float64Array = new Float64Array();
+  /** The noise of residuals, once measured, and what was last found of it. */
+  private noise: Noise | null = null;
+  private isNoisy = false;
+  private isRounded = false;
+  /** Of each parameter the ratio of second and first central differences, where they were last taken. */
+  private readonly bends: Float64Array;
 
   /** `weights` are those of the block's instances; null without. */
   constructor(
@@ -76,6 +92,7 @@ export class PlainEvaluator {
     this.values = Object.freeze(values);
     this.locals = this.slots.flatMap((of) => Array.from({ length: of.dim }, (_, component) => [of, component] as const));
     this.table = new Float64Array(count * outputs * (1 + this.locals.length));
+    this.bends = new Float64Array(numParams);
     [this.residuals, this.derivatives] = [new Float64Array(outputs), new Float64Array(outputs * this.locals.length)];
   }
 
@@ -113,64 +130,195 @@ export class PlainEvaluator {
   }
 
   private takeDifferences(x: Float64Array, wanted: 1 | 2): void {
-    const { count, function: plain } = this.plain;
-    const kind = wanted === 1 ? plain.differences : 'ridders';
+    const kind = wanted === 1 ? this.plain.function.differences : 'ridders';
     this.steps ??= new Steps(this.numParams, this.positions(), this.arrays);
     const { steps } = this;
-    const [at, first, second, result, errors] = vectors(plain.outputs);
     const accuracy = new Accuracy(this.numParams);
     steps.begin(x);
+    // At first central differences find the scales of parameters. What finds the steps of noisy residuals costs as much.
+    let isForward = kind === 'forward' && !this.isNoisy && this.noise !== null;
+    this.differ(x, isForward ? 'forward' : 'central');
     // Ridders' method begins with the scale that central differences find.
-    const rounds = { central: 4, forward: 1, ridders: 5 }[kind];
-    for (let round = 0; round < rounds; round++) {
-      const isLast = kind === 'ridders' && round === rounds - 1;
-      if (isLast) steps.takeAll();
-      else if (round > 0 && !steps.correct()) continue;
-      for (let instance = 0; instance < count; instance++) {
-        if (this.isLeftOut(instance)) continue;
-        this.load(instance, 0, at);
-        for (let local = 0; local < this.locals.length; local++) {
-          const [slot, component] = this.locals[local] as (typeof this.locals)[number];
-          const position = this.positionOf(instance, local);
-          if (steps.isDue[position] === 0) continue;
-          const x0 = x[position] as number;
-          const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
-          const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
-          if (kind === 'central' || (kind === 'ridders' && !isLast)) centralDifferences(parameter, along, at, [first, second], steps, result);
-          else if (kind === 'forward') forwardDifferences(parameter, along, at, first, steps, result);
-          else riddersDifferences(parameter, along, at, [first, second], steps, result, errors);
-          this.store(instance, result, 0, 1, 1 + local);
-          if (isLast) accuracy.addErrors(position, errors);
-        }
+    const rounds = isForward ? 1 : ROUNDS;
+    for (let round = 1; round < rounds && steps.correct(); round++) this.differ(x, 'central');
+    const isLonger = steps.hasUntried() && this.tryLonger(x);
+    if (this.measureNoise(x) || isLonger) {
+      if (isForward) {
+        isForward = false;
+        steps.begin(x);
+        this.differ(x, 'central');
+      }
+      this.settleSteps(x);
+    }
+    if (!isForward) for (const at of steps.positions) this.bends[at] = Math.sqrt(steps.truncation(at));
+    if (kind === 'ridders') {
+      steps.takeAll();
+      this.differ(x, 'ridders', accuracy);
+    }
+    if (wanted === 1) this.judge(x, kind === 'ridders' ? kind : isForward ? 'forward' : 'central', accuracy);
+  }
+
+  /** Fills the derivatives by parameters that are due with differences. */
+  private differ(x: Float64Array, kind: Differences, accuracy?: Accuracy): void {
+    const { count, function: plain } = this.plain;
+    const steps = this.steps as Steps;
+    const [at, first, second, result, errors] = vectors(plain.outputs);
+    for (let instance = 0; instance < count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      this.load(instance, 0, at);
+      for (let local = 0; local < this.locals.length; local++) {
+        const [slot, component] = this.locals[local] as (typeof this.locals)[number];
+        const position = this.positionOf(instance, local);
+        if (steps.isDue[position] === 0) continue;
+        const x0 = x[position] as number;
+        const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
+        const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
+        if (kind === 'central') centralDifferences(parameter, along, at, [first, second], steps, result);
+        else if (kind === 'forward') forwardDifferences(parameter, along, at, first, steps, result);
+        else riddersDifferences(parameter, along, at, [first, second], steps, result, errors, this.noiseOf(instance));
+        this.store(instance, result, 0, 1, 1 + local);
+        accuracy?.addErrors(position, errors);
       }
     }
-    steps.keepTruncations();
-    if (wanted === 1) this.measure(x, kind, steps, accuracy);
+  }
+
+  /** Tries longer steps of parameters by which nothing changes. Returns whether results are rounded, so that shorter ones do not show what does. */
+  private tryLonger(x: Float64Array): boolean {
+    const steps = this.steps as Steps;
+    let isAny = false;
+    while (steps.tryLonger()) {
+      this.differ(x, 'central');
+      for (const position of steps.found()) {
+        const isRounded = this.isRoundedAlong(x, position);
+        steps.endTrial(position, isRounded);
+        if (!isRounded) this.eachLocal(position, (instance, local) => this.store(instance, new Float64Array(this.plain.function.outputs), 0, 1, 1 + local));
+        isAny ||= isRounded;
+      }
+    }
+    this.isRounded ||= isAny;
+    return isAny;
+  }
+
+  /** Whether residuals that a step by a parameter changes stay as they are beside its end, so that what changes them is rounding. */
+  private isRoundedAlong(x: Float64Array, position: number): boolean {
+    const { function: plain } = this.plain;
+    const step = (this.steps as Steps).step(position, CENTRAL);
+    const [at, end, beside] = vectors(plain.outputs);
+    let [changed, same] = [0, 0];
+    for (const side of [1, -1]) {
+      const [there, near] = [x.slice(), x.slice()];
+      const { lower, upper } = this.boundsAt(position, x[position] as number);
+      there[position]! += side * step;
+      near[position]! += side * (1 - BESIDE) * step;
+      if (!((there[position] as number) >= lower && (there[position] as number) <= upper)) continue;
+      this.eachLocal(position, (instance) => {
+        this.load(instance, 0, at);
+        this.call(plain.evaluate, 'evaluate', there, instance, end);
+        this.call(plain.evaluate, 'evaluate', near, instance, beside);
+        for (let i = 0; i < at.length; i++) {
+          if (!Number.isFinite(end[i]) || end[i] === at[i]) continue;
+          changed++;
+          if (end[i] === beside[i]) same++;
+        }
+      });
+    }
+    return same > MOSTLY * changed;
+  }
+
+  /** Visits what an instance that takes part has of a parameter. */
+  private eachLocal(position: number, visit: (instance: number, local: number) => void): void {
+    for (let instance = 0; instance < this.plain.count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      for (let local = 0; local < this.locals.length; local++) if (this.positionOf(instance, local) === position) visit(instance, local);
+    }
+  }
+
+  /** Corrects steps of central differences by the noise, which is that of the steps, and by that of the corrected ones. */
+  private settleSteps(x: Float64Array): void {
+    const steps = this.steps as Steps;
+    for (let round = 0; round < ROUNDS_IN_NOISE; round++) {
+      steps.takeAll();
+      if (!steps.correct()) return;
+      this.differ(x, 'central');
+      this.measureNoise(x, true);
+    }
+  }
+
+  /**
+   * Measures the noise of residuals: at a few points, or at two while these show none. Returns whether it is notable beside differences, or told.
+   * `isFull`: whether to take all points.
+   */
+  private measureNoise(x: Float64Array, isFull = this.noise === null || this.isNoisy): boolean {
+    const { count, function: plain } = this.plain;
+    const { outputs } = plain;
+    const steps = this.steps as Steps;
+    const noise = (this.noise ??= new Noise(count * outputs));
+    const step = (position: number): number => steps.step(position, CENTRAL);
+    const points = isFull ? pointsAlong(x, steps.positions, (at) => steps.distance(at, step(at)), (at) => this.boundsAt(at, x[at] as number)) : pointsNear(x, steps.positions, step, this.bounds);
+    const rows = Array.from({ length: points.length + 1 }, () => new Float64Array(outputs));
+    let isStill = false;
+    steps.forgetNoise();
+    for (let instance = 0; instance < count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      this.load(instance, 0, rows[0] as Float64Array);
+      points.forEach((point, i) => this.call(plain.evaluate, 'evaluate', point, instance, rows[i + 1] as Float64Array));
+      if (isFull) noise.take(instance * outputs, rows);
+      else isStill = noise.takeNear(instance * outputs, rows) || isStill;
+      for (let local = 0; local < this.locals.length; local++) steps.addNoise(this.positionOf(instance, local), this.noiseOf(instance));
+    }
+    this.isNoisy = steps.hasNotableNoise() || this.toldNoise(x) > 0;
+    // Rounded results are the same at near points, or differ by much.
+    return !isFull && (isStill || this.isNoisy) ? this.measureNoise(x, true) : this.isNoisy;
+  }
+
+  /** Σ w e² of the noise e, or 0 where double precision may explain it: as a share of the residuals and of what parameters make of them. */
+  private toldNoise(x: Float64Array): number {
+    let [told, size] = [0, 0];
+    const column = new Float64Array(this.plain.function.outputs);
+    for (let instance = 0; instance < this.plain.count; instance++) {
+      if (this.isLeftOut(instance)) continue;
+      const noise = this.noiseOf(instance);
+      for (let local = -1; local < this.locals.length; local++) {
+        const factor = local < 0 ? 1 : (x[this.positionOf(instance, local)] as number);
+        this.load(instance, 1 + local, column);
+        for (const entry of column) size += (factor * entry) ** 2 || 0;
+      }
+      for (let i = 0; i < noise.length; i++) told += this.weightOf(instance, i) * (noise[i] as number);
+    }
+    return told > TOLD_NOISE ** 2 * size ? told : 0;
+  }
+
+  private noiseOf(instance: number): Float64Array {
+    const { outputs } = this.plain.function;
+    return (this.noise as Noise).squares.subarray(instance * outputs, (instance + 1) * outputs);
   }
 
   /** Computes how exact the derivatives in the table are, which are differences of a kind at x. */
-  private measure(x: Float64Array, kind: Differences, steps: Steps, accuracy: Accuracy): void {
+  private judge(x: Float64Array, kind: Differences, accuracy: Accuracy): void {
     const { count, function: plain } = this.plain;
-    const step = (position: number): number => steps.step(position, kind === 'forward' ? FORWARD : CENTRAL);
-    // Ridders' method knows its errors.
-    const points = kind === 'ridders' ? null : pointsNear(x, steps.positions, step, this.bounds);
-    const [at, near, far, column] = vectors(plain.outputs);
+    const steps = this.steps as Steps;
+    const told = this.toldNoise(x);
+    const [at, column] = vectors(plain.outputs);
     for (let instance = 0; instance < count; instance++) {
       if (this.isLeftOut(instance)) continue;
-      if (points !== null) {
-        this.load(instance, 0, at);
-        this.call(plain.evaluate, 'evaluate', points[0], instance, near);
-        this.call(plain.evaluate, 'evaluate', points[1], instance, far);
-      }
+      this.load(instance, 0, at);
       for (let local = 0; local < this.locals.length; local++) {
         const position = this.positionOf(instance, local);
         this.load(instance, 1 + local, column);
         accuracy.addDerivatives(position, column);
-        if (points !== null) accuracy.addNoise(position, column, at, near, far);
+        // Ridders' method knows its errors.
+        if (kind !== 'ridders') accuracy.addNoise(position, column, at, this.noiseOf(instance), told > 0);
       }
     }
-    const truncations = { central: (position: number) => steps.truncation(position), forward: () => FORWARD, ridders: () => 0 };
-    this.accuracy = accuracy.relative(steps.positions, this.arrays, step, truncations[kind]);
+    const truncations = { central: (position: number) => steps.truncation(position, told > 0), forward: (position: number) => FORWARD * Math.max(1, (this.bends[position] as number) / CENTRAL), ridders: () => 0 };
+    const step = (position: number): number => steps.step(position, kind === 'forward' ? FORWARD : CENTRAL);
+    this.accuracy = accuracy.relative(steps.positions, this.arrays, step, truncations[kind], told, this.isRounded);
+  }
+
+  /** The weight of a residual of an instance. */
+  private weightOf(instance: number, output: number): number {
+    if (this.weights === null) return 1;
+    return this.weights[this.plain.function.perResidual ? output : (this.plain.instances?.[instance] ?? instance)] as number;
   }
 
   private positionOf(instance: number, local: number): number {

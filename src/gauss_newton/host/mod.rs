@@ -77,7 +77,7 @@ impl HostModel {
     /// r̃ and J̃ at a point.
     pub async fn linearise(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
         let mut linearised = self.rows.linearise(functions, &mut self.tables, x).await?;
-        linearised.accuracy = plain::accuracy(functions.model())?;
+        (linearised.accuracy, linearised.noise) = plain::accuracy(functions.model())?;
         Ok(linearised)
     }
 
@@ -130,7 +130,7 @@ impl HostModel {
     /// J̃ᵀr̃ and J̃ᵀJ̃ at a point, after [`HostModel::prepare_sums`].
     pub fn linearise_as_sums(&mut self, functions: &mut Functions, x: &[f64]) -> Result<LeastSquares> {
         let mut linearised = self.sums.linearise(functions, x)?;
-        linearised.accuracy = plain::accuracy(functions.model())?;
+        (linearised.accuracy, linearised.noise) = plain::accuracy(functions.model())?;
         Ok(linearised)
     }
 

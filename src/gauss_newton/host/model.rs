@@ -15,6 +15,8 @@ pub struct LeastSquares {
     pub entries: Vec<f64>,
     /// The error of each column of J̃ that differences leave, relative to its length; none where all derivatives are exact but for rounding.
     pub accuracy: Vec<f64>,
+    /// Σ e² of the errors e of the residuals in r̃, where plain functions round their results or are noisy.
+    pub noise: f64,
     /// The model without its matrix; residuals and entries are empty then.
     pub normal: Option<Normal>,
 }
@@ -34,7 +36,7 @@ impl LeastSquares {
     /// Before any point.
     pub fn nothing() -> LeastSquares {
         let (residuals, entries, accuracy) = (Vec::new(), Vec::new(), Vec::new());
-        LeastSquares { cost: f64::NAN, influence: f64::NAN, residuals, entries, accuracy, normal: None }
+        LeastSquares { cost: f64::NAN, influence: f64::NAN, residuals, entries, accuracy, noise: 0.0, normal: None }
     }
 
     /// Whether all of it is finite. Without a matrix the sums over it decide.

@@ -11,15 +11,16 @@ use crate::model::{Batch, Model};
 /// leaves 1e-10 of their second derivative, and the fourth one, which is left out, 1e-7.
 const SHARE: f64 = 1.0 / 1024.0;
 
-/// [`super::LeastSquares::accuracy`] of the plain functions that take part, after a linearisation.
-pub(super) fn accuracy(model: &Model) -> Result<Vec<f64>> {
-    let mut accuracy = Vec::new();
-    for plain in taking_part(model).filter_map(|batch| batch.plain.as_ref()) {
-        let given = plain.accuracy()?;
+/// [`super::LeastSquares::accuracy`] and `noise` of the plain functions that take part, after a linearisation.
+pub(super) fn accuracy(model: &Model) -> Result<(Vec<f64>, f64)> {
+    let (mut accuracy, mut noise) = (Vec::new(), 0.0);
+    for (batch, plain) in taking_part(model).filter_map(|batch| Some((batch, batch.plain.as_ref()?))) {
+        let mut given = plain.accuracy()?;
+        noise += model.blocks[batch.block as usize].weight * given.pop().unwrap_or(0.0);
         accuracy.resize(given.len().max(accuracy.len()), 0.0);
         accuracy.iter_mut().zip(&given).for_each(|(error, &given)| *error = given.max(*error));
     }
-    Ok(accuracy)
+    Ok((accuracy, noise))
 }
 
 fn taking_part(model: &Model) -> impl Iterator<Item = &Batch> {

@@ -50,7 +50,13 @@ impl PlainFunction for Waves {
     }
 
     fn accuracy(&self) -> Result<Vec<f64>> {
-        Ok((0..11).map(|number| if number % 5 == 4 { 1e-6 * f64::from(number) } else { 0.0 }).collect())
+        Ok((0..12)
+            .map(|number| match number {
+                11 => 0.25,
+                4 | 9 => 1e-6 * f64::from(number),
+                _ => 0.0,
+            })
+            .collect())
     }
 }
 
@@ -147,6 +153,11 @@ fn a_linearisation_knows_how_exact_a_plain_function_is() {
     let accuracy = |f: &mut Functions| block_on(HostModel::default().linearise(f, &X)).unwrap().accuracy;
     assert_eq!(accuracy(&mut plain), [0.0, 0.0, 0.0, 0.0, 4e-6, 0.0, 0.0, 0.0, 0.0, 9e-6, 0.0]);
     assert!(accuracy(&mut expression).is_empty());
+    // Σ w e² of the functions' noise e.
+    let noise = |f: &mut Functions| block_on(HostModel::default().linearise(f, &X)).unwrap().noise;
+    let weights: f64 =
+        plain.model().batches.iter().map(|batch| plain.model().blocks[batch.block as usize].weight).sum();
+    assert_eq!((noise(&mut plain), noise(&mut expression)), (0.25 * weights, 0.0));
 }
 
 #[test]

@@ -13,6 +13,9 @@ pub const MOST_COORDINATES: usize = 200;
 /// differ by many powers of ten that is not all.
 pub const TOLERANCE_OF_PROMISE: f64 = 1e-3;
 
+/// The largest share of σ² that errors of residuals may have where a minimum is to be told: they move parameters by some hundredths of their standard errors.
+pub const MOST_NOISE: f64 = 2.5e-4;
+
 /// A step that met a tolerance though the model promises more is followed by a radius of so many times its length.
 pub const GROWTH_AFTER_SHORT_STEP: f64 = 10.0;
 
@@ -67,6 +70,16 @@ impl Linearised {
             false => least,
         }
     }
+}
+
+/// What errors of residuals, of this sum of squares, leave of a difference of costs: some times Σ r e, and what they are themselves.
+pub fn noise_of_cost(noise: f64, point: Linearised) -> f64 {
+    (8.0 * point.cost * noise / point.residuals.max(1.0)).sqrt() + 0.5 * noise
+}
+
+/// What they leave of a promise: their projection on the columns, of which some times the mean counts.
+pub fn noise_of_promise(noise: f64, point: Linearised) -> f64 {
+    2.0 * noise * point.coordinates / point.residuals.max(1.0)
 }
 
 /// D² at a new point, from the diagonal of J̃ᵀJ̃ there and the ratio of the costs. Residuals of a high power fall together with all their derivatives by many

@@ -26,7 +26,9 @@ impl LevenbergMarquardt {
             Termination::TrustRegionCollapsed | Termination::PrecisionLimit | Termination::NonFinite
         );
         let is_left = self.summary.iterations < self.options.solve.max_iterations && self.attempts.made < MOST_ATTEMPTS;
-        let is_next = is_lost && is_left && self.is_exact() && self.summary.iterations > 0;
+        // Noise is the same on every way.
+        let is_noise = self.strategy.noise > 0.0 && self.promise <= self.strategy.rounding(self.linearised());
+        let is_next = is_lost && !is_noise && is_left && self.is_exact() && self.summary.iterations > 0;
         let is_best = self.attempts.best.as_ref().is_none_or(|end| self.model.cost < end.cost);
         if is_next && is_best {
             self.attempts.best = self.ending.take().map(|why| {

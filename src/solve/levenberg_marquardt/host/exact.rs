@@ -124,6 +124,11 @@ impl Exact {
         self.region.as_ref().map_or(0, TrustRegion::deficiency)
     }
 
+    /// The same with errors of derivatives that are so many times as large.
+    pub(super) fn deficiency_with(&mut self, errors: f64) -> usize {
+        self.region.as_mut().map_or(0, |region| region.deficiency_with(errors))
+    }
+
     /// ‖J̃δ‖²
     pub(super) fn squared_jvp(&self, step: &[f64]) -> f64 {
         self.region.as_ref().map_or(f64::NAN, |region| region.squared_jvp(step))

@@ -315,6 +315,10 @@ impl LevenbergMarquardt {
         self.free_gradient.clone_from(&self.gradient);
         self.free_gradient.iter_mut().zip(&self.frozen).filter(|(_, frozen)| **frozen).for_each(zero);
         self.measure();
+        // Derivatives that are no more than their errors say so.
+        let mut errors = self.model.accuracy.iter().zip(&self.frozen);
+        self.strategy.hides = self.model.noise > 0.0 && errors.any(|(&error, &frozen)| error >= 1.0 && !frozen);
+        self.strategy.noise = self.model.noise;
         (self.is_new_point, self.verifies, self.holds) = (true, false, false);
         self.model.is_finite() && all_finite(&self.gradient) && all_finite(&self.diagonal)
     }
@@ -537,7 +541,9 @@ impl LevenbergMarquardt {
         if let Some(ending) = self.ending.take() {
             (self.summary.termination, self.summary.why) = ending;
             let underflow = (self.summary.success() && self.has_underflow()).then_some(Finding::Underflow);
-            self.summary.findings.push_all(underflow.into_iter().chain(self.strategy.trouble()));
+            let (noise, variance) = (self.model.noise / self.residuals, self.linearised().variance());
+            let noise = (noise > 0.0).then(|| Finding::Noise(noise.sqrt(), (noise / variance).sqrt()));
+            self.summary.findings.push_all(underflow.into_iter().chain(self.strategy.trouble()).chain(noise));
         }
         self.summary.promise.get_or_insert(promise);
         self.summary.final_cost = self.model.cost;

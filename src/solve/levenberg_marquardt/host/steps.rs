@@ -21,6 +21,9 @@ const LEAST_LEFT_BY_BOUNDS: f64 = 0.5;
 const VANISHING_STEPS: usize = 8;
 const FAITHFUL: f64 = 0.25;
 
+/// Errors of derivatives are estimates: it is in doubt what effect a direction has that fewer of them leave it, and more do not.
+const DOUBT: [f64; 2] = [0.2, 3.0];
+
 /// Points in a row at which a direction is lost before an attempt ends.
 const MOST_LOST_POINTS: u32 = 20;
 
@@ -36,8 +39,10 @@ impl LevenbergMarquardt {
             let promise = self.exact.region.as_mut().map_or(f64::NAN, |region| region.promise());
             self.take_promise(promise);
             self.exact.limit(self.coordinates);
+            let [least, most] = DOUBT.map(|errors| self.exact.deficiency_with(errors));
             let deficiency = self.exact.deficiency();
-            self.first_deficiency.get_or_insert(deficiency);
+            self.first_deficiency.get_or_insert(least);
+            self.strategy.hides |= most > least || (deficiency > 0 && self.model.noise > 0.0);
             self.has_stepped = false;
             // A cost that falls by half and more with each step may vanish, and its derivatives with it.
             let falls = self.summary.history.last().is_some_and(|step| step.accepted && step.cost_change > step.cost);

@@ -47,6 +47,10 @@ pub(super) struct Strategy {
     damping: Vec<f64>,
     /// How many systems had none.
     unsolved: u32,
+    /// Σ e² of the residuals' errors at the present point, and whether these or errors of derivatives may
+    /// explain all effect of parameters.
+    pub(super) noise: f64,
+    pub(super) hides: bool,
 }
 
 impl Strategy {
@@ -71,6 +75,8 @@ impl Strategy {
             least_damping: rules::MIN_DAMPING,
             damping: Vec::new(),
             unsolved: 0,
+            noise: 0.0,
+            hides: false,
         }
     }
 
@@ -131,24 +137,44 @@ impl Strategy {
     }
 
     fn noise(&self, linearised: Linearised) -> f64 {
+        let rounding = self.rounding_of_cost(linearised);
+        if rounding > 0.0 { rounding.max(point::noise_of_cost(self.noise, linearised)) } else { rounding }
+    }
+
+    fn rounding_of_cost(&self, linearised: Linearised) -> f64 {
         let Linearised { cost, residuals, scaled_size, .. } = linearised;
         self.rules.noise(cost, scaled_size, residuals, self.epsilon())
     }
 
+    /// Whether the errors of the residuals leave it to be told which promise is that of a minimum.
+    fn tells(&self, linearised: Linearised) -> bool {
+        let most = point::MOST_NOISE * linearised.variance() * linearised.residuals;
+        // Residuals that are no more than rounding are a minimum whatever noise they have had.
+        (!self.hides && self.noise <= most) || linearised.cost <= self.rounding_of_cost(linearised)
+    }
+
     /// The largest promise of a point that is a minimum.
     pub(super) fn least_promise(&self, linearised: Linearised) -> f64 {
+        if !self.tells(linearised) {
+            return f64::NEG_INFINITY;
+        }
         linearised.least_promise(self.rounding(linearised))
     }
 
     /// The same where steps converge quadratically, so that what is left may have the digits of a step more.
     pub(super) fn tolerable_promise(&self, linearised: Linearised, is_exact: bool) -> f64 {
-        let tolerance = if is_exact { self.tolerances.cost } else { 0.0 };
+        // Nor do steps by noisy derivatives.
+        let tolerance = if is_exact && self.noise == 0.0 { self.tolerances.cost } else { 0.0 };
+        if !self.tells(linearised) {
+            return f64::NEG_INFINITY;
+        }
         linearised.tolerable_promise(self.rounding(linearised), tolerance)
     }
 
     /// What rounding of the residuals leaves of a promise.
     pub(super) fn rounding(&self, linearised: Linearised) -> f64 {
-        linearised.rounding(self.noise(linearised), self.epsilon())
+        let rounding = linearised.rounding(self.noise(linearised), self.epsilon());
+        rounding.max(point::noise_of_promise(self.noise, linearised))
     }
 
     /// That there were systems without a solution.
