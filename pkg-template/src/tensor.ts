@@ -68,7 +68,7 @@ export { dim, type Dim, type Shape, type Size } from './tensor/size.js';
 export type { Quantized } from './tensor/quantized.js';
 export { bincount, histogram, segmentMax, segmentMean, segmentMin, segmentSum } from './tensor/segments.js';
 export { istft, melSpectrogram, stft, type IstftOptions, type MelOptions, type StftOptions } from './tensor/signals.js';
-export { SparseMatrix } from './tensor/sparse.js';
+export { SparseMatrix, type SparseParts } from './tensor/sparse.js';
 export { arange, eye, full, iota, linspace, oneHot, ones, zeros } from './tensor/sources.js';
 export { customGradient, hessian, jacobian, jvp, vmap, type Derivatives, type Hessians } from './tensor/transforms.js';
 export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection, type Unique } from './tensor/tensor.js';

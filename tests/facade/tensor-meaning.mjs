@@ -345,6 +345,18 @@ class Evaluation {
           return sum;
         });
       }
+      case 'sparseProduct': {
+        const [offsets, columns, values, dense] = operands;
+        return fill(([row, ...rest]) => {
+          let sum = 0;
+          for (let entry = offsets.data[row]; entry < offsets.data[row + 1]; entry++) {
+            const value = read(values, [entry, ...rest].slice(0, values.shape.length));
+            const column = columns.data[entry];
+            sum += value * (column < dense.shape[0] ? read(dense, [column, ...rest]) : 0);
+          }
+          return sum;
+        });
+      }
       case 'fold': {
         const [{ rule }, result, ...axes] = node.attributes;
         return this.groups(axes, x, shape).map((group) => group.map((i) => operands.map(({ data }) => data[i])).reduce((a, b) => merged(rule, a, b), rule.identity)[result]);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::dtype::DType;
 use crate::expr::{Digit, Fourier as Of, Linalg as Kind, Rule};
-use crate::scalar::{Graph, Id, Type};
+use crate::scalar::{Graph, Id, Node, Op, Type};
 use crate::size::Size;
 
 /// What one dispatch computes.
@@ -151,6 +151,20 @@ pub struct Rows {
     pub elements: Vec<Store>,
     /// What is written once a row; values and indices depend on outer coordinates and results alone.
     pub results: Vec<Store>,
+}
+
+impl Rows {
+    /// How many points a row has, where rows have different lengths.
+    pub fn length(&self, graph: &Graph) -> Option<Id> {
+        match graph.node(self.valid?) {
+            Node::Apply(Op::Lt, [place, length, _])
+                if graph.node(place) == Node::Coordinate(self.outer.len() as u32) =>
+            {
+                Some(length).filter(|length| !matches!(graph.node(*length), Node::Size(_)))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A reduction along a row.
@@ -425,8 +439,8 @@ impl Tile {
 pub enum Combine {
     /// Compensated sum of f32. State: (sum, error), both f32; merged by the exact sum of the two sums. Result: sum + error.
     Sum,
-    /// Sum of integers that wraps; i32 or u32 by the operand.
-    IntSum,
+    /// Sum of integers that wraps; i32 or u32 by the operand. Of f32 one that is not compensated.
+    PlainSum,
     /// Product of f32 with what its roundings lost, since those of equal factors add up. State: (product, error), both f32. Or of integers, which
     /// wraps.
     Prod,
@@ -452,7 +466,7 @@ impl Combine {
         match self {
             Combine::Sum => vec![Type::F32; 2],
             Combine::Prod if ty == Type::F32 => vec![Type::F32; 2],
-            Combine::IntSum | Combine::Prod | Combine::Min | Combine::Max => vec![ty],
+            Combine::PlainSum | Combine::Prod | Combine::Min | Combine::Max => vec![ty],
             Combine::ArgMin | Combine::ArgMax => vec![if ty == Type::Bool { Type::U32 } else { ty }, Type::U32],
             Combine::Variance => vec![Type::F32; 3],
             Combine::By(rule) => vec![Type::F32; rule.identity.len()],
@@ -474,7 +488,7 @@ impl Combine {
         };
         match self {
             Combine::Sum => vec![0; 2],
-            Combine::IntSum => vec![0],
+            Combine::PlainSum => vec![0],
             Combine::Prod if ty == Type::F32 => vec![1f32.to_bits(), 0],
             Combine::Prod => vec![1],
             Combine::Min => vec![largest],
@@ -503,6 +517,13 @@ impl Kernel {
             Extent::Known(number) => Some(number),
             Extent::Word(word) => self.sizes[word as usize].known().and_then(|size| u32::try_from(size).ok()),
         }
+    }
+
+    /// About how many points a row has, of rows of different lengths; 0 if only a run tells.
+    pub fn average_length(&self, rows: &Rows) -> u32 {
+        let [of_row, count] =
+            [&rows.row, &rows.outer].map(|extents| extents.first().and_then(|extent| self.known(*extent)));
+        of_row.zip(count).map_or(0, |(all, count)| all / count.max(1))
     }
 
     /// Whether an extent is a multiple of a number whatever the dims are.

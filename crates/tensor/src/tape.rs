@@ -44,6 +44,7 @@
 //! | 28 number | bits (position in sizes): those of an f32 for reals, else the number modulo 2³² |
 //! | 36 linalg | code of [`Linalg`](crate::expr::Linalg) |
 //! | 37 custom gradient | |
+//! | 38 sparse product | |
 //!
 //! A number that is none of what its place takes, a reference to what does not stand before, an operation whose shapes do not fit, a tape
 //! that ends too early or too late: each is an error with [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph). Decoding
@@ -347,6 +348,7 @@ impl Reader<'_> {
             codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
             codes::ATTENTION => Op::Attention(self.attention(sizes)?),
             codes::LINALG => Op::Linalg(self.choice(&Linalg::ALL)?),
+            codes::SPARSE_PRODUCT => Op::SparseProduct,
             codes::FOURIER => Op::Fourier(Fourier {
                 axis: self.axis()?,
                 to: self.axis()?,

@@ -50,7 +50,7 @@ fn rows_of(kernel: &Kernel, product: &Product) -> Kernel {
     let mut graph = kernel.graph.clone();
     let (term, combine) = match graph.ty(*left) {
         Type::F32 => (graph.real(Real::Mul, &[*left, *right]), Combine::Sum),
-        _ => (graph.apply(Op::IntMul, &[*left, *right]), Combine::IntSum),
+        _ => (graph.apply(Op::IntMul, &[*left, *right]), Combine::PlainSum),
     };
     let sum = Fold { combine, operands: vec![term], merges_states: false, keeps_state: false };
     let body = Body::Rows(Rows {

@@ -37,6 +37,7 @@ export const OP = {
   fourier: 30,
   linalg: 36,
   customGradient: 37,
+  sparseProduct: 38,
 } as const;
 
 /** Reductions. */

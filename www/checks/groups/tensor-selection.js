@@ -143,6 +143,31 @@ export const group = {
       ]);
     }, { long: true }),
 
+    ...onEach('a long row among short ones of a sparse matrix', async (check) => {
+      const device = await tensorDevice(check);
+      const lengths = [3, 0, 1500, 1, 700, 2];
+      const offsets = lengths.reduce((ends, length) => [...ends, ends.at(-1) + length], [0]);
+      const [count, columns] = [offsets.at(-1), 9];
+      // Whole numbers, whose sums are exact.
+      const [to, values, x, y] = [fill([0, columns - 1, 1], count, 'u32', 1), fill([-9, 9, 1], count, 'f32', 2), fill([-4, 4, 1], columns * 4, 'f32'), fill([-4, 4, 1], 24, 'f32', 3)];
+      const matrix = await device.storeSparse(SparseMatrix.fromCsr(6, columns, device.tensor(offsets, [7], 'u32'), device.tensor(to, [count], 'u32'), device.tensor(values)));
+      const [product, turned] = [6, columns].map((rows) => ({ shape: [rows, 4], values: Array.from({ length: rows * 4 }, () => 0) }));
+      lengths.forEach((_, row) => {
+        for (let entry = offsets[row]; entry < offsets[row + 1]; entry++) {
+          for (let k = 0; k < 4; k++) {
+            product.values[row * 4 + k] += values[entry] * x[to[entry] * 4 + k];
+            turned.values[to[entry] * 4 + k] += values[entry] * y[row * 4 + k];
+          }
+        }
+      });
+      const [tx, ty] = [device.tensor(x, [columns, 4]), device.tensor(y, [6, 4])];
+      await compare(check, device, 'f32', [
+        { name: 'the product with a matrix', tensor: matrix.matmul(tx), array: product },
+        { name: 'the product with a vector', tensor: matrix.matmul(tx.pick(1, 2)), array: { shape: [6], values: product.values.filter((_, k) => k % 4 === 2) } },
+        { name: 'the derivative by the matrix', tensor: grad(matrix.matmul(tx).mul(ty).sum(), [tx])[0], array: turned },
+      ]);
+    }),
+
     ...onEach('a sparse matrix of a solver has products', async (check) => {
       const device = await tensorDevice(check);
       const matrix = device.sparse({ rows: 3, cols: 3, rowOffsets: Uint32Array.of(0, 1, 1, 3), colIndices: Uint32Array.of(2, 0, 1), values: Float64Array.of(1, 2, 3) });

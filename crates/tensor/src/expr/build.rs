@@ -231,6 +231,22 @@ impl Expr {
         self.add_op(Op::Linalg(kind), operands, DType::F32, shape)
     }
 
+    /// Sums along the first axis from some places to others, compensated or not.
+    pub fn range_sum(&mut self, is_compensated: bool, parts: &[[TensorId; 3]]) -> TensorId {
+        let [x, begin, _] = parts[0];
+        let shape = replaced(self.shape(x), 0, self.shape(begin));
+        self.add_op(Op::RangeSum(is_compensated), parts.as_flattened(), DType::F32, shape)
+    }
+
+    /// The product of each value of a sparse matrix with the row of a dense one that its column names, of the operands of [`Op::SparseProduct`].
+    pub fn sparse_terms(&mut self, operands: &[TensorId]) -> TensorId {
+        let rows = self.gather(operands[3], operands[1], 0);
+        let mut shape = self.shape(operands[2]).to_vec();
+        shape.resize(self.shape(rows).len(), Size::constant(1));
+        let values = self.reshape(operands[2], &shape);
+        self.elementwise(Elementwise::Mul, &[values, rows])
+    }
+
     /// The diagonals of square matrices, [..., n, n], as rows, [..., 1, n].
     pub fn diagonal(&mut self, x: TensorId) -> TensorId {
         let mut shape = self.shape(x).to_vec();

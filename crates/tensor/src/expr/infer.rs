@@ -121,6 +121,8 @@ impl Op {
             Op::Roots(_) => "roots of unity",
             Op::Dequantize(_) => "dequantize",
             Op::Linalg(kind) => kind.name(),
+            Op::SparseProduct => "sparse product",
+            Op::RangeSum(_) => "sums of ranges",
             Op::DigitCounts(_) => "counts of digits",
             Op::DigitSort(_) => "sort by a digit",
             Op::Gradient => "gradient",
@@ -153,7 +155,8 @@ impl Op {
             Op::Scatter(..) | Op::IndexPut(..) => Some(3),
             Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
             Op::Linalg(kind) => Some(kind.arity()),
-            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) | Op::CustomGradient => None,
+            Op::SparseProduct => Some(7),
+            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) | Op::RangeSum(_) | Op::CustomGradient => None,
         }
     }
 }
@@ -272,6 +275,19 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
         }
         Op::Linalg(_) => own == DType::F32 && operands.iter().all(|operand| operand.dtype == DType::F32),
+        Op::SparseProduct => {
+            own == DType::F32
+                && (0..).zip(operands).all(|(place, operand)| match place {
+                    2 | 3 => operand.dtype == DType::F32,
+                    _ => is_index(operand),
+                })
+        }
+        Op::RangeSum(_) => {
+            own == DType::F32
+                && operands
+                    .chunks(3)
+                    .all(|part| part.len() == 3 && part[0].dtype == own && is_index(part[1]) && is_index(part[2]))
+        }
         Op::DigitCounts(_) | Op::DigitSort(_) => {
             own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
         }
@@ -414,6 +430,12 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(words.is(i64::from(count / form.a_word())) && side.is(i64::from(form.side(count))), SHAPES)
         }
         Op::Linalg(kind) => check_linalg(own, operands, *kind),
+        Op::SparseProduct => check_sparse_product(own, operands),
+        Op::RangeSum(_) => operands.chunks(3).try_for_each(|part| {
+            let ranges = part[1].shape.as_slice();
+            let sums = part[0].shape.split_first().map(|(_, rest)| [ranges, rest].concat());
+            ensure(ranges.len() == 1 && part[1].shape == part[2].shape && sums.as_deref() == Some(own), SHAPES)
+        }),
         Op::DigitCounts(_) => {
             ensure(of.len() == 2 && rank == 3 && own[0] == of[0] && own[1].is(256), SHAPES)?;
             ensure(own[2].known().is_some(), "the blocks depend on dims")
@@ -432,6 +454,17 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(operands.chunks(2).all(|pair| pair[0].shape == pair[1].shape), SHAPES)
         }
     }
+}
+
+/// One number more than rows and columns, and as many of all else as entries; values may have the other axes of the dense matrix too.
+fn check_sparse_product(own: &[Size], operands: &[&Tensor]) -> Finding {
+    let shape = |place: usize| operands[place].shape.as_slice();
+    let ([rows, rest @ ..], [columns, others @ ..], [entries]) = (own, shape(3), shape(1)) else { return Err(SHAPES) };
+    let more = |size: &Size| size + &Size::constant(1);
+    let is_of = |place: usize, size: &Size| matches!(shape(place), [own] if own == size);
+    ensure(rest == others && is_of(0, &more(rows)) && is_of(5, &more(columns)), SHAPES)?;
+    ensure(is_of(4, entries) && is_of(6, entries), SHAPES)?;
+    ensure(matches!(shape(2), [own, of @ ..] if own == entries && (of.is_empty() || of == rest)), SHAPES)
 }
 
 /// Queries, keys and values have equal leading axes, the heads of the queries are a multiple of those of the keys, and a mask broadcasts.

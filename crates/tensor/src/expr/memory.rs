@@ -20,6 +20,8 @@ pub fn has_memory(op: &Op) -> bool {
         | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
         | Op::Linalg(_)
+        | Op::SparseProduct
+        | Op::RangeSum(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient

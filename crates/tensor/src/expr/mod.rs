@@ -190,6 +190,14 @@ pub enum Op {
     /// The places of the keys of each row of the first operand, [rows, n] of u32, in ascending order of a digit, as u32; those with equal digits keep
     /// their order. The second operand is the counts of the digits in each block and those before it. Planning makes it of sorts; no tape has it.
     DigitSort(Digit),
+    /// A sparse matrix [n, m] times a dense one [m, ...]. The operands are where the entries of each row begin, [n + 1] of u32, the column and the value of
+    /// each entry, [entries] or of values [entries, ...], the dense matrix, and for derivatives the row of each entry, where the entries of each column begin
+    /// in their order by column, [m + 1], and that order. Planning makes sums of ranges of it.
+    SparseProduct,
+    /// Sums along the first axis of the first operand, [entries, ...] of f32, from places that the second says, [n] of u32, to those of the third, which are
+    /// not above the number of entries: [n, ...]. Three more operands are more of the same, whose sums are added. Planning makes it, and says whether sums are
+    /// compensated; no tape has it.
+    RangeSum(bool),
     /// The derivative of the first operand, a scalar, by the second. [`crate::expr`] knows nothing of its meaning: differentiation replaces it
     /// before anything else.
     Gradient,

@@ -79,6 +79,8 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         | Op::Roots(_)
         | Op::Dequantize(_)
         | Op::Linalg(_)
+        | Op::SparseProduct
+        | Op::RangeSum(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient

@@ -79,6 +79,19 @@ pub struct RowGroup {
 }
 
 impl RowGroup {
+    /// That of sums of ranges: rows are as long as all terms, and end before that.
+    pub fn of_ranges(expr: &Expr, id: TensorId) -> RowGroup {
+        let tensor = expr.tensor(id);
+        let mut shape = tensor.shape.clone();
+        shape.insert(1, expr.shape(tensor.operands[0])[0].clone());
+        RowGroup { shape, axes: vec![1], folds: vec![id], elements: Vec::new(), results: Vec::new() }
+    }
+
+    /// Whether its rows are ranges, whose lengths differ.
+    pub fn is_of_ranges(&self, expr: &Expr) -> bool {
+        self.folds.first().is_some_and(|fold| matches!(expr.tensor(*fold).op, Op::RangeSum(_)))
+    }
+
     /// Extents of the axes that stay.
     pub fn outer(&self) -> Vec<Size> {
         self.extents(false)

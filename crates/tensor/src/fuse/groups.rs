@@ -137,6 +137,7 @@ impl Groups<'_> {
                 }
                 Group::Rows(rows)
             }
+            Op::RangeSum(_) => Group::Rows(RowGroup::of_ranges(self.expr, id)),
             Op::Scan { .. } => Group::Scan { scans: vec![id] },
             Op::ScanBy { .. } => {
                 if let Some(group) = self.same_scan(id) {
@@ -200,12 +201,14 @@ impl Groups<'_> {
 
     /// Whether a row can be read again after a reduction of it.
     fn is_short(&self, rows: &RowGroup) -> bool {
-        rows.is_innermost() && Size::product(&rows.row()).at(self.most_dims) <= LONGEST_ROW
+        !rows.is_of_ranges(self.expr)
+            && rows.is_innermost()
+            && Size::product(&rows.row()).at(self.most_dims) <= LONGEST_ROW
     }
 
     fn join_reduction(&mut self, id: TensorId, new: &RowGroup) -> Result<Option<usize>> {
         let fits = |group: &Group| match group {
-            Group::Rows(rows) => rows.shape == new.shape && rows.axes == new.axes,
+            Group::Rows(rows) => rows.shape == new.shape && rows.axes == new.axes && !rows.is_of_ranges(self.expr),
             _ => false,
         };
         // A reduction that reads results of others along the same rows.

@@ -67,6 +67,8 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::Roots(_)
         | Op::SetSlice { slot: Some(_), .. }
         | Op::Linalg(_)
+        | Op::SparseProduct
+        | Op::RangeSum(_)
         | Op::DigitCounts(_)
         | Op::DigitSort(_)
         | Op::Gradient

@@ -94,7 +94,11 @@ pub fn lowered<'a>(
     part: Option<Part>,
 ) -> Result<Lowered<'a>> {
     let mut lowering = Lowering::of(expr, stored);
-    let (points, groups) = Points::of(&mut lowering, group, part);
+    let (mut points, groups) = Points::of(&mut lowering, group, part);
+    if group.is_of_ranges(expr) {
+        let [row, end, _] = range_place(&mut lowering, group, &points)?;
+        points.valid = Some(lowering.graph.apply(Scalar::Lt, &[row, end]));
+    }
     let (folds, elements, results) = (Vec::new(), Vec::new(), Vec::new());
     let mut lowered = Lowered { lowering, groups, folds, valid: points.valid, elements, results };
     let all = points.all(group)?;
@@ -149,7 +153,11 @@ impl Points {
         let shift = u32::from(matches!(part, Some(Part::Blocks(..))));
         let (outer, mut outer_extents) = coordinates(lowering, &group.outer(), shift);
         let first = shift + outer_extents.len() as u32;
-        let (row, row_extents) = coordinates(lowering, &row_shape, first);
+        let (mut row, mut row_extents) = coordinates(lowering, &row_shape, first);
+        if group.is_of_ranges(lowering.expr) {
+            // Also of one term: some ranges are empty.
+            (row, row_extents) = (vec![lowering.graph.coordinate(first)], row_shape.clone());
+        }
         match part {
             None => (Points { outer, row, block: None, valid: None }, [outer_extents, row_extents]),
             Some(Part::Blocks(Blocks { count, length }, _)) => {
@@ -208,6 +216,7 @@ impl Lowered<'_> {
                 let numbers = types.iter().zip(*scratch..);
                 numbers.map(|(ty, number)| load_state(lowering, number, state, *ty)).list()
             }
+            None if group.is_of_ranges(expr) => vec![range_term(lowering, group, points)?],
             None => operands_of(lowering, group, id, all, &points.row)?,
         };
         let fold = self.folds.len() as u32;
@@ -221,6 +230,50 @@ impl Lowered<'_> {
         *scratch += types.len() as u32;
         Ok(fold)
     }
+}
+
+/// The coordinate along ranges that follow one another, where the last of them ends, and where the first ends.
+fn range_place(lowering: &mut Lowering, group: &RowGroup, points: &Points) -> Result<[Id; 3]> {
+    let mut ends = Vec::new();
+    for part in lowering.expr.tensor(group.folds[0]).operands.chunks(3) {
+        let [begin, end] = bounds(lowering, part, points)?;
+        let length = lowering.graph.apply(Scalar::IntSub, &[end, begin]);
+        let before = ends.last().copied().unwrap_or_else(|| lowering.graph.u32(0));
+        ends.push(lowering.graph.apply(Scalar::IntAdd, &[before, length]));
+    }
+    Ok([points.row[0], ends[ends.len() - 1], ends[0]])
+}
+
+/// The first place of the range of a point, and the end, which are within the terms whatever memory holds.
+fn bounds(lowering: &mut Lowering, part: &[TensorId], points: &Points) -> Result<[Id; 2]> {
+    let at = Index::Coordinates(vec![points.outer[0]]);
+    let extent = lowering.size(&lowering.expr.shape(part[0])[0]);
+    let [begin, end] = [1, 2].map(|place| lowering.value(part[place], at.clone()));
+    let end = lowering.graph.apply(Scalar::IntMin, &[end?, extent]);
+    Ok([lowering.graph.apply(Scalar::IntMin, &[begin?, end]), end])
+}
+
+/// The term of a point of a range.
+fn range_term(lowering: &mut Lowering, group: &RowGroup, points: &Points) -> Result<Id> {
+    let [row, _, first_end] = range_place(lowering, group, points)?;
+    let parts = lowering.expr.tensor(group.folds[0]).operands.chunks(3).list();
+    let zero = lowering.graph.u32(0);
+    let is_first = match parts.len() {
+        1 => lowering.graph.bool(true),
+        _ => lowering.graph.apply(Scalar::Lt, &[row, first_end]),
+    };
+    let mut terms = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        let [begin, _] = bounds(lowering, part, points)?;
+        let along = if number == 0 { row } else { lowering.graph.apply(Scalar::IntSub, &[row, first_end]) };
+        let place = lowering.graph.apply(Scalar::IntAdd, &[begin, along]);
+        let of_part = if number == 0 { [is_first, place, zero] } else { [is_first, zero, place] };
+        let place = lowering.graph.apply(Scalar::Select, &of_part);
+        let at = [&[place], &points.outer[1..]].concat();
+        terms.push(lowering.value(part[0], Index::Coordinates(at))?);
+    }
+    let rest = terms[terms.len() - 1];
+    Ok(lowering.graph.apply(Scalar::Select, &[is_first, terms[0], rest]))
 }
 
 /// What each point contributes to a reduction.
@@ -253,7 +306,7 @@ pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
     match &tensor.op {
         Op::Reduce(reduction, _) | Op::Scan { reduction, .. } => Ok(match reduction {
             Reduction::Sum if is_real => Combine::Sum,
-            Reduction::Sum => Combine::IntSum,
+            Reduction::Sum => Combine::PlainSum,
             Reduction::Prod => Combine::Prod,
             Reduction::Min => Combine::Min,
             Reduction::Max => Combine::Max,
@@ -261,6 +314,7 @@ pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
             Reduction::ArgMax => Combine::ArgMax,
             Reduction::Variance => Combine::Variance,
         }),
+        Op::RangeSum(is_compensated) => Ok(if *is_compensated { Combine::Sum } else { Combine::PlainSum }),
         Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Ok(Combine::By(Rc::clone(rule))),
         _ => Err(Error::internal("an operation that accumulates nothing")),
     }

@@ -101,7 +101,7 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
 fn combine_of(how: How, ty: Type) -> Combine {
     match how {
         How::Add if ty == Type::F32 => Combine::Sum,
-        How::Add => Combine::IntSum,
+        How::Add => Combine::PlainSum,
         How::Mul => Combine::Prod,
         How::Min => Combine::Min,
         How::Max | How::Set => Combine::Max,

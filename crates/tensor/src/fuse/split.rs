@@ -12,7 +12,7 @@ use residua_base::list::Listed;
 /// memory, with the slice as the first axis of its batch.
 pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: Tile, scratch: u32) -> [Built; 2] {
     let ty = built.kernel.graph.ty(product.left);
-    let combine = if ty == Type::F32 { Combine::Sum } else { Combine::IntSum };
+    let combine = if ty == Type::F32 { Combine::Sum } else { Combine::PlainSum };
     let dtype = state_dtype(ty);
     let axes = product.batch.len() as u32;
     let matrices = [&product.batch[..], &[product.rows, product.columns]].concat();

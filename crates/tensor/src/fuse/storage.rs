@@ -209,6 +209,8 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
         Op::Elementwise(_) if *shape == tensor.shape => of,
         // Equal shapes that broadcast to one shape are read at the same points.
         Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },
+        // Terms are read once, here or by the sums of pieces, and bounds once a range: what all of it takes is little beside the terms.
+        Op::RangeSum(_) => Use { path: mix(place as u64 + 1000), points: 0.5 * counts[operand.0 as usize], ..of },
         Op::Reduce(..) | Op::Fold { .. } => Use { points: counts[operand.0 as usize], ..of },
         // A tile of a product reads its operands once.
         Op::MatMul | Op::Attention(_) => {

@@ -29,6 +29,7 @@ mod product;
 mod rule;
 mod scalar;
 mod selection;
+mod sparse;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;
@@ -243,6 +244,7 @@ impl PullBack<'_> {
             Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
             Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
             Op::Linalg(kind) => self.linalg(kind),
+            Op::SparseProduct => self.sparse_product(),
             Op::CustomGradient => self.custom(),
             Op::Input(_)
             | Op::Constant(_)
@@ -253,7 +255,7 @@ impl PullBack<'_> {
             | Op::Argsort { .. }
             // Quantised weights are constants.
             | Op::Dequantize(_) => Vec::new(),
-            Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) => {
+            Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) | Op::RangeSum(_) => {
                 return Err(Error::internal("an operation that planning makes, before it"));
             }
             Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),

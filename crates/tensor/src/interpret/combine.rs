@@ -12,7 +12,7 @@ pub fn lift(combine: &Combine, ty: Type, operands: &[u32]) -> Vec<u32> {
         Combine::Sum => vec![operands[0], 0],
         Combine::Prod if ty == Type::F32 => vec![operands[0], 0],
         Combine::Variance => vec![1f32.to_bits(), operands[0], 0],
-        Combine::IntSum
+        Combine::PlainSum
         | Combine::Prod
         | Combine::Min
         | Combine::Max
@@ -35,7 +35,8 @@ pub fn merge(combine: &Combine, ty: Type, a: &[u32], b: &[u32]) -> Vec<u32> {
             let total = sum + error;
             vec![total.to_bits(), (error - (total - sum)).to_bits()]
         }
-        Combine::IntSum => vec![a[0].wrapping_add(b[0])],
+        Combine::PlainSum if ty == Type::F32 => vec![(real(&a[0]) + real(&b[0])).to_bits()],
+        Combine::PlainSum => vec![a[0].wrapping_add(b[0])],
         Combine::Prod if ty == Type::F32 => {
             let product = real(&a[0]) * real(&b[0]);
             if !product.is_normal() {
@@ -82,7 +83,7 @@ pub fn finish(combine: &Combine, state: Vec<u32>) -> Vec<u32> {
         Combine::Variance => vec![(real(2) / real(0)).to_bits()],
         // The error of a product is less than half a unit of its last place.
         Combine::Prod => vec![state[0]],
-        Combine::IntSum | Combine::Min | Combine::Max | Combine::By(_) => state,
+        Combine::PlainSum | Combine::Min | Combine::Max | Combine::By(_) => state,
     }
 }
 

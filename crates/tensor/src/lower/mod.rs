@@ -266,6 +266,8 @@ impl<'a> Lowering<'a> {
             | Op::Roots(_)
             | Op::SetSlice { slot: Some(_), .. }
             | Op::Linalg(_)
+            | Op::SparseProduct
+            | Op::RangeSum(_)
             | Op::DigitCounts(_)
             | Op::DigitSort(_)
             | Op::Gradient

@@ -269,7 +269,7 @@ impl Work<'_> {
     /// How a group of reductions is cut, if it has too few rows to keep a device busy and they are long. Reductions that need others' results
     /// are not cut: their rows are short. Neither are those whose states need more buffers than a kernel has.
     fn blocks_of_rows(&self, group: usize, rows: &RowGroup) -> Result<Option<Blocks>> {
-        if self.target.is_host || !rows.elements.is_empty() {
+        if self.target.is_host || !rows.elements.is_empty() || rows.is_of_ranges(&self.prepared.expr) {
             return Ok(None);
         }
         let row = Size::product(&rows.row()).at(self.most_dims);

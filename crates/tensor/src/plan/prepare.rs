@@ -2,7 +2,7 @@
 
 use super::reshapes::Products;
 use super::sort::Where;
-use super::{attention, concat, fourier, linalg, scatter, sort};
+use super::{attention, concat, fourier, linalg, scatter, sort, sparse};
 use crate::dtype::DType;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
@@ -115,6 +115,10 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
         }
         if let Op::Linalg(kind) = tensor.op {
             places.push(linalg::linalg(&mut result, kind, &operands, target));
+            continue;
+        }
+        if tensor.op == Op::SparseProduct {
+            places.push(sparse::product(&mut result, &operands, Where { target, most_dims }));
             continue;
         }
         if let Op::Argsort { bits } = tensor.op {

@@ -25,6 +25,7 @@ mod products;
 mod softmax;
 mod sorting;
 mod sources;
+mod sparse;
 mod verified;
 mod windows;
 

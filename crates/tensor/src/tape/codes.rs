@@ -45,6 +45,7 @@ operations! {
     FOURIER 30 "fourier";
     LINALG 36 "linalg";
     CUSTOM_GRADIENT 37 "customGradient";
+    SPARSE_PRODUCT 38 "sparseProduct";
 }
 
 /// The reductions by code.

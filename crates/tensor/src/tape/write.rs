@@ -123,6 +123,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
         Op::Gradient => (codes::GRADIENT, Vec::new()),
         Op::CustomGradient => (codes::CUSTOM_GRADIENT, Vec::new()),
         Op::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
+        Op::SparseProduct => (codes::SPARSE_PRODUCT, Vec::new()),
         Op::Linalg(kind) => (codes::LINALG, vec![f64::from(*kind as u8)]),
         Op::Dequantize(form) => (codes::DEQUANTIZE, vec![f64::from(form.code())]),
         Op::SetSlice { starts, .. } => (codes::SET_SLICE, starts.iter().map(|start| place(sizes, start)).list()),
@@ -136,7 +137,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
                 of.scale,
             ],
         ),
-        Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) => {
+        Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) | Op::RangeSum(_) => {
             unreachable!("planning makes them after the tape was read")
         }
     };

@@ -18,7 +18,7 @@ use super::schedule::{MANY, copies_of, lanes_are_rows};
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
 use crate::dtype::DType;
-use crate::kernel::{Combine, Fold, Kernel, Rows, Store};
+use crate::kernel::{Combine, Extent, Fold, Kernel, Rows, Store};
 use crate::scalar::{Graph, Id, Node, Op, Type};
 
 /// How many terms of a softmax's sum are added in f32 before they are added in f64: two roundings, of at most half a unit of the sum each.
@@ -33,13 +33,22 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
         .flat_map(|fold| fold.operands.iter().copied())
         .chain(rows.elements.iter().flat_map(|store| [store.value, store.index]))
         .list();
-    let is_across = lanes_are_rows(kernel, &rows.outer, &rows.row, &roots);
+    // Rows side by side have one length.
+    let length = rows.length(&kernel.graph);
+    let is_across = match length {
+        Some(length) => {
+            (rows.outer.len() as u32).checked_sub(1).is_some_and(|axis| !kernel.graph.depends_on(length, axis))
+        }
+        None => lanes_are_rows(kernel, &rows.outer, &rows.row, &roots),
+    };
     let lane_axis = if is_across { rows.outer.len() as u32 - 1 } else { last };
     let mut values = Values::new(kernel, shared, lane_axis, is_across);
     values.return_if_empty(&rows.outer);
     // The axis of the lanes is not cut.
     if rows.outer.len() > usize::from(is_across) {
-        values.cut(&[&rows.outer[..], &rows.row].concat());
+        let average = [Extent::Known(kernel.average_length(rows).max(1))];
+        let row = if length.is_some() { &average } else { &rows.row[..] };
+        values.cut(&[&rows.outer[..], row].concat());
     }
     let outer: Vec<Count> = rows.outer.iter().map(|extent| values.count(*extent)).list();
     let mut copies = copies_of(&values, &roots, lane_axis);

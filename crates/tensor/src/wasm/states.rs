@@ -44,7 +44,10 @@ impl<'k> Accumulation<'k> {
         match &self.fold.combine {
             Combine::Sum => unreachable!("sums of reals are accumulated in f64"),
             Combine::Prod if self.ty == Type::F32 => unreachable!("products of reals are accumulated in f64"),
-            Combine::IntSum => vec![code.two(block, wasm::I32X4_ADD, a[0], b[0])],
+            Combine::PlainSum => {
+                let instruction = if self.ty == Type::F32 { wasm::F32X4_ADD } else { wasm::I32X4_ADD };
+                vec![code.two(block, instruction, a[0], b[0])]
+            }
             Combine::Prod => vec![code.two(block, wasm::I32X4_MUL, a[0], b[0])],
             Combine::Min | Combine::Max => {
                 let is_min = matches!(self.fold.combine, Combine::Min);

@@ -33,7 +33,7 @@ pub struct States {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Sum,
-    IntSum,
+    PlainSum,
     /// Of reals.
     Product,
     Prod,
@@ -59,7 +59,7 @@ impl States {
                 module.push_shader(SUM);
                 (Kind::Sum, "vec2<f32>".to_owned(), 2)
             }
-            Combine::IntSum => (Kind::IntSum, type_name(ty).to_owned(), 1),
+            Combine::PlainSum => (Kind::PlainSum, type_name(ty).to_owned(), 1),
             Combine::Prod if ty == Type::F32 => {
                 module.push_shader(PRODUCT);
                 (Kind::Product, "vec2<f32>".to_owned(), 2)
@@ -115,7 +115,7 @@ impl States {
         };
         match self.kind {
             Kind::Sum | Kind::Variance => format!("{}()", self.name),
-            Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => nothing(),
+            Kind::PlainSum | Kind::Prod | Kind::Min | Kind::Max => nothing(),
             Kind::Product => "vec2<f32>(1.0, 0.0)".to_owned(),
             Kind::Extreme { .. } => format!("Extreme({}, 0u)", nothing()),
             Kind::First { .. } => "Place(0u, 0xffffffffu)".to_owned(),
@@ -139,7 +139,7 @@ impl States {
             Kind::Extreme { .. }
             | Kind::First { .. }
             | Kind::By
-            | Kind::IntSum
+            | Kind::PlainSum
             | Kind::Product
             | Kind::Prod
             | Kind::Min
@@ -154,7 +154,7 @@ impl States {
     pub fn merged(&self, a: &str, b: &str) -> String {
         match self.kind {
             Kind::Sum => format!("merged_sums({a}, {b})"),
-            Kind::IntSum => format!("{a} + {b}"),
+            Kind::PlainSum => format!("{a} + {b}"),
             Kind::Product => format!("merged_products({a}, {b})"),
             Kind::Prod => format!("{a} * {b}"),
             Kind::Min if self.ty == Type::Bool => format!("{a} & {b}"),
@@ -206,7 +206,7 @@ impl States {
             Kind::Product => numbers(&["x"]),
             Kind::Sum => vec![(format!("total_of_sum({state})"), Type::F32)],
             Kind::Extreme { .. } => vec![(format!("value_of_extreme({state})"), Type::F32)],
-            Kind::IntSum | Kind::Prod | Kind::Min | Kind::Max => vec![(state.to_owned(), self.ty)],
+            Kind::PlainSum | Kind::Prod | Kind::Min | Kind::Max => vec![(state.to_owned(), self.ty)],
             Kind::First { flip } if self.keeps_state => {
                 let value = format!("{}_of_key({state}.key, {flip})", type_name(self.ty));
                 vec![(value, self.ty), (format!("{state}.position"), Type::U32)]

@@ -388,6 +388,14 @@ export class Device {
   }
 
   /**
+   * Computes a sparse matrix and keeps it with its pattern by columns, so that neither products of its transpose nor derivatives sort it again. Its parts are
+   * stored tensors: `dispose(...Object.values(matrix.parts))` frees them. Rejects as store() does.
+   */
+  async storeSparse(matrix: SparseMatrix, options: ReadOptions = {}): Promise<SparseMatrix> {
+    return matrix.ofParts(await this.store({ ...matrix.parts }, options));
+  }
+
+  /**
    * Records `body` once with tensors for the inputs, plans its memory, compiles its kernels, and gives a program to run as often as wanted.
    * Stored tensors that the body uses are read at each run where they lie. Rejects with 'invalid-argument', 'invalid-graph', 'aborted',
    * 'out-of-memory', 'limit-exceeded', 'shader-compilation'.

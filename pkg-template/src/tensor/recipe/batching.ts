@@ -180,6 +180,8 @@ class Batch {
         return this.gather(node);
       case 'indexPut':
         return this.indexPut(node);
+      case 'sparseProduct':
+        return this.sparseProduct(node);
       case 'linalg':
         // The second operand of a pseudoinverse is a number.
         return operands.some((each) => each.shape.length === 0 && this.has(each)) ? this.refuse(node) : this.same(node, operands.map((each) => (each.shape.length === 0 ? each : this.front(each))));
@@ -262,6 +264,21 @@ class Batch {
     const merged = this.merged(this.front(x), axis);
     const found = new Node('gather', node.dtype, [...places.shape, ...merged.shape.slice(1)], [merged, places], [0], null, node.bounds);
     return permute(found, [0, ...before.map((k) => k + chosen + 1), ...own, ...after.map((k) => k + chosen + 1)]);
+  }
+
+  /** The columns of all examples beside one another, and values for each of them. */
+  private sparseProduct(node: Node): Node {
+    const { operands, shape } = node;
+    const [, , values, x] = operands as [Node, Node, Node, Node];
+    if (operands.some((each) => each.dtype !== 'f32' && this.has(each))) return this.refuse(node);
+    const columns = (of: Node): Node => permute(this.front(of), [1, 0, ...of.shape.slice(1).map((_, k) => k + 2)]);
+    const dense = columns(x);
+    const rest = dense.shape.slice(1);
+    const repeated = (of: Node): Node => expandTo(this.call, reshaped(of, [...of.shape, ...rest.slice(of.shape.length - 1).map(() => 1)]), [of.shape[0] as Size, ...rest]);
+    const own = this.has(values) || values.shape.length > 1 ? repeated(columns(values)) : values;
+    const given = operands.map((each) => (each === values ? own : each === x ? dense : each));
+    const found = new Node('sparseProduct', 'f32', [shape[0] as Size, ...rest], given);
+    return permute(found, [1, 0, ...shape.slice(1).map((_, k) => k + 2)]);
   }
 
   private indexPut(node: Node): Node {

@@ -1,18 +1,17 @@
 /**
- * Sparse matrices in compressed rows: entries in the order of their rows, and for each row the place of its first entry. Products are compositions
- * of gathers and of sums by row.
+ * Sparse matrices in compressed rows: entries in the order of their rows, and for each row the place of its first entry. Products are one operation,
+ * which is told what the products of its derivatives take: nothing of that is computed unless they are.
  */
 
 import { invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { sameSize, type Size } from '../size.js';
 import { apply, cast } from './elementwise.js';
-import { indexAdd, indexSelect, scatterNd } from './indexing.js';
+import { indexSelect, scatterNd } from './indexing.js';
 import { constantNode, Node } from './node.js';
 import { checkType, nodeText } from './operands.js';
 import { stack } from './slices.js';
 import { argsort, searchSorted } from './sorting.js';
-import { reshaped } from './views.js';
 
 /** Rows and columns are i32. */
 const MOST = 2 ** 31 - 2;
@@ -71,23 +70,34 @@ export function rowIndices({ rowOffsets, values }: Csr): Node {
   return cast(apply('sub', [searchSorted(rowOffsets, places(values.shape[0] as Size), 'right'), 1]), 'u32');
 }
 
-/** The product with a vector or a matrix. */
-export function matmul(matrix: Csr, x: Node): Node {
-  const { rows, columns, colIndices, values } = matrix;
-  checkType('matmul', x, ['f32']);
-  if ((x.shape.length !== 1 && x.shape.length !== 2) || x.shape[0] !== columns) throw invalidArgument('matmul', nodeText(x), `a vector or a matrix whose first size is ${columns}, the columns of the sparse matrix`);
-  const rest = x.shape.slice(1);
-  const factors = reshaped(values, [values.shape[0] as Size, ...rest.map(() => 1)]);
-  const products = apply('mul', [factors, indexSelect(x, colIndices, 0)]);
-  return indexAdd(constantNode(0, 'f32', [rows, ...rest]), rowIndices(matrix), products);
+/** What derivatives of products and a transposed matrix take of a pattern. */
+export interface ByColumn {
+  /** u32 [entries]. */
+  readonly rowIndices: Node;
+  /** The entries in the order of their columns, and of one column in that of their rows: integers [entries]. */
+  readonly order: Node;
+  /** u32 [columns + 1]. */
+  readonly columnOffsets: Node;
 }
 
-/** Rows become columns: a stable sort by column leaves the entries of each column in the order of their rows. */
-export function transpose(matrix: Csr): Csr {
-  const { rows, columns, colIndices, values } = matrix;
-  const order = argsort(colIndices, 0);
-  const [newRows, newColumns, newValues] = [colIndices, rowIndices(matrix), values].map((part) => indexSelect(part, order, 0)) as [Node, Node, Node];
-  return { rows: columns, columns: rows, rowOffsets: offsets(newRows, columns), colIndices: newColumns, values: newValues };
+/** The same pattern by columns. */
+export function byColumn(matrix: Csr): ByColumn {
+  const order = argsort(matrix.colIndices, 0);
+  return { rowIndices: rowIndices(matrix), order, columnOffsets: offsets(indexSelect(matrix.colIndices, order, 0), matrix.columns) };
+}
+
+/** The product with a vector or a matrix. */
+export function matmul(matrix: Csr, { rowIndices: of, order, columnOffsets }: ByColumn, x: Node): Node {
+  const { rows, columns, rowOffsets, colIndices, values } = matrix;
+  checkType('matmul', x, ['f32']);
+  if ((x.shape.length !== 1 && x.shape.length !== 2) || x.shape[0] !== columns) throw invalidArgument('matmul', nodeText(x), `a vector or a matrix whose first size is ${columns}, the columns of the sparse matrix`);
+  return new Node('sparseProduct', 'f32', [rows, ...x.shape.slice(1)], [rowOffsets, colIndices, values, x, of, columnOffsets, order]);
+}
+
+/** Rows become columns: the entries of each column are in the order of their rows. */
+export function transpose(matrix: Csr, { rowIndices: of, order, columnOffsets }: ByColumn): Csr {
+  const [colIndices, values] = [of, matrix.values].map((part) => indexSelect(part, order, 0)) as [Node, Node];
+  return { rows: matrix.columns, columns: matrix.rows, rowOffsets: columnOffsets, colIndices, values };
 }
 
 /** All elements. Entries at one place add up. */

@@ -200,10 +200,44 @@ impl Node<'_> {
             Op::Roots(length) => self.roots(shape, *length),
             Op::Dequantize(form) => self.dequantized(shape, *form),
             Op::Linalg(kind) => self.linalg(shape, *kind),
+            Op::SparseProduct => self.sparse_product(shape),
+            Op::RangeSum(_) => self.range_sum(shape),
             Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
             Op::DigitSort(digit) => self.digit_sort(shape, *digit),
             Op::Gradient | Op::CustomGradient => panic!("gradients are replaced before evaluation"),
         }
+    }
+
+    /// Sums over the entries of each row. An index out of range reads 0.
+    fn sparse_product(&self, shape: Vec<usize>) -> Array {
+        let [offsets, columns, values, x] = [0, 1, 2, 3].map(|place| self.operand(place));
+        let entries = columns.data.len();
+        Array::of(shape, |at| {
+            let [begin, end] = [0, 1].map(|next| (offsets.data[at[0] + next] as usize).min(entries));
+            let mut of = at.to_vec();
+            let term = |entry: usize| {
+                of[0] = entry;
+                let value = values.at(&of[..values.shape.len()]);
+                of[0] = columns.data[entry] as usize;
+                if of[0] < x.shape[0] { value * x.at(&of) } else { value * 0.0 }
+            };
+            (begin..end).map(term).sum()
+        })
+    }
+
+    fn range_sum(&self, shape: Vec<usize>) -> Array {
+        Array::of(shape, |at| {
+            let mut sum = 0.0;
+            for part in 0..self.tensor.operands.len() / 3 {
+                let [x, begin, end] = [0, 1, 2].map(|place| self.operand(3 * part + place));
+                let mut of = at.to_vec();
+                for place in begin.data[at[0]] as usize..end.data[at[0]] as usize {
+                    of[0] = place;
+                    sum += x.at(&of);
+                }
+            }
+            sum
+        })
     }
 
     /// Of each matrix of a batch.

@@ -19,6 +19,11 @@ fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<(
     if !matches!(kernel.body, Body::Linalg(_)) {
         return interpret::run(kernel, words, buffers);
     }
+    run_by_text(kernel, words, buffers)
+}
+
+/// Runs a kernel by its text.
+pub(super) fn run_by_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     let text = wgsl::write(kernel, &wgsl::Limits::default())?;
     let [x, y, _] = text.workgroups.count(words)?;
     let word = |chunk: &[u8]| u32::from_le_bytes(chunk.try_into().expect("four bytes"));

@@ -205,7 +205,7 @@ fn rows(random: &mut Random) -> (Kernel, Vec<Vec<u8>>) {
         let inner: Vec<usize> = (outer..outer + row).collect();
         let place = recipe.index_of(&inner);
         let (combine, operands, result) = match (recipe.random.below(4), ty) {
-            (0, Type::I32 | Type::U32) => (Combine::IntSum, vec![value], ty),
+            (0, Type::I32 | Type::U32) => (Combine::PlainSum, vec![value], ty),
             (0 | 1, _) => (Combine::Min, vec![value], ty),
             (3, Type::F32 | Type::I32 | Type::U32) => (Combine::ArgMin, vec![value, place], Type::I32),
             _ => (Combine::Max, vec![value], ty),

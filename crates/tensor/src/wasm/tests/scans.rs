@@ -42,7 +42,7 @@ fn every_rule_accumulates_along_each_axis_in_each_direction() {
     let mut random = Random(9);
     let rules = [
         (Combine::Sum, DType::F32),
-        (Combine::IntSum, DType::I32),
+        (Combine::PlainSum, DType::I32),
         (Combine::Prod, DType::U32),
         (Combine::Prod, DType::F32),
         (Combine::Max, DType::F32),

@@ -15,7 +15,7 @@ use super::points::{self, Axes};
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::kernel::{Rows, Store};
-use crate::scalar::Id;
+use crate::scalar::{Id, Node, Op};
 
 mod schedule;
 mod tree;
@@ -38,7 +38,10 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     let outer = Axes::new(0, &rows.outer, schedule.lanes);
     let row = Axes::new(rows.outer.len(), &rows.row, schedule.lanes);
     let lane_extent = if schedule.lanes_are_rows { rows.outer.last() } else { rows.row.last() };
-    let masked = rows.valid.is_some() || lane_extent.is_some_and(|extent| !module.is_multiple_of_4(*extent));
+    let length = rows.length(&module.kernel.graph);
+    // Loops over rows of different lengths end where these do.
+    let valid = if length.is_some() { None } else { rows.valid };
+    let masked = valid.is_some() || lane_extent.is_some_and(|extent| !module.is_multiple_of_4(*extent));
     match schedule.lanes_are_rows {
         true => {
             let stores: Vec<Store> = rows.elements.iter().chain(&rows.results).copied().list();
@@ -52,6 +55,8 @@ pub fn write(mut module: Module, rows: &Rows) -> Result<KernelText> {
     code.folds_vary = schedule.lanes_are_rows;
     let mut writer = RowsWriter {
         rows,
+        valid,
+        length,
         states: &states,
         schedule,
         row,
@@ -96,6 +101,10 @@ fn stages(module: &Module, rows: &Rows) -> Vec<Vec<usize>> {
 
 struct RowsWriter<'w, 'm, 'a> {
     rows: &'w Rows,
+    /// Which points there are, if that has to be asked at each.
+    valid: Option<Id>,
+    /// How many points a row has, where rows differ in that.
+    length: Option<Id>,
     states: &'w [States],
     schedule: Schedule,
     row: Axes,
@@ -143,7 +152,10 @@ impl RowsWriter<'_, '_, '_> {
         }
         outer.locate("unit", code);
         self.outer_mask = outer.mask(code);
-        let chunks = self.row.count(code.module);
+        let mut chunks = self.row.count(code.module);
+        if let Some(length) = self.length {
+            chunks = format!("min({}, {chunks})", code.value(length).text);
+        }
         code.line(&format!("let chunks = {chunks};"));
         let is_ordered = along > 1 && self.states.iter().any(States::is_ordered);
         if is_ordered {
@@ -171,7 +183,12 @@ impl RowsWriter<'_, '_, '_> {
 
     /// Writes something for each point, or four points, that a thread has of the row: with the values that it needs, then under the condition that
     /// there is such a point.
-    fn each_point(&mut self, roots: &[Id], mut write: impl FnMut(&mut Self)) {
+    fn each_point(&mut self, roots: &[Id], write: impl FnMut(&mut Self)) {
+        self.each_point_of(None, roots, write);
+    }
+
+    /// The same from one point of the row to another.
+    fn each_point_of(&mut self, span: Option<[&str; 2]>, roots: &[Id], mut write: impl FnMut(&mut Self)) {
         for position in 0..self.held.len() {
             let exists = std::mem::take(&mut self.held[position]).enter(&mut self.code);
             self.code.require(roots);
@@ -194,6 +211,10 @@ impl RowsWriter<'_, '_, '_> {
             (1, _) => ("0u", "chunks"),
             (_, true) => ("y * share", "min((y + 1u) * share, chunks)"),
             (_, false) => ("y", "chunks"),
+        };
+        let (first, end) = match span {
+            Some([start, end]) => (format!("{start} + {first}"), end),
+            None => (first.to_owned(), end),
         };
         let chunk = self.code.name();
         self.code.line(&format!("var {chunk} = {first};"));
@@ -234,6 +255,63 @@ impl RowsWriter<'_, '_, '_> {
             && self.code.module.kernel.graph.len() <= MOST_UNROLLED_NODES
     }
 
+    /// The end of the first of two ranges that follow one another along a row, and the terms of both.
+    fn parts(&self, stage: &[usize]) -> Option<[Id; 3]> {
+        let graph = &self.code.module.kernel.graph;
+        let ([fold], Some(_)) = (stage, self.length) else { return None };
+        let Node::Apply(Op::Select, [is_first, first, second]) = graph.node(self.rows.folds[*fold].operands[0]) else {
+            return None;
+        };
+        match graph.node(is_first) {
+            Node::Apply(Op::Lt, [place, end, _])
+                if graph.node(place) == Node::Coordinate(self.rows.outer.len() as u32) =>
+            {
+                Some([end, first, second])
+            }
+            _ => None,
+        }
+    }
+
+    /// Accumulates what points of the row contribute to the reductions of a stage.
+    fn add_points(
+        &mut self,
+        span: Option<[&str; 2]>,
+        stage: &[usize],
+        accumulators: &[usize],
+        operands_of: impl Fn(usize) -> Vec<Id>,
+    ) {
+        let states = self.states;
+        let lanes = if self.schedule.lanes.is_some() { 4 } else { 1 };
+        let operands: Vec<Id> = stage.iter().flat_map(|fold| operands_of(*fold)).list();
+        let roots: Vec<Id> = operands.iter().copied().chain(self.valid).list();
+        self.each_point_of(span, &roots, |writer| {
+            let mask = writer.row.present(writer.valid, &mut writer.code);
+            let code = &mut writer.code;
+            if let Some(mask) = mask.as_ref().filter(|mask| !mask.is_vector) {
+                code.open(&format!("if {}", mask.text));
+            }
+            let vector_mask = mask.as_ref().filter(|mask| mask.is_vector);
+            for lane in 0..lanes {
+                if let Some(mask) = vector_mask {
+                    code.open(&format!("if {}", mask.component(lane)));
+                }
+                for (fold, accumulators) in stage.iter().zip(accumulators) {
+                    let state = accumulator(*fold, lane % accumulators);
+                    let operands: Vec<String> =
+                        operands_of(*fold).iter().map(|operand| code.value(*operand).component(lane)).list();
+                    let next = states[*fold].with_point(&state, &operands, code.module);
+                    code.line(&format!("{state} = {next};"));
+                }
+                if vector_mask.is_some() {
+                    code.close();
+                }
+            }
+            if mask.is_some_and(|mask| !mask.is_vector) {
+                code.close();
+            }
+        });
+    }
+
     /// The reductions of a stage: each thread its points, then all threads of the row.
     fn stage(&mut self, stage: &[usize]) {
         let (rows, states) = (self.rows, self.states);
@@ -246,34 +324,15 @@ impl RowsWriter<'_, '_, '_> {
                 self.code.line(&format!("var {} = {identity};", accumulator(*fold, lane)));
             }
         }
-        let operands: Vec<Id> = stage.iter().flat_map(|fold| &rows.folds[*fold].operands).copied().list();
-        let roots: Vec<Id> = operands.iter().copied().chain(rows.valid).list();
-        self.each_point(&roots, |writer| {
-            let mask = writer.row.present(rows.valid, &mut writer.code);
-            let code = &mut writer.code;
-            if let Some(mask) = mask.as_ref().filter(|mask| !mask.is_vector) {
-                code.open(&format!("if {}", mask.text));
+        match self.parts(stage) {
+            Some([end, first, second]) => {
+                let end = self.code.value(end).text;
+                let end = self.code.bind(&format!("min({end}, chunks)"));
+                self.add_points(Some(["0u", &end]), stage, &accumulators, |_| vec![first]);
+                self.add_points(Some([&end, "chunks"]), stage, &accumulators, |_| vec![second]);
             }
-            let vector_mask = mask.as_ref().filter(|mask| mask.is_vector);
-            for lane in 0..lanes {
-                if let Some(mask) = vector_mask {
-                    code.open(&format!("if {}", mask.component(lane)));
-                }
-                for (fold, accumulators) in stage.iter().zip(&accumulators) {
-                    let state = accumulator(*fold, lane % accumulators);
-                    let operands: Vec<String> =
-                        rows.folds[*fold].operands.iter().map(|operand| code.value(*operand).component(lane)).list();
-                    let next = states[*fold].with_point(&state, &operands, code.module);
-                    code.line(&format!("{state} = {next};"));
-                }
-                if vector_mask.is_some() {
-                    code.close();
-                }
-            }
-            if mask.is_some_and(|mask| !mask.is_vector) {
-                code.close();
-            }
-        });
+            None => self.add_points(None, stage, &accumulators, |fold| rows.folds[fold].operands.clone()),
+        }
         let mut merged: Vec<Vec<String>> = Vec::new();
         for (fold, accumulators) in stage.iter().zip(&accumulators) {
             let names: Vec<String> = (0..*accumulators).map(|lane| accumulator(*fold, lane)).list();
@@ -312,7 +371,7 @@ impl RowsWriter<'_, '_, '_> {
         }
         let values = if self.held.is_empty() { values } else { Vec::new() };
         self.each_point(&values, |writer| {
-            let mask = match writer.row.present(rows.valid, &mut writer.code) {
+            let mask = match writer.row.present(writer.valid, &mut writer.code) {
                 None => writer.outer_mask.clone(),
                 Some(mask) => Some(match &writer.outer_mask {
                     None => mask,

@@ -57,6 +57,9 @@ impl Schedule {
 
     /// Chooses for a kernel with these loads and states.
     pub fn choose(module: &Module, rows: &Rows, loads: &[(u32, Id)], states: &[States]) -> Schedule {
+        if let Some(length) = rows.length(&module.kernel.graph) {
+            return Schedule::of_ranges(module, rows, length, loads, states);
+        }
         let innermost = (rows.outer.len() + rows.row.len() - 1) as u32;
         let outermost = rows.outer.len().checked_sub(1).map(|axis| axis as u32);
         // Neighbouring threads should read neighbouring elements: along the rows, unless more of the operands are contiguous across them.
@@ -94,6 +97,29 @@ impl Schedule {
         };
         schedule.fit(states);
         schedule.hold(module, rows, states);
+        schedule
+    }
+
+    /// Chooses for rows of different lengths: threads beside one another have neighbouring columns of one row, or some points of one.
+    fn of_ranges(module: &Module, rows: &Rows, length: Id, loads: &[(u32, Id)], states: &[States]) -> Schedule {
+        let columns =
+            rows.outer.len().checked_sub(1).map(|axis| axis as u32).filter(|axis| !module.depends_on(length, *axis));
+        let lanes = columns.filter(|axis| goes_by_four(module, *axis, loads, &[]));
+        let count = rows.outer.iter().try_fold(1u32, |all, extent| all.checked_mul(module.kernel.known(*extent)?));
+        let most = match count.map(|count| count / if lanes.is_some() { 4 } else { 1 }) {
+            Some(65_536..) if columns.is_some() => 1,
+            Some(8_192..) => 8,
+            _ => 32,
+        };
+        let along = match module.kernel.average_length(rows) {
+            0 => most.min(8),
+            length => length.div_ceil(SHARE).next_power_of_two().min(most),
+        };
+        let across = if along == 1 { LONE_THREADS } else { THREADS / along };
+        let lanes_are_rows = lanes.is_some();
+        let rows_are_neighbours = columns.is_some();
+        let mut schedule = Schedule { lanes, lanes_are_rows, across, along, rows_are_neighbours, held: 0 };
+        schedule.fit(states);
         schedule
     }
 

@@ -36,7 +36,7 @@ pub fn reductions(cases: &mut Vec<Kernel>) {
             }
             push(&Combine::Sum, DType::F16, DType::F16);
             push(&Combine::Max, DType::Bool, DType::Bool);
-            push(&Combine::IntSum, DType::I32, DType::I32);
+            push(&Combine::PlainSum, DType::I32, DType::I32);
             push(&Combine::Min, DType::I32, DType::I32);
             push(&Combine::Max, DType::U8, DType::U8);
             push(&Combine::ArgMin, DType::F32, DType::I32);

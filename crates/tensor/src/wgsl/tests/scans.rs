@@ -54,7 +54,7 @@ fn column_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> Kernel {
     let index = sample.affine(along, outer, place);
     let x = sample.load(0, index);
     let y = sample.folded(0, 0, Type::I32);
-    let fold = fold(Combine::IntSum, vec![x]);
+    let fold = fold(Combine::PlainSum, vec![x]);
     let elements = vec![store(1, index, y)];
     let scan = Scan { outer: vec![outer], length, valid: None, fold, initial: None, exclusive, reverse, elements };
     sample.kernel("column_scan", Body::Scan(scan))
