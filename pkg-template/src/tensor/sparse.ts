@@ -23,7 +23,7 @@ export interface SparseParts {
 
 /**
  * A sparse matrix of f32 in compressed rows (CSR). It is a recipe over three tensors, which own what memory there is: its pattern, `rowOffsets` and
- * `colIndices`, is fixed, and gradients go to `values`. Entries at one place add up. Sums of a row are in the order of its entries, so that results
+ * `colIndices`, is fixed, and gradients go to `values`. Entries at one place add up. Sums have one order on an engine, so that results
  * repeat bit for bit. An index that is out of range is left out.
  */
 export class SparseMatrix {
