@@ -102,7 +102,8 @@ export class DeviceCore {
   /** A device of the module on this thread. @param gpu where it computes; null for the CPU */
   static local(instance: TensorInstance, gpu: GPUDevice | null, options: { readonly isTimed: boolean; readonly sliceMs: number; readonly checks: boolean | 'finite'; readonly tuning: Tuning }): DeviceCore {
     const [pending, accounts, turns] = [new Pending(), new Accounts(), new Turns()];
-    const engine = gpu === null ? new CpuEngine(instance, accounts, pending) : new GpuEngine(gpu, accounts, pending, turns, options);
+    const isSoftware = gpu !== null && instance.call((module) => module.softwareReason(gpu.adapterInfo)) !== undefined;
+    const engine = gpu === null ? new CpuEngine(instance, accounts, pending) : new GpuEngine(gpu, accounts, pending, turns, { ...options, isSoftware });
     const compiler = new LocalCompiler(instance, engine, pending, turns, options.tuning);
     const has = (feature: string) => gpu?.features.has(feature) === true;
     const features = { f16: has('shader-f16'), subgroups: has('subgroups'), timestamps: has('timestamp-query') };

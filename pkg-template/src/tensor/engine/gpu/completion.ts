@@ -3,7 +3,8 @@
  *
  * Browsers look for finished work when commands arrive at the queue, and otherwise on a timer of milliseconds. A loop of turns therefore
  * submits empty lists while something is awaited, as crates/gpu/src/completion.rs does for the solvers; the intervals are those of decision
- * 0023: short at first, then a twentieth of the wait.
+ * 0023: short at first, then a twentieth of the wait. On a software adapter the loop and the work share processors: after a millisecond its turns are those
+ * of timers.
  */
 
 import type { Turns } from '../../memory/turns.js';
@@ -20,6 +21,8 @@ const FIRST_SUBMISSIONS = 16;
 const LEAST: Interval = { milliseconds: 0.05, turns: 16 };
 /** The interval as a fraction of the time waited, once that is more than the least. */
 const FRACTION_OF_WAIT = 0.05;
+/** Milliseconds of a wait for a software adapter in which turns follow each other at once. */
+const PATIENCE = 1;
 
 function interval(submissions: number, waited: number): Interval {
   if (submissions < FIRST_SUBMISSIONS) return FIRST;
@@ -39,6 +42,7 @@ export class Completion {
   constructor(
     private readonly queue: GPUQueue,
     private readonly turns: Turns,
+    private readonly isSoftware: boolean,
   ) {}
 
   /** Waits for a promise of the device. */
@@ -69,6 +73,7 @@ export class Completion {
       this.submissions += 1;
       this.queue.submit([]);
     }
-    this.turns.next(() => this.turn());
+    if (this.isSoftware && now - this.began >= PATIENCE) setTimeout(() => this.turn(), 1);
+    else this.turns.next(() => this.turn());
   }
 }

@@ -24,6 +24,8 @@ export interface GpuEngineOptions {
   readonly isTimed: boolean;
   /** Milliseconds of a submission at most, about; 0 for one submission a run. */
   readonly sliceMs: number;
+  /** Whether the GPU is emulated in software. */
+  readonly isSoftware: boolean;
 }
 
 /** Computes on a GPUDevice, which it does not own. */
@@ -66,7 +68,7 @@ export class GpuEngine implements LocalEngine {
     this.staging = new Staging(gpu, this.buffers, accounts);
     this.textures = new Textures(gpu, this.buffers);
     this.pipelines = new Pipelines(gpu, accounts);
-    this.completion = new Completion(gpu.queue, turns);
+    this.completion = new Completion(gpu.queue, turns, options.isSoftware);
     this.patcher = new Patcher(gpu);
   }
 
