@@ -19,10 +19,16 @@ export interface ConvOptions extends PoolOptions {
   bias?: Tensor;
   /** Parts of the channels that see each other alone; it divides the channels of x and of the result. As many groups as channels: depthwise. Default 1. */
   groups?: number;
+  /**
+   * How sums of products are computed. 'direct' multiplies each element of a window. 'auto' (default) has tiles where a GPU computes these in less time
+   * (Winograd's algorithm, of windows of 3 × 3 in f32 with stride 1): rounding errors are then relative to the largest numbers of a tile, and an
+   * infinity or NaN is in all results of its tiles.
+   */
+  algorithm?: 'auto' | 'direct';
 }
 
 /** What a transposed convolution depends on. Its padding is cut off the result, which has size · stride places with 'same'. */
-export interface ConvTransposeOptions extends ConvOptions {
+export interface ConvTransposeOptions extends Omit<ConvOptions, 'algorithm'> {
   /** Places that the result has more at the end: which of the sizes that one stride leads to is meant. Default 0. */
   outputPadding?: number | readonly number[];
 }

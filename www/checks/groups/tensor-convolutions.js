@@ -112,6 +112,23 @@ export const group = {
     ...onEach('transposed convolutions are those of plain loops', (check) => compareConvolutions(check, TRANSPOSED)),
     ...onEach('more transposed convolutions are those of plain loops', (check) => compareConvolutions(check, MORE_TRANSPOSED), long),
 
+    ...onEach('convolutions in tiles are those of direct products, and so are their derivatives', async (check) => {
+      const device = await tensorDevice(check);
+      for (const [height, width, padding] of [[107, 106, 1], [128, 127, [[0, 1], [2, 1]]]]) {
+        const [x, weight, bias] = [array([1, 32, height, width], 0, [-1, 1]), array([32, 32, 3, 3], 1, [-1, 1]), array([32], 2, [-1, 1])].map((each) => stored(device, each));
+        const [found, expected] = await Promise.all(['auto', 'direct'].map(async (algorithm) => {
+          const y = conv2d(x, weight, { padding, bias, algorithm }).relu();
+          return device.read(y, ...grad(y.square().sum().mul(2 ** -12), [x, weight]));
+        }));
+        // Of 752 (n + 36) u Σ max |x| max |w| a few u are what random numbers give.
+        const within = [64 * 2 ** -24 * 32, 3e-5, 3e-5];
+        found.forEach((numbers, k) => {
+          const largest = k === 0 ? 1 : expected[k].reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+          numbers.forEach((value, i) => check.close(value, expected[k][i], { within: within[k] * largest, because: 'errors of a tile are 64 units of the largest sum of its products' }, `element ${i} of ${k} at ${height} × ${width}`));
+        });
+      }
+    }, long),
+
     ...onEach('convolutions of half precision are summed in single, and integers wrap', async (check) => {
       const device = await tensorDevice(check);
       await compare(check, device, 'f16', [convolved(device, 'halves', conv2d, conv, [1, 3, 6, 5], [34, 3, 3, 3], { padding: 1, bias: 34 }, 'f16')]);

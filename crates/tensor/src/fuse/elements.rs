@@ -2,6 +2,7 @@
 
 use residua_base::error::{Error, Result};
 
+use super::blocks::places;
 use super::build::{
     Buffers, Built, Destinations, Write, aligned, coordinates, extents, long_axes, name, roots_of, writes,
 };
@@ -14,13 +15,19 @@ use crate::scalar::{Id, Op as Scalar};
 use crate::size::Size;
 
 /// The kernel of a group of tensors that are computed point by point.
-pub fn elements(expr: &Expr, stored: &[bool], roots: &[TensorId], destinations: Destinations) -> Result<Built> {
-    let built = elements_of(expr, stored, roots, destinations, false)?;
+pub fn elements(
+    expr: &Expr,
+    stored: &[bool],
+    roots: &[TensorId],
+    destinations: Destinations,
+    block: &[u32],
+) -> Result<Built> {
+    let built = elements_of(expr, stored, roots, destinations, block, false)?;
     let Body::Elements(body) = &built.kernel.body else { return Ok(built) };
     let packs = body.stores.iter().any(|store| is_packed(built.kernel.buffers[store.buffer as usize].dtype));
     // Elements that share words are written by the thread that has all of them, which needs one axis.
     if packs && !has_gaps(expr, roots) && body.space.len() > 1 {
-        elements_of(expr, stored, roots, destinations, true)
+        elements_of(expr, stored, roots, destinations, &[], true)
     } else {
         Ok(built)
     }
@@ -36,10 +43,14 @@ fn elements_of(
     stored: &[bool],
     roots: &[TensorId],
     destinations: Destinations,
+    block: &[u32],
     is_linear: bool,
 ) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
-    let shape = points(expr, *roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).to_vec();
+    let mut shape = points(expr, *roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).to_vec();
+    let places = places(&shape, block);
+    block.iter().for_each(|axis| shape[*axis as usize] = Size::constant(1));
+    lowering.in_blocks = !block.is_empty();
     let mut all = Vec::new();
     let mut space = vec![Size::product(&shape)];
     let mut long = Vec::new();
@@ -47,7 +58,7 @@ fn elements_of(
         let (at, extents) = coordinates(&mut lowering, &shape, 0);
         (space, long) = (extents, long_axes(&shape, &at));
     }
-    for root in roots {
+    for (root, place) in roots.iter().flat_map(|root| places.iter().map(move |place| (root, place))) {
         let own = points(expr, *root);
         if is_linear {
             let place = lowering.graph.coordinate(0);
@@ -57,7 +68,10 @@ fn elements_of(
                 all.push(Write { memory, dtype: expr.tensor(*root).dtype, index: place, value });
             }
         } else {
-            let at = aligned(&mut lowering, own, &long);
+            let mut at = aligned(&mut lowering, if block.is_empty() { own } else { &shape }, &long);
+            for (axis, place) in place {
+                at[*axis] = lowering.graph.u32(*place);
+            }
             if let Op::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
                 part(&mut lowering, *root, &at, starts, destinations, &mut all)?;
                 continue;
@@ -107,8 +121,13 @@ fn flat(rank: usize, place: Id) -> Index {
 }
 
 /// Whether tensors that are computed point by point read each other only at the point where they are computed.
-pub fn elements_read_each_other_in_place(expr: &Expr, stored: &[bool], roots: &[TensorId]) -> Result<bool> {
+pub fn elements_read_each_other_in_place(
+    expr: &Expr,
+    stored: &[bool],
+    roots: &[TensorId],
+    block: &[u32],
+) -> Result<bool> {
     let nowhere = |_: TensorId| Vec::new();
-    let built = elements_of(expr, stored, roots, &nowhere, false)?;
+    let built = elements_of(expr, stored, roots, &nowhere, block, false)?;
     Ok(built.reads_in_place(roots))
 }

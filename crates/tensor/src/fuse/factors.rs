@@ -1,6 +1,7 @@
 //! Which factors of products have memory of their own, and which a product reads through views: as few operations on a device, on the host as
 //! strides, blocks or windows.
 
+use super::blocks::block_axes;
 use super::operations::operations;
 use crate::expr::{Border, Expr, Op, Tensor, TensorId};
 use crate::size::Size;
@@ -17,6 +18,9 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
     for tensor in &expr.nodes {
         for (side, factor) in tensor.operands[..factors(tensor)].iter().enumerate() {
             store_blocks(expr, *factor, stored);
+            if !is_host {
+                store_stack(expr, *factor, stored);
+            }
             let base = under_windows(expr, stored, *factor, is_host);
             let may_have_windows = base.is_none() || tensor.op == Op::MatMul;
             let is_short = |stored: &[bool]| !is_host && may_have_windows && is_short(expr, stored, *factor);
@@ -34,6 +38,16 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
             };
             stored[factor.0 as usize] |= !is_read;
         }
+    }
+}
+
+/// Gives memory to stacks of stacks, whose kernel computes a block of them at once, in their own shape.
+fn store_stack(expr: &Expr, mut factor: TensorId, stored: &mut [bool]) {
+    while let Op::Reshape = expr.tensor(factor).op {
+        factor = expr.tensor(factor).operands[0];
+    }
+    if !block_axes(expr, stored, factor).is_empty() {
+        stored[factor.0 as usize] = true;
     }
 }
 

@@ -7,6 +7,7 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_base::sort::ascending;
 
+use super::blocks::block_axes;
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
 use super::{elements, fourier, product, rows, sort};
@@ -339,7 +340,12 @@ impl Groups<'_> {
                 Group::Elements { roots } => {
                     let joined = [roots.as_slice(), &[id]].concat();
                     let fits = without_ones(points(expr, roots[0])) == shape;
-                    if !fits || !elements::elements_read_each_other_in_place(expr, stored, &joined)? {
+                    let block = self.block_axes(roots[0]);
+                    if !fits
+                        || self.block_axes(id) != block
+                        || !block.is_empty() && expr.shape(id) != expr.shape(roots[0])
+                        || !elements::elements_read_each_other_in_place(expr, stored, &joined, &block)?
+                    {
                         continue;
                     }
                     Group::Elements { roots: joined }
@@ -364,6 +370,8 @@ impl Groups<'_> {
         let fits = |group: usize| match &self.groups[group] {
             Group::Elements { roots } => {
                 without_ones(points(expr, roots[0])) == shape
+                    && self.block_axes(roots[0]).is_empty()
+                    && self.block_axes(id).is_empty()
                     && (self.share_reads(group, id) || is_part(id) && is_part(roots[0]) || reads_nothing(group))
                     && self.is_apart(group, id)
                     && !self.sources(id).contains(&group)
@@ -378,6 +386,11 @@ impl Groups<'_> {
             roots.push(id);
         }
         Ok(sibling)
+    }
+
+    /// The axes of a tensor along which a thread has a block; on the host none.
+    pub fn block_axes(&self, id: TensorId) -> Vec<u32> {
+        if self.target.is_host { Vec::new() } else { block_axes(self.expr, self.stored, id) }
     }
 
     /// The groups that read a tensor and do not write it.

@@ -12,6 +12,7 @@
 //! [`crate::plan`] calls these steps, and puts the kernels in order.
 
 pub mod attention;
+pub mod blocks;
 pub mod build;
 mod composed;
 pub mod elements;

@@ -8,6 +8,7 @@ use residua_base::list::Listed;
 use residua_base::sort::ascending;
 use rustc_hash::FxHashSet;
 
+use super::blocks::block_axes;
 use super::factors::{is_view, store_factors};
 use super::group::{is_packed, points};
 use super::operations::operations;
@@ -39,6 +40,9 @@ struct Use {
     path: u64,
     points: f64,
 }
+
+/// The path of what a block of a kernel reads: once, by whatever path.
+const BLOCK: u64 = u64::MAX;
 
 /// Which tensors have memory. `roots` do.
 pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32]) -> Vec<bool> {
@@ -161,12 +165,19 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_d
                     | Op::Windows { .. }
                     | Op::Dequantize(_)
             );
-            stored[place] = !is_view && operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
+            // A stack of stacks that no block is computed from is one.
+            let is_block = !target.is_host
+                && matches!(tensor.op, Op::Concat(_))
+                && uses[place].iter().any(|one| one.path != BLOCK)
+                && !block_axes(expr, stored, TensorId(place as u32)).is_empty();
+            stored[place] =
+                is_block || !is_view && operations >= 1.0 && (saved > dispatch || uses[place].len() > MOST_USES);
         }
         let own: Vec<Use> = if stored[place] {
             let space = space_of(expr, tensor, &mut spaces);
             let points = Size::product(points(expr, TensorId(place as u32))).at(most_dims).max(0) as f64;
-            vec![Use { space, path: 0, points }]
+            let is_block = !target.is_host && !block_axes(expr, stored, TensorId(place as u32)).is_empty();
+            vec![Use { space, path: if is_block { BLOCK } else { 0 }, points }]
         } else {
             uses[place].clone()
         };
@@ -206,6 +217,10 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
     let shape = &expr.tensor(operand).shape;
     let mix = |number: u64| (of.path ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) | 1;
     match &tensor.op {
+        Op::Concat(_) | Op::Slice { .. } | Op::Elementwise(_) if of.path == BLOCK => {
+            Use { points: of.points.min(counts[operand.0 as usize]), ..of }
+        }
+        _ if of.path == BLOCK => of,
         Op::Elementwise(_) if *shape == tensor.shape => of,
         // Equal shapes that broadcast to one shape are read at the same points.
         Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },

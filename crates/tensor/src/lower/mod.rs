@@ -57,6 +57,8 @@ pub struct Lowering<'a> {
     /// Where the values being written are used, a bool: elsewhere they read the first element of what they load, since the axes that their
     /// indices are of may be empty.
     used: Option<Id>,
+    /// Whether coordinates that are numbers stay numbers: those within a block.
+    pub in_blocks: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -70,6 +72,7 @@ impl<'a> Lowering<'a> {
             sizes: Vec::new(),
             known: FxHashMap::default(),
             used: None,
+            in_blocks: false,
         }
     }
 

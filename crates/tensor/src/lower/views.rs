@@ -65,6 +65,9 @@ impl Lowering<'_> {
 
     /// coordinate · step + start
     fn affine(&mut self, coordinate: Id, step: i64, start: &Size) -> Id {
+        if let (true, Some(at), Some(first)) = (self.in_blocks, self.graph.literal_bits(coordinate), start.known()) {
+            return self.graph.u32((i64::from(at) * step + first) as u32);
+        }
         let factor = self.size(&Size::constant(step));
         let product = self.graph.apply(Scalar::IntMul, &[coordinate, factor]);
         let start = self.size(start);
@@ -251,6 +254,18 @@ impl Lowering<'_> {
         for part in parts {
             let extent = self.expr.tensor(*part).shape[axis].clone();
             if extent.is(0) {
+                continue;
+            }
+            if let (true, Some(place)) = (self.in_blocks, self.graph.literal_bits(at[axis]))
+                && let (Some(first), Some(extent)) = (start.known(), extent.known())
+            {
+                let place = i64::from(place) - first;
+                if (0..extent).contains(&place) {
+                    let mut coordinates = at.to_vec();
+                    coordinates[axis] = self.graph.u32(place as u32);
+                    return self.value(*part, Index::Coordinates(coordinates));
+                }
+                start = Size::constant(first + extent);
                 continue;
             }
             let (from, size) = (self.size(&start), self.size(&extent));

@@ -217,7 +217,9 @@ impl Work<'_> {
         let mut scratch = self.scratch;
         let to = |id: TensorId| self.destinations(id, copies);
         let built = match &self.groups.groups[group] {
-            Group::Elements { roots } => vec![elements::elements(expr, self.stored, roots, &to)?],
+            Group::Elements { roots } => {
+                vec![elements::elements(expr, self.stored, roots, &to, &self.groups.block_axes(roots[0]))?]
+            }
             Group::Rows(rows) => match self.blocks_of_rows(group, rows)? {
                 None => vec![rows::rows(expr, self.stored, rows, &to, None)?],
                 Some(blocks) => {

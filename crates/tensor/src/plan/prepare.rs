@@ -4,6 +4,7 @@ use super::reshapes::Products;
 use super::sort::Where;
 use super::{attention, concat, fourier, linalg, scatter, sort, sparse};
 use crate::dtype::DType;
+use crate::expr::winograd::Convolution;
 use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
 use crate::fuse::{Target, unique};
 use crate::tape::Recipe;
@@ -87,7 +88,7 @@ fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
 fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<TensorId>) {
     let most = concat::most_parts(target);
     let mut result = Expr::default();
-    let mut products = Products::default();
+    let mut products = Products::new(!target.is_host);
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
     for tensor in &expr.nodes {
         let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
@@ -143,6 +144,14 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             && let Some(moved) = products.behind(&mut result, tensor, &operands)
         {
             places.push(moved);
+            continue;
+        }
+        if tensor.op == Op::MatMul
+            && !target.is_host
+            && let Some(convolution) = Convolution::of(&result, tensor, &operands)
+            && let Some(tiles) = convolution.tiles(most_dims)
+        {
+            places.push(convolution.in_tiles(&mut result, &tiles));
             continue;
         }
         if tensor.op == Op::MatMul && target.is_host {

@@ -4,15 +4,22 @@
 use residua_base::list::Listed;
 
 use crate::expr::{Expr, Op, Tensor, TensorId};
+use crate::fuse::blocks::block_axes;
 use crate::size::Size;
 
 /// Which tensors of a recipe that grows are products, or are computed from one element by element.
-#[derive(Default)]
 pub struct Products {
     follows: Vec<bool>,
+    /// Whether stacks of stacks count as products.
+    with_stacks: bool,
 }
 
 impl Products {
+    /// Of a recipe without nodes.
+    pub fn new(with_stacks: bool) -> Products {
+        Products { follows: Vec::new(), with_stacks }
+    }
+
     /// An elementwise operation on a reshape of a product, as a reshape of the operation on the product itself; none where no operand is one.
     pub fn behind(&mut self, expr: &mut Expr, tensor: &Tensor, operands: &[TensorId]) -> Option<TensorId> {
         self.grow(expr);
@@ -34,6 +41,9 @@ impl Products {
                 |operand: &TensorId| self.follows[operand.0 as usize] && *expr.shape(*operand) == *tensor.shape;
             let follows = match tensor.op {
                 Op::MatMul => true,
+                Op::Concat(_) if self.with_stacks => {
+                    !block_axes(expr, &[], TensorId(self.follows.len() as u32)).is_empty()
+                }
                 Op::Elementwise(_) => tensor.operands.iter().any(is_of_product),
                 _ => false,
             };

@@ -128,7 +128,9 @@ fn declare(module: &mut Module, elements: &Elements) -> Access {
     let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
     let loads = module.kernel.graph.loads(roots);
     let innermost = elements.space.len().saturating_sub(1) as u32;
-    let lanes = goes_by_four(module, innermost, &loads, &elements.stores).then_some(innermost);
+    // More stores than buffers are those of a block, of which a thread holds one.
+    let is_block = elements.stores.len() > module.kernel.buffers.len();
+    let lanes = (!is_block && goes_by_four(module, innermost, &loads, &elements.stores)).then_some(innermost);
     let axes = Axes::new(0, &elements.space, lanes);
     let masked = elements.space.last().is_some_and(|extent| !module.is_multiple_of_4(*extent));
     points::declare(module, lanes, &loads, &elements.stores, &[], masked);

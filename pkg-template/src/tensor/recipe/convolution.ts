@@ -3,13 +3,13 @@
  * as columns: y[o, p] = Σ W[o, k] X[k, p]. Products and sums of half precision are in single.
  */
 
-import { invalidArgument } from '../../arguments/errors.js';
+import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkOptions } from '../../arguments/options.js';
 import { isReal, type DType } from '../dtype.js';
 import { product, type Shape, type Size } from '../size.js';
 import { apply, cast } from './elementwise.js';
-import type { Node } from './node.js';
+import { Node } from './node.js';
 import { checkType, nodeOf, nodeText, NUMBERS } from './operands.js';
 import { matmul } from './products.js';
 import { reduce } from './reductions.js';
@@ -20,10 +20,14 @@ import { reshaped } from './views.js';
 export interface ConvolutionOptions extends PoolOptions {
   bias?: unknown;
   groups?: unknown;
+  algorithm?: unknown;
 }
 
 /** Names of the options of convolutions. */
 export const CONVOLUTION_OPTIONS = { stride: true, padding: true, dilation: true, bias: true, groups: true } as const;
+
+/** Ways of computing the sums of products. */
+const ALGORITHMS: readonly unknown[] = ['auto', 'direct'];
 
 /** Which of x and its weight belong together: the channels of a group, the number of groups, sizes of the weight's windows. */
 export interface Channels {
@@ -90,7 +94,9 @@ export function finished(y: Node, { bias, groups, to }: Channels, shape: Shape, 
 
 /** The convolution over the last axes, as many as `axes`: without the weight's windows turned around, as networks have it. */
 export function convolution(operation: string, x: Node, weight: Node, axes: number, options: ConvolutionOptions): Node {
-  checkOptions(`${operation}: options`, options, CONVOLUTION_OPTIONS);
+  checkOptions(`${operation}: options`, options, { ...CONVOLUTION_OPTIONS, algorithm: true });
+  const { algorithm = 'auto' } = options;
+  if (!ALGORITHMS.includes(algorithm)) throw invalidArgument(`${operation}: algorithm`, describe(algorithm), "'auto' or 'direct'");
   const channels = channelsOf(operation, x, weight, axes, options, false);
   const { groups, from, to, sizes, dtype } = channels;
   const sliding = slidingOf(operation, x, sizes, options, sizes.map(() => 1));
@@ -107,7 +113,9 @@ export function convolution(operation: string, x: Node, weight: Node, axes: numb
     return finished(reduce('sum', products, sizes.map((_, axis) => 3 + axis)), channels, result, x.dtype);
   }
   const columns = reshaped(patches, [images, groups, depth, product(positions)]);
-  const rows = reshaped(weight, [groups, to, depth]);
+  const matrix = reshaped(weight, [groups, to, depth]);
+  // A permutation that changes nothing: the planner leaves products with such a factor as they are.
+  const rows = algorithm === 'direct' ? new Node('permute', matrix.dtype, matrix.shape, [matrix], [0, 1, 2]) : matrix;
   return finished(matmul(rows, columns, operation, dtype), channels, result, x.dtype);
 }
 

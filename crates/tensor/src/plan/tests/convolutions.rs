@@ -1,6 +1,7 @@
 //! Convolutions and pools, as the facade composes them.
 
 use super::*;
+use crate::expr::winograd::{Convolution, LARGE, SMALL};
 use crate::recorded::cases;
 
 /// The windows of 3 × 3 elements of pictures [images, channels, height, width] with a border of zeros, as columns of matrices [images, 1, elements, windows].
@@ -43,11 +44,11 @@ fn plan_of(expr: Expr, results: Vec<TensorId>, is_host: bool) -> Plan {
 #[test]
 fn windows_are_read_in_place_and_have_no_memory() {
     let mut expr = Expr::default();
-    let [_, _, product] = convolution(&mut expr, DType::F32, &[1, 64, 256, 256], 64, 1);
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[1, 64, 256, 256], 31, 1);
     // The picture with its border is 17 MB; its windows would be 151 MB.
     let padded = "map: reads 1 writes 2
 product: reads 3 reads 2 writes 0
-place 0: 16777216 bytes of a result
+place 0: 8126464 bytes of a result
 place 1: slot 0
 place 2: 17040384 bytes
 place 3: slot 1
@@ -176,4 +177,137 @@ fn recorded_pictures_are_computed_by_kernels() {
         count += 1;
     }
     assert!(count > 20, "{count} recipes");
+}
+
+/// A product of pictures with a border as a convolution.
+fn of_product(expr: &Expr, product: TensorId) -> Option<Convolution> {
+    let of = expr.tensor(expr.tensor(product).operands[0]);
+    Convolution::of(expr, of, &of.operands)
+}
+
+/// Numbers of many sizes, of both signs.
+fn apart(count: usize, seed: usize) -> Vec<f64> {
+    numbers(count, seed)
+        .into_iter()
+        .enumerate()
+        .map(|(k, x)| f64::from((x * 10f64.powi((k * 7 % 9) as i32 - 4)) as f32))
+        .collect()
+}
+
+/// Runs a plan on the device with inputs in the slots 0 and 1; gives its result.
+fn run_on_device(expr: &Expr, result: TensorId, inputs: &[Vec<f64>]) -> Vec<f64> {
+    let recipe = Recipe { expr: expr.clone(), dims: Vec::new(), results: vec![result], assignments: Vec::new() };
+    let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
+    for kernel in &plan.kernels {
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text");
+        residua_portable::validated(&text.text);
+    }
+    let mut slots: Vec<Vec<u8>> = inputs.iter().map(|numbers| bytes_of(DType::F32, numbers)).collect();
+    let found = execute(&plan, &[], &mut slots).expect("a plan that runs");
+    let count = expr.shape(result).iter().map(|size| size.at(&[])).product::<i64>() as usize;
+    elements_of(DType::F32, &found[0], count)
+}
+
+/// c (n + 36) u Σ max |x| max |w| is what tiles promise; numbers of one size stay far below it.
+#[test]
+fn convolutions_in_tiles_are_those_of_the_reference() {
+    for (tiles, worst, usual) in [(SMALL, 64.0, 16.0), (LARGE, 752.0, 64.0)] {
+        for (pictures, out) in [([1, 3, 8, 8], 4), ([2, 5, 9, 7], 3), ([1, 2, 1, 1], 1), ([2, 1, 5, 6], 2)] {
+            for are_apart in [false, true] {
+                let mut expr = Expr::default();
+                let [_, _, direct] = convolution(&mut expr, DType::F32, &pictures, out, 1);
+                let tiled = of_product(&expr, direct).expect("a convolution").in_tiles(&mut expr, &tiles);
+                expr.check().expect("a recipe that plans");
+                let count = pictures.iter().product::<i64>() as usize;
+                let of = if are_apart { apart } else { numbers };
+                let inputs = [of(count, 1), of((out * pictures[1] * 9) as usize, 2)];
+                let expected = evaluate(&expr, &[], &inputs)[direct.0 as usize].data.clone();
+                let found = run_on_device(&expr, tiled, &inputs);
+                assert_eq!(found.len(), expected.len());
+                let most = |of: &[f64]| of.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+                let largest = pictures[1] as f64 * most(&inputs[0]) * most(&inputs[1]);
+                let factor = if are_apart { worst * (pictures[1] as f64 + 36.0) } else { usual };
+                let bound = factor * 2f64.powi(-24) * largest;
+                for (place, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let error = (found - expected).abs();
+                    assert!(error <= bound, "element {place} of {pictures:?}: {found}, not {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_as_many_images_as_a_run_tells_are_those_of_the_reference() {
+    let mut expr = Expr::default();
+    let count = Size::dim(0);
+    let with = |numbers: &[i64]| [vec![count.clone()], shape(numbers)].concat();
+    let x = expr.input(0, DType::F32, &with(&[2, 5, 6]));
+    let mut windows = expr.reshape(x, &with(&[1, 2, 5, 6]));
+    windows = expr.pad_with_zeros(windows, shape(&[0, 0, 0, 1, 1]), &with(&[1, 2, 7, 8]));
+    for (axis, of) in [(3, [5, 8, 3].as_slice()), (4, &[5, 6, 3, 3])] {
+        let op = Op::Windows { axis, step: 1, dilation: 1 };
+        windows = expr.push(Tensor {
+            op,
+            operands: vec![windows],
+            dtype: DType::F32,
+            shape: [with(&[1, 2]), shape(of)].concat(),
+        });
+    }
+    let beside = expr.permute(windows, &[0, 1, 2, 5, 6, 3, 4]);
+    let columns = expr.reshape(beside, &with(&[1, 18, 30]));
+    let rows = expr.input(1, DType::F32, &shape(&[1, 3, 18]));
+    let direct = expr.matmul(rows, columns, DType::F32);
+    let of = expr.tensor(direct);
+    let tiled = Convolution::of(&expr, of, &of.operands).expect("a convolution").in_tiles(&mut expr, &SMALL);
+    for images in [0, 1, 3] {
+        check(expr.clone(), &[tiled], &[numbers(images as usize * 60, 1), numbers(54, 2)], &[images]);
+    }
+}
+
+#[test]
+fn tiles_take_what_follows_into_their_last_kernel() {
+    let mut expr = Expr::default();
+    let [_, _, product] = convolution(&mut expr, DType::F32, &[1, 64, 128, 128], 64, 1);
+    let pictures = expr.reshape(product, &shape(&[1, 64, 128, 128]));
+    let bias = expr.input(2, DType::F32, &shape(&[1, 64, 1, 1]));
+    let sum = expr.elementwise(E::Add, &[pictures, bias]);
+    let zero = expr.constant(0.0, DType::F32);
+    let result = expr.elementwise(E::Maximum, &[sum, zero]);
+    let plan = plan_of(expr.clone(), vec![result], false);
+    // The transforms of the picture, without a copy with its border, and of the weight, the products, and the results with what follows.
+    assert_eq!((plan.kernels.len(), plan.steps.len()), (4, 4), "{plan}");
+    assert_eq!(plan.kernels.iter().filter(|kernel| kernel.name.starts_with("product")).count(), 1, "{plan}");
+    assert_eq!(
+        plan_of(expr, vec![result], true).kernels.iter().filter(|kernel| kernel.name.starts_with("product")).count(),
+        1
+    );
+}
+
+#[test]
+fn tiles_are_chosen_by_sizes_and_never_where_products_are_direct() {
+    for (pictures, out, stride, is_direct, in_tiles) in [
+        ([1, 64, 128, 128], 64, 1, false, true),
+        ([1, 64, 128, 128], 64, 1, true, false),
+        ([1, 64, 128, 128], 64, 2, false, false),
+        ([1, 31, 128, 128], 64, 1, false, false),
+        ([1, 64, 128, 128], 31, 1, false, false),
+        ([1, 64, 52, 52], 64, 1, false, false),
+        ([1, 64, 56, 56], 64, 1, false, true),
+        ([64, 64, 128, 128], 64, 1, false, false),
+    ] {
+        let mut expr = Expr::default();
+        let [_, _, mut product] = convolution(&mut expr, DType::F32, &pictures, out, stride);
+        if is_direct {
+            let Tensor { operands, shape, .. } = expr.tensor(product).clone();
+            let matrix = expr.tensor(operands[0]).clone();
+            let rows = expr.tensor(matrix.operands[0]).clone();
+            let op = Op::Permute(vec![0, 1, 2]);
+            let same = expr.push(Tensor { op, operands: vec![matrix.operands[0]], ..rows });
+            let direct = expr.matmul(same, matrix.operands[1], DType::F32);
+            product = expr.reshape(direct, &shape);
+        }
+        let plan = plan_of(expr, vec![product], false);
+        assert_eq!(plan.kernels.len() == 4, in_tiles, "{pictures:?} {out} {stride} {is_direct}: {plan}");
+    }
 }
