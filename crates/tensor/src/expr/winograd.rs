@@ -82,6 +82,8 @@ pub struct Convolution {
     out: i64,
     /// Zeros before the height and the width.
     before: [i64; 2],
+    /// Height and width of the pictures.
+    from: [i64; 2],
     /// Height and width of a result.
     to: [i64; 2],
 }
@@ -133,6 +135,7 @@ impl Convolution {
             channels: known(id, 2)?,
             out: known(rows, 1)?,
             before,
+            from: [known(pictures, 3)?, known(pictures, 4)?],
             to,
         };
         (known(id, 1)? == 1 && known(rows, 0)? == 1).then_some(convolution)
@@ -141,6 +144,11 @@ impl Convolution {
     /// The tiles in which a device computes it in less time; none where it takes longer.
     pub fn tiles(&self, most_dims: &[u32]) -> Option<Tiles> {
         tiles(self.images.at(most_dims), [self.channels, self.out], self.to)
+    }
+
+    /// The same of the derivative by the pictures.
+    pub fn tiles_turned(&self, most_dims: &[u32]) -> Option<Tiles> {
+        tiles(self.images.at(most_dims), [self.channels, self.out], self.from)
     }
 
     /// A shape of numbers and the number of images.
@@ -199,6 +207,25 @@ impl Convolution {
             y = expr.slice(y, zeros, vec![1; 5], shape);
         }
         self.reshaped(expr, y, &[IMAGES, 1, out, to[0] * to[1]])
+    }
+
+    /// The derivative by the pictures, a convolution of the adjoint of the result [images, 1, out, places] with the weight turned around.
+    pub fn by_pictures(&self, expr: &mut Expr, adjoint: TensorId) -> TensorId {
+        let Convolution { channels, out, before, from, to, .. } = *self;
+        let mut x = self.reshaped(expr, adjoint, &[IMAGES, 1, out, to[0], to[1]]);
+        let before = self.shape(&[0, 0, 0, 2 - before[0], 2 - before[1]]);
+        let shape = self.shape(&[IMAGES, 1, out, from[0] + 2, from[1] + 2]);
+        x = expr.pad_with_zeros(x, before, &shape);
+        x = self.windows(expr, x, from, 3, 1);
+        x = expr.permute(x, &[0, 1, 2, 5, 6, 3, 4]);
+        x = self.reshaped(expr, x, &[IMAGES, 1, out * 9, from[0] * from[1]]);
+        let mut weight = self.reshaped(expr, self.rows, &[out, channels, 3, 3]);
+        weight = expr.permute(weight, &[1, 0, 2, 3]);
+        let [starts, turned] = [[0, 0, 2, 2], [channels, out, 3, 3]].map(|numbers| self.shape(&numbers));
+        weight = expr.slice(weight, starts, vec![1, 1, -1, -1], turned);
+        weight = self.reshaped(expr, weight, &[1, channels, out * 9]);
+        let product = expr.matmul(weight, x, DType::F32);
+        self.reshaped(expr, product, &[IMAGES, 1, channels, from[0], from[1]])
     }
 }
 

@@ -15,6 +15,7 @@ use residua_base::list::Listed;
 use residua_ir::autodiff::Passage;
 
 use crate::dtype::DType;
+use crate::expr::winograd::Convolution;
 use crate::expr::{Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
 use crate::size::Size;
 use crate::tape::Recipe;
@@ -41,11 +42,20 @@ mod views;
 /// [`ErrorCode::InvalidGraph`](residua_base::error::ErrorCode::InvalidGraph) if a merge rule of a fold or scan is not a graph of few enough
 /// numbers to be differentiated.
 pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
+    differentiate_on(recipe, true)
+}
+
+/// The same for the host or for a device, where the derivative of a convolution in tiles by its pictures is one, too.
+///
+/// # Errors
+/// As [`differentiate`].
+pub fn differentiate_on(recipe: &mut Recipe, is_host: bool) -> Result<()> {
     if recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, Op::Gradient | Op::CustomGradient)) {
         return Ok(());
     }
     let recorded = std::mem::take(&mut recipe.expr);
-    let mut sweep = Sweep::default();
+    let tiles = if is_host { None } else { Some(recipe.dims.clone()) };
+    let mut sweep = Sweep { tiles, ..Sweep::default() };
     // Where each recorded node stands now; of a gradient possibly before its turn.
     let mut places: Vec<Option<TensorId>> = vec![None; recorded.nodes.len()];
     for (position, tensor) in recorded.nodes.iter().enumerate() {
@@ -99,6 +109,8 @@ struct Sweep {
     expr: Expr,
     /// Rules of linear recurrences that were made, by the count of numbers.
     recurrences: Vec<(usize, Rc<Rule>)>,
+    /// The largest dims, where convolutions may be in tiles.
+    tiles: Option<Vec<u32>>,
 }
 
 impl Sweep {
@@ -134,26 +146,55 @@ impl Sweep {
             let Some(adjoint) = adjoints[position] else { continue };
             let result = TensorId(position as u32);
             let operands = self.expr.tensor(result).operands.clone();
-            let wanted: Vec<bool> = (0..operands.len())
+            let mut wanted: Vec<bool> = (0..operands.len())
                 .map(|place| active[operands[place].0 as usize] && passes(&self.expr, result, place))
                 .list();
             if !wanted.contains(&true) {
                 continue;
             }
+            if wanted[operands.len() - 1]
+                && let Some((pictures, node)) = self.by_pictures(result, adjoint.node, by)
+            {
+                // Windows leave nothing out, but for what padding takes away.
+                self.add(&mut adjoints, pictures, Adjoint { node, guarded: true });
+                wanted[1] = false;
+            }
             let mut pull_back = PullBack { sweep: self, result, operands: &operands, adjoint, wanted: &wanted };
             for (operand, share) in operands.iter().zip(pull_back.shares()?) {
                 let Some(share) = share else { continue };
-                let sum = &mut adjoints[operand.0 as usize];
-                *sum = Some(match *sum {
-                    None => share,
-                    Some(known) => Adjoint {
-                        node: self.expr.elementwise(Elementwise::Add, &[known.node, share.node]),
-                        guarded: known.guarded && share.guarded,
-                    },
-                });
+                self.add(&mut adjoints, *operand, share);
             }
         }
         Ok(adjoints)
+    }
+
+    /// Adds a share to the adjoint of a node.
+    fn add(&mut self, adjoints: &mut [Option<Adjoint>], id: TensorId, share: Adjoint) {
+        let sum = &mut adjoints[id.0 as usize];
+        *sum = Some(match *sum {
+            None => share,
+            Some(known) => Adjoint {
+                node: self.expr.elementwise(Elementwise::Add, &[known.node, share.node]),
+                guarded: known.guarded && share.guarded,
+            },
+        });
+    }
+
+    /// The pictures of a convolution whose derivative by them takes less time in tiles, and their share of its adjoint. None where a derivative by
+    /// something between them and the convolution is asked for.
+    fn by_pictures(&mut self, result: TensorId, adjoint: TensorId, by: &[TensorId]) -> Option<(TensorId, TensorId)> {
+        let most_dims = self.tiles.as_ref()?;
+        let tensor = self.expr.tensor(result);
+        let convolution = Convolution::of(&self.expr, tensor, &tensor.operands).filter(|_| tensor.op == Op::MatMul)?;
+        let mut id = tensor.operands[1];
+        while id != convolution.pictures {
+            if by.contains(&id) {
+                return None;
+            }
+            id = self.expr.tensor(id).operands[0];
+        }
+        convolution.tiles_turned(most_dims)?;
+        Some((convolution.pictures, convolution.by_pictures(&mut self.expr, adjoint)))
     }
 
     /// Whether each node up to the scalar has a derivative by one of `by`.

@@ -369,7 +369,7 @@ impl Options {
 async fn compile(tape: Vec<f64>, Options { target, limits }: Options) -> Result<CompiledPlan> {
     let mut recipe = Recipe::decode(&tape)?;
     turns::checkpoint().await;
-    grad::differentiate(&mut recipe)?;
+    grad::differentiate_on(&mut recipe, target.is_host)?;
     turns::checkpoint().await;
     if target.is_host {
         let plan = Plan::in_turns(&recipe, &target).await?;

@@ -311,3 +311,53 @@ fn tiles_are_chosen_by_sizes_and_never_where_products_are_direct() {
         assert_eq!(plan.kernels.len() == 4, in_tiles, "{pictures:?} {out} {stride} {is_direct}: {plan}");
     }
 }
+
+#[test]
+fn the_derivative_by_pictures_is_a_convolution_in_tiles_too() {
+    let recipe = |pictures: &[i64], out: i64| {
+        let mut expr = Expr::default();
+        let [x, weight, product] = convolution(&mut expr, DType::F32, pictures, out, 1);
+        let of = expr.shape(product).to_vec();
+        let other = expr.input(2, DType::F32, &of);
+        let weighted = expr.elementwise(E::Mul, &[product, other]);
+        let loss = expr.reduce(Reduction::Sum, weighted, &[0, 1, 2]);
+        let results = [x, weight].map(|leaf| expr.gradient(loss, leaf)).to_vec();
+        Recipe { expr, dims: Vec::new(), results, assignments: Vec::new() }
+    };
+    let [mut on_device, mut on_host] = [(); 2].map(|()| recipe(&[1, 64, 128, 128], 64));
+    crate::grad::differentiate_on(&mut on_device, false).expect("a recipe with derivatives");
+    crate::grad::differentiate(&mut on_host).expect("a recipe with derivatives");
+    let plan = Plan::new(&on_device, &GPU).expect("a recipe that plans");
+    let products = plan.kernels.iter().filter(|kernel| kernel.name.starts_with("product")).count();
+    // Of the adjoint's tiles, and two slices of the depth of that by the weight.
+    assert!(products >= 2 && plan.kernels.iter().any(|kernel| kernel.name.starts_with("map_add_sub")), "{plan}");
+    assert!(on_host.expr.nodes.iter().any(|tensor| matches!(tensor.op, Op::Gather(_))), "as it is added on the host");
+    assert!(!on_device.expr.nodes.iter().any(|tensor| matches!(tensor.op, Op::Gather(_))));
+    // The same numbers, where a border takes some elements away too.
+    for (pictures, out) in [([2, 3, 5, 6], 4), ([1, 2, 3, 9], 5)] {
+        let mut expr = Expr::default();
+        let [x, _, direct] = convolution(&mut expr, DType::F32, &pictures, out, 1);
+        let adjoint = expr.input(2, DType::F32, &shape(&[pictures[0], 1, out, pictures[2] * pictures[3]]));
+        let share = of_product(&expr, direct).expect("a convolution").by_pictures(&mut expr, adjoint);
+        let share = expr.reshape(share, &shape(&pictures));
+        let of = expr.shape(direct).to_vec();
+        let seen = expr.reshape(adjoint, &of);
+        let weighted = expr.elementwise(E::Mul, &[direct, seen]);
+        let loss = expr.reduce(Reduction::Sum, weighted, &[0, 1, 2]);
+        let slope = expr.gradient(loss, x);
+        let mut recipe = Recipe { expr, dims: Vec::new(), results: vec![share, slope], assignments: Vec::new() };
+        crate::grad::differentiate(&mut recipe).expect("a recipe with derivatives");
+        let count = pictures.iter().product::<i64>() as usize;
+        let inputs = [
+            numbers(count, 1),
+            numbers((out * pictures[1] * 9) as usize, 2),
+            numbers(count / pictures[1] as usize * out as usize, 3),
+        ];
+        let all = evaluate(&recipe.expr, &[], &inputs);
+        let [found, expected] = [0, 1].map(|place| all[recipe.results[place].0 as usize].data.clone());
+        found
+            .iter()
+            .zip(&expected)
+            .for_each(|(found, expected)| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}"));
+    }
+}
