@@ -12,8 +12,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
  * plans; it plans language models, attention and quantised weights too.
  */
 export const MODULES = [
-  { file: 'wasm/residua_bg.wasm', budget: 556_000 },
-  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 342_000 },
+  { file: 'wasm/residua_bg.wasm', budget: 556_500 },
+  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 347_000 },
 ];
 
 /** The size of a file in bytes: raw, by gzip and by Brotli, both at their best level. */
