@@ -43,6 +43,8 @@ struct Use {
 
 /// The path of what a block of a kernel reads: once, by whatever path.
 const BLOCK: u64 = u64::MAX;
+/// The path of what the parts of a block view: read once, too, but no part of it.
+const VIEWED: u64 = u64::MAX - 1;
 
 /// Which tensors have memory. `roots` do.
 pub fn stored(expr: &Expr, roots: &[TensorId], target: &Target, most_dims: &[u32]) -> Vec<bool> {
@@ -220,7 +222,7 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
         Op::Concat(_) | Op::Slice { .. } | Op::Elementwise(_) if of.path == BLOCK => {
             Use { points: of.points.min(counts[operand.0 as usize]), ..of }
         }
-        _ if of.path == BLOCK => of,
+        _ if of.path >= VIEWED => Use { path: VIEWED, ..of },
         Op::Elementwise(_) if *shape == tensor.shape => of,
         // Equal shapes that broadcast to one shape are read at the same points.
         Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },

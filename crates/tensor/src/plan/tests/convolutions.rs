@@ -361,3 +361,29 @@ fn the_derivative_by_pictures_is_a_convolution_in_tiles_too() {
             .for_each(|(found, expected)| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}"));
     }
 }
+
+#[test]
+fn tiles_of_what_is_made_of_tiles_are_kernels_of_their_own() {
+    let size = 128;
+    let mut expr = Expr::default();
+    let [_, _, first] = convolution(&mut expr, DType::F32, &[1, 64, size, size], 64, 1);
+    let pictures = expr.reshape(first, &shape(&[1, 1, 64, size, size]));
+    let zero = expr.constant(0.0, DType::F32);
+    let pictures = expr.elementwise(E::Maximum, &[pictures, zero]);
+    let mut windows = expr.pad_with_zeros(pictures, shape(&[0, 0, 0, 1, 1]), &shape(&[1, 1, 64, size + 2, size + 2]));
+    for (axis, of) in [(3, [size, size + 2, 3].as_slice()), (4, &[size, size, 3, 3])] {
+        let (op, shape) = (Op::Windows { axis, step: 1, dilation: 1 }, [shape(&[1, 1, 64]), shape(of)].concat());
+        windows = expr.push(Tensor { op, operands: vec![windows], dtype: DType::F32, shape });
+    }
+    let beside = expr.permute(windows, &[0, 1, 2, 5, 6, 3, 4]);
+    let columns = expr.reshape(beside, &shape(&[1, 1, 64 * 9, size * size]));
+    let rows = expr.input(2, DType::F32, &shape(&[1, 64, 64 * 9]));
+    let second = expr.matmul(rows, columns, DType::F32);
+    let plan = plan_of(expr, vec![second], false);
+    // Four for each convolution, of which none computes the tiles of the other again.
+    assert_eq!(plan.steps.len(), 8, "{plan}");
+    for kernel in &plan.kernels {
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text").text;
+        assert!(text.lines().count() < 1000, "{} has {} lines", kernel.name, text.lines().count());
+    }
+}
