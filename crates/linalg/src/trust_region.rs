@@ -158,6 +158,10 @@ impl TrustRegion {
 
     /// The same with errors of columns that are so many times as large.
     pub fn deficiency_with(&mut self, errors: f64) -> usize {
+        // Columns without errors have the same spectrum, which is kept.
+        if self.accuracy.is_empty() {
+            return self.deficiency();
+        }
         let known = self.accuracy.clone();
         self.accuracy.iter_mut().for_each(|error| *error *= errors);
         self.of_unit_columns.take();
