@@ -148,7 +148,7 @@ test('the weight of a robust loss is its slope', async () => {
     for (const at of [0.1, 1.3]) {
       const problem = new Problem();
       const x = problem.parameters('x', { dim: 1, values: [at, 0] });
-      const hold = problem.residuals('pair', { inputs: { a: x.at([0]), b: x.at([1]) }, residual: ({ a, b }) => a.add(b), loss: chosen, weight: 2 });
+      problem.residuals('pair', { inputs: { a: x.at([0]), b: x.at([1]) }, residual: ({ a, b }) => a.add(b), loss: chosen, weight: 2 });
       const { gradient } = await onCpu(problem, (functions) => functions.evaluateCostWithGradient());
       // A stiff residual of the block that goes, so that the row of the other one stays.
       problem.residuals('stiff', { inputs: { a: x.at([0]) }, residual: ({ a }) => a.sub(at).mul(1e9) });
@@ -158,7 +158,6 @@ test('the weight of a robust loss is its slope', async () => {
       prior.addTo(second, 'prior', [{ array: y, index: 0 }]);
       const of = await onCpu(second, (functions) => functions.evaluateCostWithGradient());
       assert.ok(Math.abs(of.gradient[0] - gradient[1]) < 1e-9 * Math.abs(gradient[1]), `${chosen.kind} ${at}: ${of.gradient[0]} for ${gradient[1]}`);
-      assert.equal(hold.numResiduals, 1);
     }
   }
 });

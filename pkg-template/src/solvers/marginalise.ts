@@ -195,8 +195,8 @@ async function linearise(functions: GpuCompiledFunctions, problem: Problem, vari
     for (let instance = 0; instance + 1 < ends.length; instance++) {
       const [start, end] = [ends[instance] as number, ends[instance + 1] as number];
       const columns = colIndices.subarray(rowOffsets[start], rowOffsets[end]);
+      if (!columns.some((column) => gone.has(firsts[column] as number))) continue;
       const own = [...new Set(Array.from(columns, (column) => firsts[column] as number))].filter((first) => variables.at(first).tangent > 0);
-      if (!own.some((first) => gone.has(first))) continue;
       const square = values.subarray(start, end).reduce((sum, r) => sum + r * r, 0);
       const scale = Math.sqrt(weight * (weights?.[instance] ?? 1) * slope(loss, square));
       if (scale === 0) continue;
