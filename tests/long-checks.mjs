@@ -1,4 +1,4 @@
-// The parts of the checks of www/checks that are marked long: they take more than some seconds on a software adapter, or assert times. Each part is a
+// The parts of the checks of www/checks that are marked long or slow: they take more than some seconds on a software adapter, or assert times. Each part is a
 // script of its own, since a script of all of them takes longer than `cargo xtask test` gives one.
 import { testChecks } from './checks-page.mjs';
 
@@ -9,4 +9,4 @@ function partOf(group) {
 }
 
 /** Makes a test of each long check of a part. */
-export const testLongChecks = (part) => testChecks(({ group, long }) => long && partOf(group) === part);
+export const testLongChecks = (part) => testChecks(({ group, long, slow }) => (long || slow) && partOf(group) === part);

@@ -63,6 +63,7 @@ fn steps(solution: &Solution) -> String {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn a_problem_that_loses_no_column_takes_the_same_steps_as_without_the_rule() {
     let context = shared_context().await;
     for width in [Width::Single, Width::Pair] {
@@ -135,6 +136,7 @@ async fn among_many(width: Width, request: Request) -> Solution {
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn a_parameter_that_a_larger_problem_loses_is_no_success() {
     for width in [Width::Single, Width::Pair] {
         let Solution { summary, .. } = among_many(width, Request { read_back: true, may_hand_over: false }).await;

@@ -14,6 +14,7 @@ async fn solve(session: &mut Session, read_back: bool, may_hand_over: bool) -> S
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn a_line_over_time_stamps_is_no_success_on_the_device_and_one_on_the_host() {
     let context = shared_context().await;
     for width in [Width::Single, Width::Pair] {
@@ -32,6 +33,7 @@ async fn a_line_over_time_stamps_is_no_success_on_the_device_and_one_on_the_host
 }
 
 #[wasm_bindgen_test]
+#[ignore = "long"]
 async fn a_frame_learns_of_columns_that_nearly_depend_on_each_other() {
     let functions = on_gpu(&shared_context().await, Width::Pair, &line_over_times(1.7e9), &[0.0, 0.0]).await;
     let mut session = Session::new(functions);

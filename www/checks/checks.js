@@ -135,7 +135,7 @@ async function runAndReport() {
 }
 
 window.residuaChecks = {
-  checks: all.map(({ id, group, title, engine, needs, long }) => ({ id, group, title, engine, needs, long })),
+  checks: all.map(({ id, group, title, engine, needs, long, slow }) => ({ id, group, title, engine, needs, long, slow })),
   groups: REGISTRY.map(({ id, title }) => ({ id, title })),
   run: (ids) => run(all.filter(({ id }) => ids.includes(id))),
   report,

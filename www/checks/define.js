@@ -1,18 +1,19 @@
 /**
- * Definitions of checks. A group is `{ id, title, about, checks }`; a check is `{ name, engine, needs, long, run }`, made by the functions
+ * Definitions of checks. A group is `{ id, title, about, checks }`; a check is `{ name, engine, needs, long, slow, run }`, made by the functions
  * here, each of which returns a list to be spread.
  *
  *   name     the fact that it checks
  *   engine   'gpu' or 'cpu': `check.backend` while it runs; 'both' where one is compared with the other; 'none' where none is involved
  *   needs    features of the device beyond WebGPU itself, for example 'timestamp-query'; where one is missing the check is
  *            skipped, with that reason
- *   long     whether it may take more than some seconds on a software adapter, or asserts a time; `cargo xtask test` runs it with `--all` alone
+ *   long     whether it may take more than some seconds wherever it runs, or asserts a time: `quick` leaves it out
+ *   slow     whether it takes more than some seconds on a software adapter, where a GPU takes one. `cargo xtask test` runs long and slow ones with `--all` alone
  *   run      `async (check) => …`, which throws where the fact does not hold; see check.js
  *
  * A check that needs the GPU is skipped where there is none; it does not count as passed.
  */
 
-const define = (engine) => (name, run, { needs = [], long = false } = {}) => [{ name, engine, needs, long, run }];
+const define = (engine) => (name, run, { needs = [], long = false, slow = false } = {}) => [{ name, engine, needs, long, slow, run }];
 
 export const onGpu = define('gpu');
 export const onCpu = define('cpu');
@@ -20,8 +21,8 @@ export const onCpu = define('cpu');
 export const gpuAgainstCpu = define('both');
 /** A check without an engine. */
 export const anywhere = define('none');
-/** The same check on one engine and on the other. */
-export const onEach = (name, run, options) => [...onGpu(name, run, options), ...onCpu(name, run, options)];
+/** The same check on one engine and on the other, where no adapter makes it slow. */
+export const onEach = (name, run, options) => [...onGpu(name, run, options), ...onCpu(name, run, { ...options, slow: false })];
 
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
 const ENGINES = { gpu: ', on the GPU', cpu: ', on the CPU', both: '', none: '' };

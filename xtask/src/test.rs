@@ -114,15 +114,16 @@ impl Session<'_> {
         };
         // Clippy has a folder of its own: it checks while tests are built, which take most of a run and wait for nothing.
         let clippy = |arguments: &[&str]| {
-            let mut command =
-                cargo(&[&["clippy", "--workspace", "--all-targets"], arguments, &["--", "-D", "warnings"]].concat());
+            let mut command = cargo(&[&["clippy", "--workspace"], arguments, &["--", "-D", "warnings"]].concat());
             command.env("CARGO_TARGET_DIR", project::root().join("target/clippy"));
             command
         };
         self.runner("rustfmt", Report::Status, Needs::Nothing, || cargo(&["fmt", "--all", "--check"]));
-        self.runner("clippy", Report::Status, Needs::Lints, || clippy(&[]));
+        self.runner("clippy", Report::Status, Needs::Lints, || clippy(&["--all-targets"]));
+        // What is compiled there alone: the modules, and tests that run in a page. Other tests have been checked as native ones.
         self.runner("clippy for wasm32", Report::Status, Needs::Lints, || {
-            clippy(&["--exclude", "xtask", "--target", "wasm32-unknown-unknown"])
+            let targets = ["--lib", "--test", "wasm", "--test", "gpu_worker"];
+            clippy(&[&["--exclude", "xtask", "--target", "wasm32-unknown-unknown"], &targets[..]].concat())
         });
         self.runner("native tests", Report::Libtest, Needs::Builds, || {
             cargo(&["test", "--workspace", "--no-fail-fast", "--", "--show-output"])

@@ -38,7 +38,7 @@ export const group = {
       check.ok(onCpu.finalCost < 0.5 * onCpu.initialCost, 'the cost falls');
       check.same(gpu.cameras.values().slice(0, 9), first, 'the camera that stays');
       check.ok(solverOf(onGpu).startsWith('iterative-schur: on the device, 160 independent blocks'), solverOf(onGpu));
-    })),
+    }, { slow: true })),
 
     ...onGpu("'iterative-schur' takes fewer iterations than 'pcg', and repeats to the last bit", async (check) => {
       const { problem, cameras, points, bundle } = road();

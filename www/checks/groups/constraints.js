@@ -41,7 +41,7 @@ export const group = {
       const result = await levenbergMarquardt(functions);
       check.equal(result.success, true, result.message);
       check.below(difference(result.x, solution), 1e-3, 'violations are 1e-5 of their terms; points next to the line move along the circle by the root of that', 'the points');
-    }),
+    }, { slow: true }),
     ...onEach('many problems of one point each have their points on the circle', async (check) => {
       const count = 64;
       const problem = new Problem();

@@ -99,7 +99,7 @@ export const group = {
         check.note('of 20 random starts arrive', arrived, engine.precision ?? 'f32');
         check.ok(arrived > 14, `${JSON.stringify(engine)}: ${arrived} of 20 arrive`);
       }
-    }),
+    }, { slow: true }),
 
     ...onGpu('of many fits in one problem each arrives where steps lose a parameter, in frames too', async (check) => {
       // Without the rule none of the first and 49 of the second arrive, as successes.
@@ -119,7 +119,7 @@ export const group = {
           }
         }
       }
-    }),
+    }, { slow: true }),
 
     ...gpuAgainstCpu('a solve of more than 65,536 numbers on the GPU that loses a parameter is no success, and with \'auto\' the CPU begins again at the start', async (check) => {
       // Steps that lose a parameter are taken there.
@@ -132,7 +132,7 @@ export const group = {
       check.ok(auto.success && isThere(auto), auto.message);
       check.match(auto.message, /and the CPU began again at the start for \d+ in double precision/);
       check.equal(auto.arithmetic, 'f64');
-    }),
+    }, { slow: true }),
 
     ...onGpu('L-BFGS that loses a parameter is no success', async (check) => {
       // A unit step leads to exp(−999), which is 0 in f64 too.

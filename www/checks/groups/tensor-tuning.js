@@ -90,7 +90,7 @@ export const group = {
   title: 'Tensors: tiles of products',
   about: 'Every tile of a product gives the same bits, whether a table, a measurement or an earlier measurement chose it.',
   checks: [
-    ...onGpu('every tile gives the same bits', (check) => compareTiles(check, QUICK)),
+    ...onGpu('every tile gives the same bits', (check) => compareTiles(check, QUICK), { slow: true }),
     ...onGpu('every tile gives the same bits, in all forms', (check) => compareTiles(check, MORE), { long: true }),
 
     ...onGpu('a kind of product is timed once, by programs and reads alike, and its memory is freed', async (check) => {

@@ -81,7 +81,7 @@ export const group = {
       const [pairs, exact] = [await solved({ backend: 'gpu', precision: 'f32x2' }), await solved({ backend: 'cpu' })];
       check.close(pairs.finalCost / exact.finalCost, 1, { within: 1e-10, because: '14 digits' }, 'cost');
       pairs.x.forEach((value, k) => check.close(value, exact.x[k], { within: 1e-5, because: 'the root of that, of standard errors of 0.2' }, `x ${k}`));
-    }),
+    }, { slow: true }),
 
     ...onEach('problems of differing lengths are solved as if each were alone', async (check) => {
       const lengths = [7, 3, 5, 4];
