@@ -45,27 +45,18 @@ export class Accuracy {
   }
 
   /**
-   * Returns the relative errors, on manifolds those of tangent coordinates, and then `told`. `step` and `truncation`: the step by which a parameter's
-   * derivatives were computed, and what that leaves out, relative to them. `isRounded`: whether derivatives of 0 may be those of rounded results.
+   * Returns the relative errors, on manifolds those of tangent coordinates, and then `told`, the noise that is told. `step` and `error`: the step by which a
+   * parameter's derivatives were computed, and their error beside noise, relative to them.
    */
-  relative(
-    positions: Uint32Array,
-    arrays: readonly ArrayPlace[],
-    step: (position: number) => number,
-    truncation: (position: number) => number,
-    told: number,
-    isRounded: boolean,
-  ): Float64Array {
+  relative(positions: Uint32Array, arrays: readonly ArrayPlace[], step: (position: number) => number, error: (position: number) => number, told: number): Float64Array {
     const relative = new Float64Array(this.numParams + 1);
     relative[this.numParams] = told;
     for (const at of positions) {
       const length = Math.sqrt(this.lengths[at] as number);
-      if (length === 0) {
-        relative[at] = Number(isRounded && (this.noises[at] as number) > 0);
-        continue;
-      }
-      const error = Math.sqrt((this.noises[at] as number) / step(at) ** 2 + (this.errors[at] as number)) / length + truncation(at);
-      relative[at] = Math.min(SAFETY * error, 1);
+      // Nothing changes by any step.
+      if (length === 0) continue;
+      const of = Math.sqrt((this.noises[at] as number) / step(at) ** 2 + (this.errors[at] as number)) / length + error(at);
+      relative[at] = Math.min(SAFETY * of, 1);
     }
     // A tangent coordinate moves all numbers of its block.
     for (const { manifold, offset, dim, count } of arrays) {

@@ -27,9 +27,21 @@ type Along = (value: number, out: Float64Array) => void;
  */
 export const [CENTRAL, FORWARD] = [5.394796609394436e-6, 2 ** -26];
 
-/** Central differences; where one side cannot be used the derivative of the parabola through x and two points on the other side. */
-export function centralDifferences({ x, position, bounds }: Variable, along: Along, at: Float64Array, [a, b]: [Float64Array, Float64Array], steps: Steps, result: Float64Array): void {
-  const step = steps.step(position, CENTRAL);
+/**
+ * Central differences; where one side cannot be used the derivative of the parabola through x and two points on the other side. Second differences go to
+ * `seconds`. `power`: two to this power corrects the step.
+ */
+export function centralDifferences(
+  { x, position, bounds }: Variable,
+  along: Along,
+  at: Float64Array,
+  [a, b]: [Float64Array, Float64Array],
+  steps: Steps,
+  power: number,
+  result: Float64Array,
+  seconds: Float64Array,
+): void {
+  const step = steps.step(position, CENTRAL, power);
   let side = sideOf(x, step, bounds);
   if (side === 0) {
     const [above, below] = [x + step, x - step];
@@ -38,15 +50,7 @@ export function centralDifferences({ x, position, bounds }: Variable, along: Alo
     const isAbove = isFiniteWhere(at, a);
     if (isAbove === isFiniteWhere(at, b)) {
       for (let i = 0; i < result.length; i++) result[i] = ((a[i] as number) - (b[i] as number)) / (above - below);
-      note(steps, position, b, at, a);
-      if (!steps.isGuess(position)) return;
-      const [nearAbove, nearBelow] = [x + 0.5 * step, x - 0.5 * step];
-      along(nearAbove, a);
-      along(nearBelow, b);
-      for (let i = 0; i < result.length; i++) {
-        const change = ((a[i] as number) - (b[i] as number)) / (nearAbove - nearBelow) - (result[i] as number);
-        if (Number.isFinite(change)) steps.noteHalf(position, change * (above - below));
-      }
+      note(steps, position, b, at, a, seconds);
       return;
     }
     side = isAbove ? 1 : -1;
@@ -61,7 +65,7 @@ export function centralDifferences({ x, position, bounds }: Variable, along: Alo
     const [first, second] = [(a[i] as number) - (at[i] as number), (b[i] as number) - (at[i] as number)];
     result[i] = (first * (k / h) - second * (h / k)) / (k - h);
   }
-  note(steps, position, at, a, b);
+  note(steps, position, at, a, b, seconds);
 }
 
 /** One-sided differences, upwards unless that side cannot be used. */
@@ -101,7 +105,7 @@ export function riddersDifferences(
   noise: Float64Array,
 ): void {
   const [above, below] = [bounds.upper - x, x - bounds.lower];
-  const longest = Math.max(steps.step(position, LONGEST, 0), OF_CENTRAL * steps.step(position, CENTRAL));
+  const longest = Math.max(steps.step(position, LONGEST, Math.min(steps.powers[position] as number, 0)), OF_CENTRAL * steps.step(position, CENTRAL));
   const nearest = Math.min(below, above);
   // A number nearly at a bound has steps away from it.
   let side = nearest < 2 ** -10 * longest ? (above > below ? 1 : -1) : 0;
@@ -174,11 +178,11 @@ function isFiniteWhere(at: Float64Array, there: Float64Array): boolean {
 }
 
 /** Notes what residuals at three points, one step apart, say of the step. */
-function note(steps: Steps, position: number, a: Float64Array, b: Float64Array, c: Float64Array): void {
+function note(steps: Steps, position: number, a: Float64Array, b: Float64Array, c: Float64Array, seconds: Float64Array): void {
   for (let i = 0; i < a.length; i++) {
     const [first, second, third] = [a[i] as number, b[i] as number, c[i] as number];
     const difference = third - first;
-    if (!Number.isFinite(difference)) continue;
-    steps.note(position, difference, third - second - (second - first), Math.abs(first) + Math.abs(third));
+    const bend = (seconds[i] = third - second - (second - first));
+    if (Number.isFinite(difference)) steps.note(position, difference, bend, Math.abs(first) + Math.abs(third));
   }
 }

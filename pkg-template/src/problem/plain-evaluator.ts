@@ -8,6 +8,7 @@ import { Accuracy, pointsNear } from './plain-accuracy.js';
 import { CENTRAL, centralDifferences, FORWARD, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
 import type { Differences, PlainEvaluation, PlainInstances } from './plain-instances.js';
 import { Noise, pointsAlong } from './plain-noise.js';
+import { StepSearch } from './plain-search.js';
 import { Steps, type ArrayPlace } from './plain-steps.js';
 
 /**
@@ -16,8 +17,14 @@ import { Steps, type ArrayPlace } from './plain-steps.js';
  */
 export type Wanted = 0 | 1 | 2 | 3;
 
-/** Rounds in which steps of central differences are corrected; so many more where residuals are noisy. */
-const [ROUNDS, ROUNDS_IN_NOISE] = [6, 12];
+/** Residuals that have changed by more than this share of them are not near a minimum. */
+const FAR = 2 ** -7;
+
+/** A search in noise begins with steps that are shorter than those of the last one, by two to this power. */
+const SHORTER = 2;
+
+/** The distance of points of noise, as a share of the steps. */
+const DISTANCE = 0.25;
 
 /** Noise above this share of what residuals and parameters are made of is told: double precision has some tens of times less. */
 const TOLD_NOISE = 2 ** -46;
@@ -53,13 +60,17 @@ export class PlainEvaluator {
   /** Of each parameter of an instance its slot and its number there. */
   private readonly locals: (readonly [slot: Slot, component: number])[];
   private steps: Steps | null = null;
+  private stepSearch: StepSearch | null = null;
   private accuracy: Float64Array = new Float64Array();
   /** The noise of residuals, once measured, and what was last found of it. */
   private noise: Noise | null = null;
   private isNoisy = false;
-  private isRounded = false;
   /** Of each parameter the ratio of second and first central differences, where they were last taken. */
   private readonly bends: Float64Array;
+  /** Of each parameter the error of its derivatives that a search at the present point has found, else NaN. */
+  private readonly searched: Float64Array;
+  /** The residuals at the last derivatives. */
+  private readonly before: Float64Array;
 
   /** `weights` are those of the block's instances; null without. */
   constructor(
@@ -92,7 +103,7 @@ export class PlainEvaluator {
     this.values = Object.freeze(values);
     this.locals = this.slots.flatMap((of) => Array.from({ length: of.dim }, (_, component) => [of, component] as const));
     this.table = new Float64Array(count * outputs * (1 + this.locals.length));
-    this.bends = new Float64Array(numParams);
+    [this.bends, this.searched, this.before] = [new Float64Array(numParams), new Float64Array(numParams), new Float64Array(count * outputs)];
     [this.residuals, this.derivatives] = [new Float64Array(outputs), new Float64Array(outputs * this.locals.length)];
   }
 
@@ -135,74 +146,90 @@ export class PlainEvaluator {
     const { steps } = this;
     const accuracy = new Accuracy(this.numParams);
     steps.begin(x);
-    // At first central differences find the scales of parameters. What finds the steps of noisy residuals costs as much.
-    let isForward = kind === 'forward' && !this.isNoisy && this.noise !== null;
-    this.differ(x, isForward ? 'forward' : 'central');
-    // Ridders' method begins with the scale that central differences find.
-    const rounds = isForward ? 1 : ROUNDS;
-    for (let round = 1; round < rounds && steps.correct(); round++) this.differ(x, 'central');
-    const isLonger = steps.hasUntried() && this.tryLonger(x);
-    if (this.measureNoise(x) || isLonger) {
-      if (isForward) {
-        isForward = false;
-        steps.begin(x);
-        this.differ(x, 'central');
-      }
-      this.settleSteps(x);
+    this.searched.fill(NaN);
+    // At first central differences find the scales of parameters, and at the end what one-sided ones leave out.
+    let used: Differences = kind === 'forward' && this.noise !== null && !this.isNoisy && this.isFar() ? 'forward' : 'central';
+    this.differ(x, used);
+    let isNoisy = this.isNoisy || this.measureNoiseNear(x);
+    if (isNoisy && used === 'forward') {
+      used = 'central';
+      steps.clear();
+      this.differ(x, used);
     }
-    if (!isForward) for (const at of steps.positions) this.bends[at] = Math.sqrt(steps.truncation(at));
-    if (kind === 'ridders') {
-      steps.takeAll();
-      this.differ(x, 'ridders', accuracy);
+    if (used === 'central') {
+      const isRounded = this.search(x);
+      // The noise that the steps see.
+      isNoisy = (isNoisy || isRounded) && this.measureNoise(x);
+      for (const at of steps.positions) this.bends[at] = Math.sqrt(steps.truncation(at));
     }
-    if (wanted === 1) this.judge(x, kind === 'ridders' ? kind : isForward ? 'forward' : 'central', accuracy);
+    this.isNoisy = isNoisy;
+    // The steps that noise needs are those of the search.
+    if (kind === 'ridders' && !isNoisy) this.differ(x, (used = kind), { accuracy });
+    if (wanted === 1) this.judge(x, used, accuracy);
+    this.before.set(this.table.subarray(0, this.before.length));
   }
 
-  /** Fills the derivatives by parameters that are due with differences. */
-  private differ(x: Float64Array, kind: Differences, accuracy?: Accuracy): void {
+  /** Fills derivatives with differences: all, or those by parameters for which a search has a step. */
+  private differ(x: Float64Array, kind: Differences, { accuracy, search }: { accuracy?: Accuracy; search?: StepSearch } = {}): void {
     const { count, function: plain } = this.plain;
+    const { locals } = this;
     const steps = this.steps as Steps;
     const [at, first, second, result, errors] = vectors(plain.outputs);
     for (let instance = 0; instance < count; instance++) {
       if (this.isLeftOut(instance)) continue;
       this.load(instance, 0, at);
-      for (let local = 0; local < this.locals.length; local++) {
-        const [slot, component] = this.locals[local] as (typeof this.locals)[number];
+      for (let local = 0; local < locals.length; local++) {
+        const [slot, component] = locals[local] as (typeof locals)[number];
         const position = this.positionOf(instance, local);
-        if (steps.isDue[position] === 0) continue;
+        if (search?.isDue[position] === 0) continue;
         const x0 = x[position] as number;
         const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
         const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
-        if (kind === 'central') centralDifferences(parameter, along, at, [first, second], steps, result);
+        const { powers } = search ?? steps;
+        if (kind === 'central') centralDifferences(parameter, along, at, [first, second], steps, powers[position] as number, result, errors);
         else if (kind === 'forward') forwardDifferences(parameter, along, at, first, steps, result);
         else riddersDifferences(parameter, along, at, [first, second], steps, result, errors, this.noiseOf(instance));
-        this.store(instance, result, 0, 1, 1 + local);
+        search?.take(position, (instance * locals.length + local) * plain.outputs, at, result, errors);
+        if (search === undefined) this.store(instance, result, 0, 1, 1 + local);
         accuracy?.addErrors(position, errors);
       }
     }
   }
 
-  /** Tries longer steps of parameters by which nothing changes. Returns whether results are rounded, so that shorter ones do not show what does. */
-  private tryLonger(x: Float64Array): boolean {
+  /** Searches for steps of parameters that are in doubt, and takes differences by them. Returns whether results are rounded. */
+  private search(x: Float64Array): boolean {
     const steps = this.steps as Steps;
-    let isAny = false;
-    while (steps.tryLonger()) {
-      this.differ(x, 'central');
-      for (const position of steps.found()) {
-        const isRounded = this.isRoundedAlong(x, position);
-        steps.endTrial(position, isRounded);
-        if (!isRounded) this.eachLocal(position, (instance, local) => this.store(instance, new Float64Array(this.plain.function.outputs), 0, 1, 1 + local));
-        isAny ||= isRounded;
-      }
+    const positions = steps.positions.filter((at) => steps.isInDoubt(at, this.isNoisy));
+    if (positions.length === 0) return false;
+    const search = (this.stepSearch ??= new StepSearch(this.numParams, this.table.length));
+    const flat = new Set(positions.filter((at) => steps.isFlat(at)));
+    for (const at of positions) {
+      const power = steps.powers[at] as number;
+      // Noise that was met before may have become less.
+      search.begin(at, power > 0 && steps.isNoisy(at) ? power - SHORTER : power);
     }
-    this.isRounded ||= isAny;
-    return isAny;
+    do this.differ(x, 'central', { search });
+    while (search.advance(positions, steps.most, (at, power) => steps.step(at, CENTRAL, power)));
+    let isRounded = false;
+    for (const at of positions) {
+      const [power, error] = [search.best[at] as number, search.errors[at] as number];
+      if (flat.has(at)) {
+        // An exact function that changes farther away is flat here.
+        if (!(error < Infinity && this.isRoundedAlong(x, at, power))) continue;
+        isRounded = true;
+      }
+      [steps.powers[at], this.searched[at]] = [power, error];
+    }
+    steps.clear();
+    this.differ(x, 'central');
+    for (const at of positions) steps.settle(at);
+    return isRounded;
   }
 
   /** Whether residuals that a step by a parameter changes stay as they are beside its end, so that what changes them is rounding. */
-  private isRoundedAlong(x: Float64Array, position: number): boolean {
+  private isRoundedAlong(x: Float64Array, position: number, power: number): boolean {
     const { function: plain } = this.plain;
-    const step = (this.steps as Steps).step(position, CENTRAL);
+    const step = (this.steps as Steps).step(position, CENTRAL, power);
     const [at, end, beside] = vectors(plain.outputs);
     let [changed, same] = [0, 0];
     for (const side of [1, -1]) {
@@ -233,42 +260,54 @@ export class PlainEvaluator {
     }
   }
 
-  /** Corrects steps of central differences by the noise, which is that of the steps, and by that of the corrected ones. */
-  private settleSteps(x: Float64Array): void {
-    const steps = this.steps as Steps;
-    for (let round = 0; round < ROUNDS_IN_NOISE; round++) {
-      steps.takeAll();
-      if (!steps.correct()) return;
-      this.differ(x, 'central');
-      this.measureNoise(x, true);
+  /** Whether residuals have changed by much since the last derivatives. */
+  private isFar(): boolean {
+    const { before, table } = this;
+    let [change, size] = [0, 0];
+    for (let i = 0; i < before.length; i++) {
+      change += ((table[i] as number) - (before[i] as number)) ** 2;
+      size += (table[i] as number) ** 2;
     }
+    return change > FAR ** 2 * size;
   }
 
-  /**
-   * Measures the noise of residuals: at a few points, or at two while these show none. Returns whether it is notable beside differences, or told.
-   * `isFull`: whether to take all points.
-   */
-  private measureNoise(x: Float64Array, isFull = this.noise === null || this.isNoisy): boolean {
+  /** Measures noise at two points beside x. Returns whether it is notable, or hidden where rounded results are the same. */
+  private measureNoiseNear(x: Float64Array): boolean {
+    const steps = this.steps as Steps;
+    const points = pointsNear(x, steps.positions, (at) => steps.step(at, CENTRAL), this.bounds);
+    let isStill = false;
+    this.eachNoise(points, (noise, first, rows) => (isStill = noise.takeNear(first, rows) || isStill));
+    return this.hasNoise(x) || isStill;
+  }
+
+  /** Measures noise by the steps of differences. Returns whether there is any. */
+  private measureNoise(x: Float64Array): boolean {
+    const steps = this.steps as Steps;
+    const points = pointsAlong(x, steps.positions, (at) => DISTANCE * steps.step(at, CENTRAL), (at) => this.boundsAt(at, x[at] as number));
+    this.eachNoise(points, (noise, first, rows) => noise.take(first, rows));
+    return this.hasNoise(x);
+  }
+
+  private hasNoise(x: Float64Array): boolean {
+    const steps = this.steps as Steps;
+    return this.toldNoise(x) > 0 || steps.positions.some((at) => steps.isNoisy(at));
+  }
+
+  /** Gives the residuals at x and some points to what measures their noise. */
+  private eachNoise(points: readonly Float64Array[], take: (noise: Noise, first: number, rows: readonly Float64Array[]) => void): void {
     const { count, function: plain } = this.plain;
     const { outputs } = plain;
     const steps = this.steps as Steps;
     const noise = (this.noise ??= new Noise(count * outputs));
-    const step = (position: number): number => steps.step(position, CENTRAL);
-    const points = isFull ? pointsAlong(x, steps.positions, (at) => steps.distance(at, step(at)), (at) => this.boundsAt(at, x[at] as number)) : pointsNear(x, steps.positions, step, this.bounds);
     const rows = Array.from({ length: points.length + 1 }, () => new Float64Array(outputs));
-    let isStill = false;
     steps.forgetNoise();
     for (let instance = 0; instance < count; instance++) {
       if (this.isLeftOut(instance)) continue;
       this.load(instance, 0, rows[0] as Float64Array);
       points.forEach((point, i) => this.call(plain.evaluate, 'evaluate', point, instance, rows[i + 1] as Float64Array));
-      if (isFull) noise.take(instance * outputs, rows);
-      else isStill = noise.takeNear(instance * outputs, rows) || isStill;
+      take(noise, instance * outputs, rows);
       for (let local = 0; local < this.locals.length; local++) steps.addNoise(this.positionOf(instance, local), this.noiseOf(instance));
     }
-    this.isNoisy = steps.hasNotableNoise() || this.toldNoise(x) > 0;
-    // Rounded results are the same at near points, or differ by much.
-    return !isFull && (isStill || this.isNoisy) ? this.measureNoise(x, true) : this.isNoisy;
   }
 
   /** Σ w e² of the noise e, or 0 where double precision may explain it: as a share of the residuals and of what parameters make of them. */
@@ -310,9 +349,13 @@ export class PlainEvaluator {
         if (kind !== 'ridders') accuracy.addNoise(position, column, at, this.noiseOf(instance), told > 0);
       }
     }
-    const truncations = { central: (position: number) => steps.truncation(position, told > 0), forward: (position: number) => FORWARD * Math.max(1, (this.bends[position] as number) / CENTRAL), ridders: () => 0 };
+    const error = (at: number): number => {
+      if (kind === 'ridders') return 0;
+      if (kind === 'forward') return FORWARD * Math.max(1, (this.bends[at] as number) / CENTRAL);
+      return (this.searched[at] as number) || steps.truncation(at);
+    };
     const step = (position: number): number => steps.step(position, kind === 'forward' ? FORWARD : CENTRAL);
-    this.accuracy = accuracy.relative(steps.positions, this.arrays, step, truncations[kind], told, this.isRounded);
+    this.accuracy = accuracy.relative(steps.positions, this.arrays, step, error, told);
   }
 
   /** The weight of a residual of an instance. */
