@@ -338,6 +338,17 @@ test('a success of a model with a kink, whose results are rounded or noisy, is t
   assert.ok(successes >= 18, `${successes} of 24`);
 });
 
+test('rounded results of a line are no flat function, from a start at 0 where they are 0', async () => {
+  const x = Array.from({ length: 40 }, (_, i) => i / 8);
+  const y = x.map((t, i) => 1 + 2 * t + 0.3 * Math.cos(17 * i * i));
+  const exact = await fit(([a, b], t) => a.add(b.mul(t)), { x, y }, { initialValues: [0, 0], backend: 'cpu' });
+  for (const differences of ['central', 'forward', 'ridders']) {
+    const found = await fit(([a, b]) => (t) => Number((a + b * t).toFixed(2)), { x, y }, { initialValues: [0, 0], differences });
+    assert.ok(found.success, found.message);
+    found.parameterValues.forEach((value, i) => assert.ok(Math.abs(value - exact.parameterValues[i]) < 0.05 * exact.standardErrors[i], `${differences}: ${value}`));
+  }
+});
+
 test('forward differences find the minimum of a model whose columns nearly depend on each other', async () => {
   // NIST, MGH17 (Osborne 1972), from its first start.
   const y = [

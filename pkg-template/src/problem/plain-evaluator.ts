@@ -215,7 +215,7 @@ export class PlainEvaluator {
       const [power, error] = [search.best[at] as number, search.errors[at] as number];
       if (flat.has(at)) {
         // An exact function that changes farther away is flat here.
-        if (!(error < Infinity && this.isRoundedAlong(x, at, power))) continue;
+        if (!search.hasChanged(at) || !this.isRoundedAlong(x, at, search.changed[at] as number)) continue;
         isRounded = true;
       }
       [steps.powers[at], this.searched[at]] = [power, error];

@@ -14,6 +14,9 @@ const POWER = 2;
 /** Estimates below are as good as differences get, and above are no derivatives. */
 const [GOOD, SEEN] = [2 ** -30, 0.3];
 
+/** This estimate needs no steps that are longer than the scale of the parameter, which two to this power makes of the first one. */
+const [ENOUGH, TO_SCALE] = [2 ** -8, 18];
+
 /** From this estimate on shorter steps are tried where noise does not forbid it. */
 const DOUBTFUL = 0.03;
 
@@ -22,6 +25,9 @@ const MOST_WORSE = 2;
 
 /** What second differences have of a residual at least, though they may be 0. */
 const ROUNDING = 2 ** -51;
+
+/** The power of a step by which nothing changes. */
+const UNCHANGED = 127;
 
 /** Steps shrink by two to this power at most. */
 const MOST_SHRINKING = -40;
@@ -35,6 +41,8 @@ export class StepSearch {
   /** The best ones, and their estimated errors, relative to the derivatives. */
   readonly best: Int8Array;
   readonly errors: Float64Array;
+  /** The first ones by which anything changed. */
+  readonly changed: Int8Array;
   private readonly firsts: Int8Array;
   private readonly directions: Int8Array;
   private readonly worse: Uint8Array;
@@ -50,7 +58,7 @@ export class StepSearch {
   constructor(numParams: number, places: number) {
     const [numbers, powers] = [() => new Float64Array(numParams), () => new Int8Array(numParams)];
     [this.isDue, this.worse] = [new Uint8Array(numParams), new Uint8Array(numParams)];
-    [this.powers, this.best, this.firsts, this.directions] = [powers(), powers(), powers(), powers()];
+    [this.powers, this.best, this.changed, this.firsts, this.directions] = [powers(), powers(), powers(), powers(), powers()];
     [this.errors, this.noises, this.sizes, this.excesses, this.changes] = [numbers(), numbers(), numbers(), numbers(), numbers()];
     [this.derivatives, this.seconds] = [new Float64Array(places), new Float64Array(places)];
   }
@@ -59,7 +67,13 @@ export class StepSearch {
   begin(at: number, power: number): void {
     [this.isDue[at], this.errors[at], this.noises[at], this.worse[at]] = [1, Infinity, 0, 0];
     [this.powers[at], this.best[at], this.firsts[at], this.directions[at]] = [power, power, power, 0];
+    this.changed[at] = UNCHANGED;
     this.clear(at);
+  }
+
+  /** Whether anything changed by a step. */
+  hasChanged(at: number): boolean {
+    return this.changed[at] !== UNCHANGED;
   }
 
   /** Takes derivatives of residuals by a parameter, from the place `first` on, and second differences of the step. */
@@ -67,6 +81,7 @@ export class StepSearch {
     const direction = this.directions[at] as number;
     for (let i = 0, place = first; i < derivatives.length; i++, place++) {
       const [derivative, second] = [derivatives[i] as number, Math.abs(seconds[i] as number)];
+      if ((derivative !== 0 || second !== 0) && !this.hasChanged(at)) this.changed[at] = this.powers[at] as number;
       if (direction !== 0) {
         const [lastDerivative, lastSecond] = [this.derivatives[place] as number, this.seconds[place] as number];
         const shorter = direction > 0 ? lastDerivative : derivative;
@@ -123,7 +138,7 @@ export class StepSearch {
 
   private move(at: number, direction: number, most: number): boolean {
     const power = (this.powers[at] as number) + direction * POWER;
-    if (power > most || power < MOST_SHRINKING) return false;
+    if (power < MOST_SHRINKING || power > ((this.errors[at] as number) > ENOUGH ? most : Math.min(most, TO_SCALE))) return false;
     this.powers[at] = power;
     return true;
   }
