@@ -340,3 +340,36 @@ test('bad input is refused by name', async () => {
   assert.throws(() => block.setData('at', [0, 0, 5, 4]), refused('invalid-argument', /r\.setData: values\[3\]: got 4; takes at least 5, the step before it, which is r\.setData: values\[2\]/));
   assert.throws(() => block.setData('at', [0, 0.5, 5, 6]), refused('invalid-argument', /values\[1\]: got 0\.5; takes a whole number/));
 });
+
+test('times may begin with that of the initial state, fall, repeat, and be dates in milliseconds', async () => {
+  const [rate, start] = [0.7, 2];
+  const lists = [[0, 1, 2], [1, 0.5, 3], [1, 1, 3], [1e-6, 5], [0, 0, -2, 4]];
+  for (const from of [0, 1.7e12]) {
+    for (const times of lists) {
+      // A microsecond is none beside a date.
+      if (from > 0 && times[0] === 1e-6) continue;
+      for (const [name, integrate] of Object.entries({ dormandPrince: [dormandPrince, { relativeTolerance: 1e-10, absoluteTolerance: 1e-10 }], rungeKutta4: [rungeKutta4, { steps: 200 }] })) {
+        const problem = new Problem();
+        const p = problem.parameters('p', { dim: 1, values: [rate] });
+        const residual = ({ p: a }) => integrate[0](([x]) => [x.mul(a).neg()], [start], { from, to: times.map((t) => from + t), ...integrate[1] }).map(([x]) => x);
+        problem.residuals('decay', { inputs: { p: p.shared() }, residual });
+        const expected = times.map((t) => start * Math.exp(-rate * t));
+        near([...(await onCpu(problem, (functions) => functions.evaluate()))], expected, 1e-8, `${name} from ${from} at ${times}`);
+      }
+    }
+  }
+});
+
+test('no steps reach no other time', async () => {
+  const decay = async (steps, to) => {
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 1, values: [0.7] });
+    problem.residuals('decay', { inputs: { p: p.shared(), n: problem.data([3, 0]) }, residual: ({ p: a, n }) => rungeKutta4(([x]) => [x.mul(a).neg()], [2], { to, steps: steps ?? n })[0] });
+    return onCpu(problem, (functions) => functions.evaluate());
+  };
+  await assert.rejects(decay(0, 1), refused('invalid-argument', /rungeKutta4: steps: got 0; takes a whole number from 1 on/));
+  assert.deepEqual([...(await decay(undefined, 0))], [2, 2]);
+  const [reached, left] = await decay(undefined, 1);
+  // Three steps of order 4.
+  assert.ok(Math.abs(reached - 2 * Math.exp(-0.7)) < 1e-4 && Number.isNaN(left));
+});

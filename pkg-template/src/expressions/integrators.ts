@@ -17,7 +17,7 @@ export interface RungeKutta4Options<T extends Scalar | Iterable<Scalar> = Scalar
   from?: Scalar;
   /** The time at which the state is wanted; or a list of times, each reached from the one before. */
   to: T;
-  /** Steps to `to`, and from each time of a list to the next: a whole number from 0 to 1,000,000, or a data input of such numbers. */
+  /** Steps to `to`, and from each time of a list to the next: a whole number from 1 to 1,000,000, or a data input; 0 of them reach no other time. */
   steps: Scalar;
 }
 
@@ -52,6 +52,7 @@ export function rungeKutta4<const S extends LoopState, const T extends Scalar | 
   const slope = slopes(call, derivative, state);
   const { from, times } = timesOf(call, options.from, options.to);
   const { steps } = options;
+  if (steps === 0) throw invalidArgument(`${call}: steps`, '0', 'a whole number from 1 on, or a data input');
   const n = slope.shape.scalars.length;
   // The time at the start and the length of a step are the same in all steps.
   const run = recordSteps(call, [...slope.shape.scalars, from, from], 'steps', steps, (numbers, k) => {
@@ -71,8 +72,10 @@ export function rungeKutta4<const S extends LoopState, const T extends Scalar | 
   });
   let [current, time]: [readonly Scalar[], Scalar] = [slope.shape.scalars, from];
   const states = times.map((to) => {
-    const h = asValue(to).sub(time).div(steps);
-    current = run([...current, time, h]).slice(0, n);
+    const span = asValue(to).sub(time);
+    const next = run([...current, time, span.div(steps)]).slice(0, n);
+    const isReached = asValue(steps).max(span.eq(literal(0))).gt(literal(0));
+    current = typeof steps === 'number' ? next : next.map((number) => select(isReached, number, literal(Number.NaN)));
     time = to;
     return slope.shape.build(current as Value[]);
   });
@@ -112,11 +115,13 @@ export function dormandPrince<const S extends LoopState, const T extends Scalar 
   checkFinite(`${call}: relativeTolerance`, relativeTolerance, Number.MIN_VALUE);
   checkFinite(`${call}: absoluteTolerance`, absoluteTolerance, Number.MIN_VALUE);
   const n = slope.shape.scalars.length;
-  const run = recordSteps(call, [...slope.shape.scalars, from, from, from], 'maxSteps', maxSteps, (numbers) => {
-    const [y, t, length, to] = [numbers.slice(0, n), numbers[n] as Value, numbers[n + 1] as Value, numbers[n + 2] as Value];
-    const rest = to.sub(t);
-    const isLast = length.abs().gte(rest.abs());
-    const h = select(isLast, rest, length);
+  // Times of an interval count from its start, so that dates in seconds keep the digits of steps.
+  const run = recordSteps(call, [...slope.shape.scalars, from, from, from, from], 'maxSteps', maxSteps, (numbers) => {
+    const [y, elapsed, length, span, start] = [numbers.slice(0, n), ...(numbers.slice(n) as [Value, Value, Value, Value])];
+    const rest = span.sub(elapsed);
+    const isLast = length.gte(rest.abs());
+    const h = select(isLast, rest, select(rest.lt(literal(0)), length.neg(), length));
+    const t = start.add(elapsed);
     const stages: Scalar[][] = [];
     let last = y;
     for (const [stage, coefficients] of STAGES.entries()) {
@@ -131,20 +136,23 @@ export function dormandPrince<const S extends LoopState, const T extends Scalar 
     const isAccepted = error.lte(literal(1));
     // 0.9 error^(−1/5), within bounds. An error that is no number is a large one.
     const factor = binary(Op.pow, error.max(literal(1e-9)), literal(-0.2)).mul(literal(0.9)).max(literal(0.2)).min(literal(5));
-    const next = h.mul(select(error.gte(literal(0)), factor, literal(0.2)));
+    const next = h.abs().mul(select(error.gte(literal(0)), factor, literal(0.2)));
     return [
       ...y.map((number, i) => select(isAccepted, last[i] as Value, number)),
-      select(isAccepted, select(isLast, to, t.add(h)), t),
+      select(isAccepted, select(isLast, span, elapsed.add(h)), elapsed),
       // The last step may be short; the interval after it begins with the length before.
       unary(Op.stopGradient, select(isLast.mul(isAccepted), length, next)),
-      to,
+      span,
+      start,
     ];
   });
-  let [current, time]: [readonly Scalar[], Scalar] = [slope.shape.scalars, from];
-  let length: Scalar = unary(Op.stopGradient, asValue(times[0] as Scalar).sub(from).mul(literal(FIRST_STEP)));
+  let [current, time, length]: [readonly Scalar[], Scalar, Scalar] = [slope.shape.scalars, from, 0];
   const states = times.map((to) => {
-    const numbers = run([...current, time, length, to]);
-    const isReached = (numbers[n] as Value).eq(to);
+    const span = asValue(to).sub(time);
+    // Of an interval without length nothing is known of steps.
+    const first = select(asValue(length).gt(literal(0)), length, span.abs().mul(literal(FIRST_STEP)));
+    const numbers = run([...current, 0, unary(Op.stopGradient, first), span, time]);
+    const isReached = (numbers[n] as Value).eq(span);
     current = numbers.slice(0, n).map((number) => select(isReached, number, literal(Number.NaN)));
     [time, length] = [to, numbers[n + 1] as Value];
     return slope.shape.build(current as Value[]);
