@@ -388,3 +388,29 @@ test('a parameter without effect on an exact function is found at a bounded cost
     assert.ok(calls < 100 * x.length, `${calls} calls`);
   }
 });
+
+test('a plain function of dates has the fit of the same function of the time since', async () => {
+  const x = Array.from({ length: 30 }, (_, i) => i / 6);
+  const error = (i) => 0.02 * Math.cos(17 * i * i);
+  const cases = [
+    // In seconds: far from 0 a first step leaves the peak.
+    [1.7e9, ([a, b, c]) => (t) => a * Math.exp(-(((t - b) / c) ** 2)), [2, 2.4, 0.8], [1.5, 2, 1], 1, 1e-3],
+    // In milliseconds: columns differ by a part in 10¹², and a residual is rounded to 5e-4, a fortieth of its error.
+    [1.7e12, ([a, b]) => (t) => a + b * t, [1, 2], [0, 0], null, 0.05],
+  ];
+  for (const [date, model, truth, start, shifted, tolerance] of cases) {
+    const y = x.map((t, i) => model(truth)(t) + error(i));
+    const near = await fit(model, { x, y }, { initialValues: start });
+    const from = start.map((value, i) => value + (i === shifted ? date : 0));
+    const found = await fit(model, { x: x.map((t) => t + date), y }, { initialValues: from });
+    assert.ok(near.success && found.success, `${date}: ${found.message}`);
+    // The cost tells it in any parameters.
+    assert.ok(found.parameterError < near.parameterError * (1 + tolerance), `${date}: ${found.parameterError}, not ${near.parameterError}`);
+  }
+});
+
+test('weights of a wide range are no noise of a plain function', async () => {
+  const weights = x.map((_, i) => 10 ** ((i % 20) - 10));
+  const found = await fit(({ a, b }) => (t) => a * Math.exp(-b * t), { x, y: x.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.02 * Math.cos(17 * i * i)) }, { initialValues: { a: 1, b: 1 }, weights });
+  assert.ok(found.success && !found.solve.findings.some(({ kind }) => kind === 'noise'), found.message);
+});

@@ -23,6 +23,9 @@ const FAR = 2 ** -7;
 /** A search in noise begins with steps that are shorter than those of the last one, by two to this power. */
 const SHORTER = 2;
 
+/** Steps of parameters in which functions are linear are longer by two to this power at first. */
+const LINEAR = 12;
+
 /** The distance of points of noise, as a share of the steps. */
 const DISTANCE = 0.25;
 
@@ -206,7 +209,8 @@ export class PlainEvaluator {
     for (const at of positions) {
       const power = steps.powers[at] as number;
       // Noise that was met before may have become less.
-      search.begin(at, power > 0 && steps.isNoisy(at) ? power - SHORTER : power);
+      if (steps.isNoisy(at)) search.begin(at, power > 0 ? power - SHORTER : power);
+      else search.begin(at, steps.isLinear(at) && !steps.isGuess(at) ? Math.max(power, LINEAR) : power);
     }
     do this.differ(x, 'central', { search });
     while (search.advance(positions, steps.most, (at, power) => steps.step(at, CENTRAL, power)));
@@ -320,7 +324,7 @@ export class PlainEvaluator {
       for (let local = -1; local < this.locals.length; local++) {
         const factor = local < 0 ? 1 : (x[this.positionOf(instance, local)] as number);
         this.load(instance, 1 + local, column);
-        for (const entry of column) size += (factor * entry) ** 2 || 0;
+        column.forEach((entry, i) => (size += this.weightOf(instance, i) * (factor * entry) ** 2 || 0));
       }
       for (let i = 0; i < noise.length; i++) told += this.weightOf(instance, i) * (noise[i] as number);
     }

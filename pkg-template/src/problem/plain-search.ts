@@ -12,7 +12,7 @@
 const POWER = 2;
 
 /** Estimates below are as good as differences get, and above are no derivatives. */
-const [GOOD, SEEN] = [2 ** -30, 0.3];
+const [GOOD, SEEN] = [2 ** -44, 0.3];
 
 /** This estimate needs no steps that are longer than the scale of the parameter, which two to this power makes of the first one. */
 const [ENOUGH, TO_SCALE] = [2 ** -8, 18];
@@ -125,11 +125,12 @@ export class StepSearch {
     const error = this.error(at, step(at, shorter));
     const isBetter = error < (this.errors[at] as number);
     if (isBetter) [this.errors[at], this.best[at], this.worse[at]] = [error, shorter, 0];
-    else if (direction < 0 || this.isSeen(at) || Number.isNaN(error)) this.worse[at]!++;
+    else if ((direction < 0 && (this.errors[at] as number) < Infinity) || this.isSeen(at) || Number.isNaN(error)) this.worse[at]!++;
     this.clear(at);
     if ((this.errors[at] as number) <= GOOD) return false;
     if ((this.worse[at] as number) < MOST_WORSE && this.move(at, direction, most)) return true;
-    if (direction < 0 || !((this.errors[at] as number) < Infinity)) return false;
+    // Steps that are shorter than one by which nothing changes change nothing.
+    if (direction < 0 || this.changed[at] !== this.firsts[at]) return false;
     if (this.best[at] !== this.firsts[at] && (this.errors[at] as number) < DOUBTFUL) return false;
     // Once more the first step, for shorter ones.
     [this.powers[at], this.directions[at], this.worse[at]] = [this.firsts[at] as number, 0, 1];

@@ -22,6 +22,9 @@ const MOST_CURVED = 1e-3;
 /** The largest share of a difference that may be rounding, or noise. */
 const [MOST_ROUNDING, MOST_NOISE] = [1e-6, 2 ** -17];
 
+/** Second differences above so many times their rounding are seen, and what share of first ones rounding is to be where longer steps cost no digits. */
+const [BENT, GOOD_ROUNDING] = [10, 2 ** -44];
+
 /** A step that a search has found is in doubt where these ratios are so many times what they were then. */
 const OF_FOUND = 4;
 
@@ -43,6 +46,8 @@ export class Steps {
   private readonly noises: Float64Array;
   /** By how many times what it is at most some ratio exceeded it where a step was found; infinite where nothing changes by any. */
   private readonly found: Float64Array;
+  /** The share of rounding then. */
+  private readonly shares: Float64Array;
   private hasPrevious = false;
 
   constructor(
@@ -53,7 +58,7 @@ export class Steps {
     const numbers = () => new Float64Array(numParams);
     [this.previous, this.scales, this.memory] = [numbers(), numbers(), numbers()];
     [this.firsts, this.seconds, this.roundings, this.noises, this.found] = [numbers(), numbers(), numbers(), numbers(), numbers()];
-    [this.powers, this.guessed] = [new Int8Array(numParams), new Uint8Array(numParams)];
+    [this.powers, this.guessed, this.shares] = [new Int8Array(numParams), new Uint8Array(numParams), numbers()];
   }
 
   /** Begins to differentiate at a point. */
@@ -114,12 +119,24 @@ export class Steps {
   /** Whether a better step is to be searched for. `isHidden`: whether results may be rounded, so that nothing changes by short ones. */
   isInDoubt(at: number, isHidden: boolean): boolean {
     const [excess, found] = [this.excess(at), this.found[at] as number];
-    return this.isNoisy(at) || (found === Infinity ? isHidden || excess < Infinity : excess > Math.max(1, OF_FOUND * found));
+    if (this.isNoisy(at) || (found === Infinity ? isHidden || excess < Infinity : excess > Math.max(1, OF_FOUND * found))) return true;
+    return this.isGuess(at) || this.isLinear(at);
   }
 
-  /** Takes what a search has found: a power, with the differences that were noted by it. */
+  /** Whether longer steps have less rounding, since nothing bends, and shares of it have not been as large where a step was found. */
+  isLinear(at: number): boolean {
+    const isBent = (this.seconds[at] as number) > BENT ** 2 * (this.roundings[at] as number);
+    return !isBent && this.share(at) > Math.max(GOOD_ROUNDING, OF_FOUND * (this.shares[at] as number));
+  }
+
+  /** Whether nothing was known of the scale of a parameter so far. */
+  isGuess(at: number): boolean {
+    return this.guessed[at] === 1 && this.shares[at] === 0;
+  }
+
+  /** Takes differences that were noted by a step that a search has found. */
   settle(at: number): void {
-    this.found[at] = this.excess(at);
+    [this.found[at], this.shares[at]] = [this.excess(at), this.share(at)];
   }
 
   /** What truncation leaves of central differences by a parameter, relative to them: the square of the ratio of second and first ones. */
@@ -135,10 +152,13 @@ export class Steps {
   /** By how many times what it is at most some ratio of differences exceeds it. */
   private excess(at: number): number {
     if (this.isFlat(at)) return Infinity;
-    const [second, rounding] = [Math.sqrt(this.seconds[at] as number), Math.sqrt(this.roundings[at] as number)];
-    const ratio = Math.max((second - 10 * rounding) / MOST_CURVED, rounding / MOST_ROUNDING) / Math.sqrt(this.firsts[at] as number);
-    // A guess is in doubt once.
-    return this.guessed[at] === 1 ? Math.max(ratio, 2) : ratio;
+    const bend = Math.sqrt(this.seconds[at] as number) - BENT * Math.sqrt(this.roundings[at] as number);
+    return Math.max(bend / Math.sqrt(this.firsts[at] as number) / MOST_CURVED, this.share(at) / MOST_ROUNDING);
+  }
+
+  /** The share of differences that rounding is. */
+  private share(at: number): number {
+    return Math.sqrt((this.roundings[at] as number) / (this.firsts[at] as number)) || 0;
   }
 
   private meanMagnitude(x: Float64Array, at: number, means: Map<number, number>): number {
