@@ -63,7 +63,7 @@ function splineOf(line, border) {
  * `spec` is that of Problem.grid.
  */
 export function gridReference({ size, values, channels = 1, interpolation = 'cubic', border = 'clamp', prefilter = false }) {
-  const kernel = KERNELS[prefilter ? 'spline' : interpolation];
+  const kernel = KERNELS[prefilter || interpolation === 'b-spline' ? 'spline' : interpolation];
   const around = prefilter && border === 'clamp' ? 'mirror' : border;
   const strides = size.map((_, axis) => size.slice(0, axis).reduce((product, count) => product * count, channels));
   const table = [...values];

@@ -10,8 +10,13 @@ export type GridInterpolation =
   | 'nearest'
   /** Linear along each axis. */
   | 'linear'
-  /** Cubic along each axis: Catmull-Rom, or with `prefilter` a cubic B-spline. */
-  | 'cubic';
+  /** Cubic along each axis: Catmull-Rom, or with `prefilter` the cubic B-spline through the numbers. */
+  | 'cubic'
+  /** The cubic B-spline along each axis whose coefficients the numbers are. It is smooth, and does not go through them. */
+  | 'b-spline';
+
+/** All of them. */
+export const INTERPOLATIONS: readonly string[] = ['nearest', 'linear', 'cubic', 'b-spline'];
 
 /** What stands around a grid: its nearest number, its mirror image about the outermost numbers, the grid again, or a number. */
 export type GridBorder = 'clamp' | 'mirror' | 'repeat' | number;
@@ -35,7 +40,7 @@ export interface Axis {
 }
 
 /** Which places around a coordinate's own are read. */
-const TAPS: Record<GridInterpolation, readonly [first: number, last: number]> = { nearest: [0, 0], linear: [0, 1], cubic: [-1, 2] };
+export const TAPS: Record<GridInterpolation, readonly [first: number, last: number]> = { nearest: [0, 0], linear: [0, 1], cubic: [-1, 2], 'b-spline': [-1, 2] };
 
 /** Returns an axis of `size` numbers. */
 export function makeAxis(size: number, interpolation: GridInterpolation, border: GridBorder, prefilter: boolean): Axis {
@@ -66,33 +71,54 @@ function folded(u: Value, { fold, size, low, high }: Axis): Value {
 }
 
 /**
- * A sum of numbers around a point whose factors add up to 1, as one of the numbers and multiples of the differences from it: slopes keep the digits that neighbours
- * have in common.
+ * A sum of numbers along an axis as one of them and multiples of the differences from it, whose factors are polynomials in how far the point lies behind its place:
+ * slopes keep the digits that neighbours have in common.
  */
-interface Weights {
+interface Kernel {
   /** Which of the numbers that is, from the first that is read. */
   readonly base: number;
-  /** The others with their factors. */
+  /** The others with the coefficients of their factors, the constant first. */
+  readonly others: readonly (readonly [tap: number, factor: readonly number[]])[];
+}
+
+const KERNELS: Record<GridInterpolation, Kernel> = {
+  nearest: { base: 0, others: [] },
+  linear: { base: 0, others: [[1, [0, 1]]] },
+  // Catmull-Rom: through the numbers, with the differences of neighbours as slopes (R. Keys, "Cubic Convolution Interpolation", 1981).
+  cubic: { base: 1, others: [[0, [0, -1 / 2, 1, -1 / 2]], [2, [0, 1 / 2, 2, -3 / 2]], [3, [0, 0, -1 / 2, 1 / 2]]] },
+  // M. Unser, "Splines: A Perfect Fit for Signal and Image Processing", 1999.
+  'b-spline': { base: 1, others: [[0, [1 / 6, -1 / 2, 1 / 2, -1 / 6]], [2, [1 / 6, 1 / 2, 1 / 2, -1 / 2]], [3, [0, 0, 0, 1 / 6]]] },
+};
+
+/** Returns the kernel of a derivative along an axis. Its factors add up to 0 from the first derivative on, and to 1 before. */
+export function kernelOf(interpolation: GridInterpolation, derivative = 0): Kernel {
+  let { base, others } = KERNELS[interpolation];
+  for (let order = 0; order < derivative; order++) others = others.map(([tap, factor]) => [tap, factor.slice(1).map((coefficient, k) => (k + 1) * coefficient)]);
+  return { base, others: others.filter(([, factor]) => factor.some((coefficient) => coefficient !== 0)) };
+}
+
+/** The weights of an axis at a point. */
+interface Weights {
+  readonly base: number;
+  /** Whether the factors add up to 1, else to 0. */
+  readonly whole: boolean;
   readonly others: readonly (readonly [tap: number, factor: Value])[];
 }
 
-/** Linear. */
-const linear = (t: Value): Weights => ({ base: 0, others: [[1, t]] });
-
-/** Catmull-Rom: through the numbers, with the differences of neighbours as slopes (R. Keys, "Cubic Convolution Interpolation", 1981). */
-function catmullRom(t: Value): Weights {
-  const square = t.mul(t);
-  const last = square.mul(t).sub(square).mul(literal(0.5));
-  const half = t.sub(square).mul(literal(0.5));
-  return { base: 1, others: [[0, last.add(half).neg()], [2, half.add(square).sub(last.mul(literal(3)))], [3, last]] };
+/** Returns the weights of a derivative along an axis, so far behind a place. */
+export function weightsAt(behind: Value, interpolation: GridInterpolation, derivative = 0): Weights {
+  const { base, others } = kernelOf(interpolation, derivative);
+  return { base, whole: derivative === 0, others: others.map(([tap, factor]) => [tap, polynomial(behind, factor)]) };
 }
 
-/** The cubic B-spline (M. Unser, "Splines: A Perfect Fit for Signal and Image Processing", 1999). */
-function bSpline(t: Value): Weights {
-  const rest = literal(1).sub(t);
-  const outer = (x: Value) => x.mul(x).mul(x).mul(literal(1 / 6));
-  const inner = literal(2 / 3).sub(rest.mul(rest).mul(literal(1).sub(rest.mul(literal(0.5)))));
-  return { base: 1, others: [[0, outer(rest)], [2, inner], [3, outer(t)]] };
+/** Returns the polynomial by Horner's rule. */
+function polynomial(t: Value, coefficients: readonly number[]): Value {
+  let value: Value | null = null;
+  for (const coefficient of coefficients.slice().reverse()) {
+    if (value !== null) value = value.mul(t);
+    if (coefficient !== 0) value = value === null ? literal(coefficient) : value.add(literal(coefficient));
+  }
+  return value ?? literal(0);
 }
 
 /** A table as its expressions read it. */
@@ -135,17 +161,18 @@ export function interpolate({ first, axes, channels, interpolation, prefilter }:
     // A table has a number for every place; a NaN is seen here alone, where no factor is.
     return Array.from({ length: channels }, (_, channel) => select(from.eq(from), number(channel), literal(Number.NaN)));
   }
-  const factors = interpolation === 'linear' ? linear : prefilter ? bSpline : catmullRom;
-  const weights = behind.map(factors);
+  const weights = behind.map((t) => weightsAt(t, prefilter ? 'b-spline' : interpolation));
   return Array.from({ length: channels }, (_, channel) => weighted(number, channel, strides, weights));
 }
 
-/** The sum along the last axis of sums along those before it. */
-function weighted(number: (at: number) => Value, at: number, strides: readonly number[], weights: readonly Weights[]): Value {
+/** The sum along the last axis of sums along those before it. `number` gives the number at a place, and strides are of places along the axes. */
+export function weighted(number: (at: number) => Value, at: number, strides: readonly number[], weights: readonly Weights[]): Value {
   const axis = weights.length - 1;
   if (axis < 0) return number(at);
-  const { base, others } = weights[axis] as Weights;
+  const { base, whole, others } = weights[axis] as Weights;
   const of = (tap: number) => weighted(number, at + tap * (strides[axis] as number), strides.slice(0, axis), weights.slice(0, axis));
   const first = of(base);
-  return others.reduce((sum, [tap, factor]) => sum.add(factor.mul(of(tap).sub(first))), first);
+  const parts = others.map(([tap, factor]) => factor.mul(of(tap).sub(first)));
+  if (whole) parts.unshift(first);
+  return parts.length === 0 ? literal(0) : parts.reduce((sum, part) => sum.add(part));
 }

@@ -7,7 +7,7 @@ import { checkFlag, checkOptions } from '../arguments/options.js';
 import { makeBlock, type Block, type Tuple } from '../expressions/block.js';
 import { activeRecording } from '../expressions/tape.js';
 import { checkScalar, type Scalar, type Value } from '../expressions/value.js';
-import { interpolate, makeAxis, type Axis, type GridBorder, type GridInterpolation } from './grid-interpolation.js';
+import { interpolate, INTERPOLATIONS, makeAxis, type Axis, type GridBorder, type GridInterpolation } from './grid-interpolation.js';
 import { makeTable } from './grid-table.js';
 
 /** Numbers of a grid: also those of a picture. */
@@ -86,8 +86,18 @@ const MOST_NUMBERS = 2 ** 24;
 /** Numbers of all grids: the code reads them by 32-bit addresses. */
 const MOST_OF_ALL = 2 ** 28;
 
-const INTERPOLATIONS: readonly string[] = ['nearest', 'linear', 'cubic'];
 const BORDERS: readonly string[] = ['clamp', 'mirror', 'repeat'];
+
+/** Checks what all grids have. Throws 'invalid-argument'. */
+export function checkLayout(call: string, size: unknown, interpolation: string, border: GridBorder): void {
+  if (!Array.isArray(size) || size.length < 1 || size.length > 3) {
+    throw invalidArgument(`${call}: size`, describe(size), 'an array of one, two or three whole numbers: [width], [width, height] or [width, height, depth]');
+  }
+  for (const [axis, count] of size.entries()) checkWholeNumber(`${call}: size[${axis}]`, count, 1);
+  if (!INTERPOLATIONS.includes(interpolation)) throw invalidArgument(`${call}: interpolation`, describe(interpolation), `'${INTERPOLATIONS.join("', '")}'`);
+  if (typeof border === 'number') checkFinite(`${call}: border`, border);
+  else if (!BORDERS.includes(border)) throw invalidArgument(`${call}: border`, describe(border), `'${BORDERS.join("', '")}' or a finite number`);
+}
 
 /** The implementation of Grid. */
 export class TableGrid implements GridTable {
@@ -110,14 +120,8 @@ export class TableGrid implements GridTable {
     const call = `grid "${name}"`;
     checkOptions(`${call}: spec`, spec, { size: true, values: true, channels: true, interpolation: true, border: true, prefilter: true });
     const { size, values, channels = 1, interpolation = 'cubic', border = 'clamp', prefilter = false } = spec;
-    if (!Array.isArray(size) || size.length < 1 || size.length > 3) {
-      throw invalidArgument(`${call}: size`, describe(size), 'an array of one, two or three whole numbers: [width], [width, height] or [width, height, depth]');
-    }
-    for (const [axis, count] of size.entries()) checkWholeNumber(`${call}: size[${axis}]`, count, 1);
+    checkLayout(call, size, interpolation, border);
     checkWholeNumber(`${call}: channels`, channels, 1);
-    if (!INTERPOLATIONS.includes(interpolation)) throw invalidArgument(`${call}: interpolation`, describe(interpolation), `'${INTERPOLATIONS.join("', '")}'`);
-    if (typeof border === 'number') checkFinite(`${call}: border`, border);
-    else if (!BORDERS.includes(border)) throw invalidArgument(`${call}: border`, describe(border), `'${BORDERS.join("', '")}' or a finite number`);
     checkFlag(`${call}: prefilter`, prefilter);
     if (prefilter && interpolation !== 'cubic') throw invalidArgument(`${call}: prefilter`, `true with interpolation '${interpolation}'`, "true with 'cubic' alone");
     this.size = [...size];
