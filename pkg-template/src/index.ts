@@ -35,6 +35,7 @@ export { Problem, type PlainValues } from './problem/problem.js';
 export type { Differences } from './problem/plain-instances.js';
 export type { Block, Output, Tuple } from './expressions/block.js';
 export { pictureGrid, type Grid, type GridSize, type GridSpec, type GridValues, type PictureData } from './problem/grid.js';
+export type { GridPoint, ParameterGrid, ParameterGridSpec } from './problem/parameter-grid.js';
 export type { GridBorder, GridInterpolation } from './problem/grid-interpolation.js';
 export type { Input } from './problem/inputs.js';
 export type { Indices, Numbers } from './arguments/numeric-arguments.js';

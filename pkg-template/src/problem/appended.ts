@@ -3,13 +3,15 @@
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { copyIndices, copyNumbers, type Indices, type Numbers } from '../arguments/numeric-arguments.js';
 import type { NamedInputs } from './block-inputs.js';
-import { AtInput, DataInput, SharedInput } from './inputs.js';
+import { AtInput, DataInput, GridInput, SharedInput } from './inputs.js';
 
 /** What new instances have of an input. */
 export interface AppendedPart {
   readonly key: string;
   readonly input: AtInput | DataInput;
   readonly values: Uint32Array | Float64Array;
+  /** Of places in a grid how far they lie behind their cells' first blocks. */
+  readonly behind?: Float64Array;
 }
 
 /**
@@ -33,17 +35,18 @@ export function appended(
     given.delete(key);
     const isWeight = weights !== null && key === 'weights' && input instanceof DataInput;
     if (value === undefined) {
-      if (!isWeight) throw invalidArgument(place, 'nothing', input instanceof AtInput ? `indices of blocks of "${input.array.name}"` : 'the numbers of each new instance');
+      if (!isWeight) throw invalidArgument(place, 'nothing', input instanceof GridInput ? 'the coordinates of each new instance' : input instanceof AtInput ? `indices of blocks of "${input.array.name}"` : 'the numbers of each new instance');
       unweighted = { key, input };
       continue;
     }
-    const values = input instanceof AtInput ? copyIndices(place, value, input.array.count, `blocks of "${input.array.name}"`) : copyNumbers(place, value);
+    const placed = input instanceof GridInput ? input.grid.place(place, value) : null;
+    const values = placed !== null ? placed.blocks : input instanceof AtInput ? copyIndices(place, value, input.array.count, `blocks of "${input.array.name}"`) : copyNumbers(place, value);
     const width = input instanceof AtInput ? input.width : input.dim;
     if (values.length % width !== 0) throw invalidArgument(place, `${values.length} numbers`, `a multiple of ${width}, as many as an instance has`);
     const count = values.length / width;
     agreed ??= { key, count };
     if (count !== agreed.count) throw invalidArgument(place, `${count} instances`, `as many as ${agreed.key} has, ${agreed.count}`);
-    parts.push({ key, input, values });
+    parts.push({ key, input, values, ...(placed === null ? {} : { behind: placed.behind }) });
   }
   const [unknown] = given.keys();
   if (unknown !== undefined) {

@@ -3,7 +3,7 @@
 import type { Axis, GridBorder } from './grid-interpolation.js';
 
 /** The place of the number that stands at a place outside a grid; −1 where the border's number stands. */
-function source(place: number, size: number, border: GridBorder): number {
+export function source(place: number, size: number, border: GridBorder): number {
   if (place >= 0 && place < size) return place;
   if (typeof border === 'number') return -1;
   if (border === 'clamp' || size === 1) return place < 0 ? 0 : size - 1;

@@ -39,6 +39,32 @@ export class AtInput {
   }
 }
 
+/** The part of a grid of parameters that inputs use. */
+export interface PlacedGrid {
+  /** Returns, for each place, the blocks that are read there, and how far it lies behind its cell's first along each axis. Throws 'invalid-argument'. */
+  place(argument: string, coordinates: unknown): { blocks: Uint32Array; behind: Float64Array };
+  /** Returns what residual functions get for a place. */
+  makePoint(nodes: readonly (readonly Value[])[], behind: readonly Value[]): unknown;
+}
+
+/** The blocks of a grid around a place for each instance. Beside their indices it has data: how far the place lies behind the first of its cell along each axis. */
+export class GridInput extends AtInput {
+  constructor(
+    array: ParameterBlockArray,
+    indices: Uint32Array,
+    width: number,
+    readonly grid: PlacedGrid,
+    readonly behind: DataInput,
+  ) {
+    super(array, indices, width, false);
+  }
+
+  /** The input of other places, or of the same with other parameters. */
+  of(array: ParameterBlockArray, indices: Uint32Array, behind: DataInput): GridInput {
+    return new GridInput(array, indices, this.width, this.grid, behind);
+  }
+}
+
 /** One block for all instances. */
 export class SharedInput {
   constructor(

@@ -107,6 +107,7 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
   /** Number of the latest change of `bounds`. */
   boundsChange = 0;
 
+  private isInterpolated = false;
   private allChange = 0;
   private blockChange = 0;
   private blockChanges: Float64Array | null = null;
@@ -210,6 +211,7 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     const argument = `${this.name}.setManifold: manifold`;
     if (this.compiled) throw invalidArgument(argument, `${describe(manifold)} after compiling`, 'effect before the problem is compiled');
     const name = manifoldName(argument, manifold, this.dim);
+    if (this.isInterpolated && name !== 'euclidean') throw invalidArgument(argument, `'${name}' for "${this.name}", whose numbers a grid interpolates`, 'arrays of no grid');
     if (this.bounds !== null && name !== 'euclidean') {
       throw invalidArgument(argument, `'${name}' for "${this.name}", which has bounds`, 'arrays without bounds');
     }
@@ -221,6 +223,12 @@ export class ParameterBlocks implements ParameterArray<number>, ParameterBlockAr
     if (this.compiled) throw invalidArgument(argument, `${describe(group)} after compiling`, 'effect before the problem is compiled');
     if (group !== null) checkWholeNumber(argument, group, 0);
     this.elimination = group;
+  }
+
+  /** Notes that a grid interpolates between the blocks. Throws 'invalid-argument' for blocks with a manifold, between which no mean of numbers lies. */
+  takeNumbers(argument: string): void {
+    if (this.manifold !== 'euclidean') throw invalidArgument(argument, `"${this.name}", which has the manifold '${this.manifold}'`, 'an array without a manifold');
+    this.isInterpolated = true;
   }
 
   values(): Float64Array {

@@ -16,9 +16,10 @@ import { agreedInstances, checkInputs, checkStarData, type NamedInputs } from '.
 import { ConstraintInstances, type ConstraintBlock, type ConstraintSpec } from './constraint-block.js';
 import { checkHasParameters, type ConstraintKind } from './constraint-function.js';
 import { TableGrid, type Grid, type GridSize, type GridSpec, type GridTable } from './grid.js';
-import { DataInput, DataStarInput, type Input } from './inputs.js';
+import { DataInput, DataStarInput, GridInput, type Input } from './inputs.js';
 import { checkLoss, type Loss } from './loss.js';
 import { ParameterBlocks, type ParameterArray } from './parameter-array.js';
+import { NodeGrid, type ParameterGrid, type ParameterGridSpec } from './parameter-grid.js';
 import { checkPlainFunction, plainTemplates } from './plain-function.js';
 import type { Differences, PlainFunction } from './plain-instances.js';
 import { blockKind, type BlockKind } from './poses.js';
@@ -62,6 +63,7 @@ export class Problem {
   readonly arrays: ParameterBlocks[] = [];
   /** @internal In order of creation. */
   readonly grids: GridTable[] = [];
+  private readonly parameterGrids: NodeGrid[] = [];
   /** @internal In order of creation. */
   readonly blocks: ResidualInstances[] = [];
   /** @internal In order of creation. */
@@ -137,16 +139,26 @@ export class Problem {
    * Adds a grid: a table of numbers in one, two or three dimensions that residual and constraint functions read at computed places by `at`, as a picture, a field of
    * distances or measurements over time. Its numbers are no parameters.
    *
+   * With a parameter array as `values` it is a grid of parameters: a surface or field that is fitted. Its `at` takes coordinates, and gives an input.
+   *
    * Throws 'invalid-argument' for a name that another grid has, sizes that are not whole numbers from 1, another number of values than there are places times
    * channels, numbers that are not finite, or an unknown interpolation or border; 'limit-exceeded' for more than 2²⁴ numbers, those of its border included.
+   * For an array also where it has another number of blocks than there are places, has a manifold or belongs to another problem.
    */
-  grid<const S extends GridSize, C extends number = 1>(name: string, spec: GridSpec<S, C>): Grid<S['length'], C> {
+  grid<const S extends GridSize, C extends number>(name: string, spec: ParameterGridSpec<S, C>): ParameterGrid<S['length'], C>;
+  grid<const S extends GridSize, C extends number = 1>(name: string, spec: GridSpec<S, C>): Grid<S['length'], C>;
+  grid(name: string, spec: GridSpec | ParameterGridSpec): unknown {
     checkName('grid: name', name);
-    if (this.grids.some((grid) => grid.name === name)) throw invalidArgument('grid: name', `"${name}" a second time`, 'a different name for each grid');
+    if ([...this.grids, ...this.parameterGrids].some((grid) => grid.name === name)) throw invalidArgument('grid: name', `"${name}" a second time`, 'a different name for each grid');
+    if (typeof spec === 'object' && spec !== null && (spec.values as unknown) instanceof ParameterBlocks) {
+      const grid = new NodeGrid(this, name, spec as ParameterGridSpec);
+      this.parameterGrids.push(grid);
+      return grid;
+    }
     const last = this.grids.at(-1);
-    const grid = new TableGrid(this, name, spec as unknown as GridSpec, last === undefined ? 0 : last.first + last.table.length);
+    const grid = new TableGrid(this, name, spec as GridSpec, last === undefined ? 0 : last.first + last.table.length);
     this.grids.push(grid);
-    return grid as unknown as Grid<S['length'], C>;
+    return grid;
   }
 
   /**
@@ -270,6 +282,8 @@ export class Problem {
     const call = `residuals "${name}"`;
     checkOptions(`${call}: spec`, spec, { inputs: true, outputs: true, evaluate: true, jacobian: true, differences: true, loss: true, weight: true, weights: true });
     const inputs = checkInputs(call, spec.inputs, this);
+    const placed = [...inputs].find(([, input]) => input instanceof GridInput);
+    if (placed !== undefined) throw invalidArgument(`${call}: inputs.${placed[0]}`, 'places in a grid of parameters', 'them in recorded functions alone');
     const plain = checkPlainFunction(name, spec);
     const count = agreedInstances(call, inputs);
     checkStarData(call, inputs);

@@ -7,7 +7,7 @@ import { checkFinite, checkObject, copyNumbersOfLength, type Indices, type Numbe
 import type { NamedInputs } from './block-inputs.js';
 import { appended } from './appended.js';
 import { extended } from './growing.js';
-import { AtInput, DataInput, DataStarInput, offsetsOf } from './inputs.js';
+import { AtInput, DataInput, DataStarInput, GridInput, offsetsOf } from './inputs.js';
 import { checkCounts } from './loop-counts.js';
 import { checkLoss, loss, type Loss, type RobustLoss } from './loss.js';
 import { checkPlainLoss } from './plain-function.js';
@@ -74,6 +74,8 @@ export interface BlockData {
   input: DataInput | DataStarInput;
   /** Whether they are the instances' weights. */
   readonly isWeight: boolean;
+  /** Whether they belong to places in a grid of parameters, with the blocks that are read there: no call sets them. */
+  readonly isPlace: boolean;
   /** Replaced by every change, never modified. */
   values: Float64Array;
   /** Number of its latest change. */
@@ -181,9 +183,14 @@ export class ResidualInstances implements ResidualBlock {
     const [first, all] = [this.count, this.count + count];
     const hasGrown = growth.growing(all * template.tape.outputs.length);
     const longer = new Map(this.inputs);
-    for (const { key, input, values } of parts) {
+    for (const { key, input, values, behind } of parts) {
       const data = this.data.get(key);
-      if (input instanceof AtInput) longer.set(key, new AtInput(input.array, extended(input.indices, values as Uint32Array), input.width, input.single));
+      if (input instanceof GridInput && data !== undefined) {
+        data.values = extended(data.values, behind as Float64Array);
+        const longerBehind = new DataInput(input.behind.owner, input.behind.dim, data.values);
+        data.input = longerBehind;
+        longer.set(key, input.of(input.array, extended(input.indices, values as Uint32Array), longerBehind));
+      } else if (input instanceof AtInput) longer.set(key, new AtInput(input.array, extended(input.indices, values as Uint32Array), input.width, input.single));
       else if (data !== undefined) {
         data.values = extended(data.values, values as Float64Array);
         data.input = new DataInput(input.owner, input.dim, data.values);
@@ -198,17 +205,19 @@ export class ResidualInstances implements ResidualBlock {
 
   /** Adds the data inputs that have no entry yet. */
   private addData(data: Map<string, BlockData>): void {
-    for (const [key, input] of this.inputs) {
+    for (const [key, of] of this.inputs) {
+      const isPlace = of instanceof GridInput;
+      const input = isPlace ? of.behind : of;
       if (!data.has(key) && (input instanceof DataInput || input instanceof DataStarInput)) {
-        data.set(key, { input, isWeight: key === WEIGHTS && input === this.weights, values: input.values, change: 0 });
+        data.set(key, { input, isWeight: key === WEIGHTS && input === this.weights, isPlace, values: input.values, change: 0 });
       }
     }
   }
 
   private find(argument: string, input: string): BlockData {
     const data = this.data.get(input);
-    if (data === undefined) {
-      const names = [...this.data.keys()].map((name) => `"${name}"`).join(', ');
+    if (data === undefined || data.isPlace) {
+      const names = [...this.data].flatMap(([name, { isPlace }]) => (isPlace ? [] : [`"${name}"`])).join(', ');
       throw invalidArgument(argument, describe(input), names === '' ? 'nothing: the block has no data input' : `a data input: ${names}`);
     }
     return data;

@@ -10,7 +10,7 @@ import { Value } from '../expressions/value.js';
 import type { Tape } from '../module/raw.js';
 import type { NamedInputs } from './block-inputs.js';
 import { checkDependsOnParameters, withStates, type ConstraintKind } from './constraint-function.js';
-import { AtInput, DataInput, offsetsOf, ownerOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
+import { AtInput, DataInput, GridInput, offsetsOf, ownerOf, SharedInput, starLength, StarInput, type AnyInput } from './inputs.js';
 import type { PlainInstances } from './plain-instances.js';
 import { SQRT_INFORMATION, type SqrtInformation } from './sqrt-information.js';
 import { WEIGHTS } from './weights.js';
@@ -155,6 +155,14 @@ function recordFunction(
   };
   const argumentOf = (key: string, input: AnyInput): unknown => {
     if (input instanceof SharedInput) return parameterBlock(input);
+    if (input instanceof GridInput) {
+      const nodes = Array.from({ length: input.width }, () => {
+        slotArrays.push(input.array);
+        return Array.from({ length: input.array.dim }, nextParameter);
+      });
+      firstColumns.set(key, columns);
+      return input.grid.makePoint(nodes, Array.from({ length: input.behind.dim }, nextDatum));
+    }
     if (input instanceof AtInput) {
       return input.single ? parameterBlock(input) : Array.from({ length: input.width }, () => parameterBlock(input));
     }

@@ -5,7 +5,7 @@
 
 import { invalidArgument } from '../arguments/errors.js';
 import { checkObject, copyAnyNumbers, type Numbers } from '../arguments/numeric-arguments.js';
-import { AtInput, DataInput, offsetsOf, type AnyInput } from '../problem/inputs.js';
+import { AtInput, DataInput, GridInput, offsetsOf, type AnyInput } from '../problem/inputs.js';
 import { checkCounts } from '../problem/loop-counts.js';
 import { Problem } from '../problem/problem.js';
 import { ResidualInstances } from '../problem/residual-block.js';
@@ -83,7 +83,10 @@ function takeBlock(block: ResidualInstances, shape: Problem, count: number, inpu
 
 function takeInput(block: ResidualInstances, argument: string, key: string, values: Numbers | readonly Numbers[], count: number): Given {
   const data = block.data.get(key);
-  if (data === undefined) throw invalidArgument(argument, 'no data input of that name', namesOf('data input', [...block.data.keys()]));
+  if (data === undefined || data.isPlace) {
+    const names = [...block.data].filter(([, { isPlace }]) => !isPlace).map(([name]) => name);
+    throw invalidArgument(argument, data === undefined ? 'no data input of that name' : 'places in a grid of parameters, which all problems share', namesOf('data input', names));
+  }
   if (!isList(values)) {
     const { length } = data.values;
     const copy = copyAnyNumbers(argument, values, count * length, `${count} problems × ${length} numbers of "${key}"`);
@@ -193,6 +196,10 @@ function resized(block: ResidualInstances, offset: number, to: { size: number; a
 
 /** Returns an input of a block without stars with another number of instances. */
 function withInstances(input: AnyInput, size: number): AnyInput {
+  if (input instanceof GridInput) {
+    const { owner, dim, values } = input.behind;
+    return input.of(input.array, input.indices.subarray(0, size * input.width), new DataInput(owner, dim, ofLength(values, size * dim)));
+  }
   if (input instanceof AtInput) return new AtInput(input.array, input.indices.subarray(0, size * input.width), input.width, input.single);
   if (input instanceof DataInput) return new DataInput(input.owner, input.dim, ofLength(input.values, size * input.dim));
   return input;

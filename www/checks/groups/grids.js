@@ -1,7 +1,7 @@
 /** Grids: every interpolation, border and dimension against its definition in double precision, in f32 and in pairs, and solves that read them. */
 import { lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
 import { gpuAgainstCpu, onEach } from '../define.js';
-import { BORDERS, gridReference, gridSample, INTERPOLATIONS, SIZES } from '../grid-reference.js';
+import { BORDERS, gridReference, gridSample, INTERPOLATIONS, SIZES, spread } from '../grid-reference.js';
 
 const titleOf = (size, { interpolation, prefilter }) => `${size.length} dimensions, ${prefilter ? 'B-spline' : interpolation}`;
 
@@ -88,6 +88,44 @@ export const group = {
           [dx, dy].forEach((value, axis) => check.close(shift.values()[axis], value, { within: 1e-3, because: 'The spline is within 1e-4 of waves of 31 places, and a gradient at rest in f32 leaves as much.' }, `${message} Coordinate ${axis}`));
         }
       }
+    }),
+
+    ...onEach('grids of parameters by definition: values, slopes and derivatives by their numbers', async (check) => {
+      for (const [size, interpolation, border] of [[[5, 4], 'cubic', 'mirror'], [[5, 4], 'b-spline', 'clamp'], [[3, 4, 5], 'linear', 'repeat']]) {
+        const { values, points } = gridSample(size, 1);
+        const problem = new Problem();
+        const grid = problem.grid('g', { size, values: problem.parameters('numbers', { dim: 1, values }), interpolation, border });
+        const along = size.map((_, axis) => Number(axis === 0));
+        problem.residuals('values', { inputs: { g: grid.at(points.flat()) }, residual: ({ g }) => [g.value, g.derivative(...along)] });
+        const others = values.map((_, k) => Math.cos(2.3 * k));
+        const [expected, slopes] = [values, others].map((numbers) => points.flatMap((point) => {
+          const [{ value, gradient }] = gridReference({ size, values: numbers, interpolation, border })(point);
+          return [value, gradient[0]];
+        }));
+        const functions = await check.compile(problem);
+        const { values: found, jacobian } = await functions.evaluateJacobian();
+        const dense = jacobian.toDense();
+        expected.forEach((value, row) => {
+          const about = `${interpolation}, ${border}, residual ${row}`;
+          check.close(found[row], value, F32[0], about);
+          check.close(others.reduce((sum, other, k) => sum + other * dense[row * jacobian.cols + k], 0), slopes[row], F32[0], `${about} of other numbers`);
+        });
+      }
+    }),
+
+    ...onEach('a spline surface goes through scattered points', async (check) => {
+      const size = 10;
+      const wave = (u, v) => Math.sin(u / 2) * Math.cos(v / 3);
+      const points = Array.from({ length: 400 }, (_, k) => [1 + (size - 3) * spread(k), 1 + (size - 3) * spread(3 * k + 11)]);
+      const problem = new Problem();
+      const coefficients = problem.parameters('coefficients', { dim: 1, values: new Float64Array(size * size) });
+      const surface = problem.grid('surface', { size: [size, size], values: coefficients, interpolation: 'b-spline' });
+      problem.residuals('points', { inputs: { s: surface.at(points.flat()), z: problem.data(points.map(([u, v]) => wave(u, v))) }, residual: ({ s, z }) => s.value.sub(z) });
+      const functions = await check.compile(problem);
+      const { message } = await levenbergMarquardt(functions);
+      surface.evaluate(points.flat()).forEach((value, k) => {
+        check.close(value, wave(...points[k]), { within: 2e-3, because: 'A spline of cells of 1 follows waves of 12 and 19 places to the fourth power of half a radian, over 384.' }, message);
+      });
     }),
 
     ...onEach('many problems share a grid', async (check) => {

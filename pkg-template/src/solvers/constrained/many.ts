@@ -8,7 +8,7 @@ import { copyAnyNumbers, joined, type Numbers } from '../../arguments/numeric-ar
 import { GpuCompiledFunctions } from '../../compile/functions.js';
 import type { Host } from '../../module/loading.js';
 import { STATES } from '../../problem/constraint-function.js';
-import { AtInput, DataInput, SharedInput, type AnyInput } from '../../problem/inputs.js';
+import { AtInput, DataInput, GridInput, SharedInput, type AnyInput } from '../../problem/inputs.js';
 import { ParameterBlocks } from '../../problem/parameter-array.js';
 import { Problem } from '../../problem/problem.js';
 import { ResidualInstances } from '../../problem/residual-block.js';
@@ -123,7 +123,11 @@ function replicated(template: Problem, { count, data = {} }: ManyBatch): Problem
         const indices = new Uint32Array(count * own.length);
         for (let k = 0; k < indices.length; k++) indices[k] = Math.floor(k / own.length) * blocks + (own[k % own.length] as number);
         const array = arrays.get(input.array) as ParameterBlocks;
-        inputs.set(key, input instanceof AtInput ? new AtInput(array, indices, input.width, input.single) : new AtInput(array, indices, 1, true));
+        if (input instanceof GridInput) {
+          const { dim, values } = input.behind;
+          const behind = Float64Array.from({ length: count * values.length }, (_, k) => values[k % values.length] as number);
+          inputs.set(key, input.of(array, indices, new DataInput(problem, dim, behind)));
+        } else inputs.set(key, input instanceof AtInput ? new AtInput(array, indices, input.width, input.single) : new AtInput(array, indices, 1, true));
       } else {
         const ofTemplate = block.data.get(key)!.values;
         const given = data[block.name]?.[key] as ArrayLike<number> | undefined;
