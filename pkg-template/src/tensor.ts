@@ -85,7 +85,7 @@ export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
 export type { KernelComparison } from './tensor/device/compiler.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
-export type { ImageSource } from './tensor/engine/picture.js';
+export type { ImageSource } from './arguments/picture.js';
 export type { DeviceStats } from './tensor/engine/accounts.js';
 export type { Numbers, Numeric, Rows } from './tensor/memory/numbers.js';
 

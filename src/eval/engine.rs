@@ -164,12 +164,15 @@ impl Engine {
         }
     }
 
-    /// The model's tables have changed. The CPU reads them where they are.
-    pub fn tables_changed(&mut self) {
+    /// Numbers of the model's tables have changed. The CPU reads them where they are.
+    pub fn tables_changed(&mut self, model: &Model, numbers: Range<u32>) -> Result<()> {
         match self {
-            Engine::Cpu(_) => {}
+            Engine::Cpu(_) => {
+                let _ = (model, numbers);
+                Ok(())
+            }
             #[cfg(target_arch = "wasm32")]
-            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.tables_changed(),
+            Engine::Gpu(engine) | Engine::HostCall(engine) => engine.tables_changed(model, numbers),
         }
     }
 

@@ -309,8 +309,7 @@ impl Functions {
             return Err(Error::invalid_argument(what));
         };
         target.copy_from_slice(numbers);
-        self.engine.tables_changed();
-        Ok(())
+        self.engine.tables_changed(&self.model, first as u32..(first + numbers.len()) as u32)
     }
 
     /// From now on takes data from a buffer that the application writes.

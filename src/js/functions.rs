@@ -137,6 +137,16 @@ impl RawFunctions {
     /// `{ value, gradient }`; the gradient is `into`, or without it a buffer on the device, null where there is none.
     /// `x` is a `Float32Array` for a device in single precision, else a `Float64Array`, or null where it was put into [`RawFunctions::point_place`];
     /// `into` has as many numbers as there are parameters.
+    /// Gives buffers that no engine has taken over yet the host's new numbers.
+    fn overwrite_new_data(&self, batch: Option<usize>, first: u32, numbers: &[f64]) -> Result<(), JsValue> {
+        if let Some(context) = &self.context {
+            for new in self.new_data.borrow_mut().iter_mut() {
+                new.overwrite(context, batch, first, numbers).map_err(to_js)?;
+            }
+        }
+        Ok(())
+    }
+
     fn gradient(&self, objective: Objective, x: JsValue, into: Option<Float64Array>) -> Promise {
         let stays = into.is_none();
         let point = self.point(x);
@@ -257,17 +267,14 @@ impl RawFunctions {
     /// Gives the tables that residuals read new numbers from `first` on.
     #[wasm_bindgen(js_name = setTables)]
     pub fn set_tables(&self, first: u32, numbers: &[f64]) -> Result<(), JsValue> {
+        self.overwrite_new_data(None, first, numbers)?;
         self.with(|functions| functions.set_tables(first as usize, numbers))
     }
 
     /// Gives the instances of a residual template new data: columns from `firstColumn` on, column after column.
     #[wasm_bindgen(js_name = setData)]
     pub fn set_data(&self, template: u32, first_column: u32, columns: Vec<f64>) -> Result<(), JsValue> {
-        if let Some(context) = &self.context {
-            for new in self.new_data.borrow_mut().iter_mut() {
-                new.overwrite(context, template as usize, first_column, &columns).map_err(to_js)?;
-            }
-        }
+        self.overwrite_new_data(Some(template as usize), first_column, &columns)?;
         self.with(|functions| functions.set_data(template as usize, first_column, &columns))
     }
 
@@ -378,7 +385,7 @@ impl RawFunctions {
     }
 
     /// A `GPUBuffer` for the application to write, that holds `numbers`; null on the CPU. Later calls take from it the columns from
-    /// `firstColumns[k]` on of residual template `templates[k]`: `sources` says for each number of these columns, column after column and
+    /// `firstColumns[k]` on of residual template `templates[k]`, or numbers of the tables where that is 2³² − 1: `sources` says for each number of these columns, column after column and
     /// template after template, where in the buffer it stands; `lengths[k]` of them are of template `k`.
     #[wasm_bindgen(js_name = dataBuffer)]
     pub fn data_buffer(
@@ -392,12 +399,13 @@ impl RawFunctions {
         let Some(context) = &self.context else { return Ok(JsValue::NULL) };
         let mut rest = sources.as_slice();
         let mut parts = Vec::new();
-        for ((&template, &first_column), &length) in templates.iter().zip(&first_columns).zip(&lengths) {
+        for ((&template, &first), &length) in templates.iter().zip(&first_columns).zip(&lengths) {
             let Some((own, others)) = rest.split_at_checked(length as usize) else {
                 return Err(to_js(Error::internal("the sources of shared data end too early")));
             };
             rest = others;
-            parts.push(DataPart { batch: template as usize, first_column, sources: own.to_vec() });
+            let batch = (template != u32::MAX).then_some(template as usize);
+            parts.push(DataPart { batch, first, sources: own.to_vec() });
         }
         let new = NewSharedData::new(context, &numbers, parts).map_err(to_js)?;
         let buffer = new.raw_buffer();

@@ -52,6 +52,25 @@ for (const backend of ['gpu', 'cpu']) {
   });
 }
 
+test('the numbers of a grid are a tensor with its last axis first, and are published through the host where functions are on the CPU', async () => {
+  const { second } = await solver();
+  installTensors();
+  const device = await Device.create({ backend: 'cpu' });
+  const problem = new Problem();
+  const grid = problem.grid('g', { size: [3, 2], channels: 2, values: Array.from({ length: 12 }, (_, k) => k), border: -1 });
+  const values = device.gridValues(grid);
+  assert.deepEqual(values.shape, [2, 3, 2]);
+  assert.deepEqual([...(await values.data())], Array.from({ length: 12 }, (_, k) => k), 'without the border');
+  values.set(Array.from({ length: 12 }, (_, k) => 2 * k));
+  await values.publish();
+  values.set(new Float32Array(12));
+  await values.refresh();
+  assert.deepEqual([...(await values.data())], Array.from({ length: 12 }, (_, k) => 2 * k));
+  const smooth = problem.grid('smooth', { size: [2], values: [1, 2], prefilter: true });
+  assert.throws(() => device.gridValues(smooth), residuaError('invalid-argument', /"smooth" with prefilter/));
+  assert.throws(() => device.gridValues(second), residuaError('invalid-argument', /gridValues: grid/));
+});
+
 test('on one GPUDevice they are copied there, and the host takes no part', async () => {
   const { second, block, functions } = await solver();
   installTensors();

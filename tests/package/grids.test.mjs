@@ -292,7 +292,7 @@ test('calls outside a function of the problem, and of wrong coordinates, are ref
   await onCpu(problem, async (functions) => near((await functions.evaluate())[0], 2.5, 1e-15, 'the middle of four numbers'));
 });
 
-test('pictures become grids', () => {
+test('pictures become grids', async () => {
   const data = Uint8ClampedArray.from([255, 0, 0, 255, 0, 255, 0, 128, 0, 0, 255, 0, 51, 51, 51, 255, 0, 0, 0, 0, 255, 255, 255, 255]);
   const grey = pictureGrid({ width: 3, height: 2, data });
   assert.deepEqual([grey.size, grey.channels], [[3, 2], 1]);
@@ -302,9 +302,41 @@ test('pictures become grids', () => {
   assert.deepEqual([...pictureGrid({ width: 1, height: 1, data: [0.25, 0.5, 2, 1] }, 3).values], [0.25, 0.5, 2]);
   new Problem().grid('picture', { ...all, border: 'repeat' });
   assert.throws(() => pictureGrid({ width: 3, height: 2, data: data.subarray(4) }), refused('pictureGrid: picture.data: got 20 numbers; takes 24'));
+  const problem = new Problem();
+  const field = problem.grid('g', { size: [3, 2], channels: 3, values: new Float64Array(18), interpolation: 'nearest' });
+  field.setValues({ width: 3, height: 2, data });
+  const x = problem.parameters('x', { dim: 1, values: [0] });
+  problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => [...field.at(0, 0), ...field.at(x, 1)] });
+  await onCpu(problem, async (functions) => assert.deepEqual([...(await functions.evaluate())], [1, 0, 0, 0.2, 0.2, 0.2]));
+  const of = (values) => () => field.setValues(values);
+  assert.throws(of({ width: 2, height: 3, data }), refused('grid "g".setValues: values: got a picture of 2 × 3 pixels; takes one of 3 × 2 places'));
+  assert.throws(of({ width: 3, height: 2, data: data.subarray(4) }), refused('grid "g".setValues: values.data: got 20 numbers; takes 24'));
+  const pair = problem.grid('pair', { size: [3, 2], channels: 2, values: new Float64Array(12) });
+  assert.throws(() => pair.setValues({ width: 3, height: 2, data }), refused('grid "pair".setValues: values: got a picture for 2 channels; takes a picture for 1, 3 or 4'));
   assert.throws(() => pictureGrid(null), refused('pictureGrid: picture: got null'));
   assert.throws(() => pictureGrid({ width: 3.5, height: 2, data }), refused('pictureGrid: picture.width: got 3.5'));
   assert.throws(() => pictureGrid({ width: 3, height: 2, data }, 2), refused('pictureGrid: channels: got 2; takes 1, 3 or 4'));
+});
+
+test('a buffer of the GPU is refused where its numbers cannot stay there', async () => {
+  const problem = new Problem();
+  const field = problem.grid('g', { size: [4], values: [1, 2, 3, 4] });
+  const smooth = problem.grid('smooth', { size: [4], values: [1, 2, 3, 4], prefilter: true });
+  const buffer = (size, usage) => ({ size, usage, mapAsync() {} });
+  assert.equal(field.valuesBuffer(), null);
+  assert.throws(() => field.setValues(buffer(16, 4)), refused('grid "g".setValues: values: got a GPUBuffer without compiled functions'));
+  const x = problem.parameters('x', { dim: 1, values: [0.5] });
+  problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => field.at(x) });
+  await onCpu(problem, async (functions) => {
+    assert.equal(field.valuesBuffer(), null);
+    assert.throws(() => field.setValues(buffer(16, 4)), refused('got a GPUBuffer with functions on the CPU or in a worker'));
+    assert.throws(() => field.setValues(buffer(12, 4)), refused('got a GPUBuffer of 12 bytes; takes 16 or more: 4 places'));
+    assert.throws(() => field.setValues(buffer(16, 8)), refused('got a GPUBuffer of usage 8; takes usage COPY_SRC'));
+    assert.throws(() => smooth.setValues(buffer(16, 4)), refused('got a grid with prefilter, whose spline the page computes'));
+    assert.throws(() => smooth.valuesBuffer(), refused('grid "smooth".valuesBuffer: got a grid with prefilter'));
+    // Catmull-Rom with the first number twice.
+    near((await functions.evaluate())[0], 1.4375, 1e-14, 'nothing has changed');
+  });
 });
 
 test('a grid that the body of a loop reads is refused, and one that is read before the loop is not', async () => {

@@ -204,7 +204,7 @@ async fn data_that_the_application_writes_are_single_numbers() {
     let x = numbers(41, 900, (-1.0, 1.0));
     let (mut gpu, mut cpu) = both_in(Width::Pair, model.clone(), &x, None).await;
     let lengths = &model.batches[0].data;
-    let parts = vec![DataPart { batch: 0, first_column: 0, sources: (0..300).collect() }];
+    let parts = vec![DataPart { batch: Some(0), first: 0, sources: (0..300).collect() }];
     let context = gpu.on_device().unwrap().0.context().clone();
     gpu.share_data(NewSharedData::new(&context, lengths, parts).unwrap()).await.unwrap();
     let mut whole = compare(&mut gpu, &mut cpu, Objective::LeastSquares).await;

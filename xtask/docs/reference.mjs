@@ -7,7 +7,7 @@ import { codeBlock } from './markdown.mjs';
 const PAGES = [
   {
     name: 'api-problems', title: 'Problems', words: 'Parameters, data, residual functions, losses and manifolds.',
-    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'PlainValues', 'Differences', 'ConstraintBlock', 'ConstraintSpec', 'ConstraintKind', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Grid', 'GridSpec', 'GridSize', 'GridValues', 'GridInterpolation', 'GridBorder', 'ParameterGrid', 'ParameterGridSpec', 'GridPoint', 'pictureGrid', 'PictureData', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
+    exports: ['Problem', 'ParameterArray', 'ResidualBlock', 'PlainValues', 'Differences', 'ConstraintBlock', 'ConstraintSpec', 'ConstraintKind', 'loss', 'Loss', 'manifold', 'Manifold', 'ManifoldPart', 'ProductManifold', 'sqrtInformation', 'Grid', 'GridSpec', 'GridSize', 'GridValues', 'GridInterpolation', 'GridBorder', 'ParameterGrid', 'ParameterGridSpec', 'GridPoint', 'pictureGrid', 'PictureData', 'ImageSource', 'Input', 'Block', 'Tuple', 'Output', 'Numbers', 'Indices'],
   },
   {
     name: 'api-expressions', title: 'Expressions', words: 'What residual functions are written in: scalars, vectors, matrices, and quantities of meshes.',

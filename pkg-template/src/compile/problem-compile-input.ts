@@ -6,7 +6,7 @@ import { joined } from '../arguments/numeric-arguments.js';
 import type { RawFunctions, RawModule, RawProblem } from '../module/raw.js';
 import { ConstraintInstances, stateReader } from '../problem/constraint-block.js';
 import { dataColumns, dataReader, dataSources, indexReader } from '../problem/instance-tables.js';
-import type { GridTable } from '../problem/grid.js';
+import { checkOnHost, TableGrid, type GridTable } from '../problem/grid.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { PlainEvaluator } from '../problem/plain-evaluator.js';
 import type { Problem } from '../problem/problem.js';
@@ -36,6 +36,7 @@ export class ProblemCompileInput implements CompileInput {
   private readonly templateIds = new Map<ResidualInstances, number[]>();
   private readonly evaluators = new Map<ResidualInstances, (PlainEvaluator | null)[]>();
   private readonly finders = new Map<ResidualInstances, (input: string) => GPUBuffer | null>();
+  private readonly gridFinders = new Map<TableGrid, () => GPUBuffer | null>();
   /** Where the numbers of each array stand in the compile, whatever was appended since. */
   private readonly places: readonly { readonly array: ParameterBlocks; readonly offset: number; readonly count: number }[];
   private readonly counts: readonly number[];
@@ -60,6 +61,7 @@ export class ProblemCompileInput implements CompileInput {
     this.places = this.arrays.map((array) => ({ array, offset: array.offset, count: array.count }));
     this.counts = this.blocks.map(({ count }) => count);
     this.grids = [...problem.grids];
+    checkOnHost('compile: problem', this.grids);
     this.startTables = this.grids.map(({ table }) => table);
     this.startValues = new Float64Array(this.numParams);
     this.seen = latestChange();
@@ -104,7 +106,7 @@ export class ProblemCompileInput implements CompileInput {
         return lostDigits(`data input "${key}" of ${block instanceof ConstraintInstances ? 'constraint' : 'residual'} block "${block.name}"`, start?.get(key) ?? values, input.dim);
       });
     });
-    const ofGrids = this.grids.flatMap(({ name, table, channels }) => lostDigits(`grid "${name}"`, table, channels));
+    const ofGrids = this.grids.flatMap(({ name, channels }, k) => lostDigits(`grid "${name}"`, this.startTables[k] as Float64Array, channels));
     return [...ofData, ...ofGrids, ...ofArrays];
   }
 
@@ -291,12 +293,24 @@ export class ProblemCompileInput implements CompileInput {
       this.finders.set(block, find);
       block.bufferFinders.push(find);
     }
+    for (const grid of this.grids) {
+      // Copies of grids are of problems that are made within calls.
+      if (!(grid instanceof TableGrid)) continue;
+      let made: GPUBuffer | null | undefined;
+      const find = () => (made === undefined ? (made = read((raw) => makeGridBuffer(raw, grid))) : made);
+      this.gridFinders.set(grid, find);
+      grid.bufferFinders.push(find);
+    }
   }
 
   detach(): void {
     for (const [block, find] of this.finders) {
       const position = block.bufferFinders.indexOf(find);
       if (position >= 0) block.bufferFinders.splice(position, 1);
+    }
+    for (const [grid, find] of this.gridFinders) {
+      const position = grid.bufferFinders.indexOf(find);
+      if (position >= 0) grid.bufferFinders.splice(position, 1);
     }
   }
 
@@ -312,6 +326,14 @@ export class ProblemCompileInput implements CompileInput {
       joined(Uint32Array, parts),
     );
   }
+}
+
+/** The template number that stands for the tables of grids. */
+const TABLES = 2 ** 32 - 1;
+
+function makeGridBuffer(raw: RawFunctions, grid: TableGrid): GPUBuffer | null {
+  const { numbers, sources } = grid.shared();
+  return raw.dataBuffer(numbers, Uint32Array.of(TABLES), Uint32Array.of(grid.first), Uint32Array.of(sources.length), sources);
 }
 
 /** A sentence that names blocks that were added after the compile; empty without any. */

@@ -8,6 +8,11 @@ export function noteOwner<B extends GPUBuffer | null>(buffer: B, device: GPUDevi
   return buffer;
 }
 
+/** The device of a buffer of the solvers. */
+export function ownerOf(buffer: GPUBuffer): GPUDevice | undefined {
+  return owners.get(buffer);
+}
+
 /** Whether a buffer of the solvers is on a device. */
 export function isOn(buffer: GPUBuffer, device: GPUDevice): boolean {
   return owners.get(buffer) === device;

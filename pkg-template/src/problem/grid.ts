@@ -4,11 +4,14 @@ import { nextChange } from '../arguments/change-counter.js';
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
 import { checkFinite, checkWholeNumber, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import { checkFlag, checkOptions } from '../arguments/options.js';
+import type { ImageSource } from '../arguments/picture.js';
+import { ownerOf } from '../module/buffer-owners.js';
 import { makeBlock, type Block, type Tuple } from '../expressions/block.js';
 import { activeRecording } from '../expressions/tape.js';
 import { checkScalar, type Scalar, type Value } from '../expressions/value.js';
 import { interpolate, INTERPOLATIONS, makeAxis, type Axis, type GridBorder, type GridInterpolation } from './grid-interpolation.js';
 import { makeTable } from './grid-table.js';
+import { isPicture, pixelNumbers, type PictureData } from './picture-grid.js';
 
 /** Numbers of a grid: also those of a picture. */
 export type GridValues = Numbers | Uint8ClampedArray | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array;
@@ -63,10 +66,22 @@ export interface Grid<D extends number = number, C extends number = number> {
    */
   at(...coordinates: Tuple<Scalar, D>): Block<C>;
   /**
-   * Sets all numbers, as many as there were. Nothing is compiled again; the change takes effect at the next call. Throws 'invalid-argument' for another length
-   * or numbers that are not finite.
+   * Sets all numbers, as many as there were. Nothing is compiled again; the change takes effect at the next call. A picture of the page sets a grid of its width and
+   * height, with the channels of `pictureGrid`: 1, 3 or 4.
+   *
+   * A GPUBuffer with usage COPY_SRC has the numbers as f32 in the order of `values`, without those of the border. They are copied on the device, as they are when the
+   * device comes to it, to all compiled functions of the problem, which are on its GPUDevice; the page does not see them, so that no compile takes them after that.
+   *
+   * Throws 'invalid-argument' for another length or size, numbers that are not finite, and a picture that cannot be read; of a GPUBuffer also where there are no
+   * functions, where any are on the CPU or in a worker, and for a grid with prefilter, whose spline the page computes.
    */
-  setValues(values: GridValues): void;
+  setValues(values: GridValues | PictureData | ImageSource | GPUBuffer): void;
+  /**
+   * The numbers on the GPU, to be written by copy or compute between calls: f32 in the order of `values`, without those of the border, which calls add. Behind them
+   * stands the border's number, where it is one. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer. Null on the CPU,
+   * before compiling and after the functions are disposed; with several compiled functions it belongs to the latest. Throws 'invalid-argument' with prefilter.
+   */
+  valuesBuffer(): GPUBuffer | null;
 }
 
 /** A grid as a compile takes it. */
@@ -79,6 +94,23 @@ export interface GridTable {
   table: Float64Array;
   /** Number of its latest change. */
   change: number;
+  /** Whether its numbers lie on a device alone. */
+  isOnDevice: boolean;
+}
+
+/** Throws 'invalid-argument' where the page does not have the numbers of a grid. */
+export function checkOnHost(argument: string, grids: readonly GridTable[]): void {
+  const found = grids.find(({ isOnDevice }) => isOnDevice);
+  if (found === undefined) return;
+  throw invalidArgument(argument, `the grid "${found.name}", whose numbers setValues had from a GPUBuffer`, 'grids whose numbers the page has: setValues of numbers or of a picture');
+}
+
+/** GPUBufferUsage.COPY_SRC, which Node has not. */
+const COPY_SRC = 4;
+
+/** Whether it is a GPUBuffer, of this window or of another one. */
+function isBuffer(values: unknown): values is GPUBuffer {
+  return typeof (values as GPUBuffer | null)?.mapAsync === 'function';
 }
 
 /** Places are whole numbers in single precision too. */
@@ -105,6 +137,9 @@ export class TableGrid implements GridTable {
   readonly channels: number;
   table: Float64Array;
   change = 0;
+  isOnDevice = false;
+  /** One function for each of the compiled functions, the latest last: returns the GPU buffer of the numbers. */
+  readonly bufferFinders: (() => GPUBuffer | null)[] = [];
   readonly axes: readonly Axis[];
   readonly interpolation: GridInterpolation;
   readonly prefilter: boolean;
@@ -150,54 +185,77 @@ export class TableGrid implements GridTable {
     return makeBlock(this.channels, () => values.next().value as Value);
   }
 
-  setValues(values: GridValues): void {
-    this.table = this.tableOf(`grid "${this.name}".setValues: values`, values);
-    this.change = nextChange();
+  setValues(values: GridValues | PictureData | ImageSource | GPUBuffer): void {
+    const argument = `grid "${this.name}".setValues: values`;
+    if (isBuffer(values)) {
+      this.copyOnDevice(argument, values);
+      // Of numbers that were set before and that no call has taken nothing is left.
+      [this.isOnDevice, this.change] = [true, 0];
+      return;
+    }
+    this.table = this.tableOf(argument, isPicture(values) ? this.ofPicture(argument, values) : values);
+    [this.isOnDevice, this.change] = [false, nextChange()];
+  }
+
+  valuesBuffer(): GPUBuffer | null {
+    this.checkPlain(`grid "${this.name}".valuesBuffer`);
+    return this.bufferFinders.at(-1)?.() ?? null;
+  }
+
+  /** The numbers with that of the border behind them, and where each number of the table comes from. */
+  shared(): { numbers: Float64Array; sources: Uint32Array } {
+    const border = typeof this.border === 'number' ? [this.border] : [];
+    const numbers = new Float64Array(this.places() * this.channels + border.length);
+    const last = numbers.length - border.length;
+    const places = Float64Array.from({ length: last }, (_, k) => k);
+    const sources = Uint32Array.from(makeTable(places, this.axes, this.channels, border.length > 0 ? last : this.border, false));
+    sources.forEach((source, k) => (numbers[source] = this.table[k] as number));
+    numbers.set(border, last);
+    return { numbers, sources };
+  }
+
+  /** Throws 'invalid-argument' for a grid whose table has coefficients. */
+  private checkPlain(argument: string): void {
+    if (this.prefilter) throw invalidArgument(argument, 'a grid with prefilter, whose spline the page computes', "grids without; 'b-spline' takes coefficients");
+  }
+
+  private copyOnDevice(argument: string, buffer: GPUBuffer): void {
+    this.checkPlain(argument);
+    const bytes = 4 * this.places() * this.channels;
+    if (buffer.size < bytes) throw invalidArgument(argument, `a GPUBuffer of ${buffer.size} bytes`, `${bytes} or more: ${this.meaning()}`);
+    if ((buffer.usage & COPY_SRC) === 0) throw invalidArgument(argument, `a GPUBuffer of usage ${buffer.usage}`, 'usage COPY_SRC');
+    const targets = this.bufferFinders.map((find) => find());
+    const devices = targets.map((target) => (target === null ? undefined : ownerOf(target)));
+    if (devices.length === 0 || devices.includes(undefined)) {
+      const got = devices.length === 0 ? 'without compiled functions' : 'with functions on the CPU or in a worker';
+      throw invalidArgument(argument, `a GPUBuffer ${got}`, 'a GPUBuffer where all functions of the problem are on its GPUDevice, and numbers elsewhere');
+    }
+    targets.forEach((target, k) => {
+      const device = devices[k] as GPUDevice;
+      const encoder = device.createCommandEncoder();
+      encoder.copyBufferToBuffer(buffer, 0, target as GPUBuffer, 0, bytes);
+      device.queue.submit([encoder.finish()]);
+    });
+  }
+
+  private ofPicture(argument: string, picture: PictureData | ImageSource): Float64Array {
+    const { size, values } = pixelNumbers(argument, picture, this.channels);
+    if (size.length !== this.size.length || size.some((count, axis) => count !== this.size[axis])) {
+      throw invalidArgument(argument, `a picture of ${size.join(' × ')} pixels`, `one of ${this.size.join(' × ')} places`);
+    }
+    return values;
+  }
+
+  private places(): number {
+    return this.size.reduce((product, count) => product * count, 1);
+  }
+
+  private meaning(): string {
+    return `${this.size.join(' × ')} places${this.channels === 1 ? '' : ` of ${this.channels} channels`}`;
   }
 
   private tableOf(argument: string, values: GridValues): Float64Array {
-    const places = this.size.reduce((product, count) => product * count, 1);
-    const meaning = `${this.size.join(' × ')} places${this.channels === 1 ? '' : ` of ${this.channels} channels`}`;
-    const copy = copyNumbersOfLength(argument, values, places * this.channels, meaning);
+    const copy = copyNumbersOfLength(argument, values, this.places() * this.channels, this.meaning());
     return makeTable(copy, this.axes, this.channels, this.border, this.prefilter);
   }
-}
-
-/** A picture: ImageData, or anything like it. */
-export interface PictureData {
-  /** Pixels in a row. */
-  readonly width: number;
-  /** Number of rows. */
-  readonly height: number;
-  /** Red, green, blue and alpha of each pixel, row after row from the top. */
-  readonly data: ArrayLike<number>;
-}
-
-/**
- * Returns size, channels and values of a grid from a picture, to be spread into Problem.grid: with 1 channel (default) the luma of each pixel, with 3 red, green and
- * blue, with 4 alpha too. Bytes become numbers from 0 to 1; others stay as they are. Pixel (x, y) stands at the place (x, y), y downward.
- *
- * Throws 'invalid-argument' for another number of channels or data that are not 4 numbers for each pixel.
- */
-export function pictureGrid<C extends 1 | 3 | 4 = 1>(picture: PictureData, channels?: C): { size: [number, number]; channels: C; values: Float64Array } {
-  const taken = channels ?? 1;
-  if (taken !== 1 && taken !== 3 && taken !== 4) throw invalidArgument('pictureGrid: channels', describe(taken), '1, 3 or 4');
-  if (typeof picture !== 'object' || picture === null) throw invalidArgument('pictureGrid: picture', describe(picture), 'ImageData');
-  const { width, height, data } = picture;
-  checkWholeNumber('pictureGrid: picture.width', width, 1);
-  checkWholeNumber('pictureGrid: picture.height', height, 1);
-  const pixels = width * height;
-  if (typeof data !== 'object' || data === null || data.length !== 4 * pixels) {
-    const got = typeof data === 'object' && data !== null ? `${data.length} numbers` : describe(data);
-    throw invalidArgument('pictureGrid: picture.data', got, `${4 * pixels}: 4 for each of ${width} × ${height} pixels`);
-  }
-  const scale = data instanceof Uint8ClampedArray || data instanceof Uint8Array ? 1 / 255 : 1;
-  const values = new Float64Array(taken * pixels);
-  for (let pixel = 0; pixel < pixels; pixel++) {
-    const part = (channel: number) => scale * (data[4 * pixel + channel] as number);
-    // Rec. 709.
-    if (taken === 1) values[pixel] = 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
-    else for (let channel = 0; channel < taken; channel++) values[taken * pixel + channel] = part(channel);
-  }
-  return { size: [width, height], channels: taken as C, values };
 }

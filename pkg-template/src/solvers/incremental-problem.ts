@@ -5,6 +5,7 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { extended } from '../problem/growing.js';
 import { joined } from '../arguments/numeric-arguments.js';
 import type { RawModule, RawProblem, RawSmoother } from '../module/raw.js';
+import { checkOnHost } from '../problem/grid.js';
 import { dataReader, indexReader } from '../problem/instance-tables.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import type { Problem } from '../problem/problem.js';
@@ -58,6 +59,7 @@ export class GrowingProblem {
     const raw = new module.RawProblem();
     try {
       const { grids } = this.problem;
+      checkOnHost('incremental: problem', grids);
       this.arrays.forEach(({ array }) => raw.addArray(array.name, array.dim, 2, array.manifold));
       if (grids.length > 0) raw.setTables(joined(Float64Array, grids.map(({ table }) => table)));
       for (const { block } of this.blocks) {
@@ -106,6 +108,7 @@ export class GrowingProblem {
     this.checkConstants(argument, since);
     this.takeBlocks(raw);
     this.blocks.forEach((taken, id) => this.takeInstances(raw, taken, id, since));
+    checkOnHost(argument, this.problem.grids);
     for (const { first, table, change } of this.problem.grids) if (change > this.seen) raw.setTables(first, table);
     [this.seen, this.isFirst] = [now, false];
   }

@@ -9,7 +9,7 @@ use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 use residua_gpu::{Buffer, BufferRequest, CommandList, PipelineRequest, Submission};
 
-use super::super::layout::{ALIGNMENT, Memory};
+use super::super::layout::{ALIGNMENT, Chunk, Memory};
 use super::super::shaders::{PairSpreadUniforms, Shader};
 use super::GpuEngine;
 use super::shared_data::{DataPart, NewSharedData, SharedData, check_parts, single};
@@ -45,18 +45,9 @@ impl GpuEngine {
         let numbers = list.buffer("data of the application's", 4 * length as u64);
         let mut buffers = vec![buffer.clone()];
         for part in &parts {
-            let count = model.batches[part.batch].count as usize;
-            for number in 0..self.layout.chunks.len() {
-                let chunk = &self.layout.chunks[number];
-                if chunk.batch != part.batch {
-                    continue;
-                }
-                let range = chunk.range.clone();
-                let spread_first = part.first_column * range.len() as u32;
-                let sources = slice_columns(&part.sources, count, range);
-                let low = model.batches[part.batch].class.data * self.layout.chunks[number].range.len() as u32;
-                let spread = PairSpreadUniforms { count: sources.len() as u32, first: spread_first, low };
-                let (table, bytes) = (Memory::Data(number), self.layout.bytes(Memory::Data(number)));
+            for (table, sources, first, low) in self.targets(model, part) {
+                let spread = PairSpreadUniforms { count: sources.len() as u32, first, low };
+                let bytes = self.layout.bytes(table);
                 let requests = [
                     BufferRequest::storage("sources of data", 4 * sources.len() as u64),
                     BufferRequest::uniform("uniforms of a spread", ALIGNMENT),
@@ -80,13 +71,33 @@ impl GpuEngine {
         Ok(SharedData { length, parts, buffer, prepared })
     }
 
+    /// The buffers with numbers of a part: for each the sources, the place of the first there, and the distance to low parts.
+    fn targets(&self, model: &Model, part: &DataPart) -> Vec<(Memory, Vec<u32>, u32, u32)> {
+        let Some(batch) = part.batch else {
+            return vec![(Memory::Tables, part.sources.clone(), part.first, model.tables.len() as u32)];
+        };
+        let of_batch = &model.batches[batch];
+        let chunks = self.layout.chunks.iter().enumerate().filter(|(_, chunk)| chunk.batch == batch);
+        let target = |(number, chunk): (usize, &Chunk)| {
+            let instances = chunk.range.len() as u32;
+            let sources = slice_columns(&part.sources, of_batch.count as usize, chunk.range.clone());
+            (Memory::Data(number), sources, part.first * instances, of_batch.class.data * instances)
+        };
+        chunks.map(target).list()
+    }
+
     /// Copies what the application may have written into the tables.
     pub(super) fn spread_shared_data(&self) -> Result<Vec<Submission>> {
         self.shared_data.iter().map(|shared| shared.prepared.submit(&[])).list_or_error()
     }
 
-    /// The host has new numbers for these columns: the application's buffer takes them.
-    pub(super) fn overwrite_shared_data(&self, model: &Model, batch: usize, columns: &Range<u32>) -> Result<()> {
+    /// The host has new numbers for these columns, or for the tables: the application's buffer takes them.
+    pub(super) fn overwrite_shared_data(
+        &self,
+        model: &Model,
+        batch: Option<usize>,
+        columns: &Range<u32>,
+    ) -> Result<()> {
         for shared in self.shared_data.iter().filter(|shared| shared.covers(batch, columns)) {
             shared.write(&self.context, model)?;
         }

@@ -246,12 +246,13 @@ impl GpuEngine {
     /// Columns of a batch's data table have changed.
     pub(super) fn data_changed(&mut self, model: &Model, batch: usize, columns: Range<u32>) -> Result<()> {
         self.stale_data[batch] = true;
-        self.overwrite_shared_data(model, batch, &columns)
+        self.overwrite_shared_data(model, Some(batch), &columns)
     }
 
-    /// The model's tables have changed.
-    pub(super) fn tables_changed(&mut self) {
+    /// Numbers of the model's tables have changed.
+    pub(super) fn tables_changed(&mut self, model: &Model, numbers: Range<u32>) -> Result<()> {
         self.tables_are_stale = true;
+        self.overwrite_shared_data(model, None, &numbers)
     }
 
     /// Which parameters are constant may have changed.

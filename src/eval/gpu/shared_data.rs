@@ -11,15 +11,38 @@ use residua_base::error::{Error, Result};
 use residua_gpu::submission::binding_size;
 use residua_gpu::{Allocation, Buffer, BufferRequest, Context, Prepared};
 
-/// Columns of a batch's data table that come from the application's buffer.
+/// Columns of a batch's data table, or numbers of the model's tables, that come from the application's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPart {
-    /// Position of the batch.
-    pub batch: usize,
-    /// The first of the columns.
-    pub first_column: u32,
-    /// For each number of the columns, column after column, where in the buffer it comes from.
+    /// Position of the batch; none for the model's tables.
+    pub batch: Option<usize>,
+    /// The first of the columns, or of the tables' numbers.
+    pub first: u32,
+    /// For each number of the columns, column after column, or of the tables, where in the buffer it comes from.
     pub sources: Vec<u32>,
+}
+
+impl DataPart {
+    /// Its numbers in the model.
+    fn numbers<'m>(&self, model: &'m Model) -> &'m [f64] {
+        let (table, start) = match self.batch {
+            None => (&model.tables, self.first as usize),
+            Some(batch) => (&model.batches[batch].data, self.first as usize * model.batches[batch].count as usize),
+        };
+        &table[start..][..self.sources.len()]
+    }
+
+    /// The same, to be written.
+    fn numbers_mut<'m>(&self, model: &'m mut Model) -> &'m mut [f64] {
+        let (table, start) = match self.batch {
+            None => (&mut model.tables, self.first as usize),
+            Some(batch) => {
+                let count = model.batches[batch].count as usize;
+                (&mut model.batches[batch].data, self.first as usize * count)
+            }
+        };
+        &mut table[start..][..self.sources.len()]
+    }
 }
 
 /// A buffer that the application writes.
@@ -31,18 +54,16 @@ pub(super) struct SharedData {
 }
 
 impl SharedData {
-    /// Whether these columns of a batch come from here.
-    pub(super) fn covers(&self, batch: usize, columns: &Range<u32>) -> bool {
-        self.parts.iter().any(|part| part.batch == batch && columns.contains(&part.first_column))
+    /// Whether these columns of a batch, or numbers of the tables, come from here.
+    pub(super) fn covers(&self, batch: Option<usize>, columns: &Range<u32>) -> bool {
+        self.parts.iter().any(|part| part.batch == batch && columns.contains(&part.first))
     }
 
     /// Fills the buffer with the numbers that the model has.
     pub(super) fn write(&self, context: &Context, model: &Model) -> Result<()> {
         let mut numbers = vec![0.0f32; self.length];
         for part in &self.parts {
-            let batch = &model.batches[part.batch];
-            let start = part.first_column as usize * batch.count as usize;
-            for (&source, &number) in part.sources.iter().zip(&batch.data[start..]) {
+            for (&source, &number) in part.sources.iter().zip(part.numbers(model)) {
                 numbers[source as usize] = number as f32;
             }
         }
@@ -55,9 +76,7 @@ impl SharedData {
         let (results, numbers) = context.read(&self.buffer, bytes).await?;
         let numbers = results.reals(numbers);
         for part in &self.parts {
-            let batch = &mut model.batches[part.batch];
-            let start = part.first_column as usize * batch.count as usize;
-            for (&source, number) in part.sources.iter().zip(&mut batch.data[start..]) {
+            for (&source, number) in part.sources.iter().zip(part.numbers_mut(model)) {
                 *number = f64::from(numbers[source as usize]);
             }
         }
@@ -83,9 +102,9 @@ impl NewSharedData {
         Ok(NewSharedData { allocation, numbers, parts })
     }
 
-    /// The host has new numbers for these columns of a batch: the application's buffer takes them.
-    pub fn overwrite(&mut self, context: &Context, batch: usize, first_column: u32, columns: &[f64]) -> Result<()> {
-        let is_same = |part: &&DataPart| part.batch == batch && part.first_column == first_column;
+    /// The host has new numbers for these columns of a batch, or for the tables: the application's buffer takes them.
+    pub fn overwrite(&mut self, context: &Context, batch: Option<usize>, first: u32, columns: &[f64]) -> Result<()> {
+        let is_same = |part: &&DataPart| part.batch == batch && part.first == first;
         let Some(part) = self.parts.iter().find(is_same) else { return Ok(()) };
         for (&source, &number) in part.sources.iter().zip(columns) {
             if let Some(place) = self.numbers.get_mut(source as usize) {
@@ -103,13 +122,16 @@ impl NewSharedData {
 
 pub(super) fn check_parts(model: &Model, length: usize, parts: &[DataPart]) -> Result<()> {
     for part in parts {
-        let table = model.batches.get(part.batch).map(|batch| (batch.data.len(), batch.count as usize));
+        let table = match part.batch {
+            None => Some((model.tables.len(), 1)),
+            Some(batch) => model.batches.get(batch).map(|batch| (batch.data.len(), batch.count as usize)),
+        };
         let fits = table.is_some_and(|(numbers, count)| {
-            part.first_column as usize * count + part.sources.len() <= numbers
+            part.first as usize * count + part.sources.len() <= numbers
                 && part.sources.len().is_multiple_of(count.max(1))
         });
         if !fits || part.sources.iter().any(|&source| source as usize >= length) {
-            return Err(Error::internal(format!("a part of shared data does not fit batch {}", part.batch)));
+            return Err(Error::internal("a part of shared data does not fit its table"));
         }
     }
     Ok(())

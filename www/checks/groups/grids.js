@@ -1,6 +1,6 @@
 /** Grids: every interpolation, border and dimension against its definition in double precision, in f32 and in pairs, and solves that read them. */
-import { lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
-import { gpuAgainstCpu, onEach } from '../define.js';
+import { GpuContext, lbfgs, levenbergMarquardt, Problem, solveMany } from 'residua';
+import { gpuAgainstCpu, onEach, onGpu } from '../define.js';
 import { BORDERS, gridReference, gridSample, INTERPOLATIONS, SIZES, spread } from '../grid-reference.js';
 
 const titleOf = (size, { interpolation, prefilter }) => `${size.length} dimensions, ${prefilter ? 'B-spline' : interpolation}`;
@@ -15,7 +15,7 @@ function atPoints(size, kind, borders) {
   problem.residuals('values', { inputs: { at: at.at(points.map((_, k) => k)) }, residual: ({ at }) => grids.map((grid) => grid.at(...at)) });
   const references = specs.map(gridReference);
   const expected = points.map((point) => references.map((reference) => reference(point)[0]));
-  return { problem, points, expected };
+  return { problem, grids, points, expected };
 }
 
 /** Compares residuals and Jacobian with the definition. */
@@ -126,6 +126,64 @@ export const group = {
       surface.evaluate(points.flat()).forEach((value, k) => {
         check.close(value, wave(...points[k]), { within: 2e-3, because: 'A spline of cells of 1 follows waves of 12 and 19 places to the fourth power of half a radian, over 384.' }, message);
       });
+    }),
+
+    ...onGpu('numbers of grids come from a GPUBuffer, with their borders, and stay on the device', async (check) => {
+      for (const precision of ['f32', 'f32x2']) {
+        const made = atPoints([5, 4], { interpolation: 'linear' }, BORDERS);
+        const functions = await check.compile(made.problem, { precision });
+        const { device } = await GpuContext.default();
+        const numbers = Float32Array.from({ length: 20 }, (_, k) => Math.cos(1.3 * k));
+        const source = device.createBuffer({ size: 80, usage: GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST });
+        check.defer(() => source.destroy());
+        device.queue.writeBuffer(source, 0, numbers);
+        // Numbers of the page that no call takes are replaced too.
+        made.grids[1].setValues(numbers.map((value) => -value));
+        for (const grid of made.grids) grid.setValues(source);
+        const compare = async (values, what) => {
+          const found = await functions.evaluate();
+          made.points.forEach((point, k) => {
+            BORDERS.forEach((border, output) => {
+              const [{ value }] = gridReference({ size: [5, 4], values, border, interpolation: 'linear' })(point);
+              check.close(found[k * BORDERS.length + output], value, F32[0], `${what}, ${border} at ${point}, ${precision}`);
+            });
+          });
+        };
+        await compare(numbers, 'copied');
+        // Differences are in double precision on the host, which reads the numbers.
+        const { maxRelativeError } = await functions.checkGradients();
+        check.ok(maxRelativeError < 1e-2, `gradients differ by ${maxRelativeError}`);
+        const failure = await check.failureInWords(check.compile(made.problem));
+        check.ok(failure.startsWith('invalid-argument: compile: problem: got the grid "g0", whose numbers setValues had from a GPUBuffer'), failure);
+        const doubled = numbers.map((value) => 2 * value);
+        for (const grid of made.grids) device.queue.writeBuffer(grid.valuesBuffer(), 0, doubled);
+        await compare(doubled, 'written');
+        for (const grid of made.grids) grid.setValues(numbers);
+        await compare(numbers, 'set by the page');
+      }
+    }),
+
+    ...onEach('pictures of the page set a grid', async (check) => {
+      const image = new ImageData(4, 3);
+      image.data.forEach((_, k) => (image.data[k] = k % 4 === 3 ? 255 : (37 * k) % 256));
+      const canvas = new OffscreenCanvas(4, 3);
+      canvas.getContext('2d').putImageData(image, 0, 0);
+      const bitmap = await createImageBitmap(image);
+      check.defer(() => bitmap.close());
+      const problem = new Problem();
+      const grid = problem.grid('picture', { size: [4, 3], channels: 3, values: new Float64Array(36), interpolation: 'nearest' });
+      const at = problem.parameters('at', { dim: 2, values: Array.from({ length: 12 }, (_, k) => [k % 4, Math.floor(k / 4)]).flat() });
+      problem.residuals('pixels', { inputs: { at: at.at(Array.from({ length: 12 }, (_, k) => k)) }, residual: ({ at }) => grid.at(at.x, at.y) });
+      const functions = await check.compile(problem);
+      const expected = Array.from({ length: 36 }, (_, k) => image.data[4 * Math.floor(k / 3) + (k % 3)] / 255);
+      for (const source of [image, canvas, bitmap]) {
+        grid.setValues(new Float64Array(36));
+        grid.setValues(source);
+        const found = await functions.evaluate();
+        expected.forEach((value, k) => check.close(found[k], value, { within: 1e-7, because: 'Bytes over 255, rounded to f32.' }, `${source.constructor.name}, number ${k}`));
+      }
+      const failure = await check.failureInWords(() => grid.setValues(new OffscreenCanvas(3, 4)));
+      check.equal(failure, 'invalid-argument: grid "picture".setValues: values: got a picture of 3 × 4 pixels; takes one of 4 × 3 places');
     }),
 
     ...onEach('many problems share a grid', async (check) => {

@@ -9,13 +9,14 @@ import type { CsrMatrix } from '../../compile/csr-matrix.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import type { GpuCompiledFunctions } from '../../compile/functions.js';
 import { isOn } from '../../module/buffer-owners.js';
+import type { Grid } from '../../problem/grid.js';
 import type { ParameterArray } from '../../problem/parameter-array.js';
 import type { ResidualBlock } from '../../problem/residual-block.js';
 import { checkDType, numbersPerElement, type DataOf, type DType } from '../dtype.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { Memory } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
-import { checkPicture, type ImageSource } from '../engine/picture.js';
+import { checkPicture, type ImageSource } from '../../arguments/picture.js';
 import type { ReadOptions } from '../evaluator.js';
 import { elementBytes, elementCount, encode, flatten, isNested, numberCount, numbersOf, paddedBytes, wholeWords, type Numbers, type Numeric, type Rows } from '../memory/numbers.js';
 import { splitBlocks } from '../memory/ggml.js';
@@ -39,7 +40,7 @@ import { quantised } from './quantise.js';
 import { readNodes, withSignal } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
-import { dataNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
+import { dataNumbers, gridNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
 import { StoredTensor } from './stored-tensor.js';
 import { checkTuning } from './tuner.js';
 
@@ -365,6 +366,14 @@ export class Device {
    */
   dataInput(block: ResidualBlock, input: string): SharedTensor<'f32'> {
     return this.share(dataNumbers(block, input));
+  }
+
+  /**
+   * The numbers of a grid, its last axis first, with channels as [..., channels], to be assigned to: publish() gives them to the solver, where its functions are on
+   * this device without a copy through the page. Throws 'invalid-argument' for a grid with prefilter and for one of parameters.
+   */
+  gridValues(grid: Grid): SharedTensor<'f32'> {
+    return this.share(gridNumbers(grid));
   }
 
   /**

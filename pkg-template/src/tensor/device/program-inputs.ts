@@ -6,7 +6,7 @@
 import { invalidArgument } from '../../arguments/errors.js';
 import { DTYPE_BYTES } from '../dtype.js';
 import type { Memory } from '../engine/engine.js';
-import { checkPicture, pictureOf, type ImageSource, type Picture } from '../engine/picture.js';
+import { checkPicture, pictureOf, type ImageSource, type Picture } from '../../arguments/picture.js';
 import { elementBytes, elementCount, encode, encodeInto, numberCount, numbersOf, paddedBytes, wholeWords, type Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';
 import { largest, shapeText } from '../size.js';

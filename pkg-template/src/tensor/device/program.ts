@@ -7,7 +7,7 @@ import { checkOptions } from '../../arguments/options.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import { checkSignal } from '../../module/cancellation.js';
 import type { DType } from '../dtype.js';
-import type { ImageSource } from '../engine/picture.js';
+import type { ImageSource } from '../../arguments/picture.js';
 import type { ReadOptions } from '../evaluator.js';
 import type { Numeric } from '../memory/numbers.js';
 import type { Node } from '../recipe/node.js';

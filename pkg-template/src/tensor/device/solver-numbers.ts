@@ -2,6 +2,7 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { GpuCompiledFunctions } from '../../compile/functions.js';
+import type { Grid, TableGrid } from '../../problem/grid.js';
 import type { ParameterArray, ParameterBlocks } from '../../problem/parameter-array.js';
 import type { BlockData, ResidualBlock, ResidualInstances } from '../../problem/residual-block.js';
 
@@ -65,7 +66,7 @@ export function dataNumbers(block: ResidualBlock, input: string): SharedNumbers 
   const { data } = block as ResidualInstances;
   if (!(data instanceof Map)) throw invalidArgument('dataInput: block', describe(block), 'a residual block');
   const found = data.get(input) as BlockData | undefined;
-  if (found === undefined) throw invalidArgument('dataInput: input', describe(input), `a data input of ${block.name}`);
+  if (found === undefined || found.isPlace) throw invalidArgument('dataInput: input', describe(input), `a data input of ${block.name}`);
   const { dim } = found.input;
   const numbers: SolverNumbers = {
     what: `the data '${input}'`,
@@ -78,4 +79,23 @@ export function dataNumbers(block: ResidualBlock, input: string): SharedNumbers 
     write: (values) => block.setData(input, values),
   };
   return { numbers, sizes: [found.values.length / dim, dim], present: found.values };
+}
+
+/** The numbers of a grid, the last axis first, with its channels. Throws 'invalid-argument'. */
+export function gridNumbers(grid: Grid): SharedNumbers {
+  const { bufferFinders, channels, size, prefilter } = grid as unknown as TableGrid;
+  if (!Array.isArray(bufferFinders)) throw invalidArgument('gridValues: grid', describe(grid), 'a grid of a problem, whose numbers are no parameters');
+  if (prefilter) throw invalidArgument('gridValues: grid', `"${grid.name}" with prefilter, whose spline the page computes`, "grids without; 'b-spline' takes coefficients");
+  const present = () => (grid as unknown as TableGrid).shared().numbers.subarray(0, size.reduce((product, count) => product * count, channels));
+  const numbers: SolverNumbers = {
+    what: `the grid '${grid.name}'`,
+    isWritable: true,
+    buffer() {
+      const buffer = bufferFinders.length === 1 ? grid.valuesBuffer() : null;
+      return buffer === null ? null : { buffer, byteOffset: 0 };
+    },
+    read: async () => present(),
+    write: (values) => grid.setValues(values),
+  };
+  return { numbers, sizes: [...[...size].reverse(), ...(channels === 1 ? [] : [channels])], present: present() };
 }

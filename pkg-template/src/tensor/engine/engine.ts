@@ -3,7 +3,8 @@
 import type { ResiduaError } from '../../arguments/errors.js';
 import type { RawPlanOptions } from '../module/raw.js';
 import type { Purpose } from './accounts.js';
-import type { Canvas, Picture } from './picture.js';
+import type { Picture } from '../../arguments/picture.js';
+import type { Canvas } from './picture.js';
 import type { Pending } from './pending.js';
 import type { LocalPlan, Plan } from './plan.js';
 

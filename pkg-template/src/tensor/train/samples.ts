@@ -4,7 +4,7 @@ import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.
 import { checkWholeNumber } from '../../arguments/numeric-arguments.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
 import { checkDType, DTYPE_BYTES, type DType } from '../dtype.js';
-import { checkPicture, pixelsOf, type ImageSource } from '../engine/picture.js';
+import { checkPicture, pixelsOf, type ImageSource } from '../../arguments/picture.js';
 import { elementCount, numbersOf, type Numbers } from '../memory/numbers.js';
 import { shapeText } from '../size.js';
 

@@ -9,7 +9,8 @@ import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
 import type { Batch, KernelProgress, Kernels, LocalEngine, Memory, MemoryRequest } from '../engine.js';
 import type { Pending } from '../pending.js';
-import { contextOf, paint, pixelsOf, type Canvas, type Picture } from '../picture.js';
+import { pixelsOf, type Picture } from '../../../arguments/picture.js';
+import { contextOf, paint, type Canvas } from '../picture.js';
 import type { LocalPlan, Plan } from '../plan.js';
 import { CpuRunner, type HostKernel } from './cpu-runner.js';
 

@@ -3,7 +3,8 @@
 import { ResiduaError } from '../../../arguments/errors.js';
 import type { Memory } from '../engine.js';
 import type { Buffers } from './buffers.js';
-import { contextOf, dataOf, pixelsOf, resize, type Canvas, type Picture } from '../picture.js';
+import { dataOf, pixelsOf, type Picture } from '../../../arguments/picture.js';
+import { contextOf, resize, type Canvas } from '../picture.js';
 
 /** Bytes of a pixel. */
 const PIXEL = 4;
