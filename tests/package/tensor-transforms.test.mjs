@@ -33,6 +33,14 @@ test('in a program, with sizes that runs tell', async () => {
   assert.deepEqual(await jacobian.toArray(), [[[0, 2], [0, 0]], [[0, 0], [4, 4]]]);
 });
 
+test('a result that depends on too many numbers of a state is refused, one that depends on few of many is not', async () => {
+  const identity = Array.from({ length: 8 }, () => 0);
+  const slope = (merge) => { const v = device.tensor([1, 2]); return T.grad(T.scan(v, 0, { identity, lift: (each) => identity.map(() => each), merge }).sum(), [v])[0].data(); };
+  assert.deepEqual([...(await slope((a, b) => a.map((each, k) => each.add(b[k]))))], [2, 1]);
+  const message = /^grad: got a scan by a rule whose result depends on 8 numbers of its state; takes at most 7$/;
+  await assert.rejects(slope((a, b) => b.map((each, k) => a[(k + 1) % 8].add(each))), { name: 'ResiduaError', code: 'invalid-graph', message });
+});
+
 test('what leaves the body is refused where it is computed', async () => {
   let left;
   T.vmap((v) => (left = v.mul(2)))(device.tensor([1, 2]));

@@ -198,6 +198,24 @@ export const TRANSFORMS = [
     const [rows, each] = await device.read(many.pick(0, 1), T.jvp((first) => written(w, x, first)[0], [s], [s.mul(3)])[1]);
     near(ok, rows, [...each], 'many directions', 1e-4);
   }],
+  ['derivatives of any order of cumulative products and of recurrences by a rule', async (T, device, ok) => {
+    const x = device.tensor([2, 3, 0, 5]);
+    const e = device.tensor([1, 0, 1, 1]);
+    const along = (f) => (v) => T.jvp(f, [v], [e])[1];
+    const [first, second, third] = [0, 1, 2].map((k) => Array.from({ length: k + 1 }).reduce(along, (v) => v.cumprod()));
+    // Of (2 + t) · 3 · t · (5 + t), and of its parts: 3 (10 t + 7 t² + t³).
+    const found = await device.read(first(x), second(x), third(x));
+    [[1, 3, 6, 30], [0, 0, 6, 42], [0, 0, 0, 18]].forEach((expected, k) => near(ok, found[k], expected, `derivative ${k + 1}`));
+    // s = a s + a, of states (a, s): for a of a vector, the sums of the products of its ends.
+    const rule = { identity: [1, 0], lift: (a) => [a, a], merge: ([a, s], [b, t]) => [a.mul(b), s.mul(b).add(t)], finish: ([, s]) => s };
+    const sums = (v) => T.scan(v, 0, rule);
+    const written = (v) => { const s = [0]; for (let k = 0; k < 4; k++) { const a = v.pick(0, k); s.push(a.mul(s[k]).add(a)); } return T.stack(s.slice(1)); };
+    for (const f of [along, (g) => (v) => T.grad(g(v).square().sum(), [v])[0], (g) => along(along(g))]) {
+      const twice = (g) => f(along(g))(x);
+      const [one, other] = await device.read(twice(sums), twice(written));
+      near(ok, one, [...other], `a derivative of a recurrence, ${f}`);
+    }
+  }],
   ['derivatives of the caller: reversed, cut, of several tensors, in place of those of the value', async (T, device, ok) => {
     const [x, y] = [device.tensor([-1, 2, 0.5]), device.tensor([4, 3, 2])];
     const reversed = T.customGradient((v) => v, (adjoint) => [adjoint.neg()]);

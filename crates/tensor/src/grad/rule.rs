@@ -2,7 +2,9 @@
 //!
 //! A merge m(a, b) of states is a graph of scalar operations, which `residua_ir::autodiff` differentiates. In a scan sᵢ = m(sᵢ₋₁, eᵢ), so that the
 //! adjoints of the states are a linear recurrence from the end, λᵢ = gᵢ + (∂sᵢ₊₁/∂sᵢ)ᵀ λᵢ₊₁. Linear recurrences are scans of affine maps, whose
-//! merge is their composition (Blelloch: "Prefix sums and their applications", 1990), and so have a derivative by the same rule.
+//! merge is their composition (Blelloch: "Prefix sums and their applications", 1990), and so have a derivative by the same rule. Only numbers of the
+//! state that the result depends on take part: the vector of an affine map up to an element depends on no matrix before, so that derivatives of any
+//! order have recurrences of as many numbers.
 
 use std::rc::Rc;
 
@@ -17,7 +19,7 @@ use super::{Adjoint, PullBack, Shares};
 use crate::dtype::DType;
 use crate::expr::{Op, Rule, Tensor, TensorId};
 
-/// Most numbers of a state whose scan is differentiated: the recurrence has the square of it and itself.
+/// Most numbers of a state whose scan is differentiated: affine maps of so many are n² + n numbers, 56.
 const MAX_STATE: usize = 7;
 
 /// The inputs of a graph from one number up to another.
@@ -156,9 +158,19 @@ impl PullBack<'_> {
         result: u32,
     ) -> Result<Shares> {
         let count = self.operands.len();
-        if count > MAX_STATE {
+        // The numbers of the state that the result depends on, and the partials of each by those before.
+        let mut graph = rule.merge.graph().clone();
+        let (mut deciding, mut rows) = (vec![result as usize], Vec::new());
+        while let Some(number) = deciding.get(rows.len()) {
+            let row = jacobian(&mut graph, &rule.results[*number..][..1], &inputs(0, count)).concat();
+            let more = (0..count).filter(|column| row[*column].is_some() && !deciding.contains(column)).list();
+            deciding.extend(more);
+            rows.push(row);
+        }
+        let size = deciding.len();
+        if size > MAX_STATE {
             return Err(Error::invalid_graph(format!(
-                "the derivative of a scan by a rule takes states of at most {MAX_STATE} numbers, not {count}"
+                "grad: got a scan by a rule whose result depends on {size} numbers of its state; takes at most {MAX_STATE}"
             )));
         }
         let states = self.operands;
@@ -171,30 +183,29 @@ impl PullBack<'_> {
         }
         numbers.extend(states);
 
-        // The partials of each state by the one before, which the recurrence takes from the next element, transposed.
-        let mut graph = rule.merge.graph().clone();
-        let rows = jacobian(&mut graph, &rule.results, &inputs(0, count));
+        // The recurrence takes the partials from the next element, transposed.
+        let rows = rows.iter().map(|row| deciding.iter().map(|column| row[*column]).list()).list();
         let there: Vec<NodeId> = rows.iter().flatten().flatten().copied().list();
         let mut partials = tensors_of(&mut self.sweep.expr, &graph, &numbers, &there).into_iter();
         let zeros = self.expr().full(0.0, DType::F32, &shape);
-        let mut matrices = vec![zeros; count * count];
+        let mut matrices = vec![zeros; size * size];
         for (row, entries) in rows.iter().enumerate() {
             for (column, entry) in entries.iter().enumerate() {
                 if entry.is_some()
                     && let Some(partial) = partials.next()
                 {
-                    matrices[column * count + row] = self.next(partial, axis, reverse);
+                    matrices[column * size + row] = self.next(partial, axis, reverse);
                 }
             }
         }
         let adjoint = self.adjoint.node;
-        let mut seeds = vec![zeros; count];
-        seeds[result as usize] = if exclusive { self.next(adjoint, axis, reverse) } else { adjoint };
+        let mut seeds = vec![zeros; size];
+        seeds[0] = if exclusive { self.next(adjoint, axis, reverse) } else { adjoint };
         numbers.extend(self.recurrence(&matrices, &seeds, axis, !reverse)?);
 
         let mut graph = rule.merge.graph().clone();
-        let nodes: Vec<NodeId> = inputs(2 * count, 3 * count).into_iter().map(|input| graph.input(input)).list();
-        let seeds: Vec<(NodeId, NodeId)> = rule.results.iter().copied().zip(nodes).list();
+        let nodes: Vec<NodeId> = inputs(2 * count, 2 * count + size).into_iter().map(|input| graph.input(input)).list();
+        let seeds: Vec<(NodeId, NodeId)> = deciding.iter().map(|number| rule.results[*number]).zip(nodes).list();
         let partials = gradient(&mut graph, &seeds, &inputs(count, 2 * count));
         Ok(self.shares_of(&graph, &partials, &numbers, None))
     }

@@ -230,6 +230,21 @@ fn folds_and_scans_by_rules() {
             });
         }
     }
+    // The derivatives that are checked are the second and the third: recurrences of recurrences.
+    let squares_by_first = |expr: &mut Expr, y: TensorId, x: TensorId| {
+        let squares = expr.elementwise(Elementwise::Mul, &[y, y]);
+        let sum = expr.reduce(Reduction::Sum, squares, &[0]);
+        expr.gradient(sum, x)
+    };
+    check("a slope of a cumulative product", &[(&[4], (-1.0, 1.0))], &[], &|expr, x| {
+        let y = expr.scan(x[0], Reduction::Prod, 0, false, false);
+        squares_by_first(expr, y, x[0])
+    });
+    check("a slope of a recurrence", &[(&[3][..], (-1.0, 1.0)); 2], &[], &|expr, x| {
+        let op = Op::ScanBy { rule: linear(), axis: 0, exclusive: false, reverse: true, result: 1 };
+        let y = of(expr, op, x, &[3]);
+        squares_by_first(expr, y, x[0])
+    });
     // log(eᵃ + eᵇ) has a derivative that is no polynomial.
     let log_sum = || {
         rule(&[-30.0], |g, a, b| {
