@@ -285,6 +285,30 @@ describe('graphs', () => {
     await withModel(file, async (loaded) => assert.deepEqual((await outputsOf(loaded, { x: [1, 2, 3, 4, 5, 6] })).y, { shape: [3, 2], data: [1, 2, 3, 4, 5, 6] }));
   });
 
+  test('different elements and slices, as NumPy finds them', async () => {
+    const outputs = ['y', 'first', 'inverse', 'counts'].map((name) => ({ name, type: name === 'y' ? 'float' : 'int64' }));
+    const file = (shape, attributes) => single('Unique', [{ name: 'x', type: 'float', shape }], outputs, { attributes });
+    const data = [2, 1, NaN, 2, -0, 0, NaN, 3];
+    // numpy.unique(data, return_index=True, return_inverse=True, return_counts=True) of NumPy 2.4.6.
+    const sorted = [[-0, 1, 2, 3, NaN], [4, 1, 0, 7, 2], [2, 1, 4, 2, 0, 0, 4, 3], [2, 1, 2, 1, 2]];
+    const inOrder = [[2, 1, NaN, -0, 3], [0, 1, 2, 4, 7], [0, 1, 2, 0, 3, 3, 2, 4], [2, 1, 2, 2, 1]];
+    const rows = [1, 0, 0, 1, 0, 0, 2, 3, 4];
+    const columns = [2, 1, 2, 0, 1, 0, 2, 1, 2];
+    for (const [x, shape, attributes, expected, sizes] of [
+      [data, [2, 4], {}, sorted, [5]],
+      [data, [8], { sorted: 0 }, inOrder, [5]],
+      [rows, [3, 3], { axis: 0 }, [[1, 0, 0, 2, 3, 4], [0, 2], [0, 0, 1], [2, 1]], [2, 3]],
+      [columns, [3, 3], { axis: -1 }, [[1, 2, 1, 0, 1, 2], [1, 0], [1, 0, 1], [1, 2]], [3, 2]],
+    ]) {
+      await withModel(file(shape, attributes), async (loaded) => {
+        const found = await outputsOf(loaded, { x: { data: x, shape } });
+        assert.deepEqual(['y', 'first', 'inverse', 'counts'].map((name) => [...found[name].data]), expected);
+        assert.deepEqual(found.y.shape, sizes);
+      });
+    }
+    await withModel(file(['n'], { axis: 1 }), (loaded) => assert.rejects(loaded.run({ x: { data: [1, 2], shape: [2] } }), { code: 'invalid-argument', message: /Unique.*attribute axis: got 1; takes/ }));
+  });
+
   test('numbers of an input that decide shapes make a program each; a stored tensor there is refused', async () => {
     const file = single('Reshape', [{ name: 'x', type: 'float', shape: [6] }, { name: 's', type: 'int64', shape: [2] }], [y]);
     await withModel(file, async (loaded) => {

@@ -3,9 +3,11 @@
 import { invalidArgument } from '../../../arguments/errors.js';
 import { concat } from '../../functions.js';
 import { iota } from '../../sources.js';
+import { elementCount } from '../../memory/numbers.js';
 import type { Combine } from '../../recipe/indexing.js';
 import type { Indices, Tensor } from '../../tensor.js';
-import type { Call, Operator } from '../call.js';
+import { numberSizes, type Call, type Operator } from '../call.js';
+import { typeNamed } from '../element-types.js';
 
 /** Places as integers of 32 bits. */
 const places = (x: Tensor): Indices => (x.dtype === 'i32' || x.dtype === 'u32' ? (x as Indices) : x.cast('i32'));
@@ -44,6 +46,42 @@ const compress: Operator = (call) => {
   return flat.indexSelect(call.indices(kept), axis);
 };
 
+/** NaN is equal to itself and larger than numbers. */
+function byNumbers(a: readonly number[], b: readonly number[]): number {
+  for (const [k, x] of a.entries()) {
+    const y = b[k] as number;
+    if (Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) !== Number.isNaN(y) : x !== y) return Number.isNaN(x) || x > y ? 1 : -1;
+  }
+  return 0;
+}
+
+/** Different slices of an axis, or different elements. How many there are is known where the numbers are. */
+const unique: Operator = (call) => {
+  const numbers = call.numbers(0);
+  const sizes = numberSizes('input 0', call.value(0));
+  const hasAxis = call.hasAttribute('axis');
+  const shape = hasAxis ? sizes : [numbers.length];
+  const axis = hasAxis ? call.axis('axis', shape.length) : 0;
+  const extent = shape[axis] as number;
+  const inner = elementCount(shape.slice(axis + 1));
+  // The numbers of each slice, in C order.
+  const slices = Array.from({ length: extent }, (): number[] => []);
+  numbers.forEach((number, k) => slices[Math.floor(k / inner) % extent]?.push(number));
+  const first = new Map<string, number>();
+  const keys = slices.map(String);
+  keys.forEach((key, place) => first.has(key) || first.set(key, place));
+  const found = [...first.values()];
+  if (call.flag('sorted', true)) found.sort((a, b) => byNumbers(slices[a] as number[], slices[b] as number[]));
+  const order = new Map(found.map((place, k) => [keys[place] as string, k]));
+  const inverse = keys.map((key) => order.get(key) as number);
+  const counts = found.map(() => 0);
+  for (const k of inverse) (counts[k] as number) += 1;
+  const outer = elementCount(shape.slice(0, axis));
+  const values = Array.from({ length: outer }, (_, k) => found.map((place) => (slices[place] as number[]).slice(k * inner, (k + 1) * inner))).flat(2);
+  const integers = (data: readonly number[]) => call.hostOutput(typeNamed('int64'), [data.length], data);
+  return [call.hostOutput(call.value(0).type, shape.map((size, k) => (k === axis ? found.length : size)), values), integers(found), integers(inverse), integers(counts)];
+};
+
 export const INDEXING_OPERATORS: Readonly<Record<string, Operator>> = {
   Gather: (call) => {
     const x = call.tensor(0);
@@ -56,7 +94,7 @@ export const INDEXING_OPERATORS: Readonly<Record<string, Operator>> = {
   GatherND: gatherNd,
   Scatter: scatterElements, ScatterElements: scatterElements,
   ScatterND: (call) => asBytes(call.tensor(0), (x) => x.scatterNd(places(call.tensor(1)), call.tensor(2).cast(x.dtype), { combine: combineOf(call) })),
-  Compress: compress,
+  Compress: compress, Unique: unique,
   NonZero: (call) => {
     call.numbers(0);
     throw invalidArgument('input 0', 'numbers that a Dim decides', 'numbers that are known when the graph is recorded');
