@@ -45,6 +45,47 @@ test('a timer fires during one kernel of elementwise operations', async () => {
   x.dispose();
 });
 
+/** Numbers from −2³¹ on, in an order that has nothing to do with theirs. */
+const mixed = (count) => Int32Array.from({ length: count }, (_, k) => Math.imul(k, 2_654_435_769) | 0);
+
+test('a timer fires during a sort of one row, and a signal ends it', async () => {
+  const count = 2 ** 22;
+  const x = device.tensor(mixed(count), [count], 'i32');
+  const program = await device.compile({}, () => x.argsort());
+  const { result, turns } = await countTurns(() => program.run().data());
+  const sorted = mixed(count).sort();
+  const numbers = mixed(count);
+  assert.ok(result.every((place, rank) => numbers[place] === sorted[rank]));
+  // Keys are read, moved by 4 digits and written in calls of 2¹⁷ each, 192 in all. A core that moves 10⁹ a second takes 25 ms for the moves alone.
+  assert.ok(turns >= 2, `${turns} turns`);
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 1);
+  await assert.rejects(program.run({}, {}, { signal: controller.signal }).data({ signal: controller.signal }), { code: 'aborted' });
+  assert.deepEqual(await program.run().data(), result, 'the next run begins anew');
+  T.dispose(program, x);
+});
+
+test('long rows have their quantiles, their smallest and their order, as short ones do', async () => {
+  const count = 300_000;
+  const rows = 3;
+  const numbers = Float32Array.from(mixed(rows * count), (number) => (number >> 12) / 7);
+  const x = device.tensor(numbers, [rows, count]);
+  const [median, few, many, order] = await device.read(x.median(1), x.topk(5, 1, { smallest: true }).values, x.topk(200_000, 1).indices, x.argsort(1));
+  for (let row = 0; row < rows; row++) {
+    const own = numbers.subarray(row * count, (row + 1) * count);
+    const sorted = own.slice().sort();
+    const [low, high] = [sorted[count / 2 - 1], sorted[count / 2]];
+    assert.ok(median[row] >= low && median[row] <= high, `${median[row]} from ${low} to ${high}`);
+    assert.deepEqual(few.slice(row * 5, row * 5 + 5), sorted.slice(0, 5));
+    // Of equal numbers the first comes first.
+    const places = [...own.keys()].sort((a, b) => own[a] - own[b] || a - b);
+    assert.ok(places.every((place, rank) => order[row * count + rank] === place));
+    const falling = [...own.keys()].sort((a, b) => own[b] - own[a] || a - b);
+    assert.ok(many.subarray(row * 200_000, (row + 1) * 200_000).every((place, rank) => place === falling[rank]));
+  }
+  T.dispose(x);
+});
+
 test('a product in parts has the same bits at each run', async () => {
   const numbers = (count, seed) => Float32Array.from({ length: count }, (_, k) => Math.sin(k * 0.7 + seed));
   const [a, b] = [device.tensor(numbers(3 * 200 * 700, 1), [3, 200, 700]), device.tensor(numbers(3 * 700 * 600, 2), [3, 700, 600])];

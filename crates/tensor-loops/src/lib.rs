@@ -27,7 +27,7 @@ pub use elements::{Half, number_of_half};
 pub use integers::integer_product;
 pub use product::{Panels, Product};
 pub use quantised::{Quantised, Side};
-pub use sort::smallest;
+pub use sort::Sorting;
 
 /// Extents of a product, [`rows`, `depth`] times [`depth`, `columns`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

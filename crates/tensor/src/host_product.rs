@@ -283,9 +283,18 @@ pub struct Workspace {
     places: [[Vec<u32>; 2]; 2],
 }
 
+/// What a product has for itself between its parts.
+#[derive(Default)]
+pub struct Own {
+    /// Its number, of all of them so far, by which products know the panels that they share.
+    pub number: u32,
+    /// How far a sort is.
+    pub sort: host_sort::Progress,
+}
+
 /// Runs a part of a product, a transform, a sort or linear algebra with the words of its uniform, on memory in binding order: from `part` on, for some milliseconds. Gives
 /// where the next part begins, or 0 after the last. Parts are run in order, with the same memory and the same workspace, which other products may
-/// use in between: `owner` is a number of this product.
+/// use in between: `own` is of this product alone.
 ///
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
@@ -295,11 +304,12 @@ pub unsafe fn run(
     buffers: &[*mut u8],
     part: usize,
     workspace: &mut Workspace,
-    owner: u32,
+    Own { number: owner, sort: progress }: &mut Own,
 ) -> Result<usize> {
+    let owner = *owner;
     if let Body::Sort(sort) = &kernel.body {
         // SAFETY: by the caller.
-        return unsafe { host_sort::run(kernel, sort, words, buffers, part) };
+        return unsafe { host_sort::run(kernel, sort, words, buffers, part, progress) };
     }
     if let Body::Fourier(fourier) = &kernel.body {
         // SAFETY: by the caller.

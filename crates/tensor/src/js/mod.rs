@@ -237,8 +237,7 @@ impl CompiledPlan {
 #[wasm_bindgen]
 pub struct HostProduct {
     kernel: Kernel,
-    /// Its number, of all of them so far, by which products know the panels that they share.
-    number: u32,
+    own: RefCell<host_product::Own>,
 }
 
 thread_local! {
@@ -251,7 +250,7 @@ impl HostProduct {
     fn of(kernel: Kernel) -> HostProduct {
         let number = PRODUCTS.get();
         PRODUCTS.set(number.wrapping_add(1));
-        HostProduct { kernel, number }
+        HostProduct { kernel, own: RefCell::new(host_product::Own { number, ..Default::default() }) }
     }
 }
 
@@ -262,7 +261,7 @@ impl HostProduct {
         // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
         let next = WORKSPACE.with_borrow_mut(|workspace| unsafe {
             let (buffers, words) = host_product::read_frame(&self.kernel, frame as usize as *const u32);
-            host_product::run(&self.kernel, words, &buffers, part as usize, workspace, self.number)
+            host_product::run(&self.kernel, words, &buffers, part as usize, workspace, &mut self.own.borrow_mut())
         });
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }

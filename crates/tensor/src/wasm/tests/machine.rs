@@ -29,11 +29,12 @@ pub fn run_loop(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Resu
     let mut memories: Vec<Vec<u128>> =
         buffers.iter().map(|bytes| bytes.chunks(16).map(padded_chunk).collect::<Vec<u128>>()).collect();
     let addresses: Vec<*mut u8> = memories.iter_mut().map(|memory| memory.as_mut_ptr().cast()).collect();
-    let (mut workspace, mut part, mut parts) = (host_product::Workspace::default(), 0, 0);
+    let (mut workspace, mut own) = (host_product::Workspace::default(), host_product::Own::default());
+    let (mut part, mut parts) = (0, 0);
     loop {
         parts += 1;
         // SAFETY: the memories are as large as the buffers of the kernel and its indices are within them.
-        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut workspace, 0)? };
+        part = unsafe { host_product::run(kernel, words, &addresses, part, &mut workspace, &mut own)? };
         if part == 0 {
             break;
         }
