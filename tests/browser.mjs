@@ -144,7 +144,7 @@ const importMap = (more) => JSON.stringify({ imports: { ...entries, ...more } })
  * `policy` is a Content-Security-Policy (its nonce for the import map is `map`); `webgpu: false` takes navigator.gpu
  * away; `load: false` leaves the import to the test; `imports` is what the import map names besides the package.
  */
-export async function openBlankPage(browser, { policy, webgpu = true, load = true, imports = {} } = {}) {
+export async function openBlankPage(browser, { policy, webgpu = true, load = true, isolated = false, imports = {} } = {}) {
   const context = await browser.createBrowserContext();
   const page = faithful(await context.newPage());
   const complaints = [];
@@ -156,7 +156,10 @@ export async function openBlankPage(browser, { policy, webgpu = true, load = tru
   const endAnswers = await answer(page, {
     [address.pathname]: {
       contentType: 'text/html',
-      headers: policy === undefined ? {} : { 'Content-Security-Policy': policy },
+      headers: {
+        ...(policy === undefined ? {} : { 'Content-Security-Policy': policy }),
+        ...(isolated ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' } : {}),
+      },
       body: `<!doctype html><link rel="icon" href="data:,"><script type="importmap" nonce="map">${importMap(imports)}</script>`,
     },
   });

@@ -8,7 +8,8 @@
  * @packageDocumentation
  */
 
-export { init, type WasmSource } from './module/loading.js';
+export { init, type InitOptions, type WasmSource } from './module/loading.js';
+export type { Threads } from './threads/threaded.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
 export { GpuContext, type ContextProfile, type ContextStats, type GpuContextOptions, type KernelTimes, type StageTimes } from './compile/context.js';

@@ -10,7 +10,9 @@
  */
 
 export type { WasmSource } from './module/loading.js';
+export type { InitOptions } from './module/loading.js';
 export { init } from './tensor/module/loading.js';
+export type { Threads } from './threads/threaded.js';
 export { ResiduaError, type ErrorCode } from './arguments/errors.js';
 
 export {

@@ -57,7 +57,7 @@ export const multistart: typeof multistartHere = (template, bounds, options = {}
 /** Finds parameters with which most measurements agree in the worker; see `ransac` of `residua`. */
 export const ransac: typeof ransacHere = (template, options) => ransacOn(worker, template, options);
 
-let whole: { readonly parts: readonly Promise<void>[]; readonly promise: Promise<void> } | null = null;
+let whole: { readonly parts: readonly Promise<unknown>[]; readonly promise: Promise<void> } | null = null;
 
 /**
  * Starts the worker and loads the WebAssembly module in it, and on the page for `Value.data`; once, and again after an 'internal' failure.

@@ -8,6 +8,7 @@ use crate::names;
 use crate::order;
 use crate::project;
 use crate::setup::Tools;
+use crate::sharing;
 use std::path::PathBuf;
 use std::{env, fs};
 
@@ -37,7 +38,7 @@ struct Module {
 }
 
 /// What both modules are made of.
-const SHARED_INPUTS: [&str; 10] = [
+const SHARED_INPUTS: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     ".cargo/config.toml",
@@ -48,6 +49,7 @@ const SHARED_INPUTS: [&str; 10] = [
     "xtask/src/binary.rs",
     "xtask/src/names.rs",
     "xtask/src/order.rs",
+    "xtask/src/sharing.rs",
 ];
 
 const SOLVERS: Module = Module {
@@ -93,7 +95,7 @@ fn wasm(tools: &Tools, module: &Module) -> Outcome {
         name: module.folder,
         inputs: &[&SHARED_INPUTS, module.inputs].concat(),
         outputs: &[&below],
-        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, in order, short names, guarded"),
+        circumstances: &format!("{compiler} {features:?} {flags} {PASSES:?}, in order, short names, guarded, shared"),
     };
     step.unless_current(|| {
         let folder = project::root().join(&below);
@@ -127,12 +129,14 @@ fn wasm(tools: &Tools, module: &Module) -> Outcome {
         let (bytes, text) =
             names::shorten(&fs::read(&file).at(&file)?, &fs::read_to_string(&glue).at(&glue)?, module.name)?;
         fs::write(&file, bytes).at(&file)?;
-        if !module.has_callbacks {
-            guard::check_without_callbacks(&text)?;
-            return fs::write(&glue, text).at(&glue);
-        }
         let declared = folder.join(format!("{}.d.ts", module.name));
-        let (text, declarations) = guard::guard(&text, &fs::read_to_string(&declared).at(&declared)?)?;
+        let declarations = fs::read_to_string(&declared).at(&declared)?;
+        let (mut text, mut declarations) = sharing::prepare(&text, &declarations, module.name)?;
+        if module.has_callbacks {
+            (text, declarations) = guard::guard(&text, &declarations)?;
+        } else {
+            guard::check_without_callbacks(&text)?;
+        }
         fs::write(&declared, declarations).at(&declared)?;
         fs::write(&glue, text).at(&glue)
     })

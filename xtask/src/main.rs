@@ -20,6 +20,7 @@ mod project;
 mod serve;
 mod server;
 mod setup;
+mod sharing;
 mod site;
 #[cfg(test)]
 mod structure;

@@ -115,10 +115,15 @@ fn answer(connection: &TcpStream, site: &Site, reports: Option<&Sender<Report>>)
     }
 }
 
+/// Pages are cross-origin isolated, so that threads can share memory.
+const ISOLATION: &str = "Cross-Origin-Opener-Policy: same-origin\r\nCross-Origin-Embedder-Policy: require-corp\r\n\
+                         Cross-Origin-Resource-Policy: cross-origin";
+
 fn respond(mut connection: &TcpStream, status: &str, header: &str, body: &[u8], with_body: bool) -> io::Result<()> {
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\n{header}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\n{header}\r\n{ISOLATION}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+         Connection: close\r\n\r\n"
     );
     connection.write_all(head.as_bytes())?;
     if with_body {

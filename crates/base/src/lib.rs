@@ -1,5 +1,5 @@
 //! What every crate of residua needs: the error type with its stable codes, the clock and deadlines, numbers as text, lists and their
-//! sort, cooperative scheduling of long work, and which adapters are software.
+//! sort, cooperative scheduling of long work, work that threads share, and which adapters are software.
 
 pub mod adapter;
 pub mod clock;
@@ -9,5 +9,6 @@ pub mod decimal;
 pub mod error;
 pub mod list;
 pub mod sort;
+pub mod threads;
 
 pub use error::{Error, ErrorCode, Result};

@@ -8,6 +8,9 @@
  */
 
 import { describe, ResiduaError, type ErrorCode } from '../arguments/errors.js';
+import { checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { checkOptions } from '../arguments/options.js';
+import { availableThreads, canShare, endThreads, MOST_THREADS, restartOnThreads, startOnThreads, threadsOf, type ThreadedModule, type Threads, type Wanted } from '../threads/threaded.js';
 import { PACKAGE_ROOT } from './package-root.js';
 import { loadGlue, type RawModule } from './raw.js';
 
@@ -18,7 +21,7 @@ export type WasmSource = string | URL | Response | Promise<Response> | BufferSou
 const MEMORY_LIMIT = 2 ** 32;
 
 /** What failures and restarts need of a module. Both modules of the package have it: that of the solvers, and that of tensors. */
-export type RestartableModule = Pick<RawModule, 'onPanic' | 'onTrap' | 'refusedBytes' | 'memoryBytes' | 'restart'>;
+export type RestartableModule = Pick<RawModule, 'onPanic' | 'onTrap' | 'refusedBytes' | 'memoryBytes' | 'restart'> & ThreadedModule;
 
 /** A running instance of a module, until it fails. */
 export class Instance<M extends RestartableModule = RawModule> {
@@ -153,20 +156,24 @@ function isErrorCode(code: string): code is ErrorCode {
 /** A place where the module runs. The module is loaded when it is first needed. */
 export class Host<M extends RestartableModule = RawModule> {
   private current: Instance<M> | null = null;
-  private loading: Promise<void> | null = null;
+  private loading: Promise<Threads> | null = null;
+  /** On how many threads it was to be loaded. */
+  private wanted: Wanted = 1;
   /** The reason of the latest end of an instance; each end has an error of its own. */
   private lastEnd: ResiduaError | null = null;
 
-  /** @param load resolves with a running module; `failed` is the previous one on this host, if it has failed */
-  constructor(private readonly load: (source: WasmSource | undefined, failed: M | null) => Promise<M>) {}
+  /** @param load resolves with a running module on so many threads, or on one; `failed` is the previous one on this host, if it has failed */
+  constructor(private readonly load: (source: WasmSource | undefined, failed: M | null, threads: Wanted) => Promise<M>) {}
 
-  /** Loads the module once, and again after a failure. */
-  init(source?: WasmSource): Promise<void> {
-    if (this.loading !== null && this.isLoaded) return this.loading;
+  /** Loads the module once, and again after a failure, which is then on as many threads as before. */
+  init(source?: WasmSource, threads?: Wanted): Promise<Threads> {
+    if (this.loading !== null && this.isLoaded) return threads === undefined || threads === this.wanted ? this.loading : this.loading.then((found) => loadedBefore(found, threads));
     const { lastEnd } = this;
-    const attempt = this.load(source, this.current?.module ?? null).then((module) => {
+    this.wanted = threads ?? this.wanted;
+    const attempt = this.load(source, this.current?.module ?? null, this.wanted).then((module) => {
       this.checkEnd(lastEnd);
       this.start(module, attempt);
+      return threadsOf(module);
     });
     this.loading = attempt;
     attempt.catch(() => {
@@ -200,7 +207,7 @@ export class Host<M extends RestartableModule = RawModule> {
   }
 
   /** Makes `module` the running one, as init() does. */
-  start(module: M, loading = Promise.resolve()): Instance<M> {
+  start(module: M, loading = Promise.resolve(threadsOf(module))): Instance<M> {
     const instance = new Instance<M>(module, this);
     module.onPanic((message, code) => void instance.fail(message, undefined, code));
     module.onTrap?.((error) => {
@@ -208,6 +215,7 @@ export class Host<M extends RestartableModule = RawModule> {
       if (trapped) instance.fail(error instanceof Error ? error.message : String(error), error);
       return trapped;
     });
+    instance.whenFailed(() => endThreads(module));
     this.current = instance;
     this.loading = loading;
     return instance;
@@ -237,15 +245,49 @@ export const here: Host = /* @__PURE__ */ new Host<RawModule>(
   /* @__PURE__ */ loader(loadGlue, 'wasm/residua_bg.wasm'),
 );
 
+/** How the module is loaded. */
+export interface InitOptions {
+  /** The source of the .wasm; by default the file beside the package's glue. */
+  readonly source?: WasmSource;
+  /**
+   * On how many threads work on the CPU is done, the calling one among them: 1 by default; 'auto' is one for each core, at most 8. More than one need memory that threads
+   * can share: a cross-origin isolated page, or Node. Results have the same bits for every number.
+   */
+  readonly threads?: number | 'auto';
+}
+
 /**
  * Loads the WebAssembly module once; later calls return the same promise. After an 'internal' failure it starts a new instance. Importing
  * the package does no work, so it is safe on a server. Asynchronous calls load the module themselves; init() is needed only to give its
- * source, or to load it early. Rejects with 'not-initialized' where the module cannot be loaded, and may then be called again.
+ * source, to load it early, or to have it on several threads. Resolves with the number of threads, and why they are fewer than were asked for. Rejects with
+ * 'not-initialized' where the module cannot be loaded, and may then be called again.
  *
- * @param source the source of the .wasm; by default the file beside the package's glue, which bundlers find too
+ * @param options the source of the .wasm, by default the file beside the package's glue, which bundlers find too; or options
  */
-export function init(source?: WasmSource): Promise<void> {
-  return here.init(source);
+export function init(options?: WasmSource | InitOptions): Promise<Threads> {
+  return initOn(here, options);
+}
+
+/** Loads a module on a host. */
+export function initOn<M extends RestartableModule>(host: Host<M>, options?: WasmSource | InitOptions): Promise<Threads> {
+  if (!isInitOptions(options)) return host.init(options);
+  try {
+    checkOptions('init', options, { source: true, threads: true });
+    const { source, threads } = options;
+    if (threads !== undefined && threads !== 'auto') checkWholeNumber('init: threads', threads, 1, MOST_THREADS);
+    return host.init(source, threads);
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}
+
+function isInitOptions(options: WasmSource | InitOptions | undefined): options is InitOptions {
+  return typeof options === 'object' && Object.getPrototypeOf(options) === Object.prototype;
+}
+
+/** What `init` with another number of threads resolves with where the module is loaded. */
+function loadedBefore(found: Threads, threads: Wanted): Threads {
+  return found.fallbackReason !== null || found.threads === threads ? found : { ...found, fallbackReason: `the module was loaded on ${found.threads} before; init({ threads }) has to be the first call` };
 }
 
 /** Makes `module` the running one on the calling thread, as init() does. */
@@ -262,15 +304,21 @@ export function start(module: RawModule): Instance {
 export function loader<M extends RestartableModule & Pick<RawModule, 'default' | 'initSync'>>(
   loadGlue: () => Promise<M>,
   wasm: string,
-): (source: WasmSource | undefined, failed: M | null) => Promise<M> {
-  return async (source, failed) => {
+): (source: WasmSource | undefined, failed: M | null, threads: Wanted) => Promise<M> {
+  return async (source, failed, threads) => {
     if (failed !== null) {
-      failed.restart();
+      if (!(await restartOnThreads(failed))) failed.restart();
       return failed;
     }
     checkNode();
     try {
-      const [glue, input] = await Promise.all([loadGlue(), bytesOf(source, wasm)]);
+      const [glue, found] = await Promise.all([loadGlue(), bytesOf(source, wasm)]);
+      let input = found;
+      const wanted = threads === 'auto' ? await availableThreads() : threads;
+      if (wanted > 1 && canShare(glue, await found)) {
+        input = await contentOf(await found, glue);
+        if (await startOnThreads(glue, input as Uint8Array, wanted)) return glue;
+      }
       // The other start asks what a Response is, for which Node loads its HTTP client: that takes longer than all the rest.
       if (glue.initSync !== undefined && 'process' in globalThis && isBytes(input)) glue.initSync({ module: await WebAssembly.compile(input) });
       else await glue.default(input === undefined ? undefined : { module_or_path: input });
@@ -320,6 +368,14 @@ async function bytesOf(source: WasmSource | undefined, wasm: string): Promise<un
     readFile(path: URL): Promise<Uint8Array<ArrayBuffer>>;
   };
   return readFile(url);
+}
+
+/** Returns the bytes of a module. */
+async function contentOf(input: unknown, glue: ThreadedModule): Promise<Uint8Array> {
+  if (isBytes(input)) return ArrayBuffer.isView(input) ? new Uint8Array(input.buffer, input.byteOffset, input.byteLength) : new Uint8Array(input);
+  const response = input instanceof Response ? input : await fetch((input ?? glue.wasmAddress?.()) as string | URL);
+  if (!response.ok) throw new Error(`failed to fetch it: ${response.status} ${response.statusText} fetching '${response.url}'`);
+  return new Uint8Array(await response.arrayBuffer());
 }
 
 function isBytes(input: unknown): input is BufferSource {
