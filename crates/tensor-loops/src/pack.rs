@@ -9,12 +9,11 @@ use super::{Factor, Reals, Scattered};
 /// place. What a last panel lacks is 0. The first place of a quantised factor is a multiple of 32.
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 pub fn pack<const W: usize>(
-    panels: &mut Vec<[f32; W]>,
+    panels: &mut [[f32; W]],
     factor: &Reals,
     (first_outer, outer): (usize, usize),
     (first_depth, depth): (usize, usize),
 ) {
-    panels.resize(outer.div_ceil(W) * depth, [0.0; W]);
     for (panel, start) in panels.chunks_exact_mut(depth).zip((0..outer).step_by(W)) {
         let width = W.min(outer - start);
         if width < W {

@@ -1,5 +1,7 @@
 //! Products of matrices in f32, in parts: a caller can do other work between two parts.
 
+use residua_base::threads::{Divided, are_several, for_each_piece};
+
 use super::blocks::{DEPTH_BLOCK, clear};
 use super::pack::pack;
 use super::tile::{COLUMNS, ROWS, tile};
@@ -9,6 +11,10 @@ use super::{Extents, Reals, Target, vector};
 /// not a smaller one.
 const ROW_BLOCK: usize = 64;
 const COLUMN_BLOCK: usize = 512;
+/// Blocks of rows of a part, where threads share it.
+const SHARED_ROW_BLOCKS: usize = 16;
+/// Columns of a piece of a part: of panels that are packed, and of blocks of rows.
+const PIECE: usize = 128;
 
 /// Memory that the parts of a product share. Several products may use it in turns: each has a number of its own, by which a part finds whether
 /// the panels are of its product.
@@ -57,7 +63,7 @@ impl<'a> Product<'a> {
         } else if self.has_few_rows {
             columns.div_ceil(vector::part_columns(self.extents, &self.right))
         } else {
-            columns.div_ceil(COLUMN_BLOCK) * depth.div_ceil(DEPTH_BLOCK) * rows.div_ceil(ROW_BLOCK)
+            columns.div_ceil(COLUMN_BLOCK) * depth.div_ceil(DEPTH_BLOCK) * rows.div_ceil(part_rows())
         }
     }
 
@@ -86,28 +92,74 @@ impl<'a> Product<'a> {
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     fn tiles(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels, owner: u32) {
         let Extents { rows, columns, depth } = self.extents;
-        let (row_blocks, depth_blocks) = (rows.div_ceil(ROW_BLOCK), depth.div_ceil(DEPTH_BLOCK));
-        let first_row = part % row_blocks * ROW_BLOCK;
-        let first_depth = part / row_blocks % depth_blocks * DEPTH_BLOCK;
-        let first_column = part / row_blocks / depth_blocks * COLUMN_BLOCK;
-        let height = ROW_BLOCK.min(rows - first_row);
+        let (row_parts, depth_blocks) = (rows.div_ceil(part_rows()), depth.div_ceil(DEPTH_BLOCK));
+        let first_row = part % row_parts * part_rows();
+        let first_depth = part / row_parts % depth_blocks * DEPTH_BLOCK;
+        let first_column = part / row_parts / depth_blocks * COLUMN_BLOCK;
+        let height = part_rows().min(rows - first_row);
         let length = DEPTH_BLOCK.min(depth - first_depth);
         let width = COLUMN_BLOCK.min(columns - first_column);
-        if first_row == 0 || panels.owner != Some(owner) {
-            panels.owner = Some(owner);
-            pack(&mut panels.right, &self.right, (first_column, width), (first_depth, length));
-        }
-        pack(&mut panels.left, &self.left, (first_row, height), (first_depth, length));
-        let is_first = first_depth == 0;
-        for (right_panel, column) in panels.right.chunks_exact(length).zip((0..).step_by(COLUMNS)) {
-            for (left_panel, row) in panels.left.chunks_exact(length).zip((0..).step_by(ROWS)) {
-                let sums = tile(left_panel, right_panel);
-                let place = [first_row + row, first_column + column];
-                let extent = [ROWS.min(height - row), COLUMNS.min(width - column)];
-                put(target, &sums, place, extent, is_first);
+        let along = (first_depth, length);
+        let row_blocks = height.div_ceil(ROW_BLOCK);
+        let column_pieces = width.div_ceil(PIECE);
+
+        let is_packed = first_row > 0 && panels.owner == Some(owner);
+        panels.owner = Some(owner);
+        panels.left.resize(height.div_ceil(ROWS) * length, [0.0; ROWS]);
+        panels.right.resize(width.div_ceil(COLUMNS) * length, [0.0; COLUMNS]);
+        let (left, right) = (Divided::new(&mut panels.left), Divided::new(&mut panels.right));
+        for_each_piece(row_blocks + if is_packed { 0 } else { column_pieces }, |piece| {
+            if let Some(piece) = piece.checked_sub(row_blocks) {
+                let (first, count) = piece_of(piece, PIECE, width);
+                // SAFETY: each piece has the panels of its own columns.
+                let panels = unsafe { right.part(panels_of::<COLUMNS>(first, count, length)) };
+                pack(panels, &self.right, (first_column + first, count), along);
+            } else {
+                let (first, count) = piece_of(piece, ROW_BLOCK, height);
+                // SAFETY: each piece has the panels of its own rows.
+                let panels = unsafe { left.part(panels_of::<ROWS>(first, count, length)) };
+                pack(panels, &self.left, (first_row + first, count), along);
             }
-        }
+        });
+
+        let (left, right) = (&panels.left, &panels.right);
+        let Target { row_stride, column_stride, .. } = *target;
+        let count = target.values.len();
+        let values = Divided::new(target.values);
+        for_each_piece(row_blocks * column_pieces, |piece| {
+            let (first_of_rows, rows) = piece_of(piece / column_pieces, ROW_BLOCK, height);
+            let (first_of_columns, columns) = piece_of(piece % column_pieces, PIECE, width);
+            // SAFETY: each piece writes the elements of its own rows and columns.
+            let values = unsafe { values.part(0..count) };
+            let target = &mut Target { values, row_stride, column_stride };
+            let right = right[panels_of::<COLUMNS>(first_of_columns, columns, length)].chunks_exact(length);
+            for (right_panel, column) in right.zip((0..).step_by(COLUMNS)) {
+                let left = left[panels_of::<ROWS>(first_of_rows, rows, length)].chunks_exact(length);
+                for (left_panel, row) in left.zip((0..).step_by(ROWS)) {
+                    let sums = tile(left_panel, right_panel);
+                    let place = [first_row + first_of_rows + row, first_column + first_of_columns + column];
+                    let extent = [ROWS.min(rows - row), COLUMNS.min(columns - column)];
+                    put(target, &sums, place, extent, first_depth == 0);
+                }
+            }
+        });
     }
+}
+
+/// Rows of a part.
+fn part_rows() -> usize {
+    if are_several() { SHARED_ROW_BLOCKS * ROW_BLOCK } else { ROW_BLOCK }
+}
+
+/// Where a piece begins, and how much it has.
+fn piece_of(piece: usize, size: usize, all: usize) -> (usize, usize) {
+    let first = piece * size;
+    (first, size.min(all - first))
+}
+
+/// The panels of `W` outer positions of some positions, of which the first is a multiple of `W`.
+fn panels_of<const W: usize>(first: usize, count: usize, length: usize) -> std::ops::Range<usize> {
+    first / W * length..(first + count).div_ceil(W) * length
 }
 
 /// Writes the part of a tile that lies within the result, or adds it to what is there.

@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::ops::Range;
 
+use residua_base::threads::{Divided, are_several, for_each_piece};
+
 use super::blocks::DEPTH_BLOCK;
 use super::elements::Element;
 use super::four::Four;
@@ -16,6 +18,9 @@ const PART: usize = 1 << 21;
 const LONG_PART: usize = 1 << 26;
 /// Places along the depth of a block of a sum by [`dots`]: each of its 8 parts has 128 terms.
 const DOT_BLOCK: usize = 1024;
+/// Pieces of a part, and columns of one at least.
+const PIECES: usize = 8;
+const LEAST_PIECE: usize = 32;
 /// Columns whose sums are made at once, so that a row is read once for all of them.
 const TOGETHER: usize = 4;
 /// Numbers of f32 in a line of a cache.
@@ -71,13 +76,29 @@ pub fn product(
             &memory[..]
         }
     };
-    match right {
-        Reals::Singles(right) => elements(columns, numbers, depth, right, target),
-        Reals::Halves(right) => elements(columns, numbers, depth, right, target),
-        Reals::Quantised(right) => quantised(columns, numbers, depth, right, target),
-        // Of these a product of few rows has tiles.
-        Reals::ScatteredSingles(_) | Reals::ScatteredHalves(_) => {}
-    }
+    let Target { row_stride, column_stride, .. } = *target;
+    let count = target.values.len();
+    let values = Divided::new(target.values);
+    let size = piece_columns(columns.len());
+    for_each_piece(columns.len().div_ceil(size), |piece| {
+        let first = columns.start + piece * size;
+        let columns = first..columns.end.min(first + size);
+        // SAFETY: each piece writes the elements of its own columns.
+        let values = unsafe { values.part(0..count) };
+        let target = &mut Target { values, row_stride, column_stride };
+        match right {
+            Reals::Singles(right) => elements(columns, numbers, depth, right, target),
+            Reals::Halves(right) => elements(columns, numbers, depth, right, target),
+            Reals::Quantised(right) => quantised(columns, numbers, depth, right, target),
+            // Of these a product of few rows has tiles.
+            Reals::ScatteredSingles(_) | Reals::ScatteredHalves(_) => {}
+        }
+    });
+}
+
+/// Columns of a piece of a part. All but the last have whole groups of those whose sums are made at once, so that sums do not depend on pieces.
+fn piece_columns(columns: usize) -> usize {
+    if are_several() { (columns / PIECES).next_multiple_of(TOGETHER).max(LEAST_PIECE) } else { columns.max(1) }
 }
 
 #[inline]

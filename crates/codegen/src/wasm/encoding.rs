@@ -3,6 +3,7 @@
 //! Numbers of opcodes and sections are those of the core specification, chapter "Binary Format".
 
 use residua_base::list::PushAll;
+use residua_base::threads::are_several;
 
 use self::instructions::{END, SHUFFLE, V128_CONST};
 
@@ -251,9 +252,14 @@ impl Sections {
         bytes.extend_from_slice(description);
     }
 
-    /// Imports a memory, of any size.
+    /// Imports the memory of this module, of any size. That of several threads is shared, and then has a limit: all that can be addressed.
     pub fn import_memory(&mut self, module: &str, name: &str) {
-        self.import(module, name, &[2, 0, 0]);
+        let mut description = vec![2, 0, 0];
+        if are_several() {
+            description[1] = 3;
+            unsigned(&mut description, 1 << 16);
+        }
+        self.import(module, name, &description);
     }
 
     /// Imports a function, whose number this gives. Imports come before all functions of the module's own.

@@ -9,8 +9,8 @@ use super::schedule::MANY;
 use super::values::Values;
 use crate::kernel::Extent;
 
-/// Points of a kernel that one call does, about: at most some milliseconds of work. Tests have kernels of several parts too.
-const PART_POINTS: u32 = if cfg!(test) { 40 } else { 1 << 18 };
+/// Points of a part, about: at most a fraction of a millisecond of work, so that threads share a kernel evenly. Tests have kernels of several parts too.
+const PART_POINTS: u32 = if cfg!(test) { 40 } else { 1 << 13 };
 
 /// The parameter that says which part is to be done.
 const PART: Local = Local(1);
@@ -41,6 +41,11 @@ impl Values<'_, '_> {
         code.extend([Instruction::I32Const(more), wasm::I32_OR, Instruction::I32Const(1), wasm::I32_ADD]);
         let step = self.code.keep(0, ValType::I32, &code);
         let start = self.code.keep(0, ValType::I32, &[PART.get(), step.get(), wasm::I32_MUL]);
+        // A thread may ask for a part behind the last, which has nothing.
+        let within = [whole.get(), Instruction::I32Const(0), start.get(), whole.get(), wasm::I32_LT_U, wasm::SELECT];
+        let whole = Count::Local(self.code.keep(0, ValType::I32, &within), whole.is_multiple());
+        let smaller = [start.get(), whole.get(), start.get(), whole.get(), wasm::I32_LT_U, wasm::SELECT];
+        let start = self.code.keep(0, ValType::I32, &smaller);
         let next = self.code.keep(0, ValType::I32, &[start.get(), step.get(), wasm::I32_ADD]);
         let smaller = [next.get(), whole.get(), next.get(), whole.get(), wasm::I32_LT_U, wasm::SELECT];
         let end = self.code.keep(0, ValType::I32, &smaller);

@@ -92,13 +92,24 @@ pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usiz
     linker.define("env", "memory", memory).unwrap();
     let instance: Instance = linker.instantiate_and_start(&mut runtime, &module).unwrap();
     let function = instance.get_typed_func::<(i32, i32), i32>(&runtime, "0").expect("the kernel is exported");
-    let (mut part, mut parts) = (0, 0);
+    let (mut part, mut count) = (0, 0);
     loop {
-        parts += 1;
+        count += 1;
         part = function.call(&mut runtime, (64, part)).unwrap_or_else(|trap| panic!("{}: {trap}", kernel.name));
         if part == 0 {
             break;
         }
+    }
+    // A thread may ask for a part behind the last.
+    if count > 1 {
+        let before = memory.data(&runtime).to_vec();
+        assert_eq!(
+            function.call(&mut runtime, (64, count as i32 + 5)).unwrap(),
+            0,
+            "{}: behind the last part",
+            kernel.name
+        );
+        assert!(before == memory.data(&runtime), "{}: written behind the last part", kernel.name);
     }
     for (buffer, address) in buffers.iter_mut().zip(&frame) {
         let mut beyond = [0; GAP];
@@ -106,7 +117,7 @@ pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usiz
         assert_eq!(beyond, [0; GAP], "{}: written beyond a buffer", kernel.name);
         memory.read(&runtime, *address as usize, buffer).unwrap();
     }
-    parts
+    count
 }
 
 /// The bytes of reals.

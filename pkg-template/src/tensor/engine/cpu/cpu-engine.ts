@@ -4,6 +4,8 @@
  */
 
 import { ResiduaError } from '../../../arguments/errors.js';
+import type { Kernel } from '../../../threads/job.js';
+import { poolOf } from '../../../threads/threaded.js';
 import type { TensorInstance } from '../../module/loading.js';
 import type { RawPlanOptions } from '../../module/raw.js';
 import type { Accounts } from '../accounts.js';
@@ -16,6 +18,23 @@ import { CpuRunner, type HostKernel } from './cpu-runner.js';
 
 /** Bytes that an allocation of the module can have. */
 const LARGEST_BYTES = 2 ** 31 - 2 ** 16;
+
+/** Parts of a generated kernel that a call does: at most some milliseconds of work. */
+const PARTS = 32;
+
+/** Returns what does several parts of a kernel a call. */
+function inTurns(kernel: HostKernel): HostKernel {
+  return (frame, part) => {
+    for (let done = 0; done < PARTS; done++) {
+      part = kernel(frame, part) ?? 0;
+      if (part === 0) return 0;
+    }
+    return part;
+  };
+}
+
+/** Frees the code of kernels that nobody refers to any more. */
+const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((free) => free());
 
 /** Computes in the WebAssembly module of tensors. */
 export class CpuEngine implements LocalEngine {
@@ -83,15 +102,28 @@ export class CpuEngine implements LocalEngine {
     const { instance } = await this.pending.wait(WebAssembly.instantiate(bytes, { env: { memory } }));
     this.accounts.pipelines += 1;
     onProgress(plan.kernels.length, plan.kernels.length);
+    const share = this.sharing(bytes);
     const kernel = (position: number): HostKernel => {
       const generated = instance.exports[String(position)] as HostKernel | undefined;
-      if (generated !== undefined) return generated;
+      if (generated !== undefined) return share(generated, position);
       // Matrix products and sorts are loops of the module itself.
       const product = plan.raw.product(position);
       if (product === undefined) throw new ResiduaError('internal', `kernel ${position} of a plan has no code`);
       return (frame, part) => product.run(frame, part);
     };
     return { list: plan.kernels.map((_, position) => kernel(position)) };
+  }
+
+  /** Returns what makes kernels of some code be shared by the threads of the module, if there are several. */
+  private sharing(bytes: Uint8Array): (kernel: HostKernel, position: number) => HostKernel {
+    const pool = poolOf(this.instance.module);
+    if (pool === null) return inTurns;
+    const memory = this.allocate({ what: 'code', bytes: bytes.length, purpose: 'program' });
+    this.write(memory, 0, bytes);
+    const code = pool.code(memory.offset, bytes.length);
+    collected.register(code, () => this.free(memory));
+    // Most kernels have one part, which is done by the call.
+    return (kernel, position) => (frame, part) => (part === 0 ? kernel(frame, 0) : pool.parts(kernel as Kernel, code, position, frame, part));
   }
 
   runner(plan: Plan, kernels: Kernels, places: readonly (Memory | null)[], first: Uint32Array): CpuRunner {
