@@ -13,6 +13,7 @@ use crate::model::scatter::Scatter;
 use crate::model::{Batch, Local, Model, Rows};
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
+use residua_base::threads::are_several;
 use residua_codegen::memory::{InstanceRange, View};
 use residua_cpu::Program;
 use vecmap::VecMap;
@@ -53,6 +54,8 @@ struct Compiled {
 
 /// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
 pub(super) const PIECE: usize = 32_768;
+/// The same where threads share a piece.
+const SHARED_PIECE: usize = 16 * PIECE;
 
 /// Bytes of a line of a processor's caches.
 const LINE: usize = 64;
@@ -357,7 +360,8 @@ impl CpuEngine {
 fn cut(batch: &Batch, scatter: &mut Scatter) -> Vec<Piece> {
     let (first, width) = (scatter.in_turn.unwrap_or_default(), scatter.width());
     // An even number, so that pairs of instances stay pairs.
-    let size = (PIECE as u32 / width.max(1)).max(2) & !1;
+    let entries = if are_several() { SHARED_PIECE } else { PIECE };
+    let size = (entries as u32 / width.max(1)).max(2) & !1;
     let mut pieces = Vec::new();
     for start in (0..batch.count).step_by(size as usize) {
         let end = batch.count.min(start + size);
@@ -414,7 +418,18 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     };
     let instances = instances.unwrap_or(0..batch.count);
     let dispatch = InstanceRange { instances, stride: batch.count, first, origin };
-    compiled.program.run(number, &mut views, &dispatch)
+    let are_apart = match entry {
+        // These write nothing but their total, and what is one instance's alone.
+        Entry::Trial => true,
+        Entry::Values => !batch.has_addends(),
+        Entry::Jacobian | Entry::Linearise => !compiled.scatters.is_empty() && !compiled.accumulates(),
+        _ => false,
+    };
+    if are_apart {
+        compiled.program.run_in_pieces(number, &mut views, &dispatch, 1)
+    } else {
+        compiled.program.run(number, &mut views, &dispatch)
+    }
 }
 
 /// What an entry reads of a plain function.

@@ -17,4 +17,5 @@ mod incremental;
 mod many;
 mod problem;
 mod solve;
+mod threads;
 mod value;

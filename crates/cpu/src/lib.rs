@@ -6,6 +6,7 @@
 
 #[cfg(target_arch = "wasm32")]
 use std::cell::RefCell;
+use std::ops::Range;
 #[cfg(target_arch = "wasm32")]
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,6 +22,14 @@ use residua_ir::graph::exponential;
 mod known;
 #[cfg(target_arch = "wasm32")]
 mod module;
+#[cfg(target_arch = "wasm32")]
+mod threads;
+
+#[cfg(target_arch = "wasm32")]
+pub use threads::{Pool, set_pool};
+
+/// Instances of a piece, about: an even number, so that pairs of instances stay pairs.
+const PIECE: u32 = 1024;
 
 /// Kernels, ready to run.
 pub struct Program {
@@ -212,28 +221,73 @@ impl Program {
         true
     }
 
+    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. Instances that write to one place are in
+    /// one of the groups of `together` that follow one another.
+    pub fn run_in_pieces(
+        &self,
+        kernel: usize,
+        views: &mut [View],
+        dispatch: &InstanceRange,
+        together: u32,
+    ) -> Result<f64> {
+        let size = (PIECE / together.max(1)).max(1) * together.max(1);
+        if dispatch.instances.len() <= size as usize {
+            return self.run(kernel, views, dispatch);
+        }
+        #[cfg(target_arch = "wasm32")]
+        if let Engine::Compiled { module, .. } = &self.engine
+            && module.is_shared()
+        {
+            let plan = self.check(kernel, views, dispatch)?;
+            let totals = module.run_on_threads(kernel, views, dispatch, size);
+            return totals.map(|totals| totals.iter().sum()).map_err(|trap| stopped(plan, &trap, views, dispatch));
+        }
+        let Range { start, end } = dispatch.instances;
+        let mut total = 0.0;
+        for start in (start..end).step_by(size as usize) {
+            let piece = InstanceRange { instances: start..end.min(start.saturating_add(size)), ..dispatch.clone() };
+            total += self.run(kernel, views, &piece)?;
+        }
+        Ok(total)
+    }
+
     /// Runs a kernel, by its position, over the instances of a dispatch; gives the sum of its [`Kernel::total`] over them, 0 if
     /// it has none. Views that do not fit the kernel's plan, and indices that lead out of a buffer, are errors.
     pub fn run(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
-        let Some(plan) = self.kernels.get(kernel) else {
-            return Err(Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len())));
-        };
         match &self.engine {
             #[cfg(target_arch = "wasm32")]
-            Engine::Compiled { module, checked } => {
-                let mut checked = checked[kernel].borrow_mut();
-                if !shape(views, dispatch).eq(checked.iter().copied()) {
-                    dispatch.check(plan, views)?;
-                    checked.clear();
-                    checked.extend(shape(views, dispatch));
-                }
-                drop(checked);
-                module.run(kernel, views, dispatch).map_err(|trap| {
-                    let unexpected = || Error::internal(format!("kernel '{}' stopped: {trap}", plan.name));
-                    dispatch.check_indices(plan, views).err().unwrap_or_else(unexpected)
-                })
+            Engine::Compiled { module, .. } => {
+                let plan = self.check(kernel, views, dispatch)?;
+                module.run(kernel, views, dispatch).map_err(|trap| stopped(plan, &trap, views, dispatch))
             }
-            Engine::Interpreted(_) => interpret::run(plan, views, dispatch),
+            Engine::Interpreted(_) => interpret::run(self.plan(kernel)?, views, dispatch),
         }
     }
+
+    fn plan(&self, kernel: usize) -> Result<&CheckedKernel> {
+        let missing = || Error::internal(format!("kernel {kernel} of a program of {}", self.kernels.len()));
+        self.kernels.get(kernel).ok_or_else(missing)
+    }
+
+    /// Checks a call, unless the last was of the same shape; gives the kernel.
+    #[cfg(target_arch = "wasm32")]
+    fn check(&self, kernel: usize, views: &[View], dispatch: &InstanceRange) -> Result<&CheckedKernel> {
+        let plan = self.plan(kernel)?;
+        if let Engine::Compiled { checked, .. } = &self.engine {
+            let mut checked = checked[kernel].borrow_mut();
+            if !shape(views, dispatch).eq(checked.iter().copied()) {
+                dispatch.check(plan, views)?;
+                checked.clear();
+                checked.extend(shape(views, dispatch));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Why a kernel has stopped: an index that leads out of its buffer, or what the engine says.
+#[cfg(target_arch = "wasm32")]
+fn stopped(plan: &CheckedKernel, trap: &str, views: &[View], dispatch: &InstanceRange) -> Error {
+    let unexpected = || Error::internal(format!("kernel '{}' stopped: {trap}", plan.name));
+    dispatch.check_indices(plan, views).err().unwrap_or_else(unexpected)
 }
