@@ -4,13 +4,16 @@
 //! Its columns are factorised, and the product of the rows below with themselves is subtracted from its own update matrix, which is added to
 //! the front of its parent (multifrontal; [`super::supernodes`]). An update matrix exists from the first child's update until it is added.
 
-use crate::loops::panels::{Pivots, Product, TILE, add_scattered, factorise_strip, subtract_product};
+use crate::loops::panels::Pivots;
 use crate::loops::{dot, subtract};
 use residua_base::list::{Listed, PushAll};
+use residua_base::threads::are_several;
 
 use super::choice::grouped;
 use super::elimination_group::elimination_group;
+use super::fronts::{Matrix, add_to_parent, factorise_columns, subtract_from_update};
 use super::normal_matrix::NormalMatrix;
+use super::subtrees::{Subtrees, panel_of, update_len};
 use super::supernodes::{Order, Supernode, Supernodes};
 use super::{Blocks, SparseMatrix, System, Trouble};
 use residua_base::error::{Error, ErrorCode, Result};
@@ -21,8 +24,9 @@ const MOST_PRODUCTS: u64 = 1_000_000_000;
 const MOST_ENTRIES: u64 = 200_000_000;
 /// Numbers of the factor that are cleared between two such questions.
 const CLEARED: usize = 1 << 20;
-/// Columns of an update matrix that are computed between two questions whether to go on.
+/// Columns of an update matrix that are computed between two questions whether to go on, by one thread and by several.
 const UPDATE_COLUMNS: usize = 32;
+const SHARED_UPDATE_COLUMNS: usize = 256;
 /// The cost of a supernode in addition to its multiplications, in multiplications.
 const SUPERNODE_WORK: f64 = 300.0;
 /// The cost of a number of the factor in addition to its multiplications, in multiplications: it is cleared, loaded and added to.
@@ -141,6 +145,13 @@ impl Analysis {
     }
 }
 
+/// What a supernode costs, in multiplications.
+pub(super) fn node_work(node: &Supernode) -> f64 {
+    let (width, below) = (node.width as f64, node.below as f64);
+    let products = width * (width + below).powi(2) / 2.0;
+    SUPERNODE_WORK + products + NUMBER_WORK * (node.width * node.stride()) as f64 + UPDATE_WORK * 0.5 * below * below
+}
+
 /// A factorisation L Lᵀ of the permuted J̃ᵀJ̃ + diag(d).
 pub struct SparseCholesky {
     analysis: Analysis,
@@ -149,6 +160,8 @@ pub struct SparseCholesky {
     damping: Vec<f64>,
     frozen: Vec<bool>,
     elimination: Elimination,
+    /// What threads factorise side by side; none for one thread.
+    subtrees: Subtrees,
 }
 
 /// How far a factorisation is.
@@ -163,6 +176,9 @@ struct Elimination {
     scratch: Vec<f64>,
     /// Columns that had no pivot.
     left_out: Vec<usize>,
+    /// The subtree that is added to its parent next, and the one that is factorised next.
+    subtree: usize,
+    next_subtree: usize,
 }
 
 /// What is next: for the matrix, and then for a supernode.
@@ -189,8 +205,10 @@ impl SparseCholesky {
         let length = usize::try_from(analysis.symbolic.len).map_err(|_| out_of_memory())?;
         let mut factor = Vec::new();
         factor.try_reserve_exact(length).map_err(|_| out_of_memory())?;
+        let subtrees = if are_several() { Subtrees::new(&analysis.symbolic) } else { Subtrees::default() };
         Ok(SparseCholesky {
             analysis,
+            subtrees,
             factor,
             damping: Vec::new(),
             frozen: Vec::new(),
@@ -221,6 +239,8 @@ impl SparseCholesky {
     pub fn factorise_independent(&mut self, jacobian: &SparseMatrix, frozen: &[bool], least: f64) -> Vec<usize> {
         self.begin(&vec![0.0; jacobian.cols], frozen);
         self.eliminate(jacobian, least, f64::INFINITY);
+        // Subtrees come before supernodes between them.
+        self.elimination.left_out.sort_unstable();
         self.clear_rows_of_left_out();
         let order = &self.analysis.symbolic.order;
         std::mem::take(&mut self.elimination.left_out).iter().map(|&k| order[k] as usize).list()
@@ -239,6 +259,7 @@ impl SparseCholesky {
         self.frozen.extend_from_slice(frozen);
         let elimination = &mut self.elimination;
         (elimination.node, elimination.stage) = (0, Stage::Assemble(0));
+        (elimination.subtree, elimination.next_subtree) = (0, 0);
         elimination.left_out.clear();
         elimination.updates.clear();
         elimination.updates.resize(self.analysis.symbolic.nodes.len(), Vec::new());
@@ -274,7 +295,10 @@ impl SparseCholesky {
                 continue;
             }
             let Some(&node) = self.analysis.symbolic.nodes.get(self.elimination.node) else { return true };
-            let (stage, cost) = self.step(&node, least);
+            let (stage, cost) = match self.subtree(least) {
+                Some(of_subtree) => of_subtree,
+                None => self.step(&node, least),
+            };
             work += cost;
             if least == 0.0 && !self.elimination.left_out.is_empty() {
                 self.elimination.node = usize::MAX;
@@ -286,71 +310,63 @@ impl SparseCholesky {
         self.elimination.node >= self.analysis.symbolic.nodes.len()
     }
 
+    /// Goes on to the root of the subtree that begins with the supernode at work, if one does; gives the next stage, and the work.
+    fn subtree(&mut self, least: f64) -> Option<(Stage, f64)> {
+        let elimination = &mut self.elimination;
+        let subtree = self.subtrees.get(elimination.subtree)?;
+        if !matches!(elimination.stage, Stage::Load) || subtree.start != elimination.node {
+            return None;
+        }
+        let mut work = 0.0;
+        if elimination.subtree == elimination.next_subtree {
+            let matrix = matrix_of(&self.analysis, &self.damping, &self.frozen);
+            let mut is_left_out = vec![false; self.frozen.len()];
+            let (from, updates) = (elimination.subtree, &mut elimination.updates);
+            (elimination.next_subtree, work) =
+                self.subtrees.factorise(from, &matrix, least, &mut self.factor, updates, &mut is_left_out);
+            elimination.left_out.push_all((0..is_left_out.len()).filter(|&k| is_left_out[k]));
+        }
+        elimination.node = subtree.end - 1;
+        elimination.subtree += 1;
+        Some((Stage::Add, work))
+    }
+
     /// One stage of a supernode, or a part of it; gives the next stage, and the work.
     fn step(&mut self, node: &Supernode, least: f64) -> (Stage, f64) {
-        let (width, below, stride) = (node.width, node.below, node.stride());
-        let panel = &mut self.factor[node.panel..node.panel + width * stride];
+        let (width, below) = (node.width, node.below);
+        let panel = &mut self.factor[panel_of(node)];
         match self.elimination.stage {
             // The matrix is there, and zeros for the factor.
             Stage::Assemble(_) | Stage::Clear(_) | Stage::Load => {
-                load(&self.analysis, self.elimination.node, node, &self.damping, &self.frozen, panel);
+                matrix_of(&self.analysis, &self.damping, &self.frozen).load(self.elimination.node, panel);
                 (Stage::Panel(0), SUPERNODE_WORK)
             }
             Stage::Panel(column) => {
-                let count = TILE.min(width - column);
-                let (before, strip) = panel.split_at_mut(column * stride);
-                let strip = &mut strip[..count * stride];
-                if column > 0 {
-                    // Rows in whole tiles up to the last one; those above the diagonal do not count.
-                    let rows = (stride - column).next_multiple_of(TILE);
-                    let product = Product {
-                        rows,
-                        cols: count,
-                        depth: column,
-                        stride,
-                        panel_stride: stride,
-                        a: stride - rows,
-                        b: column,
-                        starts: false,
-                        lower: false,
-                    };
-                    subtract_product(&mut strip[stride - rows..], before, product);
-                }
-                if let Pivots::Without(missing) = factorise_strip(strip, stride, column, count, least) {
+                let (count, pivots, work) = factorise_columns(panel, node, column, least);
+                if let Pivots::Without(missing) = pivots {
                     let missing = (0..count).filter(|&k| missing[k]).map(|k| node.first + column + k);
                     self.elimination.left_out.push_all(missing);
                 }
                 let next = column + count;
                 let stage = if next < width { Stage::Panel(next) } else { Stage::Update(0) };
-                (stage, ((stride - column) * count * (column + 1)) as f64)
+                (stage, work)
             }
             Stage::Update(column) if column < below => {
                 let Elimination { node: number, updates, scratch, .. } = &mut self.elimination;
-                let update_stride = node.update_stride();
                 let own = &mut updates[*number];
                 let starts = own.is_empty();
                 let update = if starts {
-                    if scratch.len() < update_stride * below {
-                        scratch.resize(update_stride * below, 0.0);
+                    if scratch.len() < update_len(node) {
+                        scratch.resize(update_len(node), 0.0);
                     }
-                    scratch
+                    &mut scratch[..update_len(node)]
                 } else {
                     own
                 };
-                let cols = UPDATE_COLUMNS.min(below - column);
-                let product = Product {
-                    rows: update_stride - column,
-                    cols,
-                    depth: width,
-                    stride: update_stride,
-                    panel_stride: stride,
-                    a: width + column,
-                    b: width + column,
-                    starts,
-                    lower: true,
-                };
-                subtract_product(&mut update[column * update_stride + column..], panel, product);
-                (Stage::Update(column + cols), ((below - column) * cols * width) as f64)
+                let most = if are_several() { SHARED_UPDATE_COLUMNS } else { UPDATE_COLUMNS };
+                let cols = most.min(below - column);
+                let work = subtract_from_update(panel, update, node, (column, cols), starts);
+                (Stage::Update(column + cols), work)
             }
             Stage::Update(_) if below > 0 => (Stage::Add, 0.0),
             Stage::Update(_) => {
@@ -370,26 +386,15 @@ impl SparseCholesky {
         let Elimination { node: number, updates, scratch, .. } = &mut self.elimination;
         let symbolic = &self.analysis.symbolic;
         let Some(parent) = symbolic.nodes.get(node.parent as usize) else { return };
-        let relative = &symbolic.relative[node.rows..node.rows + node.below];
         let own = std::mem::take(&mut updates[*number]);
         let update = if own.is_empty() { scratch } else { &own };
-        let (stride, update_stride) = (parent.stride(), parent.update_stride());
         let of_parent = &mut updates[node.parent as usize];
-        for (column, &place) in relative.iter().enumerate() {
-            let start = column * node.update_stride() + column;
-            let (numbers, places, place) =
-                (&update[start..start + node.below - column], &relative[column..], place as usize);
-            if place < parent.width {
-                let target = &mut self.factor[parent.panel + place * stride..][..stride];
-                add_scattered(places, 0, numbers, target);
-                continue;
-            }
+        add_to_parent(symbolic, node, update, &mut self.factor[panel_of(parent)], || {
             if of_parent.is_empty() {
-                of_parent.resize(update_stride * parent.below, 0.0);
+                of_parent.resize(update_len(parent), 0.0);
             }
-            let target = &mut of_parent[(place - parent.width) * update_stride..][..update_stride];
-            add_scattered(places, parent.width as u32, numbers, target);
-        }
+            of_parent
+        });
     }
 
     /// Makes the rows of L that belong to columns without a pivot those of the unit matrix.
@@ -416,35 +421,8 @@ impl SparseCholesky {
     }
 }
 
-/// Adds the entries of J̃ᵀJ̃ + diag(d) to a panel.
-fn load(analysis: &Analysis, number: usize, node: &Supernode, damping: &[f64], frozen: &[bool], panel: &mut [f64]) {
-    let Analysis { matrix, symbolic, .. } = analysis;
-    let stride = node.stride();
-    let end = symbolic.nodes.get(number + 1).map_or(symbolic.loads.len(), |next| next.loads);
-    for load in &symbolic.loads[node.loads..end] {
-        let (rows, cols) = (load.rows as usize, load.cols as usize);
-        let start = matrix.starts[load.block as usize] as usize;
-        let values = &matrix.values[start..start + rows * cols];
-        let panel = &mut panel[load.column as usize * stride + load.row as usize..];
-        for column in 0..cols {
-            let target = &mut panel[column * stride..][..rows];
-            if load.is_transposed {
-                target
-                    .iter_mut()
-                    .zip(values[column..].iter().step_by(cols))
-                    .for_each(|(target, value)| *target += value);
-            } else {
-                target.iter_mut().zip(&values[column * rows..]).for_each(|(target, value)| *target += value);
-            }
-        }
-        if load.row == load.column {
-            for (column, value) in values.iter().step_by(rows + 1).enumerate() {
-                let k = symbolic.order[node.first + load.column as usize + column] as usize;
-                let unit = frozen[k] || value + damping[k] == 0.0;
-                panel[column * stride + column] += if unit { 1.0 } else { damping[k] };
-            }
-        }
-    }
+fn matrix_of<'a>(analysis: &'a Analysis, damping: &'a [f64], frozen: &'a [bool]) -> Matrix<'a> {
+    Matrix { symbolic: &analysis.symbolic, matrix: &analysis.matrix, damping, frozen }
 }
 
 /// The factor of the last [`SparseCholesky::factorise`].

@@ -494,3 +494,50 @@ fn what_cannot_be_factorised_says_so_when_it_is_asked_for() {
     assert_eq!(error.code, ErrorCode::LimitExceeded);
     assert_eq!(error.message, "JᵀJ would take 400,000,000 entries, and sparse Cholesky takes up to 200,000,000");
 }
+
+/// Three threads that take pieces in turns, the last pieces first.
+fn on_three_threads(task: usize, data: usize, pieces: usize) {
+    std::thread::scope(|scope| {
+        for first in 0..3 {
+            let own = (first..pieces).step_by(3).rev();
+            // SAFETY: each piece is run once, and the scope ends after the last.
+            scope.spawn(move || own.for_each(|piece| unsafe { residua_base::threads::run_piece(task, data, piece) }));
+        }
+    });
+}
+
+#[test]
+fn a_factor_has_the_same_bits_on_several_threads() {
+    // Differences of neighbours in a grid of blocks of two: fronts of all sizes up to more than a block of columns.
+    let side = 48;
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    for at in 0..side * side {
+        for other in [at + 1, at + side] {
+            let is_neighbour = other < side * side && (other == at + side || other % side != 0);
+            for component in (0..2).filter(|_| is_neighbour) {
+                rows.push([2 * at as u32, 2 * at as u32 + 1, 2 * other as u32 + component]);
+                let number = |k: usize| 1.0 + ((at * 31 + other * 7 + k) % 17) as f64 / 19.0;
+                values.extend([number(0), number(1) - 1.0, -number(2)]);
+            }
+        }
+    }
+    let cols = 2 * side * side;
+    let row_offsets = (0..=rows.len() as u32).map(|row| 3 * row).collect();
+    let jacobian = Owned { cols, row_offsets, col_indices: rows.concat(), values };
+    let blocks = Blocks::of((0..cols).step_by(2).map(|first| (first, 2)).collect());
+    let (damping, frozen) = (vec![0.1; cols], vec![false; cols]);
+    let solution = |share| {
+        residua_base::threads::set_share(share);
+        let analysis =
+            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &blocks, Complement::None).unwrap();
+        let mut cholesky = SparseCholesky::new(analysis).unwrap();
+        let mut x = (0..cols).map(|k| (k % 13) as f64 - 6.0).collect::<Vec<_>>();
+        cholesky.factorise(&jacobian.view(), &damping, &frozen).unwrap().solve(&mut x);
+        let dependent = cholesky.factorise_independent(&jacobian.view(), &frozen, 0.5);
+        residua_base::threads::set_share(None);
+        (x, dependent)
+    };
+    let (alone, shared) = (solution(None), solution(Some(on_three_threads as residua_base::threads::Share)));
+    assert!(alone.0.iter().all(|x| x.is_finite()) && !alone.1.is_empty());
+    assert!(alone == shared);
+}
