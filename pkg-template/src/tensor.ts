@@ -85,6 +85,7 @@ export type { DeviceFeatures, Loss } from './tensor/device/core.js';
 export type { Group, Results } from './tensor/device/results.js';
 export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
 export type { KernelComparison } from './tensor/device/compiler.js';
+export { SparseProduct } from './tensor/device/sparse-product.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { ImageSource } from './arguments/picture.js';

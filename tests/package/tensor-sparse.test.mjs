@@ -148,3 +148,71 @@ test('SciPy gives the same products', async () => {
   const [found, turned] = await device.read(matrix.matmul(device.tensor([3, -1, 2])), matrix.transpose().matmul(device.tensor([1, 2, 3, 4])));
   assert.deepEqual([[...found], [...turned]], [[18, 0, -3, 18], [2, 9, 42]]);
 });
+
+/** Elements in double precision, by row and column. */
+function denseOf({ rows, indices, values, height, columns }) {
+  const dense = new Float64Array(height * columns);
+  rows.forEach((row, entry) => void (dense[row * columns + indices[entry]] += values[entry]));
+  return dense;
+}
+
+for (const [name, left, inner, right, columns] of [
+  ['empty rows', [0, 3, 0, 17, 1, 0], 9, [2, 0, 1, 5, 0, 3, 1, 1, 2], 6],
+  ['no entries', [0, 0], 3, [0, 0, 0], 2],
+  ['no rows', [], 2, [1, 1], 3],
+  ['long rows', [400, 1, 300], 50, Array.from({ length: 50 }, (_, row) => (row * 7) % 40), 30],
+]) {
+  test(`sparse products and their derivatives: ${name}`, async () => {
+    const [a, b] = [matrixOf(left, inner, 3), matrixOf(right, columns, 4)];
+    const product = await device.sparseProduct(a.matrix, b.matrix);
+    const { matrix } = product;
+    const next = random(8);
+    const weights = Float32Array.from({ length: left.length * columns }, () => next() - 0.5);
+    const sum = matrix.toDense().mul(device.tensor(weights, [left.length, columns])).sum();
+    const [found, byA, byB, offsets, to] = await device.read(matrix.toDense(), ...T.grad(sum, [a.matrix.values, b.matrix.values]), matrix.rowOffsets, matrix.colIndices);
+    const [x, y] = [denseOf(a), denseOf(b)];
+    const expected = left.flatMap((_, i) => Array.from({ length: columns }, (__, j) => right.reduce((total, ___, k) => total + x[i * inner + k] * y[k * columns + j], 0)));
+    // Products of numbers below 0.5, of at most 400 of which an element is the sum.
+    const near400 = (numbers, wanted, what) => numbers.forEach((number, k) => assert.ok(Math.abs(number - wanted[k]) <= 400 * 2 ** -26, `${what} ${k}: ${number}, not ${wanted[k]}`));
+    near400(found, expected, 'element');
+    near400(byA, a.rows.map((row, entry) => weights.subarray(row * columns, (row + 1) * columns).reduce((total, weight, j) => total + weight * y[a.indices[entry] * columns + j], 0)), 'slope by a');
+    near400(byB, b.rows.map((row, entry) => left.reduce((total, _, i) => total + weights[i * columns + b.indices[entry]] * x[i * inner + row], 0)), 'slope by b');
+    left.forEach((_, row) => { for (let k = offsets[row] + 1; k < offsets[row + 1]; k++) assert.ok(to[k] > to[k - 1], 'each place has one entry'); });
+    const twice = product.withValues(a.matrix.values.mul(2), b.matrix.values);
+    const [values, doubled] = await device.read(matrix.values, twice.values);
+    assert.deepEqual(doubled, values.map((value) => 2 * value));
+    product.dispose();
+    await assert.rejects(matrix.values.data(), { code: 'disposed' });
+  });
+}
+
+test('SciPy gives the same product of sparse matrices', async () => {
+  // a @ b of the matrix above and scipy.sparse.csr_matrix(([2, -1, 4, 1], [1, 0, 1, 0], [0, 1, 2, 4]), shape=(3, 2)), of SciPy 1.17.1.
+  const a = T.SparseMatrix.fromCsr(4, 3, device.tensor([0, 3, 3, 4, 6], [5], 'u32'), device.tensor([2, 0, 2, 1, 2, 2], [6], 'u32'), device.tensor([1, 2, 5, 3, 4, 5]));
+  const b = T.SparseMatrix.fromCsr(3, 2, device.tensor([0, 1, 2, 4], [4], 'u32'), device.tensor([1, 0, 1, 0], [4], 'u32'), device.tensor([2, -1, 4, 1]));
+  const { matrix } = await device.sparseProduct(a, b);
+  const found = await device.read(matrix.rowOffsets, matrix.colIndices, matrix.values);
+  assert.deepEqual(found.map((each) => [...each]), [[0, 2, 2, 3, 5], [0, 1, 0, 0, 1], [6, 28, -3, 9, 36]]);
+});
+
+test('of sparse products, columns and offsets out of range are left out, and what is no factor is refused', async () => {
+  const u = (...numbers) => device.tensor(numbers, [numbers.length], 'u32');
+  const a = T.SparseMatrix.fromCsr(2, 2, u(0, 2, 2 ** 32 - 1), u(0, 2 ** 32 - 1, 1), device.tensor([2, 3, 4]));
+  const b = T.SparseMatrix.fromCsr(2, 2, u(0, 1, 2), u(1, 7), device.tensor([5, 6]));
+  assert.deepEqual(await (await device.sparseProduct(a, b)).matrix.toDense().toArray(), [[0, 10], [0, 0]]);
+  const wide = T.SparseMatrix.fromCsr(2, 3, u(0, 1, 2), u(1, 2), device.tensor([5, 6]));
+  const refused = (call, message) => assert.rejects(call, { code: 'invalid-argument', message });
+  await refused(device.sparseProduct(wide, b), /^sparseProduct: b: got 2 rows; takes 3, the columns of a/);
+  await refused(device.sparseProduct(a, a.toDense()), /^sparseProduct: b: got a Tensor.*; takes a SparseMatrix/);
+  await assert.rejects(device.sparseProduct(a, b, { signal: AbortSignal.abort() }), { code: 'aborted' });
+  const falling = T.SparseMatrix.fromCsr(2, 2, u(0, 2, 1), u(0, 1), device.tensor([2, 3]));
+  await refused(device.sparseProduct(falling, b), /^sparseProduct: a: got rowOffsets that fall from 2 to 1; takes offsets that do not fall/);
+  // A column times a row, whose product is full.
+  const count = 2 ** 17;
+  const [places, ones] = [device.tensor(Uint32Array.from({ length: count + 1 }, (_, k) => k), undefined, 'u32'), T.ones([count])];
+  const column = T.SparseMatrix.fromCsr(count, 1, places, T.zeros([count], 'u32'), ones);
+  const row = T.SparseMatrix.fromCsr(1, count, u(0, count), places.slice([0, count]), ones);
+  await assert.rejects(device.sparseProduct(column, row), { code: 'limit-exceeded', message: /^sparseProduct: the product is a sum of 17179869184 pairs/ });
+  const product = await device.sparseProduct(a, b);
+  assert.throws(() => product.withValues(T.ones([2]), b.values), { code: 'invalid-argument', message: /^withValues: a: got a tensor of f32 of shape \[2\]; takes a tensor of f32 of shape \[3\], as the factor has/ });
+});

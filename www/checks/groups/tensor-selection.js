@@ -168,6 +168,33 @@ export const group = {
       ]);
     }),
 
+    ...onEach('a product of sparse matrices is that of dense ones, and has gradients', async (check) => {
+      const device = await tensorDevice(check);
+      const [rows, inner, columns, count] = [12, 9, 7, 60];
+      // Whole numbers, whose sums are exact; some entries are at one place.
+      const made = (height, width, seed) => {
+        const [at, to, values] = [fill([0, height - 1, 1], count, 'u32', seed), fill([0, width - 1, 1], count, 'u32', seed + 1), fill([-9, 9, 1], count, 'f32', seed + 2)];
+        const [tat, tto] = [at, to].map((each) => device.tensor(each, [count], 'u32'));
+        const dense = { shape: [height, width], values: Array.from({ length: height * width }, () => 0) };
+        at.forEach((row, k) => (dense.values[row * width + to[k]] += values[k]));
+        return { dense, matrix: SparseMatrix.fromCoo(height, width, tat, tto, device.tensor(values)) };
+      };
+      const [a, b] = [made(rows, inner, 1), made(inner, columns, 5)];
+      const [left, right] = [await device.storeSparse(a.matrix), await device.storeSparse(b.matrix)];
+      const { matrix } = await device.sparseProduct(left, right);
+      const expected = build([rows, columns], ([i, j]) => Array.from({ length: inner }, (_, k) => get(a.dense, [i, k]) * get(b.dense, [k, j])).reduce((p, q) => p + q, 0));
+      const x = { shape: [columns], values: fill([-4, 4, 1], columns, 'f32') };
+      const slopes = grad(matrix.matmul(device.tensor(x.values)).sum(), [left.values, right.values]);
+      // Of Σ A B x the derivative by an entry of A is one of B x, that by an entry of B a sum of a column of A times one of x.
+      const bx = build([inner], ([k]) => x.values.reduce((sum, each, j) => sum + each * get(b.dense, [k, j]), 0));
+      const ones = build([inner], ([k]) => Array.from({ length: rows }, (_, i) => get(a.dense, [i, k])).reduce((p, q) => p + q, 0));
+      const [coo, other] = [left, right].map((each) => each.toCoo());
+      const [byA, byB, to, at, by] = await device.read(...slopes, coo.colIndices, other.rowIndices, other.colIndices);
+      check.same([...byA], [...to].map((k) => bx.values[k] + 0), 'the gradient by the left factor');
+      check.same([...byB], [...at].map((k, entry) => ones.values[k] * x.values[by[entry]] + 0), 'the gradient by the right factor');
+      await compare(check, device, 'f32', [{ name: 'the product', tensor: matrix.toDense(), array: expected }]);
+    }, { long: true }),
+
     ...onEach('a sparse matrix of a solver has products', async (check) => {
       const device = await tensorDevice(check);
       const matrix = device.sparse({ rows: 3, cols: 3, rowOffsets: Uint32Array.of(0, 1, 1, 3), colIndices: Uint32Array.of(2, 0, 1), values: Float64Array.of(1, 2, 3) });

@@ -41,6 +41,7 @@ import { readNodes, withSignal } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
 import { dataNumbers, gridNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
+import { SparseProduct } from './sparse-product.js';
 import { StoredTensor } from './stored-tensor.js';
 import { checkTuning } from './tuner.js';
 
@@ -402,6 +403,14 @@ export class Device {
    */
   async storeSparse(matrix: SparseMatrix, options: ReadOptions = {}): Promise<SparseMatrix> {
     return matrix.ofParts(await this.store({ ...matrix.parts }, options));
+  }
+
+  /**
+   * The product of two sparse matrices. Their patterns are read, and that of the product is found in the memory of the page and stored; the values are a recipe.
+   * Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
+   */
+  async sparseProduct(a: SparseMatrix, b: SparseMatrix, options: ReadOptions = {}): Promise<SparseProduct> {
+    return withSignal('sparseProduct', options, (caller) => SparseProduct.of(this, (nodes) => readNodes(this.core, 'sparseProduct', nodes, caller), a, b, caller));
   }
 
   /**
