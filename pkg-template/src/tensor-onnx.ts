@@ -5,5 +5,6 @@
  * @packageDocumentation
  */
 
-export { loadOnnx, OnnxModel, type OnnxOptions } from './tensor/onnx/load.js';
+export { loadOnnx, type OnnxOptions } from './tensor/onnx/load.js';
+export { OnnxModel } from './tensor/onnx/onnx-model.js';
 export type { OnnxFeed, OnnxNumbers, OnnxValue } from './tensor/onnx/feeds.js';

@@ -101,6 +101,13 @@ export class ByteReader {
     await this.skip(place - this.position, what);
   }
 
+  /** All bytes that are left. */
+  async rest(): Promise<Uint8Array<ArrayBuffer>> {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    while (!(await this.isAtEnd())) parts.push(this.ready(this.chunk.length) as Uint8Array<ArrayBuffer>);
+    return joined(parts);
+  }
+
   /** Whether all bytes were taken. */
   async isAtEnd(): Promise<boolean> {
     return this.chunk.length === 0 && !(await this.more());
@@ -121,13 +128,7 @@ export class ByteReader {
       parts.push(part);
       left -= part.length;
     }
-    const bytes = new Uint8Array(count);
-    let at = 0;
-    for (const part of parts) {
-      bytes.set(part, at);
-      at += part.length;
-    }
-    return bytes;
+    return joined(parts);
   }
 
   /** Makes at least one byte ready. Rejects at the end of the file. */
@@ -148,6 +149,16 @@ export class ByteReader {
   private truncated(start: number, count: number, end: number, what: string): ResiduaError {
     return invalidArgument(`${this.call}: ${what}`, `a file that ends at byte ${end}`, `${bytesText(count)} from byte ${start} on`);
   }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 /** The number of 16 bits at a place. */

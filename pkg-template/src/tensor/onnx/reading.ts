@@ -2,13 +2,13 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
-import { DTYPE_BYTES } from '../dtype.js';
+import { DTYPE_BYTES, type DType } from '../dtype.js';
 import { ByteReader } from '../files/byte-reader.js';
-import { bytesOf, converterOf, FILE_BYTES } from '../files/elements.js';
+import { bytesOf, converterOf, FILE_BYTES, type Converter } from '../files/elements.js';
 import type { Load } from '../files/load.js';
 import { openSource, type FileSource } from '../files/source.js';
 import { elementCount } from '../memory/numbers.js';
-import { fileBytes, unpacked, type ElementType } from './element-types.js';
+import { unpacked, type ElementType } from './element-types.js';
 import { emptyGraph, readFunction, readGraphField, readOpset, TensorFields, type ExternalTensor, type FileTensor, type FunctionProto, type GraphParts, type GraphProto } from './model.js';
 import { arrivingFields, Message, WIRE } from './protobuf.js';
 
@@ -94,13 +94,16 @@ export function storedType({ name, dtype }: ElementType): 'u8' | ElementType['dt
 async function storeTensor(load: Load, reader: ByteReader, place: string, { name, type, sizes }: Pick<FileTensor, 'name' | 'type' | 'sizes'>): Promise<StoredTensor> {
   const dtype = storedType(type);
   const file = type.name === 'int8' ? 'u8' : type.file ?? 'u8';
+  return storeConverted(load, reader, place, { name, dtype, sizes }, FILE_BYTES[file], converterOf(place, file, dtype));
+}
+
+/** Allocates a tensor and fills it with the next elements of a file, each of so many bytes. */
+export async function storeConverted(load: Load, reader: ByteReader, place: string, { name, dtype, sizes }: { readonly name: string; readonly dtype: DType; readonly sizes: readonly number[] }, width: number, convert: Converter): Promise<StoredTensor> {
   const cell = await load.allocate(name, dtype, sizes);
-  const convert = converterOf(place, file, dtype);
-  const width = FILE_BYTES[file];
   // Of each write but the last the bytes are whole words.
   const grain = width * Math.max(1, 4 / DTYPE_BYTES[dtype]);
   let offset = 0;
-  for await (const piece of reader.pieces(fileBytes(type, elementCount(sizes)), grain, place)) {
+  for await (const piece of reader.pieces(width * elementCount(sizes), grain, place)) {
     const converted = convert(piece);
     await load.write(cell, offset, converted);
     offset += converted.length;
