@@ -87,6 +87,11 @@ const ONNX_PAGES = [
   },
 ];
 
+/** The same of `residua/tensor/tfjs`, which gives what `residua/tensor/onnx` gives. */
+const TFJS_PAGES = [
+  { name: 'api-tensor-tfjs', title: 'residua/tensor/tfjs', words: 'Models of TensorFlow.js as recipes and programs of tensors.', exports: ['loadTfjs', 'TfjsOptions'] },
+];
+
 /** The same of `residua/tensor/train`. */
 const TRAIN_PAGES = [
   {
@@ -122,15 +127,16 @@ const WORKER = { name: 'api-worker', title: 'residua/worker', file: '/worker.ts'
 const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: '/tensor-worker.ts' };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `training`, `tensorWorker` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker` and `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it
  * says of itself. Of a worker's declarations its own are shown. Throws where something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: training }, tensorWorker, { declarations: cameras }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
   const own = addressesOf(PAGES);
   const ofTensors = addressesOf(TENSOR_PAGES);
+  const ofOnnx = addressesOf(ONNX_PAGES);
   const linkOf = (name) => own.get(name);
   // Both entry points have an `Indices`: each links to its own names first.
   const linkOfTensors = (name) => ofTensors.get(name) ?? own.get(name);
@@ -142,6 +148,7 @@ export function referencePages(declarations, worker, { declarations: all }, { de
     ['residua/cameras', cameras, CAMERA_PAGES, new Map(), linkOf],
     ['residua/tensor/models', models, MODELS_PAGES, tensors, linkOfTensors],
     ['residua/tensor/onnx', onnx, ONNX_PAGES, tensors, linkOfTensors],
+    ['residua/tensor/tfjs', tfjs, TFJS_PAGES, new Map([...tensors, ...onnx]), (name) => ofOnnx.get(name) ?? linkOfTensors(name)],
     ['residua/tensor/train', training, TRAIN_PAGES, tensors, linkOfTensors],
   ].map(([entry, names, pages, below, linkOfBelow]) => {
     check(names, pages);

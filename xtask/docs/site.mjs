@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages of markdown by group; a name is that of its file in docs/site/. */
 const GROUPS = [
   { title: 'Start', pages: ['index'] },
-  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'plain-functions', 'ode-fits', 'newton', 'poses', 'registration', 'image-registration', 'cameras', 'drawing', 'workers', 'first-tensor', 'recurrent', 'derivatives', 'training', 'files', 'onnx', 'pictures', 'spectra', 'linear-algebra', 'generate-text', 'search-by-meaning'] },
+  { title: 'Tutorial', pages: ['first-fit', 'mesh', 'robust-losses', 'constraints', 'plain-functions', 'ode-fits', 'newton', 'poses', 'registration', 'image-registration', 'cameras', 'drawing', 'workers', 'first-tensor', 'recurrent', 'derivatives', 'training', 'files', 'onnx', 'tfjs', 'pictures', 'spectra', 'linear-algebra', 'generate-text', 'search-by-meaning'] },
   { title: 'Moving to residua', pages: ['from-scalar-autograd', 'from-ml-levenberg-marquardt', 'from-scipy', 'from-jax', 'from-ceres'] },
   { title: 'Background', pages: ['how-it-works', 'performance', 'precision', 'how-sure', 'limits', 'devices', 'troubleshooting', 'measurements'] },
 ];
@@ -41,7 +41,7 @@ export async function writeSite(folder, kernels) {
   }
   const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
   const entryPoint = async (file) => ({ declarations: read(file), doc: moduleDoc(await readFile(join(root, file), 'utf8')) });
-  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-models.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/tensor-worker.ts'), await entryPoint('pkg-template/src/cameras.ts'));
+  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-models.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-tfjs.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/tensor-worker.ts'), await entryPoint('pkg-template/src/cameras.ts'));
   const groups = GROUPS.map(({ title, pages }) => ({ title, pages: pages.map((name) => ({ name, title: name === 'index' ? 'What residua is' : rendered.get(name).title })) }));
   groups.splice(-1, 0, { title: REFERENCE, pages: reference });
   await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,8 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * residua/tensor/tfjs: models of TensorFlow.js as recipes and programs of residua/tensor.
+ *
+ * @packageDocumentation
+ */
+
+export { loadTfjs, type TfjsOptions } from './tensor/tfjs/load.js';

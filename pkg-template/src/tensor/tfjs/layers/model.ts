@@ -1,0 +1,257 @@
+/** Translates a Layers model: the calls of its layers become nodes, each after those that it takes values of. */
+
+import { describe, invalidArgument, ResiduaError } from '../../../arguments/errors.js';
+import { typeNamed } from '../../onnx/element-types.js';
+import type { FileTensor, GraphProto, ValueInfo } from '../../onnx/model.js';
+import { GraphBuilder } from '../builder.js';
+import { Fields } from '../fields.js';
+import { LayerCall, WeightTable, type Layer, type Ranked } from './call.js';
+import { LAYERS, MODELS } from './table.js';
+
+/** How deep models and wrappers stand in one another, at most. */
+const MOST_DEPTH = 16;
+
+/** Calls of layers at most; a model that is called twice calls its layers twice. */
+const MOST_CALLS = 20_000;
+
+/** A layer of a model with the calls of it: what each takes. */
+interface Entry {
+  readonly name: string;
+  readonly kind: string;
+  readonly config: Fields;
+  readonly model: LayersModel | null;
+  readonly calls: readonly (readonly Reference[])[];
+}
+
+/** An output of a call of a layer. */
+interface Reference {
+  readonly layer: string;
+  readonly call: number;
+  readonly output: number;
+}
+
+/** A model: its layers, and which outputs of them are its own inputs and outputs. */
+interface LayersModel {
+  readonly place: string;
+  readonly entries: readonly Entry[];
+  readonly inputs: readonly Reference[];
+  readonly outputs: readonly Reference[];
+}
+
+/** Reads the topology, and returns what makes a graph of it once the weights are there. */
+export function readLayersModel(topology: Fields): (weights: ReadonlyMap<string, FileTensor>) => GraphProto {
+  const top = topology.has('model_config') ? topology.object('model_config') : topology;
+  const kind = top.choice('class_name', MODELS);
+  const unknown: string[] = [];
+  const model = readModel(top.place, kind, Fields.of(top.place, settings(top)), unknown, 0);
+  if (unknown.length > 0) {
+    const more = unknown.length > 8 ? ` and ${unknown.length - 8} more` : '';
+    throw invalidArgument(top.place, `${unknown.slice(0, 8).join(', ')}${more}`, `the layers ${Object.keys(LAYERS).join(', ')}`);
+  }
+  return (weights) => translated(model, new WeightTable(weights));
+}
+
+/** The settings of a model: old files have the list of layers alone. */
+function settings(model: Fields): unknown {
+  const value = model.any('config');
+  return Array.isArray(value) ? { layers: value } : value;
+}
+
+function readModel(place: string, kind: string, config: Fields, unknown: string[], depth: number): LayersModel {
+  if (depth > MOST_DEPTH) throw new ResiduaError('limit-exceeded', `${place}: got models within models; takes ${MOST_DEPTH} levels at most`);
+  const layers = config.objects('layers');
+  const entries = layers.map((layer) => readEntry(place, layer, unknown, depth, kind === 'Sequential'));
+  const names = new Set<string>();
+  for (const { name } of entries) {
+    if (names.has(name)) throw invalidArgument(place, `two layers ${describe(name)}`, 'each name once');
+    names.add(name);
+  }
+  if (kind === 'Sequential') return inSequence(place, config, entries);
+  const references = (name: string) => referencesOf(config.place, config.list(name));
+  return { place, entries: entries.map((entry) => withoutOwnCall(entry, entries)), inputs: references('input_layers'), outputs: references('output_layers').map((each) => shifted(each, entries)) };
+}
+
+function readEntry(place: string, layer: Fields, unknown: string[], depth: number, isInSequence: boolean): Entry {
+  const kind = layer.text('class_name');
+  const settingsOf = Fields.of(`${layer.place}: config`, settings(layer));
+  const name = layer.has('name') ? layer.text('name') : settingsOf.text('name');
+  const config = Fields.of(`${place.split(':')[0]}: layer ${describe(name)} (${kind})`, settings(layer));
+  const isModel = MODELS.includes(kind);
+  if (!isModel && kind !== 'InputLayer' && !Object.hasOwn(LAYERS, kind)) unknown.push(`layer ${describe(name)} (${kind})`);
+  for (const inner of ['layer', 'cell']) if (config.has(inner)) checkInner(config.object(inner), unknown, inner, depth + 1);
+  const calls = isInSequence ? [] : layer.list('inbound_nodes', []).map((call) => callOf(config.place, call));
+  return { name, kind, config, model: isModel ? readModel(config.place, kind, config, unknown, depth + 1) : null, calls };
+}
+
+/** Notes classes within wrappers that are not taken. */
+function checkInner(layer: Fields, unknown: string[], role: string, depth: number): void {
+  if (depth > MOST_DEPTH) throw new ResiduaError('limit-exceeded', `${layer.place}: got layers within layers; takes ${MOST_DEPTH} levels at most`);
+  const kind = layer.text('class_name');
+  if (role === 'cell') return;
+  if (MODELS.includes(kind)) return;
+  if (!Object.hasOwn(LAYERS, kind)) unknown.push(`${layer.place.replace(/^\w+: /, '')} (${kind})`);
+  const config = layer.object('config');
+  if (config.has('layer')) checkInner(config.object('layer'), unknown, 'layer', depth + 1);
+}
+
+/** What a call of a layer takes: a list of references, or in newer files tensors among arguments. */
+function callOf(place: string, call: unknown): Reference[] {
+  if (Array.isArray(call)) return referencesOf(place, call);
+  const { args } = { args: Fields.of(`${place}: inbound_nodes`, call).list('args') };
+  const flat = args.flat();
+  return flat.map((each) => {
+    const tensor = Fields.of(`${place}: inbound_nodes`, each);
+    return referenceOf(place, tensor.object('config').list('keras_history'));
+  });
+}
+
+/** References in a list, or one. */
+function referencesOf(place: string, list: readonly unknown[]): Reference[] {
+  return (typeof list[0] === 'string' ? [list] : list).map((each) => referenceOf(place, each));
+}
+
+function referenceOf(place: string, value: unknown): Reference {
+  const [layer, call, output, settingsOfCall] = Array.isArray(value) ? (value as unknown[]) : [];
+  const isPlace = (each: unknown): each is number => typeof each === 'number' && Number.isSafeInteger(each) && each >= 0;
+  if (typeof layer !== 'string' || !isPlace(call) || !isPlace(output)) throw invalidArgument(`${place}: reference`, describe(value), '[layer, number of the call, number of the output]');
+  if (typeof settingsOfCall === 'object' && settingsOfCall !== null) {
+    for (const [name, given] of Object.entries(settingsOfCall)) {
+      if (given === null || given === false || (name === 'training' && typeof given === 'boolean')) continue;
+      throw invalidArgument(`${place}: argument ${describe(name)} of a call`, describe(given), 'none');
+    }
+  }
+  return { layer, call, output };
+}
+
+/** A model as a layer was called once before, when it was made: its calls count from 1 where nothing names call 0. */
+function withoutOwnCall(entry: Entry, entries: readonly Entry[]): Entry {
+  return { ...entry, calls: entry.calls.map((call) => call.map((reference) => shifted(reference, entries))) };
+}
+
+function shifted(reference: Reference, entries: readonly Entry[]): Reference {
+  const entry = entries.find(({ name }) => name === reference.layer);
+  return entry?.model != null && reference.call > 0 && !isCalledByZero(entry.name, entries) ? { ...reference, call: reference.call - 1 } : reference;
+}
+
+const isCalledByZero = (name: string, entries: readonly Entry[]) => entries.some(({ calls }) => calls.some((call) => call.some((each) => each.layer === name && each.call === 0)));
+
+/** Layers one after another; the first has the shape of the input, unless it is an input. */
+function inSequence(place: string, config: Fields, entries: readonly Entry[]): LayersModel {
+  const [first] = entries;
+  if (first === undefined) throw config.wrong('layers', [], 'at least one layer');
+  const to = (name: string): Reference => ({ layer: name, call: 0, output: 0 });
+  const hasInput = first.kind === 'InputLayer';
+  const input: Entry = hasInput ? first : { name: first.model?.inputs[0]?.layer ?? `${first.name}_input`, kind: 'InputLayer', config: inputSettings(config, first), model: null, calls: [] };
+  const rest = hasInput ? entries.slice(1) : entries;
+  const chained = rest.map((entry, k) => ({ ...entry, calls: [[to(rest[k - 1]?.name ?? input.name)]] }));
+  return { place, entries: [input, ...chained], inputs: [to(input.name)], outputs: [to(chained.at(-1)?.name ?? input.name)] };
+}
+
+/** The settings of the input of a first layer. */
+function inputSettings(config: Fields, first: Entry): Fields {
+  const [inner] = first.model === null ? [] : first.model.inputs;
+  const own = inner === undefined ? first.config : (first.model?.entries.find(({ name }) => name === inner.layer)?.config ?? first.config);
+  return own.has('batch_input_shape') || own.has('batch_shape') || !config.has('build_input_shape') ? own : own.with({ batch_input_shape: config.any('build_input_shape') });
+}
+
+const DTYPES: Readonly<Record<string, string>> = { float32: 'float', float16: 'float', mixed_float16: 'float', int32: 'int32', int64: 'int32', uint8: 'uint8', bool: 'bool' };
+
+/** An input of the model. A batch that is open is named 'batch', another open size by its input and axis. */
+function inputInfo({ name, config }: Entry): ValueInfo {
+  const setting = config.has('batch_input_shape') ? 'batch_input_shape' : 'batch_shape';
+  const shape = config.list(setting).map((size, axis) => {
+    if (size === null) return axis === 0 ? 'batch' : `${name}.${axis}`;
+    if (!Number.isSafeInteger(size) || (size as number) < 0) throw config.wrong(setting, config.any(setting), 'whole numbers or null');
+    return size as number;
+  });
+  const given = config.any('dtype');
+  const dtype = typeof given === 'string' ? given : 'float32';
+  if (!Object.hasOwn(DTYPES, dtype)) throw config.wrong('dtype', dtype, Object.keys(DTYPES).join(', '));
+  return { name, type: typeNamed(DTYPES[dtype] as string), shape };
+}
+
+function translated(model: LayersModel, weights: WeightTable): GraphProto {
+  const inputs = model.inputs.map(({ layer }) => {
+    const entry = model.entries.find(({ name, kind }) => name === layer && kind === 'InputLayer');
+    if (entry === undefined) throw invalidArgument(`${model.place}: input_layers`, describe(layer), 'the name of an InputLayer');
+    return inputInfo(entry);
+  });
+  const outputs = outputNames(model);
+  const builder = new GraphBuilder(new Set([...inputs.map(({ name }) => name), ...outputs]));
+  const values = new Translation(builder, weights).model(model, inputs.map(({ name, shape }) => ({ name, rank: shape?.length ?? 0 })), []);
+  const taken = new Set(inputs.map(({ name }) => name));
+  builder.where = 'outputs';
+  values.forEach(({ name }, k) => {
+    if (!taken.has(outputs[k] as string)) builder.node('Identity', [name], {}, outputs[k] as string);
+  });
+  return { nodes: builder.nodes, initializers: builder.initializers, inputs, outputs: outputs.map((name) => ({ name, type: null, shape: null })) };
+}
+
+/** Outputs have the names of their layers; further ones of a layer have a number. */
+function outputNames({ outputs }: LayersModel): string[] {
+  const used = new Set<string>();
+  return outputs.map(({ layer }) => {
+    let name = layer;
+    for (let k = 1; used.has(name); k++) name = `${layer}:${k}`;
+    used.add(name);
+    return name;
+  });
+}
+
+/** One translation: it counts the calls of layers. */
+class Translation {
+  private count = 0;
+
+  constructor(
+    private readonly builder: GraphBuilder,
+    private readonly weights: WeightTable,
+  ) {}
+
+  /** The outputs of a model that is called with inputs. */
+  model({ place, entries, inputs, outputs }: LayersModel, given: readonly Ranked[], scopes: readonly string[]): Ranked[] {
+    if (given.length !== inputs.length) throw invalidArgument(`${place}: inputs`, `${given.length} tensors`, `${inputs.length}`);
+    const key = ({ layer, call, output }: Reference) => `${output} ${call} ${layer}`;
+    const values = new Map(inputs.map((reference, k) => [key(reference), given[k] as Ranked]));
+    let waiting = entries.flatMap((entry) => entry.calls.map((references, call) => ({ entry, references, call })));
+    while (waiting.length > 0) {
+      const left = waiting.filter(({ entry, references, call }) => {
+        const found = references.map((reference) => values.get(key(reference)));
+        if (found.some((value) => value === undefined)) return true;
+        this.call(entry, found as Ranked[], scopes).forEach((value, output) => values.set(key({ layer: entry.name, call, output }), value));
+        return false;
+      });
+      if (left.length === waiting.length) {
+        const { entry, references } = left[0] as (typeof left)[number];
+        const missing = references.find((reference) => !values.has(key(reference))) as Reference;
+        throw invalidArgument(`${entry.config.place}: inputs`, `output ${missing.output} of call ${missing.call} of ${describe(missing.layer)}`, 'outputs of calls that do not depend on it');
+      }
+      waiting = left;
+    }
+    return outputs.map((reference) => {
+      const value = values.get(key(reference));
+      if (value === undefined) throw invalidArgument(`${place}: output_layers`, `output ${reference.output} of call ${reference.call} of ${describe(reference.layer)}`, 'outputs of calls of layers');
+      return value;
+    });
+  }
+
+  private call({ name, kind, config, model }: Entry, inputs: readonly Ranked[], scopes: readonly string[]): readonly Ranked[] {
+    if (++this.count > MOST_CALLS) throw new ResiduaError('limit-exceeded', `${config.place}: got more than ${MOST_CALLS} calls of layers; takes so many at most`);
+    const within = [...scopes, name];
+    if (model !== null) return this.model(model, inputs, within);
+    const outer = this.builder.where;
+    this.builder.where = `${name} (${kind})`;
+    try {
+      const layer = LAYERS[kind] as Layer;
+      const found = layer(new LayerCall(this.builder, config, inputs, this.weights, within, (inner, innerScopes, given) => this.inner(inner, innerScopes, given)));
+      return 'rank' in found ? [found] : found;
+    } finally {
+      this.builder.where = outer;
+    }
+  }
+
+  /** Applies the layer of a wrapper. */
+  private inner(layer: Fields, scopes: readonly string[], inputs: readonly Ranked[]): readonly Ranked[] {
+    const entry = readEntry(layer.place, layer, [], scopes.length, true);
+    return this.call(entry, inputs, scopes);
+  }
+}
