@@ -128,6 +128,8 @@ export function graphCases() {
   add('GatherV2', 'GatherV2', [[3, 4]], T, { consts: [i32([3, 0, 1, 1], [2, 2]), scalar(1)] });
   add('GatherNd', 'GatherNd', [[3, 4]], T, { consts: [i32([2, 0, 1, 3], [2, 2])] });
   add('ScatterNd', 'ScatterNd', [[3, 2]], { ...T, Tindices: type('DT_INT32') }, { consts: [i32([1, 3, 1], [3, 1]), i32([4, 2])], order: ['c0', 'x0', 'c1'] });
+  add('SparseToDense', 'SparseToDense', [[2]], T, { consts: [i32([0, 2, 1, 0], [2, 2]), i32([2, 3]), { shape: [], data: [9] }], order: ['c0', 'c1', 'x0', 'c2'] });
+  add('SparseToDense of a vector', 'SparseToDense', [[]], T, { consts: [i32([4, 1]), i32([5]), { shape: [], data: [-1] }], order: ['c0', 'c1', 'x0', 'c2'] });
   add('Shape', 'Shape', [[3, 4]], T);
   add('Size', 'Size', [[3, 4]], T);
   add('Rank', 'Rank', [[3, 4]], T);

@@ -1,6 +1,6 @@
 /** Reads the weights of a model as they arrive: what is large goes to the device, all else stays in memory. */
 
-import { describe } from '../../arguments/errors.js';
+import { describe, invalidArgument } from '../../arguments/errors.js';
 import { ByteReader } from '../files/byte-reader.js';
 import { bytesOf, converterOf, FILE_BYTES, type Converter } from '../files/elements.js';
 import type { Load } from '../files/load.js';
@@ -30,6 +30,7 @@ export async function readWeights(load: Load, groups: readonly WeightGroup[], fi
         found.get(weight.name)?.stored?.dispose();
         found.set(weight.name, read);
       }
+      if (!(await reader.isAtEnd())) throw invalidArgument(reader.call, 'more bytes', `files that end at byte ${reader.position}, with the last weight`);
     } finally {
       source.cancel();
     }

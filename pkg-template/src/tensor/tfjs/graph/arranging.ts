@@ -246,6 +246,15 @@ const scatter: Operator = (call) => {
   return builder.node('ScatterND', [zeros, call.input(0), call.input(1)], { reduction: 'add' });
 };
 
+/** Values at places of a shape that has a default elsewhere; places are rows, or numbers of a vector. */
+const sparseToDense: Operator = (call) => {
+  const { builder } = call;
+  const axes = builder.node('Reshape', [builder.node('Size', [call.input(1)]), builder.ints([1])]);
+  const places = builder.node('Reshape', [call.input(0), builder.node('Concat', [builder.ints([-1]), axes], { axis: 0 })]);
+  const count = builder.node('Slice', [builder.node('Shape', [places]), builder.ints([0]), builder.ints([1])]);
+  return builder.node('ScatterND', [builder.node('Expand', [call.input(3), call.input(1)]), places, builder.node('Expand', [call.input(2), count])]);
+};
+
 const shape: Operator = (call) => call.builder.node('Cast', [call.builder.node('Shape', [call.input(0)])], { to: typeNamed('int32').code });
 
 const same: Operator = (call) => call.input(0);
@@ -254,7 +263,7 @@ export const ARRANGING_OPERATORS: Readonly<Record<string, Operator>> = {
   Reshape: reshape, Transpose: transpose, ConcatV2: concat(false), Concat: concat(true), Split: split(false), SplitV: split(true), Pack: pack, Unpack: unpack, Slice: slice, StridedSlice: stridedSlice,
   Pad: pad, PadV2: pad, MirrorPad: mirrorPad, Tile: (call) => call.builder.node('Tile', [call.input(0), call.input(1)]),
   ExpandDims: (call) => call.builder.node('Unsqueeze', [call.input(0), call.builder.ints([call.number(1)])]), Squeeze: squeeze,
-  Gather: gather, GatherV2: gather, GatherNd: (call) => call.builder.node('GatherND', [call.input(0), call.input(1)]), ScatterNd: scatter,
+  Gather: gather, GatherV2: gather, GatherNd: (call) => call.builder.node('GatherND', [call.input(0), call.input(1)]), ScatterNd: scatter, SparseToDense: sparseToDense,
   Shape: shape, Size: (call) => call.builder.node('Size', [call.input(0)]), Rank: (call) => call.builder.node('Size', [call.builder.node('Shape', [call.input(0)])]),
   Fill: fill, Range: range, ZerosLike: like(0), OnesLike: like(1), BroadcastTo: (call) => call.builder.node('Expand', [call.input(0), call.input(1)]), OneHot: oneHot,
   SpaceToBatchND: spaceToBatch, BatchToSpaceND: batchToSpace, ReverseV2: reverse, Reverse: reverse, MatrixBandPart: bandPart,

@@ -14,33 +14,46 @@ export interface Ranked {
 /** What a layer gives: one value or several. */
 export type Layer = (call: LayerCall) => Ranked | readonly Ranked[];
 
-/** Applies a layer that stands in the settings of another. */
-export type ApplyInner = (layer: Fields, scopes: readonly string[], inputs: readonly Ranked[]) => readonly Ranked[];
+/** Where a layer stands: models around it, the layer of the innermost one, and layers that it wraps. */
+export interface Scope {
+  readonly models: readonly string[];
+  readonly layer: string;
+  readonly wrapped: readonly string[];
+}
 
-/** The weights of a model. Names are those of layers, of wrappers and models around them, and of the weight, with slashes between them. */
+/** Applies a layer that stands in the settings of another. */
+export type ApplyWrapped = (layer: Fields, scope: Scope, inputs: readonly Ranked[]) => readonly Ranked[];
+
+/** The weights of a model. Their names are those of models, of a layer, of layers that it wraps, and of the weight, with slashes between; some are left out. */
 export class WeightTable {
   private readonly bySuffix = new Map<string, string[]>();
 
   constructor(private readonly weights: ReadonlyMap<string, FileTensor>) {
     for (const name of weights.keys()) {
       const suffix = plain(name).replace(/^.*\//, '');
-      this.bySuffix.set(suffix, [...(this.bySuffix.get(suffix) ?? []), name]);
+      const names = this.bySuffix.get(suffix);
+      if (names === undefined) this.bySuffix.set(suffix, [name]);
+      else names.push(name);
     }
   }
 
-  /** A weight of the layer that is the last of the scopes; where no weight has the layer's name, of the next one. Null where there is none. */
-  find(place: string, scopes: readonly string[], suffix: string): FileTensor | null {
-    const all = this.bySuffix.get(suffix) ?? [];
+  /** A weight of a layer; null where there is none. */
+  find(place: string, { models, layer, wrapped }: Scope, suffix: string): FileTensor | null {
+    const exact = models.length === 0 && wrapped.length === 0 ? this.weights.get(`${layer}/${suffix}`) : undefined;
+    if (exact !== undefined) return exact;
     const within = (names: readonly string[], scope: string) => names.filter((name) => `/${plain(name)}`.includes(`/${scope}/`));
-    let found: readonly string[] = [];
-    for (const scope of [...scopes].reverse()) {
-      const narrowed = within(found.length === 0 ? all : found, scope);
+    const all = this.bySuffix.get(suffix) ?? [];
+    const inner = [...wrapped].reverse();
+    let found = within(all, layer);
+    // Layers of a model that is wrapped may have their own names alone.
+    if (found.length === 0 && inner[0] !== undefined) found = within(all, inner[0]);
+    for (const scope of [...inner, ...[...models].reverse()]) {
+      const narrowed = found.length > 1 ? within(found, scope) : [];
       if (narrowed.length > 0) found = narrowed;
-      if (found.length === 1) break;
     }
-    const exact = found.find((name) => plain(name) === `${scopes.at(-1)}/${suffix}`);
-    if (found.length > 1 && exact === undefined) throw invalidArgument(place, `the weights ${found.slice(0, 3).map(describe).join(', ')} for ${suffix}`, 'one weight');
-    const name = exact ?? found[0];
+    const own = found.find((name) => plain(name) === `${layer}/${suffix}`);
+    if (found.length > 1 && own === undefined) throw invalidArgument(place, `the weights ${found.slice(0, 3).map(describe).join(', ')} for ${suffix}`, 'one weight');
+    const name = own ?? found[0];
     return name === undefined ? null : (this.weights.get(name) as FileTensor);
   }
 }
@@ -55,9 +68,8 @@ export class LayerCall {
     readonly config: Fields,
     readonly inputs: readonly Ranked[],
     private readonly weights: WeightTable,
-    /** Names of models and wrappers around the layer, and its own. */
-    readonly scopes: readonly string[],
-    readonly applyInner: ApplyInner,
+    readonly scope: Scope,
+    readonly applyWrapped: ApplyWrapped,
   ) {}
 
   /** The only input. */
@@ -81,13 +93,13 @@ export class LayerCall {
   }
 
   maybe(name: string): string | null {
-    const found = this.weights.find(this.config.place, this.scopes, name);
+    const found = this.weights.find(this.config.place, this.scope, name);
     return found === null ? null : this.builder.weight(found);
   }
 
   weight(name: string): string {
     const found = this.maybe(name);
-    if (found === null) throw invalidArgument(`${this.config.place}: weight ${name}`, 'none in weightsManifest', `one that is named ${this.scopes.at(-1)}/${name}`);
+    if (found === null) throw invalidArgument(`${this.config.place}: weight ${name}`, 'none in weightsManifest', `one that is named ${this.scope.layer}/${name}`);
     return found;
   }
 
@@ -104,8 +116,9 @@ export class LayerCall {
     return this.config.flag('use_bias', true) ? this.weight('bias') : null;
   }
 
-  /** The same layer with other settings and another name within it: what a wrapper applies. */
-  within(config: Fields, scopes: readonly string[], inputs: readonly Ranked[]): LayerCall {
-    return new LayerCall(this.builder, config, inputs, this.weights, scopes, this.applyInner);
+  /** A layer that this one wraps, with its settings; the name is none where it has the weights of this one. */
+  wrapped(config: Fields, name: string | null): LayerCall {
+    const scope = name === null ? this.scope : { ...this.scope, wrapped: [...this.scope.wrapped, name] };
+    return new LayerCall(this.builder, config, this.inputs, this.weights, scope, this.applyWrapped);
   }
 }

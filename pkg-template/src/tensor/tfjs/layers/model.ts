@@ -5,7 +5,7 @@ import { typeNamed } from '../../onnx/element-types.js';
 import type { FileTensor, GraphProto, ValueInfo } from '../../onnx/model.js';
 import { GraphBuilder } from '../builder.js';
 import { Fields } from '../fields.js';
-import { LayerCall, WeightTable, type Layer, type Ranked } from './call.js';
+import { LayerCall, WeightTable, type Layer, type Ranked, type Scope } from './call.js';
 import { LAYERS, MODELS } from './table.js';
 
 /** How deep models and wrappers stand in one another, at most. */
@@ -68,7 +68,9 @@ function readModel(place: string, kind: string, config: Fields, unknown: string[
   }
   if (kind === 'Sequential') return inSequence(place, config, entries);
   const references = (name: string) => referencesOf(config.place, config.list(name));
-  return { place, entries: entries.map((entry) => withoutOwnCall(entry, entries)), inputs: references('input_layers'), outputs: references('output_layers').map((each) => shifted(each, entries)) };
+  const numbered = counted(entries);
+  const outputs = references('output_layers').map(numbered);
+  return { place, entries: entries.map((entry) => ({ ...entry, calls: entry.calls.map((call) => call.map(numbered)) })), inputs: references('input_layers'), outputs };
 }
 
 function readEntry(place: string, layer: Fields, unknown: string[], depth: number, isInSequence: boolean): Entry {
@@ -123,17 +125,12 @@ function referenceOf(place: string, value: unknown): Reference {
   return { layer, call, output };
 }
 
-/** A model as a layer was called once before, when it was made: its calls count from 1 where nothing names call 0. */
-function withoutOwnCall(entry: Entry, entries: readonly Entry[]): Entry {
-  return { ...entry, calls: entry.calls.map((call) => call.map((reference) => shifted(reference, entries))) };
+/** References with calls counted from 0. A model as a layer was called once before, when it was made: its calls count from 1 where nothing names call 0. */
+function counted(entries: readonly Entry[]): (reference: Reference) => Reference {
+  const models = new Set(entries.filter(({ model }) => model !== null).map(({ name }) => name));
+  const fromZero = new Set(entries.flatMap(({ calls }) => calls.flat()).filter(({ call }) => call === 0).map(({ layer }) => layer));
+  return (reference) => (models.has(reference.layer) && reference.call > 0 && !fromZero.has(reference.layer) ? { ...reference, call: reference.call - 1 } : reference);
 }
-
-function shifted(reference: Reference, entries: readonly Entry[]): Reference {
-  const entry = entries.find(({ name }) => name === reference.layer);
-  return entry?.model != null && reference.call > 0 && !isCalledByZero(entry.name, entries) ? { ...reference, call: reference.call - 1 } : reference;
-}
-
-const isCalledByZero = (name: string, entries: readonly Entry[]) => entries.some(({ calls }) => calls.some((call) => call.some((each) => each.layer === name && each.call === 0)));
 
 /** Layers one after another; the first has the shape of the input, unless it is an input. */
 function inSequence(place: string, config: Fields, entries: readonly Entry[]): LayersModel {
@@ -208,41 +205,59 @@ class Translation {
   ) {}
 
   /** The outputs of a model that is called with inputs. */
-  model({ place, entries, inputs, outputs }: LayersModel, given: readonly Ranked[], scopes: readonly string[]): Ranked[] {
+  model({ place, entries, inputs, outputs }: LayersModel, given: readonly Ranked[], models: readonly string[]): Ranked[] {
+    this.checkCount(place);
     if (given.length !== inputs.length) throw invalidArgument(`${place}: inputs`, `${given.length} tensors`, `${inputs.length}`);
-    const key = ({ layer, call, output }: Reference) => `${output} ${call} ${layer}`;
-    const values = new Map(inputs.map((reference, k) => [key(reference), given[k] as Ranked]));
-    let waiting = entries.flatMap((entry) => entry.calls.map((references, call) => ({ entry, references, call })));
-    while (waiting.length > 0) {
-      const left = waiting.filter(({ entry, references, call }) => {
-        const found = references.map((reference) => values.get(key(reference)));
-        if (found.some((value) => value === undefined)) return true;
-        this.call(entry, found as Ranked[], scopes).forEach((value, output) => values.set(key({ layer: entry.name, call, output }), value));
-        return false;
-      });
-      if (left.length === waiting.length) {
-        const { entry, references } = left[0] as (typeof left)[number];
-        const missing = references.find((reference) => !values.has(key(reference))) as Reference;
-        throw invalidArgument(`${entry.config.place}: inputs`, `output ${missing.output} of call ${missing.call} of ${describe(missing.layer)}`, 'outputs of calls that do not depend on it');
+    const values = new Map<string, Ranked>();
+    /** Calls that wait for a value, by that value. */
+    const waiting = new Map<string, Waiting[]>();
+    const ready: Waiting[] = [];
+    const set = (reference: Reference, value: Ranked) => {
+      const key = keyOf(reference);
+      values.set(key, value);
+      const next = waiting.get(key) ?? [];
+      waiting.delete(key);
+      for (const each of next) attend(each);
+    };
+    const attend = (each: Waiting) => {
+      const missing = each.references.find((reference) => !values.has(keyOf(reference)));
+      if (missing === undefined) {
+        ready.push(each);
+        return;
       }
-      waiting = left;
+      const others = waiting.get(keyOf(missing));
+      if (others === undefined) waiting.set(keyOf(missing), [each]);
+      else others.push(each);
+    };
+    inputs.forEach((reference, k) => set(reference, given[k] as Ranked));
+    for (const entry of entries) entry.calls.forEach((references, call) => attend({ entry, references, call }));
+    for (let k = 0; k < ready.length; k++) {
+      const { entry, references, call } = ready[k] as Waiting;
+      const found = this.call(entry, references.map((reference) => values.get(keyOf(reference)) as Ranked), models);
+      found.forEach((value, output) => set({ layer: entry.name, call, output }, value));
     }
     return outputs.map((reference) => {
-      const value = values.get(key(reference));
-      if (value === undefined) throw invalidArgument(`${place}: output_layers`, `output ${reference.output} of call ${reference.call} of ${describe(reference.layer)}`, 'outputs of calls of layers');
+      const value = values.get(keyOf(reference));
+      if (value === undefined) throw invalidArgument(`${place}: output_layers`, `output ${reference.output} of call ${reference.call} of ${describe(reference.layer)}`, 'outputs of calls whose inputs there are');
       return value;
     });
   }
 
-  private call({ name, kind, config, model }: Entry, inputs: readonly Ranked[], scopes: readonly string[]): readonly Ranked[] {
-    if (++this.count > MOST_CALLS) throw new ResiduaError('limit-exceeded', `${config.place}: got more than ${MOST_CALLS} calls of layers; takes so many at most`);
-    const within = [...scopes, name];
-    if (model !== null) return this.model(model, inputs, within);
+  private checkCount(place: string): void {
+    if (++this.count > MOST_CALLS) throw new ResiduaError('limit-exceeded', `${place}: got more than ${MOST_CALLS} calls of layers; takes so many at most`);
+  }
+
+  private call(entry: Entry, inputs: readonly Ranked[], models: readonly string[]): readonly Ranked[] {
+    return entry.model === null ? this.layer(entry, inputs, { models, layer: entry.name, wrapped: [] }) : this.model(entry.model, inputs, [...models, entry.name]);
+  }
+
+  private layer({ name, kind, config }: Entry, inputs: readonly Ranked[], scope: Scope): readonly Ranked[] {
+    this.checkCount(config.place);
+    if (!Object.hasOwn(LAYERS, kind)) throw invalidArgument(config.place, 'a layer that is not taken here', `the layers ${Object.keys(LAYERS).join(', ')}`);
     const outer = this.builder.where;
     this.builder.where = `${name} (${kind})`;
     try {
-      const layer = LAYERS[kind] as Layer;
-      const found = layer(new LayerCall(this.builder, config, inputs, this.weights, within, (inner, innerScopes, given) => this.inner(inner, innerScopes, given)));
+      const found = (LAYERS[kind] as Layer)(new LayerCall(this.builder, config, inputs, this.weights, scope, (layer, around, given) => this.wrapped(layer, around, given)));
       return 'rank' in found ? [found] : found;
     } finally {
       this.builder.where = outer;
@@ -250,8 +265,19 @@ class Translation {
   }
 
   /** Applies the layer of a wrapper. */
-  private inner(layer: Fields, scopes: readonly string[], inputs: readonly Ranked[]): readonly Ranked[] {
-    const entry = readEntry(layer.place, layer, [], scopes.length, true);
-    return this.call(entry, inputs, scopes);
+  private wrapped(layer: Fields, around: Scope, inputs: readonly Ranked[]): readonly Ranked[] {
+    const depth = around.models.length + around.wrapped.length;
+    const entry = readEntry(layer.place, layer, [], depth, true);
+    if (entry.model !== null) return this.model(entry.model, inputs, [...around.models, around.layer, ...around.wrapped, entry.name]);
+    return this.layer(entry, inputs, { ...around, wrapped: [...around.wrapped, entry.name] });
   }
 }
+
+/** A call of a layer that waits for its inputs. */
+interface Waiting {
+  readonly entry: Entry;
+  readonly references: readonly Reference[];
+  readonly call: number;
+}
+
+const keyOf = ({ layer, call, output }: Reference) => `${output} ${call} ${layer}`;

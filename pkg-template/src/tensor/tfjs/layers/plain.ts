@@ -133,7 +133,7 @@ const timeDistributed: Layer = (call) => {
   const part = (of: string, from: number, to: number) => builder.node('Slice', [of, builder.ints([from]), builder.ints([to])]);
   const all = 2 ** 31 - 1;
   const rows = builder.node('Reshape', [x.name, builder.node('Concat', [builder.ints([-1]), part(shape, 2, all)], { axis: 0 })], { allowzero: 1 });
-  const [y, ...others] = call.applyInner(config.object('layer'), call.scopes, [{ name: rows, rank: x.rank - 1 }]);
+  const [y, ...others] = call.applyWrapped(config.object('layer'), call.scope, [{ name: rows, rank: x.rank - 1 }]);
   if (y === undefined || others.length > 0) throw config.wrong('layer', 'a layer with several outputs', 'a layer with one');
   const back = builder.node('Concat', [part(shape, 0, 2), part(builder.node('Shape', [y.name]), 1, all)], { axis: 0 });
   return { name: builder.node('Reshape', [y.name, back], { allowzero: 1 }), rank: y.rank + 1 };

@@ -103,7 +103,7 @@ const ofCell: Layer = (call) => {
   const inner = call.config.object('cell');
   const cell = Object.hasOwn(CELLS, inner.text('class_name').replace(/Cell$/, '')) ? (CELLS[inner.text('class_name').replace(/Cell$/, '')] as Cell) : null;
   if (cell === null) throw inner.wrong('class_name', inner.text('class_name'), Object.keys(CELLS).map((name) => `${name}Cell`).join(', '));
-  return recurrent(cell)(call.within(both(call.config, inner.object('config')), call.scopes, call.inputs));
+  return recurrent(cell)(call.wrapped(both(call.config, inner.object('config')), null));
 };
 
 /** Settings of a layer and of its cell as one object. */
@@ -121,7 +121,7 @@ const bidirectional: Layer = (call) => {
   const settings = layer.object('config');
   const { x, states } = split(call, cell, 2);
   const direction = (prefix: string, k: number) => {
-    const inner = call.within(settings, [...call.scopes, `${prefix}_${settings.text('name')}`], call.inputs);
+    const inner = call.wrapped(settings, `${prefix}_${settings.text('name')}`);
     checkSettings(inner);
     const own = states.slice(k * cell.states, k * cell.states + (states.length === 0 ? 0 : cell.states));
     return run(inner, cell, x, own, settings.flag('go_backwards') !== (k === 1));
