@@ -71,7 +71,8 @@ function mutate(json, next) {
     const key = keys[below(keys.length)];
     const kind = below(5);
     if (kind < 2) part[key] = STRANGE[below(STRANGE.length)];
-    else if (kind === 2) Array.isArray(part) ? part.splice(Number(key), 1) : delete part[key];
+    else if (kind === 2 && Array.isArray(part)) part.splice(Number(key), 1);
+    else if (kind === 2) delete part[key];
     else if (kind === 3 && Array.isArray(part)) part.push(structuredClone(part[key]));
     else if (typeof part[key] === 'number') part[key] += below(7) - 3;
     else {

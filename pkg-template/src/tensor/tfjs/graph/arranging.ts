@@ -25,7 +25,7 @@ const transpose: Operator = (call) => call.builder.node('Transpose', [call.input
 const concat = (isAxisFirst: boolean): Operator => (call) => {
   const last = call.inputs.length - 1;
   const [axis, inputs] = isAxisFirst ? [call.number(0), call.inputs.slice(1)] : [call.number(last), call.inputs.slice(0, last)];
-  return call.builder.concat(inputs, axis);
+  return call.builder.node('Concat', inputs, { axis });
 };
 
 const split = (isSized: boolean): Operator => (call) => {
@@ -120,18 +120,7 @@ function pads(call: NodeCall): string {
   return builder.node('Reshape', [builder.node('Transpose', [call.input(1)], { perm: [1, 0] }), builder.ints([-1])]);
 }
 
-const pad: Operator = (call) => {
-  const { builder } = call;
-  const value = call.node.operator === 'PadV2' ? [call.input(2)] : [];
-  const widths = call.maybeNumbers(1);
-  // A picture between convolutions stays as it is.
-  if (widths?.length === 8 && widths[0] === 0 && widths[1] === 0) {
-    const [, , top, bottom, left, right, before, after] = widths as readonly number[] as readonly [number, number, number, number, number, number, number, number];
-    const first = builder.ints([0, before, top, left, 0, after, bottom, right]);
-    return builder.channelsLast(builder.node('Pad', [builder.channelsFirst(call.input(0), 4), first, ...value]), 4);
-  }
-  return builder.node('Pad', [call.input(0), pads(call), ...value]);
-};
+const pad: Operator = (call) => call.builder.node('Pad', [call.input(0), pads(call), ...(call.node.operator === 'PadV2' ? [call.input(2)] : [])]);
 
 /** The border is mirrored at its last elements, or beside them: then these stand twice. */
 const mirrorPad: Operator = (call) => {

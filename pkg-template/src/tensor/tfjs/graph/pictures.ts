@@ -109,12 +109,12 @@ const batchNorm: Operator = (call) => {
   const { builder } = call;
   call.expect('is_training', !call.flag('is_training'), true, 'false');
   const [x, scale, offset, mean, variance] = [0, 1, 2, 3, 4].map((k) => call.input(k)) as [string, string, string, string, string];
-  const deviation = builder.elementwise('Sqrt', [builder.elementwise('Add', [variance, builder.floats(call.float('epsilon', 1e-3))])]);
-  const factor = builder.elementwise('Div', [scale, deviation]);
-  const term = builder.elementwise('Sub', [offset, builder.elementwise('Mul', [mean, factor])]);
+  const deviation = builder.node('Sqrt', [builder.node('Add', [variance, builder.floats(call.float('epsilon', 1e-3))])]);
+  const factor = builder.node('Div', [scale, deviation]);
+  const term = builder.node('Sub', [offset, builder.node('Mul', [mean, factor])]);
   const isFirst = call.choice('data_format', ['NHWC', 'NCHW'], 'NHWC') === 'NCHW';
   const along = (vector: string) => (isFirst ? builder.node('Reshape', [vector, builder.ints([-1, 1, 1])]) : vector);
-  return builder.elementwise('Add', [builder.elementwise('Mul', [x, along(factor)]), along(term)]);
+  return builder.node('Add', [builder.node('Mul', [x, along(factor)]), along(term)]);
 };
 
 /** Corners, or middles, or first places of both pictures at one place. */

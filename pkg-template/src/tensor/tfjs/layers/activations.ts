@@ -30,10 +30,10 @@ export function activated(call: LayerCall, { name, rank }: Ranked, setting = 'ac
   if (activation === 'linear') return { name, rank };
   if (activation === 'softmax') return { name: builder.node('Softmax', [name], { axis: -1 }), rank };
   if (activation === 'log_softmax') return { name: builder.node('LogSoftmax', [name], { axis: -1 }), rank };
-  if (activation === 'relu6') return { name: builder.elementwise('Clip', [name, builder.floats(0), builder.floats(6)]), rank };
+  if (activation === 'relu6') return { name: builder.node('Clip', [name, builder.floats(0), builder.floats(6)]), rank };
   const known = Object.hasOwn(ACTIVATIONS, activation) ? ACTIVATIONS[activation] : undefined;
   if (known === undefined) throw invalidArgument(`${call.config.place}: ${setting}`, describe(activation), ['linear', 'softmax', 'log_softmax', 'relu6', ...Object.keys(ACTIVATIONS)].join(', '));
-  return { name: builder.elementwise(known[0], [name], known[1]), rank };
+  return { name: builder.node(known[0], [name], known[1]), rank };
 }
 
 /** The name of an activation in ONNX' recurrent operators. */
@@ -48,17 +48,17 @@ const relu: Layer = (call) => {
   const { builder, config, x } = call;
   const [slope, threshold] = [config.number('negative_slope', 0), config.number('threshold', 0)];
   const isPlain = slope === 0 && threshold === 0;
-  let y = isPlain ? builder.elementwise('Relu', [x.name]) : x.name;
+  let y = isPlain ? builder.node('Relu', [x.name]) : x.name;
   if (!isPlain) {
     const least = builder.floats(threshold);
-    const low = builder.elementwise('Mul', [builder.elementwise('Sub', [x.name, least]), builder.floats(slope)]);
-    y = builder.elementwise('Where', [builder.elementwise('GreaterOrEqual', [x.name, least]), x.name, low]);
+    const low = builder.node('Mul', [builder.node('Sub', [x.name, least]), builder.floats(slope)]);
+    y = builder.node('Where', [builder.node('GreaterOrEqual', [x.name, least]), x.name, low]);
   }
-  if (config.has('max_value')) y = builder.elementwise('Min', [y, builder.floats(config.number('max_value'))]);
+  if (config.has('max_value')) y = builder.node('Min', [y, builder.floats(config.number('max_value'))]);
   return { name: y, rank: x.rank };
 };
 
-const leakyRelu: Layer = ({ builder, config, x }) => ({ name: builder.elementwise('LeakyRelu', [x.name], { alpha: config.number(config.has('negative_slope') ? 'negative_slope' : 'alpha', 0.3) }), rank: x.rank });
+const leakyRelu: Layer = ({ builder, config, x }) => ({ name: builder.node('LeakyRelu', [x.name], { alpha: config.number(config.has('negative_slope') ? 'negative_slope' : 'alpha', 0.3) }), rank: x.rank });
 
 const softmax: Layer = ({ builder, config, x }) => ({ name: builder.node('Softmax', [x.name], { axis: config.ints('axis', 1, [-1])[0] as number }), rank: x.rank });
 
@@ -66,8 +66,8 @@ export const ACTIVATION_LAYERS: Readonly<Record<string, Layer>> = {
   Activation: (call) => activated(call, call.x),
   ReLU: relu,
   LeakyReLU: leakyRelu,
-  PReLU: (call) => ({ name: call.builder.elementwise('PRelu', [call.x.name, call.weight('alpha')]), rank: call.x.rank }),
-  ELU: ({ builder, config, x }) => ({ name: builder.elementwise('Elu', [x.name], { alpha: config.number('alpha', 1) }), rank: x.rank }),
-  ThresholdedReLU: ({ builder, config, x }) => ({ name: builder.elementwise('ThresholdedRelu', [x.name], { alpha: config.number('theta', 1) }), rank: x.rank }),
+  PReLU: (call) => ({ name: call.builder.node('PRelu', [call.x.name, call.weight('alpha')]), rank: call.x.rank }),
+  ELU: ({ builder, config, x }) => ({ name: builder.node('Elu', [x.name], { alpha: config.number('alpha', 1) }), rank: x.rank }),
+  ThresholdedReLU: ({ builder, config, x }) => ({ name: builder.node('ThresholdedRelu', [x.name], { alpha: config.number('theta', 1) }), rank: x.rank }),
   Softmax: softmax,
 };

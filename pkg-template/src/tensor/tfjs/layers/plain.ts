@@ -8,7 +8,7 @@ const dense: Layer = (call) => {
   const { builder, x } = call;
   const product = builder.node('MatMul', [x.name, call.sized('kernel', 2).name]);
   const { bias } = call;
-  return activated(call, { name: bias === null ? product : builder.elementwise('Add', [product, bias]), rank: x.rank });
+  return activated(call, { name: bias === null ? product : builder.node('Add', [product, bias]), rank: x.rank });
 };
 
 const embedding: Layer = (call) => {
@@ -31,16 +31,16 @@ function axisOf(call: LayerCall, fallback: number, rank = call.x.rank): number {
 function scaled(call: LayerCall, factor: string, term: string, axis: number): Ranked {
   const { builder, x } = call;
   const along = (vector: string) => (axis === x.rank - 1 ? vector : builder.node('Reshape', [vector, builder.ints([-1, ...Array.from({ length: x.rank - 1 - axis }, () => 1)])]));
-  return { name: builder.elementwise('Add', [builder.elementwise('Mul', [x.name, along(factor)]), along(term)]), rank: x.rank };
+  return { name: builder.node('Add', [builder.node('Mul', [x.name, along(factor)]), along(term)]), rank: x.rank };
 }
 
 const batchNormalization: Layer = (call) => {
   const { builder, config } = call;
-  const deviation = builder.elementwise('Sqrt', [builder.elementwise('Add', [call.weight('moving_variance'), builder.floats(config.number('epsilon', 1e-3))])]);
+  const deviation = builder.node('Sqrt', [builder.node('Add', [call.weight('moving_variance'), builder.floats(config.number('epsilon', 1e-3))])]);
   const gamma = config.flag('scale', true) ? call.weight('gamma') : builder.floats(1);
-  const factor = builder.elementwise('Div', [gamma, deviation]);
-  const shift = builder.elementwise('Mul', [call.weight('moving_mean'), factor]);
-  const term = config.flag('center', true) ? builder.elementwise('Sub', [call.weight('beta'), shift]) : builder.elementwise('Neg', [shift]);
+  const factor = builder.node('Div', [gamma, deviation]);
+  const shift = builder.node('Mul', [call.weight('moving_mean'), factor]);
+  const term = config.flag('center', true) ? builder.node('Sub', [call.weight('beta'), shift]) : builder.node('Neg', [shift]);
   return scaled(call, factor, term, axisOf(call, -1));
 };
 
@@ -48,11 +48,11 @@ const batchNormalization: Layer = (call) => {
 const layerNormalization: Layer = (call) => {
   const { builder, config, x } = call;
   const axes = config.ints('axis', undefined, [-1]).map((axis) => (axis < 0 ? axis : axis - x.rank)).sort((a, b) => a - b);
-  if (axes.some((axis, k) => axis !== k - axes.length)) throw config.wrong('axis', axes.join(', '), 'the last axes');
+  if (axes.length === 0 || axes.some((axis, k) => axis !== k - axes.length)) throw config.wrong('axis', axes.join(', '), 'the last axes');
   const gamma = config.flag('scale', true) ? call.weight('gamma') : null;
   const beta = config.flag('center', true) ? call.weight('beta') : null;
   const normal = builder.node('LayerNormalization', gamma === null ? [x.name] : [x.name, gamma], { axis: axes[0] as number, epsilon: config.number('epsilon', 1e-3) });
-  return { name: beta === null ? normal : builder.elementwise('Add', [normal, beta]), rank: x.rank };
+  return { name: beta === null ? normal : builder.node('Add', [normal, beta]), rank: x.rank };
 };
 
 /** (x − mean) / deviation, by numbers that were found before. */
@@ -67,8 +67,8 @@ const normalization: Layer = (call) => {
 };
 
 const rescaling: Layer = ({ builder, config, x }) => {
-  const scaledBy = builder.elementwise('Mul', [x.name, builder.floats(config.number('scale'))]);
-  return { name: builder.elementwise('Add', [scaledBy, builder.floats(config.number('offset', 0))]), rank: x.rank };
+  const scaledBy = builder.node('Mul', [x.name, builder.floats(config.number('scale'))]);
+  return { name: builder.node('Add', [scaledBy, builder.floats(config.number('offset', 0))]), rank: x.rank };
 };
 
 const flatten: Layer = ({ builder, config, x }) => {
@@ -99,14 +99,14 @@ const merged = (operator: string, isForMany: boolean): Layer => ({ builder, conf
   const rank = Math.max(...inputs.map((input) => input.rank));
   if (inputs.length < 2 || (operator === 'Sub' && inputs.length > 2)) throw invalidArgument(`${config.place}: inputs`, `${inputs.length} tensors`, operator === 'Sub' ? '2' : 'at least 2');
   const names = inputs.map((input) => (input.rank === rank ? input.name : builder.node('Unsqueeze', [input.name, builder.ints(Array.from({ length: rank - input.rank }, (_, k) => k + 1))])));
-  const name = isForMany ? builder.elementwise(operator, names) : names.reduce((a, b) => builder.elementwise(operator, [a, b]));
+  const name = isForMany ? builder.node(operator, names) : names.reduce((a, b) => builder.node(operator, [a, b]));
   return { name, rank };
 };
 
 const concatenate: Layer = ({ builder, config, inputs }) => {
   const rank = inputs[0]?.rank ?? 0;
   if (inputs.length < 2 || inputs.some((input) => input.rank !== rank)) throw invalidArgument(`${config.place}: inputs`, `tensors of ${inputs.map((input) => input.rank).join(', ')} axes`, 'at least 2 of as many axes');
-  return { name: builder.concat(inputs.map(({ name }) => name), config.int('axis', -1)), rank };
+  return { name: builder.node('Concat', inputs.map(({ name }) => name), { axis: config.int('axis', -1) }), rank };
 };
 
 /** Products along an axis of each input, for each item of a batch. */
