@@ -70,6 +70,10 @@ test('files lie beside the address of the model, with what stands after its ques
   });
   for (const source of ['https://host/models/a/model.json?key=1', new URL('https://host/models/a/model.json')]) (await loadTfjs(source, { device })).dispose();
   assert.deepEqual(asked, ['https://host/models/a/model.json?key=1', 'https://host/models/a/group1-shard1of1.bin?key=1', 'https://host/models/a/model.json', 'https://host/models/a/group1-shard1of1.bin']);
+  asked.length = 0;
+  const response = () => Object.defineProperty(new Response(json), 'url', { value: 'https://host/b/model.json' });
+  for (const source of [response(), Promise.resolve(response())]) (await loadTfjs(source, { device })).dispose();
+  assert.deepEqual(asked, Array.from({ length: 2 }, () => 'https://host/b/group1-shard1of1.bin'));
   await assert.rejects(loadTfjs(json, { device }), { code: 'invalid-argument', message: /group1-shard1of1\.bin": got no option weights/ });
 });
 
@@ -179,6 +183,78 @@ test('a model that is converted from Keras is read: lists of layers, names of ce
   const text = new TextDecoder().decode(cell.json).replace('"weights":[]', `"weights":${JSON.stringify(['kernel', 'recurrent_kernel'].map((name) => ({ name: `model/layer/lstm_cell_3/${name}`, shape: [1, 4], dtype: 'float32' })))}`);
   const { data } = await run({ json: new TextEncoder().encode(text), bytes: new Float32Array([1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5]) }, [1, 2, 1], [0, 0]);
   assert.deepEqual(data, [0]);
+});
+
+/** What a node gives for inputs x0, x1 … `{ shape, data, dtype }` that are fed, and constants c0, c1 …; the node takes them in the order of `input`. */
+async function node(op, input, feeds, constants = [], attr = {}) {
+  const types = { float32: 'DT_FLOAT', int32: 'DT_INT32' };
+  const nodes = [
+    ...feeds.map(({ shape, dtype = 'float32' }, k) => ({ name: `x${k}`, op: 'Placeholder', attr: { dtype: { type: types[dtype] }, shape: { shape: { dim: shape.map((size) => ({ size: String(size) })) } } } })),
+    ...constants.map((_, k) => ({ name: `c${k}`, op: 'Const', attr: {} })), { name: 'y', op, input, attr: { T: { type: 'DT_FLOAT' }, ...attr } },
+  ];
+  const weights = constants.map(({ shape, dtype = 'float32' }, k) => ({ name: `c${k}`, shape, dtype }));
+  const data = Buffer.concat(constants.map(({ data: list, dtype = 'float32' }) => Buffer.from((dtype === 'int32' ? Int32Array : Float32Array).from(list).buffer)));
+  return withModel(fileOf({ topology: { node: nodes }, weights, data: data.toString('base64'), outputs: [{ name: 'y' }] }), async (model) => (await outputsOf(model, Object.fromEntries(feeds.map(({ shape, data: list }, k) => [`x${k}`, { shape, data: list }])))).y);
+}
+
+test('what TensorFlow says and TensorFlow.js does not compute is as TensorFlow says', async (t) => {
+  const text = (value) => ({ s: Buffer.from(value).toString('base64') });
+  const ints = (list) => ({ list: { i: list.map(String) } });
+  const i32 = (data, shape = [data.length]) => ({ dtype: 'int32', shape, data });
+  await t.test('blocks of a picture as channels', async () => {
+    const data = Array.from({ length: 16 }, (_, i) => i);
+    const { shape, data: found } = await node('SpaceToDepth', ['x0'], [{ shape: [1, 4, 4, 1], data }], [], { block_size: { i: '2' } });
+    assert.deepEqual([shape, found], [[1, 2, 2, 4], [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]]);
+  });
+  await t.test('diagonals of a matrix', async () => {
+    const data = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    const band = async (lower, upper) => (await node('MatrixBandPart', ['x0', 'c0', 'c1'], [{ shape: [3, 3], data }], [i32([lower], []), i32([upper], [])])).data;
+    assert.deepEqual(await band(0, 1), [1, 2, 0, 0, 5, 6, 0, 0, 9]);
+    assert.deepEqual(await band(1, -1), [1, 2, 3, 4, 5, 6, 0, 8, 9]);
+  });
+  await t.test('x · log y, and numbers rounded to even ones', async () => {
+    assertClose((await node('Xlogy', ['x0', 'x1'], [{ shape: [3], data: [0, 2, 0] }, { shape: [3], data: [0, Math.E, 5] }])).data, [0, 2, 0]);
+    assert.deepEqual((await node('Rint', ['x0'], [{ shape: [4], data: [0.5, 1.5, 2.5, -0.4] }])).data.map((x) => x + 0), [0, 2, 2, 0]);
+  });
+  await t.test('places along another axis than the last', async () => {
+    const { shape, data } = await node('OneHot', ['x0', 'c0', 'c1', 'c2'], [{ shape: [2, 2], data: [2, 0, -1, 1], dtype: 'int32' }], [i32([3], []), { shape: [], data: [5] }, { shape: [], data: [1] }], { axis: { i: '1' } });
+    assert.deepEqual([shape, data], [[2, 3, 2], [1, 5, 1, 1, 5, 1, 1, 1, 1, 5, 1, 1]]);
+  });
+  await t.test('slices between places that a run tells', async () => {
+    const strided = (begin, end, attr) => node('StridedSlice', ['x0', 'x1', 'x2', 'c0'], [{ shape: [3, 2], data: [1, 2, 3, 4, 5, 6] }, { shape: [1], data: begin, dtype: 'int32' }, { shape: [1], data: end, dtype: 'int32' }], [i32([1])], attr);
+    assert.deepEqual((await strided([1], [3], {})).data, [3, 4, 5, 6]);
+    assert.deepEqual(await strided([-1], [0], { shrink_axis_mask: { i: '1' } }), { shape: [2], data: [5, 6] });
+  });
+  await t.test('products of batches that are broadcast', async () => {
+    const [a, b] = [numbers(2 * 3), numbers(3 * 2 * 2)];
+    const { shape, data } = await node('BatchMatMulV2', ['x0', 'x1'], [{ shape: [2, 1, 3], data: a }, { shape: [2, 3, 2], data: b }]);
+    assert.deepEqual(shape, [2, 1, 2]);
+    assertClose(data, [0, 1].flatMap((batch) => [0, 1].map((column) => [0, 1, 2].reduce((sum, k) => sum + a[3 * batch + k] * b[6 * batch + 2 * k + column], 0))));
+    const wide = await node('BatchMatMulV2', ['x0', 'x1'], [{ shape: [1, 3], data: a.slice(0, 3) }, { shape: [2, 3, 2], data: b }]);
+    assertClose(wide.data, [0, 1].flatMap((batch) => [0, 1].map((column) => [0, 1, 2].reduce((sum, k) => sum + a[k] * b[6 * batch + 2 * k + column], 0))));
+  });
+  await t.test('pictures with their channels first are those with channels last', async () => {
+    const [x, kernel, bias] = [numbers(2 * 3 * 4 * 5), numbers(2 * 2 * 3 * 4), numbers(4)];
+    const last = { shape: [2, 4, 5, 3], data: Array.from({ length: 120 }, (_, i) => x[Math.floor(i / 60) * 60 + (i % 3) * 20 + (Math.floor(i / 3) % 20)]) };
+    const first = { shape: [2, 3, 4, 5], data: x };
+    /** [2, 4, rows, columns] of [2, rows, columns, 4]. */
+    const turned = ({ shape: [images, rows, columns, channels], data }) => Array.from({ length: data.length }, (_, i) => {
+      const place = i % (rows * columns);
+      const channel = Math.floor(i / (rows * columns)) % channels;
+      return data[(Math.floor(i / (rows * columns * channels)) * rows * columns + place) * channels + channel] ?? images;
+    });
+    const constants = [{ shape: [2, 2, 3, 4], data: kernel }, { shape: [4], data: bias }];
+    const fused = (format, strides) => ({ data_format: text(format), padding: text('SAME'), strides: ints(strides), fused_ops: { list: { s: ['BiasAdd', 'Relu'].map((name) => text(name).s) } } });
+    const [a, b] = [await node('_FusedConv2D', ['x0', 'c0', 'c1'], [last], constants, fused('NHWC', [1, 2, 1, 1])), await node('_FusedConv2D', ['x0', 'c0', 'c1'], [first], constants, fused('NCHW', [1, 1, 2, 1]))];
+    assert.deepEqual(b.shape, [2, 4, 2, 5]);
+    assert.ok(a.data.some((value) => value > 0));
+    assertClose(b.data, turned(a));
+    const vectors = [[1, 2, 0.5], [0.1, 0.2, 0.3], [0, 1, -1], [1, 4, 0.25]].map((data) => ({ shape: [3], data }));
+    const norm = (feed, format) => node('FusedBatchNormV3', ['x0', 'c0', 'c1', 'c2', 'c3'], [feed], vectors, { data_format: text(format), epsilon: { f: 0.01 } });
+    assertClose((await norm(first, 'NCHW')).data, turned(await norm(last, 'NHWC')));
+    const biased = (feed, format) => node('BiasAdd', ['x0', 'c0'], [feed], [vectors[0]], { data_format: text(format) });
+    assertClose((await biased(first, 'NCHW')).data, turned(await biased(last, 'NHWC')));
+  });
 });
 
 describe('what is not taken is named', () => {

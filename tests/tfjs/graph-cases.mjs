@@ -141,6 +141,16 @@ export function graphCases() {
   add('SpaceToBatchND', 'SpaceToBatchND', [[2, 4, 5, 3]], T, { consts: [i32([2, 3]), i32([0, 0, 1, 0], [2, 2])] });
   add('BatchToSpaceND', 'BatchToSpaceND', [[12, 2, 2, 3]], T, { consts: [i32([2, 3]), i32([1, 0, 0, 2], [2, 2])] });
 
+  add('BatchMatMul', 'BatchMatMul', [[2, 4, 3], [2, 4, 5]], { ...T, adj_x: flag(true), adj_y: flag(false) });
+  const volume = { ...T, data_format: attributes.text('NDHWC'), ksize: ints([1, 2, 2, 2, 1]), strides: ints([1, 2, 1, 2, 1]), padding: attributes.text('SAME') };
+  for (const op of ['MaxPool3D', 'AvgPool3D']) add(op, op, [[1, 4, 3, 5, 2]], volume);
+  add('IsInf', 'IsInf', [[3]], T, { data: [[1, -2, 0]] });
+  add('Select', 'Select', [[2, 3], [2, 3], [2, 3]], T, { data: [[0, 1, 0, 1, 1, 0]], dtypes: ['bool'] });
+  add('Gather', 'Gather', [[4, 2]], T, { consts: [i32([3, 0])] });
+  add('EuclideanNorm', 'EuclideanNorm', [[2, 3]], T, { consts: [i32([1])] });
+  add('Range of floats', 'Range', [[]], { Tidx: type('DT_FLOAT') }, { consts: [{ shape: [], data: [0.5] }, { shape: [], data: [2.1] }, { shape: [], data: [0.5] }], order: ['c0', 'c1', 'c2'] });
+  add('Reverse', 'Reverse', [[2, 3]], T, { consts: [{ dtype: 'bool', shape: [2], data: [0, 1] }] });
+
   cases.push({
     name: 'a convolution of a dilated picture between blocks, and sizes that are computed',
     nodes: [

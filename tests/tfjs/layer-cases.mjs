@@ -93,6 +93,16 @@ export function layerCases(tf) {
     const [, h, c] = L.lstm({ units: 3, returnState: true, recurrentInitializer: 'zeros' }).apply(x);
     return tf.model({ inputs: x, outputs: [L.lstm({ units: 3, returnSequences: true, recurrentInitializer: 'zeros' }).apply(x, { initialState: [h, c] }), c] });
   });
+  add('bidirectional lstm without a merge, with states', () => {
+    const x = tf.input({ shape: [4, 2] });
+    return tf.model({ inputs: x, outputs: L.bidirectional({ layer: L.lstm({ units: 3, returnState: true, recurrentInitializer: 'zeros' }), mergeMode: null }).apply(x) });
+  });
+  add('bidirectional gru with states of another', () => {
+    const x = tf.input({ shape: [4, 2] });
+    const [, forward, backward] = L.bidirectional({ layer: L.gru({ units: 3, returnState: true, recurrentInitializer: 'zeros' }), mergeMode: 'concat' }).apply(x);
+    return tf.model({ inputs: x, outputs: L.bidirectional({ layer: L.gru({ units: 3, returnSequences: true, recurrentInitializer: 'zeros' }), mergeMode: 'concat' }).apply(x, { initialState: [forward, backward] }) });
+  });
+  add('conv3d transpose', one(() => L.conv3dTranspose({ filters: 2, kernelSize: 2, strides: 2 }), [2, 3, 2, 2]));
   add('rnn of a cell', one(() => L.rnn({ cell: L.gruCell({ units: 3, recurrentInitializer: 'zeros' }), returnSequences: true }), [4, 2]));
   add('time distributed convolution', one(() => L.timeDistributed({ layer: L.conv1d({ filters: 3, kernelSize: 2 }) }), [3, 5, 2]));
   add('time distributed dense', one(() => L.timeDistributed({ layer: L.dense({ units: 3, activation: 'tanh' }) }), [5, 2]));

@@ -79,10 +79,11 @@ async function readJson({ call, reader }: Load): Promise<Fields> {
 
 /** Files beside the address of a model; what stands after a question mark is theirs too, such as a signature. */
 function filesBeside(call: string, source: FileSource): WeightFiles {
-  const told = typeof source === 'string' || source instanceof URL ? String(source) : typeof Response === 'function' && source instanceof Response ? source.url : '';
-  return (path) => {
+  return async (path) => {
     const page = (globalThis as { location?: { href?: string } }).location?.href;
     const place = `${call}: file ${describe(path)}`;
+    const given = await source;
+    const told = typeof given === 'string' || given instanceof URL ? String(given) : 'url' in given ? given.url : '';
     if (told === '') throw invalidArgument(place, 'no option weights, which gives it', 'weights: (path) => the source of that file, as the model has no address');
     const base = URL.canParse(told, page) ? new URL(told, page) : null;
     if (base === null || !URL.canParse(path, base.href)) throw invalidArgument(place, `the address ${describe(told)} of the model`, 'one beside which the file lies');

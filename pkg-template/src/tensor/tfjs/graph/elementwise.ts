@@ -69,11 +69,14 @@ export function withoutBias(operators: readonly string[]): readonly string[] {
   return operators[0] === 'BiasAdd' ? operators.slice(1) : operators;
 }
 
+/** A bias of the last axis, or of axis 1. */
 const biasAdd: Operator = (call) => {
   const { builder } = call;
-  // Without channels last it is a picture.
-  const isFirst = call.choice('data_format', ['NHWC', 'NCHW'], 'NHWC') === 'NCHW';
-  return builder.node('Add', [call.input(0), isFirst ? builder.node('Reshape', [call.input(1), builder.ints([-1, 1, 1])]) : call.input(1)]);
+  const [x, bias] = [call.input(0), call.input(1)];
+  if (call.choice('data_format', ['NHWC', 'NCHW'], 'NHWC') === 'NHWC') return builder.node('Add', [x, bias]);
+  const after = builder.node('Sub', [builder.node('Size', [builder.node('Shape', [x])]), builder.ints(2)]);
+  const ones = builder.node('Expand', [builder.ints([1]), builder.node('Reshape', [after, builder.ints([1])])]);
+  return builder.node('Add', [x, builder.node('Reshape', [bias, builder.node('Concat', [builder.ints([-1]), ones], { axis: 0 })])]);
 };
 
 /** A reduction whose axes are an input. */

@@ -181,7 +181,9 @@ function translated(model: LayersModel, weights: WeightTable): GraphProto {
   values.forEach(({ name }, k) => {
     if (!taken.has(outputs[k] as string)) builder.node('Identity', [name], {}, outputs[k] as string);
   });
-  return { nodes: builder.nodes, initializers: builder.initializers, inputs, outputs: outputs.map((name) => ({ name, type: null, shape: null })) };
+  // The first axis is the batch; other sizes follow once those of the inputs are told.
+  const shapeOf = ({ rank }: Ranked) => Array.from({ length: rank }, (_, axis) => (axis === 0 ? (inputs[0]?.shape?.[0] ?? '') : ''));
+  return { nodes: builder.nodes, initializers: builder.initializers, inputs, outputs: outputs.map((name, k) => ({ name, type: null, shape: shapeOf(values[k] as Ranked) })) };
 }
 
 /** Outputs have the names of their layers; further ones of a layer have a number. */
