@@ -77,6 +77,22 @@ test('files lie beside the address of the model, with what stands after its ques
   await assert.rejects(loadTfjs(json, { device }), { code: 'invalid-argument', message: /group1-shard1of1\.bin": got no option weights/ });
 });
 
+test('an abort ends a load that waits for weights, and closes what comes after it', async () => {
+  const { json, bytes } = fileOf(cases('layers').find(({ name }) => name === 'dense of a sequence'));
+  const controller = new AbortController();
+  let [give, isClosed] = [null, false];
+  const asked = new Promise((resolve) => (give = resolve));
+  const later = {};
+  const loading = loadTfjs(json, { device, signal: controller.signal, weights: () => new Promise((resolve) => ((later.give = resolve), give())) });
+  await asked;
+  controller.abort();
+  await assert.rejects(loading, { code: 'aborted' });
+  later.give(new ReadableStream({ pull: (stream) => stream.enqueue(bytes), cancel: () => void (isClosed = true) }));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.ok(isClosed);
+  assert.equal(device.stats().tensorBytes, 0);
+});
+
 /** A Layers model of one layer after an input of so many sizes, with weights of single precision. */
 function single(kind, config, shape, weights = {}) {
   const layers = [{ class_name: kind, config: { name: 'layer', batch_input_shape: [null, ...shape], ...config } }];

@@ -10,8 +10,14 @@ import { device, start } from '../tfjs/loaded.mjs';
 
 const folder = process.env.RESIDUA_TFJS;
 
-/** Outputs differ by at most so much of the largest number, or by twice what the two backends of TensorFlow.js differ: some models have steep outputs. */
+/** Outputs differ by at most so much of the largest number. */
 const MOST = 1e-4;
+
+/**
+ * Steep outputs, and logarithms of what is nearly 0, make more of roundings: there by so many times what the two backends of TensorFlow.js differ. These sum long
+ * products in several parts, or in double precision: convolutions of 256 terms are 3e-7 to 6e-7 of the largest apart there, and 1.2e-6 from those of residua.
+ */
+const MOST_TIMES = 10;
 
 before(start);
 
@@ -91,7 +97,7 @@ test('models of packages give what they give in TensorFlow.js', { timeout: 3_600
         const slow = await ofBackend('cpu');
         names.forEach((name, k) => {
           const own = Math.min(deviation(expected[k].data, found[k]), deviation(slow[k].data, found[k]));
-          assert.ok(own <= Math.max(MOST, 2 * deviation(slow[k].data, expected[k].data)), `output ${name} is ${own} off`);
+          assert.ok(own <= Math.max(MOST, MOST_TIMES * deviation(slow[k].data, expected[k].data)), `output ${name} is ${own} off`);
         });
       }
       console.log(`${relative(folder, file)}: ${(weightData.byteLength / 1e6).toFixed(1)} MB, ${worst.toExponential(1)} of the largest`);

@@ -41,7 +41,7 @@ export async function readWeights(load: Load, groups: readonly WeightGroup[], fi
 
 /** The bytes of files one after another. Each is opened once it is needed. */
 function joined(load: Load, paths: readonly string[], files: WeightFiles, signal: AbortSignal | undefined): ByteSource {
-  let [at, current]: [number, ByteSource | null] = [0, null];
+  let [at, current, isEnded]: [number, ByteSource | null, boolean] = [0, null, false];
   return {
     size: null,
     expectedSize: null,
@@ -51,6 +51,11 @@ function joined(load: Load, paths: readonly string[], files: WeightFiles, signal
           const path = paths[at++];
           if (path === undefined) return null;
           current = await openSource(`${load.call}: file ${describe(path)}`, await files(path), signal);
+          if (isEnded) {
+            // The load has ended before.
+            current.cancel();
+            return null;
+          }
         }
         const piece = await current.next();
         if (piece !== null) return piece;
@@ -58,7 +63,10 @@ function joined(load: Load, paths: readonly string[], files: WeightFiles, signal
       }
     },
     skip: () => 0,
-    cancel: () => current?.cancel(),
+    cancel() {
+      isEnded = true;
+      current?.cancel();
+    },
   };
 }
 

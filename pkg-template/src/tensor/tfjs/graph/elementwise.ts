@@ -64,7 +64,7 @@ function fused(call: NodeCall, x: string, name: string, argument: () => string):
   throw invalidArgument(`${call.place}: fused_ops`, describe(name), ['BiasAdd', ...Object.keys(plain), 'Relu6', 'LeakyRelu', 'Prelu'].join(', '));
 }
 
-/** Whether a name is that of the operator that adds a bias. */
+/** The operators after the one that adds a bias, where that is the first. */
 export function withoutBias(operators: readonly string[]): readonly string[] {
   return operators[0] === 'BiasAdd' ? operators.slice(1) : operators;
 }
@@ -82,7 +82,7 @@ const biasAdd: Operator = (call) => {
 /** A reduction whose axes are an input. */
 const reduction = (operator: string): Operator => (call) => {
   const axes = call.maybeNumbers(1);
-  // Of an input that is one number its only one is meant.
+  // One axis may be a number, which ONNX has as a list.
   const listed = axes === null ? call.builder.node('Reshape', [call.input(1), call.builder.ints([-1])]) : call.builder.ints(axes);
   return call.builder.node(operator, [call.input(0), listed], { keepdims: Number(call.flag('keep_dims') || call.flag('keepdims')), noop_with_empty_axes: 1 });
 };

@@ -68,9 +68,9 @@ function readModel(place: string, kind: string, config: Fields, unknown: string[
   }
   if (kind === 'Sequential') return inSequence(place, config, entries);
   const references = (name: string) => referencesOf(config.place, config.list(name));
-  const numbered = counted(entries);
-  const outputs = references('output_layers').map(numbered);
-  return { place, entries: entries.map((entry) => ({ ...entry, calls: entry.calls.map((call) => call.map(numbered)) })), inputs: references('input_layers'), outputs };
+  const outputs = references('output_layers');
+  const numbered = counted(entries, outputs);
+  return { place, entries: entries.map((entry) => ({ ...entry, calls: entry.calls.map((call) => call.map(numbered)) })), inputs: references('input_layers'), outputs: outputs.map(numbered) };
 }
 
 function readEntry(place: string, layer: Fields, unknown: string[], depth: number, isInSequence: boolean): Entry {
@@ -80,31 +80,35 @@ function readEntry(place: string, layer: Fields, unknown: string[], depth: numbe
   const config = Fields.of(`${place.split(':')[0]}: layer ${describe(name)} (${kind})`, settings(layer));
   const isModel = MODELS.includes(kind);
   if (!isModel && kind !== 'InputLayer' && !Object.hasOwn(LAYERS, kind)) unknown.push(`layer ${describe(name)} (${kind})`);
-  for (const inner of ['layer', 'cell']) if (config.has(inner)) checkInner(config.object(inner), unknown, inner, depth + 1);
+  if (config.has('layer')) checkWrapped(config.object('layer'), unknown, depth + 1);
   const calls = isInSequence ? [] : layer.list('inbound_nodes', []).map((call) => callOf(config.place, call));
   return { name, kind, config, model: isModel ? readModel(config.place, kind, config, unknown, depth + 1) : null, calls };
 }
 
 /** Notes classes within wrappers that are not taken. */
-function checkInner(layer: Fields, unknown: string[], role: string, depth: number): void {
+function checkWrapped(layer: Fields, unknown: string[], depth: number): void {
   if (depth > MOST_DEPTH) throw new ResiduaError('limit-exceeded', `${layer.place}: got layers within layers; takes ${MOST_DEPTH} levels at most`);
   const kind = layer.text('class_name');
-  if (role === 'cell') return;
   if (MODELS.includes(kind)) return;
   if (!Object.hasOwn(LAYERS, kind)) unknown.push(`${layer.place.replace(/^\w+: /, '')} (${kind})`);
   const config = layer.object('config');
-  if (config.has('layer')) checkInner(config.object('layer'), unknown, 'layer', depth + 1);
+  if (config.has('layer')) checkWrapped(config.object('layer'), unknown, depth + 1);
 }
 
 /** What a call of a layer takes: a list of references, or in newer files tensors among arguments. */
 function callOf(place: string, call: unknown): Reference[] {
   if (Array.isArray(call)) return referencesOf(place, call);
-  const { args } = { args: Fields.of(`${place}: inbound_nodes`, call).list('args') };
-  const flat = args.flat();
-  return flat.map((each) => {
-    const tensor = Fields.of(`${place}: inbound_nodes`, each);
-    return referenceOf(place, tensor.object('config').list('keras_history'));
-  });
+  const fields = Fields.of(`${place}: inbound_nodes`, call);
+  checkArguments(place, fields.any('kwargs'));
+  return fields.list('args').flat().map((each) => referenceOf(place, Fields.of(fields.place, each).object('config').list('keras_history')));
+}
+
+/** Throws 'invalid-argument' for arguments of a call beside its tensors, unless they say nothing. */
+function checkArguments(place: string, values: unknown): void {
+  if (typeof values !== 'object' || values === null) return;
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null && value !== false) throw invalidArgument(`${place}: argument ${describe(name)} of a call`, describe(value), 'none, or false');
+  }
 }
 
 /** References in a list, or one. */
@@ -116,19 +120,15 @@ function referenceOf(place: string, value: unknown): Reference {
   const [layer, call, output, settingsOfCall] = Array.isArray(value) ? (value as unknown[]) : [];
   const isPlace = (each: unknown): each is number => typeof each === 'number' && Number.isSafeInteger(each) && each >= 0;
   if (typeof layer !== 'string' || !isPlace(call) || !isPlace(output)) throw invalidArgument(`${place}: reference`, describe(value), '[layer, number of the call, number of the output]');
-  if (typeof settingsOfCall === 'object' && settingsOfCall !== null) {
-    for (const [name, given] of Object.entries(settingsOfCall)) {
-      if (given === null || given === false || (name === 'training' && typeof given === 'boolean')) continue;
-      throw invalidArgument(`${place}: argument ${describe(name)} of a call`, describe(given), 'none');
-    }
-  }
+  checkArguments(place, settingsOfCall);
   return { layer, call, output };
 }
 
 /** References with calls counted from 0. A model as a layer was called once before, when it was made: its calls count from 1 where nothing names call 0. */
-function counted(entries: readonly Entry[]): (reference: Reference) => Reference {
+function counted(entries: readonly Entry[], outputs: readonly Reference[]): (reference: Reference) => Reference {
   const models = new Set(entries.filter(({ model }) => model !== null).map(({ name }) => name));
-  const fromZero = new Set(entries.flatMap(({ calls }) => calls.flat()).filter(({ call }) => call === 0).map(({ layer }) => layer));
+  const all = [...entries.flatMap(({ calls }) => calls.flat()), ...outputs];
+  const fromZero = new Set(all.filter(({ call }) => call === 0).map(({ layer }) => layer));
   return (reference) => (models.has(reference.layer) && reference.call > 0 && !fromZero.has(reference.layer) ? { ...reference, call: reference.call - 1 } : reference);
 }
 
