@@ -6,7 +6,7 @@ import { ResiduaError } from '../../pkg-template/dist/tensor.js';
 import { loadTfjs } from '../../pkg-template/dist/tensor-tfjs.js';
 import { cases, device, fileOf, start } from '../tfjs/loaded.mjs';
 
-const CASES = Number(process.env.RESIDUA_CASES ?? 4000);
+const CASES = Number(process.env.RESIDUA_CASES ?? 3000);
 /** A load, a recording and a run of these models take milliseconds. This is far more, on a busy machine too. */
 const MOST_MS = 10_000;
 /** The models have a few kilobytes, and a few more numbers in between. */
