@@ -3,6 +3,8 @@
 //! The products are computed in tiles of 4 × 4 numbers, which stay in registers: four rows are two vectors of two numbers on WebAssembly and
 //! on x86-64. Rows are read and written in fours, so that strides leave room for that; numbers above the diagonal are scratch.
 
+use std::ops::Range;
+
 use super::pair::Pair;
 
 /// Rows and columns of a tile.
@@ -110,13 +112,32 @@ pub enum Pivots {
     Without([bool; TILE]),
 }
 
+/// The diagonal block of a strip of up to four columns of L, with inverse pivots.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Diagonal {
+    width: usize,
+    l: [[f64; TILE]; TILE],
+}
+
 /// Factorises up to four columns of a panel, which earlier columns have been subtracted from: `strip` has their numbers, whose diagonal
 /// begins at row `first`. A column whose pivot is not above `least`, or not finite, becomes that of the unit matrix.
+pub fn factorise_strip(strip: &mut [f64], stride: usize, first: usize, width: usize, least: f64) -> Pivots {
+    let (diagonal, pivots) = factorise_diagonal(strip, stride, first, width, least);
+    finish_rows(strip, stride, first + width..stride, &diagonal);
+    pivots
+}
+
+/// Factorises the diagonal block of a strip.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn factorise_strip(strip: &mut [f64], stride: usize, first: usize, width: usize, least: f64) -> Pivots {
+pub fn factorise_diagonal(
+    strip: &mut [f64],
+    stride: usize,
+    first: usize,
+    width: usize,
+    least: f64,
+) -> (Diagonal, Pivots) {
     let mut missing = [false; TILE];
-    // L's diagonal block with inverse pivots.
     let mut l = [[0.0f64; TILE]; TILE];
     for j in 0..width {
         let above = l[j];
@@ -139,23 +160,29 @@ pub fn factorise_strip(strip: &mut [f64], stride: usize, first: usize, width: us
         }
         l[j][j] = inverse;
     }
-    let below = first + width;
-    match width {
-        1 => rows_below::<1>(strip, stride, below, &l),
-        2 => rows_below::<2>(strip, stride, below, &l),
-        3 => rows_below::<3>(strip, stride, below, &l),
-        _ => rows_below::<4>(strip, stride, below, &l),
-    }
-    if missing.contains(&true) { Pivots::Without(missing) } else { Pivots::All }
+    (Diagonal { width, l }, if missing.contains(&true) { Pivots::Without(missing) } else { Pivots::All })
 }
 
-/// The rows of L below a diagonal block.
+/// Computes rows of L below the diagonal block of a strip. Those that end an even number of rows before the end of the strip are as all together.
+#[inline(never)]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+pub fn finish_rows(strip: &mut [f64], stride: usize, rows: Range<usize>, diagonal: &Diagonal) {
+    let Diagonal { width, l } = diagonal;
+    match width {
+        1 => rows_below::<1>(strip, stride, rows, l),
+        2 => rows_below::<2>(strip, stride, rows, l),
+        3 => rows_below::<3>(strip, stride, rows, l),
+        _ => rows_below::<4>(strip, stride, rows, l),
+    }
+}
+
+/// Rows of L below a diagonal block.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn rows_below<const W: usize>(strip: &mut [f64], stride: usize, below: usize, l: &[[f64; TILE]; TILE]) {
+fn rows_below<const W: usize>(strip: &mut [f64], stride: usize, rows: Range<usize>, l: &[[f64; TILE]; TILE]) {
     let mut columns = strip.chunks_mut(stride);
     let columns: [&mut [f64]; W] =
-        std::array::from_fn(|_| columns.next().and_then(|column| column.get_mut(below..)).unwrap_or_default());
+        std::array::from_fn(|_| columns.next().and_then(|column| column.get_mut(rows.clone())).unwrap_or_default());
     let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
     let odd = rows % 2;
     if odd == 1 {

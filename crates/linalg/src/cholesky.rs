@@ -4,10 +4,9 @@
 //! Its columns are factorised, and the product of the rows below with themselves is subtracted from its own update matrix, which is added to
 //! the front of its parent (multifrontal; [`super::supernodes`]). An update matrix exists from the first child's update until it is added.
 
-use crate::loops::panels::Pivots;
 use crate::loops::{dot, subtract};
 use residua_base::list::{Listed, PushAll};
-use residua_base::threads::are_several;
+use residua_base::threads::{Divided, are_several, for_each_piece};
 
 use super::choice::grouped;
 use super::elimination_group::elimination_group;
@@ -24,6 +23,8 @@ const MOST_PRODUCTS: u64 = 1_000_000_000;
 const MOST_ENTRIES: u64 = 200_000_000;
 /// Numbers of the factor that are cleared between two such questions.
 const CLEARED: usize = 1 << 20;
+/// Numbers of a piece of those.
+const CLEARED_PIECE: usize = 1 << 17;
 /// Columns of an update matrix that are computed between two questions whether to go on, by one thread and by several.
 const UPDATE_COLUMNS: usize = 32;
 const SHARED_UPDATE_COLUMNS: usize = 256;
@@ -288,7 +289,7 @@ impl SparseCholesky {
             if let Stage::Clear(from) = self.elimination.stage {
                 let to = (from + CLEARED).min(self.stored_len());
                 let known = to.min(self.factor.len());
-                self.factor[from.min(known)..known].fill(0.0);
+                clear(&mut self.factor[from.min(known)..known]);
                 self.factor.resize(to.max(self.factor.len()), 0.0);
                 work += (to - from) as f64;
                 self.elimination.stage = if to < self.stored_len() { Stage::Clear(to) } else { Stage::Load };
@@ -326,9 +327,14 @@ impl SparseCholesky {
                 self.subtrees.factorise(from, &matrix, least, &mut self.factor, updates, &mut is_left_out);
             elimination.left_out.push_all((0..is_left_out.len()).filter(|&k| is_left_out[k]));
         }
-        elimination.node = subtree.end - 1;
-        elimination.subtree += 1;
-        Some((Stage::Add, work))
+        // All siblings are added together.
+        let nodes = &self.analysis.symbolic.nodes;
+        let end = self.subtrees.end_of_siblings(elimination.subtree, elimination.next_subtree, nodes);
+        let roots = (elimination.subtree..end).filter_map(|sibling| Some(self.subtrees.get(sibling)?.end - 1)).list();
+        (elimination.subtree, elimination.node) = (end, roots.last()? + 1);
+        self.add_to_parent(&roots);
+        let added = |&root: &usize| 0.5 * (self.analysis.symbolic.nodes[root].below as f64).powi(2);
+        Some((Stage::Load, work + roots.iter().map(added).sum::<f64>()))
     }
 
     /// One stage of a supernode, or a part of it; gives the next stage, and the work.
@@ -342,12 +348,9 @@ impl SparseCholesky {
                 (Stage::Panel(0), SUPERNODE_WORK)
             }
             Stage::Panel(column) => {
-                let (count, pivots, work) = factorise_columns(panel, node, column, least);
-                if let Pivots::Without(missing) = pivots {
-                    let missing = (0..count).filter(|&k| missing[k]).map(|k| node.first + column + k);
-                    self.elimination.left_out.push_all(missing);
-                }
-                let next = column + count;
+                let left_out = &mut self.elimination.left_out;
+                let mut leave_out = |column| left_out.push(node.first + column);
+                let (next, work) = factorise_columns(panel, node, column, least, &mut leave_out);
                 let stage = if next < width { Stage::Panel(next) } else { Stage::Update(0) };
                 (stage, work)
             }
@@ -374,27 +377,36 @@ impl SparseCholesky {
                 (Stage::Load, 0.0)
             }
             Stage::Add => {
-                self.add_to_parent(node);
+                self.add_to_parent(&[self.elimination.node]);
                 self.elimination.node += 1;
                 (Stage::Load, 0.5 * (below * below) as f64)
             }
         }
     }
 
-    /// Adds the update matrix of a supernode to the front of its parent.
-    fn add_to_parent(&mut self, node: &Supernode) {
-        let Elimination { node: number, updates, scratch, .. } = &mut self.elimination;
+    /// Adds the update matrices of supernodes of one parent to its front.
+    fn add_to_parent(&mut self, siblings: &[usize]) {
+        let Elimination { updates, scratch, .. } = &mut self.elimination;
         let symbolic = &self.analysis.symbolic;
-        let Some(parent) = symbolic.nodes.get(node.parent as usize) else { return };
-        let own = std::mem::take(&mut updates[*number]);
-        let update = if own.is_empty() { scratch } else { &own };
-        let of_parent = &mut updates[node.parent as usize];
-        add_to_parent(symbolic, node, update, &mut self.factor[panel_of(parent)], || {
-            if of_parent.is_empty() {
-                of_parent.resize(update_len(parent), 0.0);
-            }
-            of_parent
+        let Some(number) = siblings.first().map(|&child| symbolic.nodes[child].parent as usize) else { return };
+        let Some(parent) = symbolic.nodes.get(number) else { return };
+        let panel = &mut self.factor[panel_of(parent)];
+        let mut of_parent = std::mem::take(&mut updates[number]);
+        let update = |child: usize| (child, if updates[child].is_empty() { &scratch[..] } else { &updates[child][..] });
+        let (single, several);
+        let children: &[(usize, &[f64])] = if let &[child] = siblings {
+            single = [update(child)];
+            &single
+        } else {
+            several = siblings.iter().map(|&child| update(child)).list();
+            &several
+        };
+        add_to_parent(symbolic, children, &mut self.factor[panel_of(parent)], || {
+            of_parent.resize(update_len(parent), 0.0);
+            &mut of_parent
         });
+        siblings.iter().for_each(|&child| updates[child] = Vec::new());
+        updates[number] = of_parent;
     }
 
     /// Makes the rows of L that belong to columns without a pivot those of the unit matrix.
@@ -419,6 +431,17 @@ impl SparseCholesky {
         self.factorise(&system.jacobian, system.damping, system.frozen)?.solve(step);
         Ok(())
     }
+}
+
+/// Clears numbers.
+fn clear(numbers: &mut [f64]) {
+    let count = numbers.len();
+    let divided = Divided::new(numbers);
+    for_each_piece(count.div_ceil(CLEARED_PIECE), |piece| {
+        let first = piece * CLEARED_PIECE;
+        // SAFETY: each piece has its own numbers.
+        unsafe { divided.part(first..count.min(first + CLEARED_PIECE)) }.fill(0.0);
+    });
 }
 
 fn matrix_of<'a>(analysis: &'a Analysis, damping: &'a [f64], frozen: &'a [bool]) -> Matrix<'a> {

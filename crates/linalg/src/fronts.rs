@@ -2,8 +2,12 @@
 //!
 //! Long products are in pieces that threads may share. What a piece computes does not depend on the others, and neither does the order of any sum.
 
-use crate::loops::panels::{Pivots, Product, TILE, add_scattered, factorise_strip, subtract_product};
-use residua_base::threads::{Divided, for_each_piece_if};
+use std::ops::Range;
+
+use crate::loops::panels::{
+    Diagonal, Pivots, Product, TILE, add_scattered, factorise_diagonal, factorise_strip, finish_rows, subtract_product,
+};
+use residua_base::threads::{Divided, are_several, for_each_piece_if};
 
 use super::normal_matrix::NormalMatrix;
 use super::supernodes::{Supernode, Supernodes};
@@ -13,6 +17,10 @@ pub(super) const BLOCK: usize = 64;
 /// Columns and rows of a piece of an update matrix.
 const COLUMNS: usize = 32;
 const ROWS: usize = 128;
+/// Pieces of a front that update matrices are added to.
+const PARENT_PIECES: usize = 16;
+/// The cost of adding a number of an update matrix, in multiplications.
+const UPDATE_WORK: usize = 6;
 /// Multiplications for which several threads are worth while: some twenty microseconds.
 const SHARED: usize = 1 << 17;
 
@@ -58,70 +66,120 @@ impl Matrix<'_> {
     }
 }
 
-/// Factorises up to four columns of a panel. With the first of a block, earlier columns are subtracted from all of the block. Gives how many columns, which
-/// of them have a pivot above `least`, and the work in multiplications.
+/// Factorises the next columns of a panel: up to four, and on several threads those of a block. Columns whose pivot is not above `least` are told. Gives the
+/// column after them, and the work in multiplications.
 pub(super) fn factorise_columns(
     panel: &mut [f64],
     node: &Supernode,
     column: usize,
     least: f64,
-) -> (usize, Pivots, f64) {
-    let (width, stride) = (node.width, node.stride());
-    let block = column / BLOCK * BLOCK;
-    let mut work = 0;
-    if column == block && column > 0 {
-        work += subtract_earlier(panel, node, block);
+    leave_out: &mut dyn FnMut(usize),
+) -> (usize, f64) {
+    if are_several() {
+        return factorise_block(panel, node, column, least, leave_out);
     }
+    let (width, stride) = (node.width, node.stride());
     let count = TILE.min(width - column);
     let (before, strip) = panel.split_at_mut(column * stride);
     let strip = &mut strip[..count * stride];
-    if column > block {
-        // Rows in whole tiles up to the last one; those above the diagonal do not count.
-        let rows = (stride - column).next_multiple_of(TILE);
+    subtract_rows(strip, before, stride, (column, count), column, whole_tiles(column, stride));
+    tell(factorise_strip(strip, stride, column, count, least), column, leave_out);
+    (column + count, ((stride - column) * count * (column + 1)) as f64)
+}
+
+/// The same for the columns of a block. The rows of its diagonal block come first; the others are then independent.
+fn factorise_block(
+    panel: &mut [f64],
+    node: &Supernode,
+    block: usize,
+    least: f64,
+    leave_out: &mut dyn FnMut(usize),
+) -> (usize, f64) {
+    let stride = node.stride();
+    let cols = BLOCK.min(node.width - block);
+    let work = (stride - block) * cols * (block + cols / 2);
+    subtract_earlier(panel, node, block);
+    // The others are whole tiles.
+    let end = block + cols;
+    let head = end + (stride - end) % TILE;
+    let mut diagonals = [Diagonal::default(); BLOCK / TILE];
+    for (diagonal, column) in diagonals.iter_mut().zip((block..end).step_by(TILE)) {
+        let count = TILE.min(end - column);
+        let (before, strip) = panel.split_at_mut(column * stride);
+        let rows = whole_tiles(column, head);
+        subtract_rows(strip, &before[block * stride..], stride, (column, count), column - block, rows);
+        let pivots;
+        (*diagonal, pivots) = factorise_diagonal(strip, stride, column, count, least);
+        finish_rows(&mut strip[..count * stride], stride, column + count..head, diagonal);
+        tell(pivots, column, leave_out);
+    }
+    let length = cols * stride;
+    let of_block = Divided::new(&mut panel[block * stride..][..length]);
+    for_each_piece_if(work >= SHARED, (stride - head).div_ceil(ROWS), |piece| {
+        let first = head + piece * ROWS;
+        let rows = first..stride.min(first + ROWS);
+        // SAFETY: each piece writes rows of its own, and reads those of the diagonal block.
+        let panel = unsafe { of_block.part(0..length) };
+        for (diagonal, column) in diagonals.iter().zip((0..cols).step_by(TILE)) {
+            let count = TILE.min(cols - column);
+            let (before, strip) = panel.split_at_mut(column * stride);
+            subtract_rows(strip, before, stride, (block + column, count), column, rows.clone());
+            finish_rows(&mut strip[..count * stride], stride, rows.clone(), diagonal);
+        }
+    });
+    (end, work as f64)
+}
+
+/// Subtracts the products of all columns before a block from those of the block.
+fn subtract_earlier(panel: &mut [f64], node: &Supernode, block: usize) {
+    let stride = node.stride();
+    let cols = BLOCK.min(node.width - block);
+    let (before, of_block) = panel.split_at_mut(block * stride);
+    let of_block = &mut of_block[..cols * stride];
+    let rows = whole_tiles(block, stride);
+    let divided = Divided::new(of_block);
+    for_each_piece_if(rows.len() * cols * block >= SHARED, rows.len().div_ceil(ROWS), |piece| {
+        let first = rows.start + piece * ROWS;
+        // SAFETY: each piece writes rows of its own.
+        let of_block = unsafe { divided.part(0..cols * stride) };
+        subtract_rows(of_block, before, stride, (block, cols), block, first..stride.min(first + ROWS));
+    });
+}
+
+/// Rows from a diagonal on, in whole tiles up to an end: numbers above the diagonal do not count. The first diagonal has none above it, and no products either.
+fn whole_tiles(diagonal: usize, end: usize) -> Range<usize> {
+    end.saturating_sub((end - diagonal).next_multiple_of(TILE))..end
+}
+
+/// Subtracts from rows of a strip, of so many columns from one on, the products of the `depth` columns of `before`.
+fn subtract_rows(
+    strip: &mut [f64],
+    before: &[f64],
+    stride: usize,
+    (column, count): (usize, usize),
+    depth: usize,
+    rows: Range<usize>,
+) {
+    if depth > 0 {
         let product = Product {
-            rows,
+            rows: rows.len(),
             cols: count,
-            depth: column - block,
+            depth,
             stride,
             panel_stride: stride,
-            a: stride - rows,
+            a: rows.start,
             b: column,
             starts: false,
             lower: false,
         };
-        subtract_product(&mut strip[stride - rows..], &before[block * stride..], product);
+        subtract_product(&mut strip[rows.start..], before, product);
     }
-    work += (stride - column) * count * (column - block + 1);
-    (count, factorise_strip(strip, stride, column, count, least), work as f64)
 }
 
-/// Subtracts the products of all columns before a block from those of the block; gives the multiplications.
-fn subtract_earlier(panel: &mut [f64], node: &Supernode, block: usize) -> usize {
-    let stride = node.stride();
-    let cols = BLOCK.min(node.width - block);
-    let (before, of_block) = panel.split_at_mut(block * stride);
-    let length = cols * stride;
-    // Rows in whole tiles up to the last one.
-    let rows = (stride - block).next_multiple_of(TILE);
-    let work = rows * cols * block;
-    let divided = Divided::new(&mut of_block[..length]);
-    for_each_piece_if(work >= SHARED, rows.div_ceil(ROWS), |piece| {
-        let first = stride - rows + piece * ROWS;
-        let product = Product {
-            rows: ROWS.min(stride - first),
-            cols,
-            depth: block,
-            stride,
-            panel_stride: stride,
-            a: first,
-            b: block,
-            starts: false,
-            lower: false,
-        };
-        // SAFETY: each piece writes rows of its own.
-        subtract_product(unsafe { divided.part(first..length) }, before, product);
-    });
-    work
+fn tell(pivots: Pivots, column: usize, leave_out: &mut dyn FnMut(usize)) {
+    if let Pivots::Without(missing) = pivots {
+        (0..TILE).filter(|&k| missing[k]).for_each(|k| leave_out(column + k));
+    }
 }
 
 /// Subtracts the products of the rows below a supernode from columns of its update matrix, or begins it with them; gives the multiplications.
@@ -160,31 +218,47 @@ pub(super) fn subtract_from_update(
     work as f64
 }
 
-/// Adds the update matrix of a supernode to the panel of its parent, and to what `of_update` gives as the update matrix of that.
+/// Adds update matrices of supernodes of one parent, one after another, to its panel, and to what `of_update` gives as its update matrix.
 pub(super) fn add_to_parent<'a>(
     symbolic: &Supernodes,
-    node: &Supernode,
-    update: &[f64],
+    children: &[(usize, &[f64])],
     panel: &mut [f64],
     of_update: impl FnOnce() -> &'a mut [f64],
 ) {
-    let Some(parent) = symbolic.nodes.get(node.parent as usize) else { return };
-    let relative = &symbolic.relative[node.rows..node.rows + node.below];
-    let (stride, update_stride) = (parent.stride(), parent.update_stride());
-    let numbers = |column: usize| &update[column * node.update_stride() + column..][..node.below - column];
-    // The rows ascend, so that columns of the panel come first.
-    let of_panel = relative.iter().take_while(|&&place| (place as usize) < parent.width).count();
-    for column in 0..of_panel {
-        let target = &mut panel[relative[column] as usize * stride..][..stride];
-        add_scattered(&relative[column..], 0, numbers(column), target);
-    }
-    if of_panel == relative.len() {
-        return;
-    }
-    let of_parent = of_update();
-    for column in of_panel..relative.len() {
-        let place = relative[column] as usize - parent.width;
-        let target = &mut of_parent[place * update_stride..][..update_stride];
-        add_scattered(&relative[column..], parent.width as u32, numbers(column), target);
-    }
+    let node = |child: usize| &symbolic.nodes[child];
+    let parent = children.first().and_then(|&(child, _)| symbolic.nodes.get(node(child).parent as usize));
+    let Some(parent) = parent else { return };
+    let relative = |child: usize| &symbolic.relative[node(child).rows..node(child).rows + node(child).below];
+    let reaches_update =
+        |&(child, _): &(usize, _)| relative(child).last().is_some_and(|&place| place as usize >= parent.width);
+    let of_update = if children.iter().any(reaches_update) { of_update() } else { &mut [] };
+    let (panel_len, update_len) = (panel.len(), of_update.len());
+    let (panel, of_update) = (Divided::new(panel), Divided::new(of_update));
+    let work: usize = children.iter().map(|&(child, _)| UPDATE_WORK * node(child).below.pow(2) / 2).sum();
+    // A piece has some columns of the parent, to which it adds in the order of the children.
+    let columns = parent.width + parent.below;
+    let size = if work >= SHARED { columns.div_ceil(PARENT_PIECES) } else { columns.max(1) };
+    for_each_piece_if(work >= SHARED, columns.div_ceil(size), |piece| {
+        let first_place = (piece * size) as u32;
+        for &(child, update) in children {
+            let (node, relative) = (node(child), relative(child));
+            let [from, to] =
+                [first_place, first_place + size as u32].map(|end| relative.partition_point(|&place| place < end));
+            for column in from..to {
+                let numbers = &update[column * node.update_stride() + column..][..node.below - column];
+                let place = relative[column] as usize;
+                // SAFETY: each column of the parent is one piece's.
+                let (target, first) = unsafe {
+                    if place < parent.width {
+                        let start = place * parent.stride();
+                        (panel.part(start..panel_len.min(start + parent.stride())), 0)
+                    } else {
+                        let start = (place - parent.width) * parent.update_stride();
+                        (of_update.part(start..update_len.min(start + parent.update_stride())), parent.width as u32)
+                    }
+                };
+                add_scattered(&relative[column..], first, numbers, target);
+            }
+        }
+    });
 }

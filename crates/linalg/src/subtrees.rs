@@ -13,15 +13,14 @@ use super::cholesky::node_work;
 use super::elimination_tree::NONE;
 use super::fronts::{Matrix, add_to_parent, factorise_columns, subtract_from_update};
 use super::supernodes::{Supernode, Supernodes};
-use crate::loops::panels::Pivots;
 
-/// Multiplications of a subtree at most, and those that threads do before the caller is asked whether to go on: a millisecond, and some of one thread.
-const SUBTREE: f64 = 4e6;
-const TOGETHER: f64 = 6e7;
+/// Multiplications of a subtree at most, and those that threads do before the caller is asked whether to go on: some milliseconds, and some more of one thread.
+const SUBTREE: f64 = 2e7;
+const TOGETHER: f64 = 1.2e8;
 /// Numbers of the update matrices of roots that wait for their parents.
 const WAITING: usize = 1 << 22;
 /// A subtree has at most this part of all work, so that there are some for every thread.
-const SHARE: f64 = 1.0 / 24.0;
+const SHARE: f64 = 1.0 / 16.0;
 
 /// The subtrees of a factorisation.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +89,15 @@ impl Subtrees {
         self.list.push(range);
         self.work.push(work);
         self.memory.push(memory);
+    }
+
+    /// The end of the subtrees from one on, and before another, that follow one another and have one parent.
+    pub fn end_of_siblings(&self, from: usize, end: usize, nodes: &[Supernode]) -> usize {
+        let parent = |subtree: usize| nodes[self.list[subtree].end - 1].parent;
+        let follows = |&next: &usize| {
+            self.list[next].start == self.list[next - 1].end && parent(next) == parent(from) && parent(from) != NONE
+        };
+        from + 1 + (from + 1..end).take_while(follows).count()
     }
 
     /// The supernodes of a subtree.
@@ -178,13 +186,11 @@ impl Run<'_> {
             matrix.load(number, panel);
             let mut column = 0;
             while column < node.width {
-                let (count, pivots, _) = factorise_columns(panel, node, column, *least);
-                if let Pivots::Without(missing) = pivots {
-                    let first = node.first + column;
-                    // SAFETY: the columns of a subtree are those of one piece.
-                    unsafe { self.is_left_out.part(first..first + count) }.copy_from_slice(&missing[..count]);
-                }
-                column += count;
+                // SAFETY: the columns of a subtree are those of one piece.
+                let mut leave_out = |column| unsafe {
+                    self.is_left_out.part(node.first + column..node.first + column + 1)[0] = true;
+                };
+                (column, _) = factorise_columns(panel, node, column, *least, &mut leave_out);
             }
             let starts = !subtrees.has_children[number];
             if number == root {
@@ -202,7 +208,7 @@ impl Run<'_> {
             }
             // SAFETY: as above.
             let panel = unsafe { self.factor.part(panel_of(&symbolic.nodes[parent])) };
-            add_to_parent(symbolic, node, own, panel, || of_parent);
+            add_to_parent(symbolic, &[(number, own)], panel, || of_parent);
         }
     }
 }

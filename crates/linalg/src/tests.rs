@@ -508,8 +508,14 @@ fn on_three_threads(task: usize, data: usize, pieces: usize) {
 
 #[test]
 fn a_factor_has_the_same_bits_on_several_threads() {
-    // Differences of neighbours in a grid of blocks of two: fronts of all sizes up to more than a block of columns.
-    let side = 48;
+    // Fronts of all sizes up to more than a block of columns; many children of one front.
+    for (side, complement) in [(48, Complement::None), (20, Complement::Dense)] {
+        check_bits(side, complement);
+    }
+}
+
+/// Compares factors of differences of neighbours in a grid of blocks of two.
+fn check_bits(side: usize, complement: Complement) {
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for at in 0..side * side {
         for other in [at + 1, at + side] {
@@ -528,8 +534,7 @@ fn a_factor_has_the_same_bits_on_several_threads() {
     let (damping, frozen) = (vec![0.1; cols], vec![false; cols]);
     let solution = |share| {
         residua_base::threads::set_share(share);
-        let analysis =
-            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &blocks, Complement::None).unwrap();
+        let analysis = Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &blocks, complement).unwrap();
         let mut cholesky = SparseCholesky::new(analysis).unwrap();
         let mut x = (0..cols).map(|k| (k % 13) as f64 - 6.0).collect::<Vec<_>>();
         cholesky.factorise(&jacobian.view(), &damping, &frozen).unwrap().solve(&mut x);
