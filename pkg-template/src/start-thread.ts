@@ -38,6 +38,6 @@ const inPage: StartThread = (start) => {
     worker.onerror = ({ message }: Partial<ErrorEvent>) => reject(new Error(message ?? 'its script, thread-entry.js, could not be loaded from beside the package'));
     worker.onmessageerror = () => reject(new Error('its first message could not be read'));
   });
-  worker.postMessage(start);
+  worker.postMessage(start, []);
   return { ready, end: () => worker.terminate() };
 };

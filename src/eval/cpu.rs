@@ -419,10 +419,10 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
     let instances = instances.unwrap_or(0..batch.count);
     let dispatch = InstanceRange { instances, stride: batch.count, first, origin };
     let are_apart = match entry {
-        // These write nothing but their total, and what is one instance's alone.
-        Entry::Trial => true,
-        Entry::Values => !batch.has_addends(),
-        Entry::Jacobian | Entry::Linearise => !compiled.scatters.is_empty() && !compiled.accumulates(),
+        // These write nothing but their total.
+        Entry::Trial | Entry::Jvp => true,
+        // Each instance writes what is its own alone, unless several have one row or one entry.
+        Entry::Values | Entry::Jacobian | Entry::Linearise => !batch.has_addends() && !compiled.accumulates(),
         _ => false,
     };
     if are_apart {

@@ -32,7 +32,7 @@ const PAGES = [
   },
   {
     name: 'api-device', title: 'Device, loading, failures', words: 'The GPU device, the WebAssembly module, and the one type of error.',
-    exports: ['GpuContext', 'GpuContextOptions', 'ContextStats', 'ContextProfile', 'StageTimes', 'KernelTimes', 'init', 'WasmSource', 'ResiduaError', 'ErrorCode'],
+    exports: ['GpuContext', 'GpuContextOptions', 'ContextStats', 'ContextProfile', 'StageTimes', 'KernelTimes', 'init', 'InitOptions', 'Threads', 'WasmSource', 'ResiduaError', 'ErrorCode'],
   },
 ];
 
@@ -121,7 +121,7 @@ const CAMERA_PAGES = [
   },
 ];
 /** What both entry points export. */
-const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource'];
+const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource', 'InitOptions', 'Threads'];
 
 const WORKER = { name: 'api-worker', title: 'residua/worker', file: '/worker.ts' };
 const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: '/tensor-worker.ts' };

@@ -390,7 +390,6 @@ impl SparseCholesky {
         let symbolic = &self.analysis.symbolic;
         let Some(number) = siblings.first().map(|&child| symbolic.nodes[child].parent as usize) else { return };
         let Some(parent) = symbolic.nodes.get(number) else { return };
-        let panel = &mut self.factor[panel_of(parent)];
         let mut of_parent = std::mem::take(&mut updates[number]);
         let update = |child: usize| (child, if updates[child].is_empty() { &scratch[..] } else { &updates[child][..] });
         let (single, several);

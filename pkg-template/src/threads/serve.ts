@@ -56,8 +56,10 @@ export function serve({ module, memory, words, stack, functions }: ThreadStart, 
 
 /** Returns what gives a kernel, which is compiled at its first use; null where that is refused. */
 function kernelsOf(own: WebAssembly.Exports, memory: WebAssembly.Memory, functions: ThreadStart['functions']): (code: KernelCode, kernel: number) => Kernel | null {
-  const table = Object.values(own).find((exported) => exported instanceof WebAssembly.Table && exported !== own.__wbindgen_externrefs) as WebAssembly.Table | undefined;
-  const mathOf = (name: string): unknown => (functions[name] === undefined ? (Math as unknown as Record<string, unknown>)[name] : table?.get(functions[name]));
+  const tables = Object.values(own).filter((exported) => exported instanceof WebAssembly.Table);
+  // One has functions, the other objects of JavaScript, of which a thread has none.
+  const functionAt = (place: number): unknown => tables.map((table) => (place < table.length ? (table.get(place) as unknown) : undefined)).find((found) => typeof found === 'function');
+  const mathOf = (name: string): unknown => (functions[name] === undefined ? (Math as unknown as Record<string, unknown>)[name] : functionAt(functions[name]));
   const instantiate = ({ address, bytes }: KernelCode): WebAssembly.Exports | null => {
     try {
       const module = new WebAssembly.Module(new Uint8Array(memory.buffer, address, bytes).slice());
