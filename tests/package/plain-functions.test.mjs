@@ -206,6 +206,23 @@ test('a point where the function is NaN is no step, and one where it throws ends
   await assert.rejects(root(() => { throw new Error('below 0'); }), (error) => error.code === 'non-finite' && error.message.includes('below 0'));
 });
 
+test('a function of a range alone is differentiated within it, where it throws or is NaN beyond', async () => {
+  for (const beyond of [() => { throw new RangeError('beyond the range'); }, () => NaN]) {
+    for (const of of [(v) => v, (v) => Number(v.toFixed(4))]) {
+      for (const differences of ['central', 'forward', 'ridders']) {
+        const problem = new Problem();
+        const p = problem.parameters('p', { dim: 1, values: [1] });
+        // Steps of differences may be as long as the number; those of the solver stay near 1.2.
+        const evaluate = ({ p }, out) => out.forEach((_, i) => (out[i] = Math.abs(p[0] - 1.2) > 0.21 ? beyond() : of(p[0] * i) - 1.2 * i + 0.01 * Math.cos(i)));
+        problem.residuals('f', { inputs: { p: p.shared() }, outputs: 5, evaluate, differences });
+        const { success, message, x } = await solve(problem);
+        const expected = 1.2 - (0.01 * [0, 1, 2, 3, 4].reduce((sum, i) => sum + i * Math.cos(i), 0)) / 30;
+        assert.ok(success && Math.abs(x[0] - expected) < 2e-5, `${differences}: ${x[0]}, not ${expected}: ${message}`);
+      }
+    }
+  }
+});
+
 test('a recursion without end is an error of the function, and the module goes on', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [4] });

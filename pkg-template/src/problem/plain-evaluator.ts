@@ -186,7 +186,7 @@ export class PlainEvaluator {
         const position = this.positionOf(instance, local);
         if (search?.isDue[position] === 0) continue;
         const x0 = x[position] as number;
-        const along = (value: number, out: Float64Array): void => this.call(plain.evaluate, 'evaluate', x, instance, out, slot, component, value);
+        const along = (value: number, out: Float64Array): void => this.look(x, instance, out, slot, component, value);
         const parameter = { x: x0, position, bounds: this.boundsAt(position, x0) };
         const { powers } = search ?? steps;
         if (kind === 'central') centralDifferences(parameter, along, at, [first, second], steps, powers[position] as number, result, errors);
@@ -244,8 +244,8 @@ export class PlainEvaluator {
       if (!((there[position] as number) >= lower && (there[position] as number) <= upper)) continue;
       this.eachLocal(position, (instance) => {
         this.load(instance, 0, at);
-        this.call(plain.evaluate, 'evaluate', there, instance, end);
-        this.call(plain.evaluate, 'evaluate', near, instance, beside);
+        this.look(there, instance, end);
+        this.look(near, instance, beside);
         for (let i = 0; i < at.length; i++) {
           if (!Number.isFinite(end[i]) || end[i] === at[i]) continue;
           changed++;
@@ -308,7 +308,7 @@ export class PlainEvaluator {
     for (let instance = 0; instance < count; instance++) {
       if (this.isLeftOut(instance)) continue;
       this.load(instance, 0, rows[0] as Float64Array);
-      points.forEach((point, i) => this.call(plain.evaluate, 'evaluate', point, instance, rows[i + 1] as Float64Array));
+      points.forEach((point, i) => this.look(point, instance, rows[i + 1] as Float64Array));
       take(noise, instance * outputs, rows);
       for (let local = 0; local < this.locals.length; local++) steps.addNoise(this.positionOf(instance, local), this.noiseOf(instance));
     }
@@ -405,6 +405,16 @@ export class PlainEvaluator {
     if (out.length !== length) throw this.failure(ofBlock, `${what} took the memory of out`);
     if (typeof returned !== 'object' || returned === null || returned === out || !Number.isNaN(out[0])) return;
     throw this.failure(ofBlock, `${what} returned ${describe(returned)} and left out as it was; it is to write its ${length} numbers to out`);
+  }
+
+  /** Computes residuals of an instance at a point of differences: NaN where the function throws, since no step of the solver leads there. */
+  private look(x: Float64Array, instance: number, out: Float64Array, changed?: Slot, component = 0, value = 0): void {
+    try {
+      this.call(this.plain.function.evaluate, 'evaluate', x, instance, out, changed, component, value);
+    } catch (error) {
+      if (!(error instanceof ResiduaError)) throw error;
+      out.fill(NaN);
+    }
   }
 
   private failure(instance: number, what: string): ResiduaError {
