@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem } = await import('residua');
+const { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, solveMany } = await import('residua');
 const built = (path) => import(new URL(`../../target/npm/residua/${path}`, import.meta.url));
 
 const X = [0, 1, 2, 3, 4, 5, 6];
@@ -159,4 +159,26 @@ test('a covariance in a worker is the same', async () => {
     port1.close();
     port2.close();
   }
+});
+
+test('standard errors of many problems are those of each, of which bounds hold some numbers', async () => {
+  const times = [0, 1, 2, 3];
+  const sizes = [[2, 1, 0.5, 0.3], [1, 0.6, 0.4, 0.2], [1.5, 0.8, 0.4, 0.3]];
+  const template = new Problem();
+  const p = template.parameters('p', { dim: 2, values: [1, 1] });
+  p.setBounds({ lower: [0, 0], upper: [1.5, 9] });
+  const block = template.residuals('decay', { inputs: { p: p.shared(), t: template.data(times), y: template.data(sizes[0]) }, residual: ({ p, t, y }) => p.x.mul(p.y.mul(t).neg().exp()).sub(y) });
+  const { standardErrors } = await solveMany(template, { count: 3, data: { decay: { y: sizes.flat() } } }, { backend: 'cpu', standardErrors: true });
+  assert.equal(standardErrors[0], 0);
+  assert.ok(standardErrors[2] > 0 && standardErrors.every((error) => error >= 0));
+  await onCpu(template, async (functions) => {
+    for (const [k, y] of sizes.entries()) {
+      p.set([1, 1]);
+      block.setData('y', y);
+      await levenbergMarquardt(functions);
+      const { standardDeviations } = await covariance(functions);
+      // Solutions agree to what a tolerance of 1e-8 leaves.
+      standardDeviations.forEach((error, i) => assert.ok(Math.abs(standardErrors[2 * k + i] - error) <= 1e-6 * error, `problem ${k}, ${i}: ${standardErrors[2 * k + i]}, not ${error}`));
+    }
+  });
 });
