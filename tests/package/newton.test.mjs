@@ -214,3 +214,30 @@ test('robust losses on unit quaternions end where Levenberg-Marquardt does', asy
   near([...newtons.x], [...lms.x], 1e-6, 'quaternion');
   near([newtons.finalCost], [lms.finalCost], 1e-12, 'cost');
 });
+
+/** A Poisson likelihood of a decay with a background, of which instances have negative curvature, with times in another unit. */
+function decayOfCounts(unit, constant = 0) {
+  const times = Array.from({ length: 40 }, (_, k) => k / 4);
+  const counts = times.map((t, k) => Math.floor(30 * Math.exp(-0.4 * t) + 2 + 1.5 * Math.sin(7 * k)));
+  const problem = new Problem();
+  const decay = problem.parameters('decay', { dim: 3, values: [20, 1 / unit, 1] });
+  decay.setBounds({ lower: [0, 0, 1e-3] });
+  const residual = ({ p, t, n }) => {
+    const expected = p.x.mul(p.y.mul(t).neg().exp()).add(p.z);
+    return expected.sub(n.mul(expected.log())).add(constant);
+  };
+  problem.residuals('counts', { inputs: { p: decay.shared(), t: problem.data(times.map((t) => unit * t)), n: problem.data(counts) }, residual });
+  return { problem, scaled: () => [...decay.values()].map((value, k) => (k === 1 ? unit * value : value)) };
+}
+
+test('a minimum depends neither on units of parameters nor on a constant that is added', async () => {
+  // By SciPy's `root` of the gradient.
+  const expected = [30.8930034, 0.43389771, 1.98501968];
+  for (const [unit, constant] of [[1, 0], [1e6, 0], [1e-6, 0], [1e12, 0], [1e-12, 0], [1, 1e7]]) {
+    const { problem, scaled } = decayOfCounts(unit, constant);
+    const { success, message, iterations } = await solve(problem, { method: 'newton', backend: 'cpu' });
+    assert.ok(success && iterations < 60, `unit ${unit}, constant ${constant}: ${iterations} iterations, ${message}`);
+    // Standard errors are 2.9, 0.06 and 0.7. The sum of 40 constants of 1e7 is rounded to 6e-8, which hides 3e-4 of an error.
+    scaled().forEach((value, k) => assert.ok(Math.abs(value / expected[k] - 1) < (constant === 0 ? 1e-6 : 1e-3), `unit ${unit}, constant ${constant}: ${scaled()}`));
+  }
+});

@@ -8,7 +8,8 @@
 //! Blocks on manifolds move by x ⊞ sd, in tangent coordinates. With bounds it is the projected Newton method of [`super::feasible`]: coordinates at a
 //! bound that the gradient pushes outward are frozen, and points are projected. Of those that the gradient pushes inward and d outward, d is −gⱼ/Hⱼⱼ instead.
 //!
-//! A run has converged where the model's own fall, −gᵀd/2, is a small share of the objective, or within rounding of its fall since the start.
+//! Near a minimum, as a step of full size tells, and before a run ends, d is refined to that of the sum of the Hessians as they are. A run has converged where
+//! the model's own fall, −gᵀd/2, is a small share of the objective and of its fall since the start, or within rounding of either.
 
 mod run;
 mod system;

@@ -28,6 +28,9 @@ const SHRINK: f64 = 0.8;
 const PATIENCE: u32 = 20;
 /// A step of at least this size shows that its damping suffices.
 const LARGE: f64 = 0.5;
+/// Ratios of promises up to which a step is that of the Hessian itself: after one of full size, as near a minimum, and otherwise.
+const REFINED_NEARBY: f64 = 4.0;
+const NOT_REFINED: f64 = 0.0;
 /// Systems in one iteration, at most: after each, coordinates at bounds that the step would leave are held.
 const MOST_SYSTEMS: usize = 8;
 
@@ -105,6 +108,8 @@ struct Run<'a> {
     /// Relative to the diagonal of the Hessian. A matrix of which negative eigenvalues were replaced by 0 may have directions without curvature along which
     /// the objective has a slope, and steps along these are useless.
     damping: f64,
+    /// Up to which ratio to what the matrix without negative eigenvalues promises steps are those of the Hessian itself.
+    refinement: f64,
     /// What the last model promised, −gᵀd/2.
     decrement: Option<f64>,
     /// The sizes of objective and point at the start: the larger one of what they were and of what the first step changes.
@@ -138,6 +143,7 @@ impl<'a> Run<'a> {
             summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
             times: Times::default(),
             damping: LEAST_DAMPING,
+            refinement: NOT_REFINED,
             decrement: None,
             first: None,
         }
@@ -178,6 +184,14 @@ impl<'a> Run<'a> {
                 if self.damping == LEAST_DAMPING {
                     converged = self.converged();
                 }
+                // The matrix with other eigenvalues is larger than the Hessian, and promises less.
+                if converged.is_some() && self.refinement < f64::INFINITY && self.system.indefinite > 0 {
+                    self.refinement = f64::INFINITY;
+                    if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
+                        return Ok(self.finish(ending));
+                    }
+                    converged = self.converged();
+                }
                 let moved = self.search(functions, listener).await?;
                 let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite) && converged.is_none();
                 match raised(self.damping).filter(|_| is_futile) {
@@ -185,6 +199,8 @@ impl<'a> Run<'a> {
                     None => break moved,
                 }
             };
+            let is_near = matches!(moved, Moved::Step { size, .. } if size >= 1.0);
+            self.refinement = if is_near { REFINED_NEARBY } else { NOT_REFINED };
             if let Moved::Step { size, norm, change } = moved {
                 if size >= LARGE {
                     self.damping = lowered(self.damping);
@@ -233,10 +249,10 @@ impl<'a> Run<'a> {
                 is_aborted = listener.aborted();
                 is_aborted || end.has_passed()
             };
-            let Run { system, gradient, damping, direction, .. } = self;
+            let Run { system, gradient, damping, direction, refinement, .. } = self;
             let solved = system.solve((gradient, &frozen), damping, direction, yielder, &mut stops).await;
             match solved {
-                Outcome::Solved => {}
+                Outcome::Solved => system.refine((gradient, &frozen), *refinement, direction),
                 Outcome::Stopped if is_aborted => {
                     return Ok(Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned())));
                 }
@@ -278,14 +294,15 @@ impl<'a> Run<'a> {
         if decrement == 0.0 {
             return Some((Termination::CostTolerance, "the gradient is zero".to_owned()));
         }
-        // An objective that ends at 0 has no size of its own: then the fall is rounding beside what it was.
-        let is_rounding = decrement <= f64::EPSILON * (self.summary.initial_cost - self.cost);
-        if tolerance == 0.0 || (decrement > tolerance * self.cost.abs() && !is_rounding) {
+        // An objective has a size of its own but for a number that is added to it, which its fall does not have. Rounding is relative to both.
+        let fall = self.summary.initial_cost - self.cost;
+        let is_rounding = decrement <= f64::EPSILON * fall.max(self.cost.abs());
+        if tolerance == 0.0 || (decrement > tolerance * fall.min(self.cost.abs()) && !is_rounding) {
             return None;
         }
         let [decrement, tolerance] = [decrement, tolerance].map(|number| scientific(number, Some(3)));
         let message = format!(
-            "the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective"
+            "the fall that the quadratic model promises (half of the squared Newton decrement), {decrement}, is within costTolerance {tolerance} of the objective and its fall"
         );
         Some((Termination::CostTolerance, message))
     }

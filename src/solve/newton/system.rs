@@ -15,9 +15,12 @@ use crate::eval::{Functions, Objective, OnHost};
 use crate::model::access_plan::Entry;
 use crate::model::energy::Coordinates;
 use crate::solve::levenberg_marquardt::host::blocks;
+use crate::solve::vector::dot;
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
+/// Multiplications of eigenvalues between two looks at the clock, about.
+const WORK_AT_A_TIME: usize = 20_000;
 /// The least damping, relative to the diagonal: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the
 /// shape would move by that.
 pub(super) const LEAST_DAMPING: f64 = 1e-11;
@@ -56,6 +59,10 @@ pub(super) struct NewtonSystem {
     pub(super) diagonal: Vec<f64>,
     /// How many instances had negative eigenvalues.
     pub(super) indefinite: usize,
+    /// Which: where an instance's columns begin, and how many it has.
+    replaced: Vec<(usize, usize)>,
+    /// The matrices of all instances as they are, each in the places of its rows.
+    matrices: Vec<f64>,
 }
 
 impl NewtonSystem {
@@ -100,6 +107,8 @@ impl NewtonSystem {
             cholesky,
             diagonal,
             indefinite: 0,
+            replaced: Vec::new(),
+            matrices: vec![0.0; first_of_sums],
         })
     }
 
@@ -118,11 +127,9 @@ impl NewtonSystem {
         yielder: &mut Yielder,
     ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
-        let NewtonSystem { values, instances, col_indices, indefinite, .. } = self;
+        let NewtonSystem { matrices, instances, col_indices, .. } = self;
         let OnHost { model, engine, constant, .. } = functions.on_host();
-        *indefinite = 0;
-        values.fill(0.0);
-        let (mut matrix, mut scratch) = (Vec::new(), Scratch::default());
+        matrices.fill(0.0);
         for (number, batch) in model.batches.iter().enumerate() {
             if !model.blocks[batch.block as usize].enabled {
                 continue;
@@ -137,19 +144,17 @@ impl NewtonSystem {
                 for (instance, numbers) in of_piece.zip(numbers.chunks_exact(places.len())) {
                     let Instance { first, width } = instances[number][instance as usize];
                     let columns = &col_indices[first..first + width];
-                    matrix.clear();
-                    matrix.resize(width * width, 0.0);
-                    entries.fill(instance as usize, numbers, columns, &mut matrix);
+                    let matrix = &mut matrices[first..first + width * width];
+                    entries.fill(instance as usize, numbers, columns, matrix);
                     let is_constant = |k: &usize| constant.is_some_and(|constant| constant[columns[*k] as usize]);
                     for k in (0..width).filter(is_constant) {
                         (0..width).for_each(|j| (matrix[k * width + j], matrix[j * width + k]) = (0.0, 0.0));
                     }
-                    let rows = &mut values[first..first + width * width];
-                    *indefinite += usize::from(semidefinite_rows(&mut matrix, width, negative, rows, &mut scratch));
                 }
             };
             hessians_of_instances(engine, model, (number, entry), (x, &seeds), yielder, &mut add).await?;
         }
+        self.replace_negative(negative, yielder).await;
         if !sums.is_empty() {
             let entries = functions.jacobian_on_host(x).await?;
             let offsets = &functions.differentiate()?.row_offsets;
@@ -169,6 +174,47 @@ impl NewtonSystem {
             self.diagonal[column as usize] += value * value;
         }
         Ok(())
+    }
+
+    /// Makes rows of the instances' matrices, without negative eigenvalues. These are of coordinates that are scaled alike in all instances, by powers of two, so
+    /// that they do not depend on units.
+    async fn replace_negative(&mut self, negative: Negative, yielder: &mut Yielder) {
+        let NewtonSystem { values, instances, col_indices, indefinite, replaced, matrices, diagonal, .. } = self;
+        // Constant functions have no columns.
+        let all = || instances.iter().flatten().filter(|instance| instance.width > 0);
+        diagonal.fill(0.0);
+        for &Instance { first, width } in all() {
+            for k in 0..width {
+                diagonal[col_indices[first + k] as usize] += matrices[first + k * (width + 1)].abs();
+            }
+        }
+        let scales = diagonal.iter().map(|&sum| if sum > 0.0 { inverse_root(sum) } else { 1.0 }).list();
+        values.fill(0.0);
+        replaced.clear();
+        *indefinite = 0;
+        let (mut matrix, mut scratch, mut work) = (Vec::new(), Scratch::default(), 0);
+        for &Instance { first, width } in all() {
+            work += width * width * width;
+            if work > WORK_AT_A_TIME {
+                yielder.yield_if_due().await;
+                work = 0;
+            }
+            let columns = &col_indices[first..first + width];
+            let own = &matrices[first..first + width * width];
+            matrix.clear();
+            for (&row, entries) in columns.iter().zip(own.chunks_exact(width)) {
+                let scaled = |(&column, entry): (&u32, &f64)| entry * scales[row as usize] * scales[column as usize];
+                matrix.extend(columns.iter().zip(entries).map(scaled));
+            }
+            let rows = &mut values[first..first + width * width];
+            if semidefinite_rows(&mut matrix, width, negative, rows, &mut scratch) {
+                *indefinite += 1;
+                replaced.push((first, width));
+            }
+            for row in rows.chunks_exact_mut(width) {
+                row.iter_mut().zip(columns).for_each(|(entry, &column)| *entry /= scales[column as usize]);
+            }
+        }
     }
 
     /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, relative to the diagonal.
@@ -212,6 +258,92 @@ impl NewtonSystem {
             }
         }
     }
+}
+
+/// Iterations that refine a step, at most, and the share of the first residual that they leave.
+const MOST_REFINEMENTS: usize = 50;
+const REFINED: f64 = 1e-8;
+
+impl NewtonSystem {
+    /// Turns the solution of the system into that of the Hessian itself, in which no eigenvalues are replaced, by conjugate gradients that the system
+    /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much.
+    pub(super) fn refine(&self, (gradient, frozen): (&[f64], &[bool]), ratio: f64, step: &mut [f64]) {
+        // A long sum of negative factor has no rows.
+        if ratio == 0.0 || self.replaced.is_empty() || self.replaced.len() < self.indefinite {
+            return;
+        }
+        let free = |vector: &mut [f64]| {
+            vector.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(entry, _)| *entry = 0.0);
+        };
+        let mut residual = gradient.iter().map(|entry| -entry).list();
+        free(&mut residual);
+        let (mut refined, mut direction, mut product) = (vec![0.0; step.len()], step.to_vec(), vec![0.0; step.len()]);
+        let mut slope = dot(&residual, &direction);
+        let (least, most) = (REFINED * slope, ratio * slope);
+        for _ in 0..MOST_REFINEMENTS {
+            self.multiply(&direction, &mut product);
+            free(&mut product);
+            let curvature = dot(&direction, &product);
+            if !(curvature > 0.0 && curvature.is_finite()) {
+                return;
+            }
+            let size = slope / curvature;
+            refined.iter_mut().zip(&direction).for_each(|(entry, direction)| *entry += size * direction);
+            residual.iter_mut().zip(&product).for_each(|(entry, product)| *entry -= size * product);
+            let mut preconditioned = residual.clone();
+            self.cholesky.factorisation().solve(&mut preconditioned);
+            free(&mut preconditioned);
+            let next = dot(&residual, &preconditioned);
+            if next.is_nan() || next <= least {
+                break;
+            }
+            let share = next / slope;
+            slope = next;
+            direction.iter_mut().zip(&preconditioned).for_each(|(entry, new)| *entry = new + share * *entry);
+        }
+        // The decrement is half of −gᵀd.
+        let promised = -dot(gradient, &refined);
+        if promised <= most && refined.iter().all(|entry| entry.is_finite()) {
+            step.copy_from_slice(&refined);
+        }
+    }
+
+    /// The Hessian, without damping, times a vector.
+    fn multiply(&self, vector: &[f64], product: &mut [f64]) {
+        let NewtonSystem { row_offsets, col_indices, values, replaced, matrices, .. } = self;
+        product.fill(0.0);
+        for row in row_offsets.windows(2) {
+            let entries = row[0] as usize..row[1] as usize;
+            add_outer(&col_indices[entries.clone()], &values[entries], vector, 1.0, product);
+        }
+        for &(first, width) in replaced {
+            let columns = &col_indices[first..first + width];
+            for row in values[first..first + width * width].chunks_exact(width) {
+                add_outer(columns, row, vector, -1.0, product);
+            }
+            for (&column, row) in columns.iter().zip(matrices[first..].chunks_exact(width)) {
+                product[column as usize] += gathered(columns, row, vector);
+            }
+        }
+    }
+}
+
+/// The power of two nearest to 1/√x from below or above, from the exponent of a positive number.
+fn inverse_root(x: f64) -> f64 {
+    const BIAS: u64 = 1023;
+    let half = ((x.to_bits() >> 52) + BIAS) / 2;
+    f64::from_bits((2 * BIAS - half) << 52)
+}
+
+/// Σ rₖ v of the columns of a row.
+fn gathered(columns: &[u32], row: &[f64], vector: &[f64]) -> f64 {
+    columns.iter().zip(row).map(|(&column, entry)| entry * vector[column as usize]).sum()
+}
+
+/// Adds ±r rᵀv for a row r.
+fn add_outer(columns: &[u32], row: &[f64], vector: &[f64], sign: f64, product: &mut [f64]) {
+    let along = sign * gathered(columns, row, vector);
+    columns.iter().zip(row).for_each(|(&column, entry)| product[column as usize] += along * entry);
 }
 
 /// What became of a system.
