@@ -216,6 +216,62 @@ function newtonOf() {
   });
 }
 
+/**
+ * A network over `states` numbers whose next ones all depend on each other, after `count` steps; a count in data for `isOfData`, steps one after another for
+ * `isUnrolled`.
+ */
+function network(states, count, { isOfData = false, isUnrolled = false } = {}) {
+  const problem = new Problem();
+  const w = problem.parameters('w', { dim: states * states, values: Array.from({ length: states * states }, (_, k) => 0.4 * Math.sin(1.7 * k)) });
+  const s = problem.parameters('s', { dim: states, values: Array.from({ length: states }, (_, k) => Math.cos(k)) });
+  const next = (weights) => (state) =>
+    state.map((x, i) => x.add(V.sum(state.map((y, j) => weights[i * states + j].mul(y))).tanh().mul(2 / count)));
+  problem.residuals('end', {
+    inputs: { w: w.shared(), s: s.shared(), n: problem.data([count]) },
+    residual: ({ w, s, n }) => {
+      let state = [...s];
+      if (isUnrolled) for (let step = 0; step < count; step++) state = next([...w])(state);
+      else state = V.loop(isOfData ? n : count, state, next([...w]));
+      return V.sum(state.map((x, i) => x.sub(0.1 * i).square()));
+    },
+  });
+  return problem;
+}
+
+test('gradients of loops over many numbers go backward, and are those of the steps', async () => {
+  for (const [states, count, isOfData] of [[12, 1, false], [12, 4, false], [12, 3, true]]) {
+    const loops = (functions) => {
+      const { wgsl } = functions.kernels().find(({ name }) => name === 'end costGradient');
+      return wgsl.match(/loop \{|for \(/g).length;
+    };
+    const of = (problem) =>
+      onCpu(problem, async (functions) => {
+        const { value, gradient } = await functions.evaluateCostWithGradient();
+        const { jacobian } = await functions.evaluateJacobian();
+        return { numbers: [value, ...gradient, ...jacobian.toDense()], loops: loops(functions) };
+      });
+    const [looped, unrolled] = [await of(network(states, count, { isOfData })), await of(network(states, count, { isUnrolled: true }))];
+    // Some hundred roundings in another order.
+    near(looped.numbers, unrolled.numbers, 1e-11, `${states} numbers, ${count} steps`);
+    assert.ok(looped.loops >= unrolled.loops + 3, `a loop in a loop beside that of the values: ${looped.loops}`);
+  }
+});
+
+test('a loop of few numbers goes forward, and second derivatives go through loops that go backward', async () => {
+  await onCpu(network(3, 100), async (functions) => {
+    const { wgsl } = functions.kernels().find(({ name }) => name === 'end costGradient');
+    assert.equal(wgsl.match(/loop \{|for \(/g).length, 2, 'values with tangents, and the sum over instances');
+  });
+  const products = [];
+  for (const isUnrolled of [false, true]) {
+    await onCpu(network(6, 6, { isUnrolled }), async (functions) => {
+      const direction = Float64Array.from({ length: functions.numParams }, (_, k) => Math.cos(0.3 * k));
+      products.push([...(await functions.evaluateHessianProduct(undefined, direction))]);
+    });
+  }
+  near(products[0], products[1], 1e-10, 'Hessian times a direction');
+});
+
 test('checkGradients agrees with the derivatives of loops', async () => {
   const { problem, p, s } = rates();
   problem.residuals('populations', { inputs: { p: p.shared(), s: s.shared() }, residual: ({ p: rate, s: start }) => dormandPrince(lotkaVolterra(rate), start, { to: 3, relativeTolerance: 1e-10, absoluteTolerance: 1e-10 }) });

@@ -47,6 +47,28 @@ const difference = (found, expected) => {
   return expected.reduce((most, number, k) => Math.max(most, Math.abs(found[k] - number) / scale), 0);
 };
 
+/** The gradient of a network over numbers that all depend on each other, whose loop goes backward. */
+async function networkGradient(options) {
+  const [states, count] = [12, 20];
+  const problem = new Problem();
+  const w = problem.parameters('w', { dim: states * states, values: Array.from({ length: states * states }, (_, k) => 0.4 * Math.sin(1.7 * k)) });
+  const step = (weights) => (state) => state.map((x, i) => x.add(V.sum(state.map((y, j) => weights[i * states + j].mul(y))).tanh().mul(2 / count)));
+  problem.residuals('end', {
+    inputs: { w: w.shared(), n: problem.data([count, count - 1, 0, 1]), x: problem.data([0.3, -0.2, 0.9, 1.4]) },
+    residual: ({ w, n, x }) => {
+      const state = V.loop(n, Array.from({ length: states }, (_, k) => x.add(Math.cos(k))), step([...w]));
+      return V.sum(state.map((end, i) => end.sub(0.1 * i).square()));
+    },
+  });
+  const functions = await GpuCompiledFunctions.compile(problem, options);
+  try {
+    const { value, gradient } = await functions.evaluateCostWithGradient();
+    return [value, ...gradient];
+  } finally {
+    functions.dispose();
+  }
+}
+
 /** A fall with drag v′ = g − k v², seen at some times. */
 function fall(times, seen) {
   const problem = new Problem();
@@ -68,6 +90,15 @@ export const group = {
   title: 'Loops',
   about: 'Residual functions with loops, whose counts are data of their instances.',
   checks: [
+    ...gpuAgainstCpu(
+      'gradients go backward through steps of 12 numbers that depend on each other',
+      async (check) => {
+        const [found, expected] = [await networkGradient({ backend: 'gpu' }), await networkGradient({ backend: 'cpu' })];
+        check.close(difference(found, expected), 0, { within: 3e-5, because: 'Some hundred roundings of 6e-8 in each sum, relative to the largest derivative.' });
+      },
+      { long: true },
+    ),
+
     ...gpuAgainstCpu('loops with different counts are the same steps one after another', async (check) => {
       const expected = await valuesAndJacobian(populations(true), { backend: 'cpu' });
       const host = await valuesAndJacobian(populations(false), { backend: 'cpu' });

@@ -83,14 +83,16 @@ fn bodies(states: usize, captured: usize) -> impl Strategy<Value = Body> {
 }
 
 /// Values, the Jacobian and the gradient of the Jacobian's sum, of all outputs by all parameters.
-fn derivatives(mut graph: Graph, outputs: &[NodeId], at: &[f64]) -> Vec<f64> {
+fn derivatives(mut graph: Graph, outputs: &[NodeId], at: &[f64], direction: Direction) -> Vec<f64> {
     let wrt: Vec<InputId> = (0..PARAMETERS).map(InputId).collect();
-    let zero = graph.literal(0.0);
-    let partials: Vec<NodeId> =
-        jacobian(&mut graph, outputs, &wrt).into_iter().flatten().map(|partial| partial.unwrap_or(zero)).collect();
+    let (zero, one) = (graph.literal(0.0), graph.literal(1.0));
+    let row = |graph: &mut Graph, output: NodeId| {
+        let row = Sweep::<true> { direction, ..Sweep::default() }.gradient(graph, &[(output, one)], &wrt);
+        row.into_iter().map(|partial| partial.unwrap_or(zero)).collect::<Vec<_>>()
+    };
+    let partials: Vec<NodeId> = outputs.iter().flat_map(|output| row(&mut graph, *output)).collect();
     let sum = partials.iter().fold(zero, |sum, partial| graph.add(sum, *partial));
-    let one = graph.literal(1.0);
-    let second = gradient(&mut graph, &[(sum, one)], &wrt).into_iter().map(|partial| partial.unwrap_or(zero));
+    let second = row(&mut graph, sum);
     let all: Vec<NodeId> = outputs.iter().copied().chain(partials).chain(second).collect();
     let (graph, all) = graph.extract(&all);
     let values = graph.check(PARAMETERS + 1).unwrap().evaluate(at);
@@ -100,7 +102,7 @@ fn derivatives(mut graph: Graph, outputs: &[NodeId], at: &[f64]) -> Vec<f64> {
 fn assert_close(found: &[f64], expected: &[f64]) -> Result<(), TestCaseError> {
     prop_assert_eq!(found.len(), expected.len());
     for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
-        // Tangents go forward through a loop, so that terms are added in another order than backward through the steps. Selections may fall otherwise where
+        // Tangents go forward through a loop, and adjoints backward with sums of their own, so that terms are added in another order than backward through the steps. Selections may fall otherwise where
         // a step's roundings decide.
         let is_close = (found - expected).abs() <= 1e-10 * expected.abs().max(1.0);
         prop_assert!(
@@ -126,6 +128,7 @@ proptest! {
         initial in vec(0..5usize, 3),
         count in 0..6u32,
         is_literal in any::<bool>(),
+        direction in select(&[Direction::Forward, Direction::Backward][..]),
         at in vec(-1.5..1.5, PARAMETERS as usize),
     ) {
         let graph_of = |is_unrolled: bool| {
@@ -147,7 +150,8 @@ proptest! {
         };
         let at = [&at[..], &[f64::from(count)]].concat();
         let [(of_loop, outputs), (steps, expected)] = [false, true].map(graph_of);
-        assert_close(&derivatives(of_loop, &outputs, &at), &derivatives(steps, &expected, &at))?;
+        let expected = derivatives(steps, &expected, &at, Direction::Cheaper);
+        assert_close(&derivatives(of_loop, &outputs, &at, direction), &expected)?;
     }
 
     #[test]
@@ -155,6 +159,7 @@ proptest! {
         inner in bodies(2, 2),
         takes_state in any::<bool>(),
         takes_counter in any::<bool>(),
+        direction in select(&[Direction::Forward, Direction::Backward][..]),
         [outer_count, inner_count] in [0..5u32, 0..4u32],
         at in vec(-1.5..1.5, PARAMETERS as usize),
     ) {
@@ -180,7 +185,8 @@ proptest! {
         };
         let at = [&at[..], &[f64::from(inner_count)]].concat();
         let [(of_loop, outputs), (steps, expected)] = [false, true].map(graph_of);
-        assert_close(&derivatives(of_loop, &outputs, &at), &derivatives(steps, &expected, &at))?;
+        let expected = derivatives(steps, &expected, &at, Direction::Cheaper);
+        assert_close(&derivatives(of_loop, &outputs, &at, direction), &expected)?;
     }
 
     #[test]
@@ -193,10 +199,92 @@ proptest! {
         let outputs = graph.apply_loop(&body.graph, &body.next, &[&[zero, count], &state[..], &parameters[1..]].concat());
         let wrt: Vec<InputId> = (0..PARAMETERS).map(InputId).collect();
         let pattern = sparsity(&graph, &outputs, &wrt);
-        let rows = jacobian(&mut graph, &outputs, &wrt);
-        for (row, pattern) in rows.iter().zip(&pattern) {
-            prop_assert_eq!(&row.iter().map(Option::is_some).collect::<Vec<_>>(), pattern);
+        let one = graph.literal(1.0);
+        for direction in [Direction::Forward, Direction::Backward] {
+            for (output, pattern) in outputs.iter().zip(&pattern) {
+                let row = Sweep::<true> { direction, ..Sweep::default() }.gradient(&mut graph, &[(*output, one)], &wrt);
+                prop_assert_eq!(&row.iter().map(Option::is_some).collect::<Vec<_>>(), pattern);
+            }
         }
+    }
+}
+
+#[test]
+fn adjoints_of_many_steps_are_those_of_tangents_whatever_the_segments() {
+    // x ← x + h·(a − x·y) and y ← y·cos(b·x), with the counter: Jacobians of some digits after hundreds of steps.
+    let mut body = Graph::new();
+    let [counter, x, y, a, b] = [0, 1, 2, 3, 4].map(|input| body.input(InputId(input)));
+    let (h, scale) = (body.literal(1e-2), body.literal(1e-3));
+    let product = body.mul(x, y);
+    let slope = body.sub(a, product);
+    let change = body.mul(h, slope);
+    let next_x = body.add(x, change);
+    let angle = body.mul(b, x);
+    let angle = body.mul(angle, scale);
+    let (wave, drift) = (body.cos(angle), body.mul(counter, scale));
+    let next_y = body.mul(y, wave);
+    let drift = body.mul(drift, scale);
+    let next_y = body.add(next_y, drift);
+    for count in [0u32, 1, 2, 7, 8, 9, 10, 31, 100, 101, 120, 257, 700] {
+        for is_literal in [true, false] {
+            let mut graph = Graph::new();
+            let [a, b, c] = [0, 1, 2].map(|input| graph.input(InputId(input)));
+            let start = graph.literal(3.0);
+            let known = if is_literal { graph.literal(f64::from(count)) } else { graph.input(InputId(PARAMETERS)) };
+            let states = graph.apply_loop(&body, &[next_x, next_y], &[start, known, c, b, a, c]);
+            let at = [0.7, 0.9, 1.3, f64::from(count)];
+            let [forward, backward] = [Direction::Forward, Direction::Backward]
+                .map(|direction| derivatives(graph.clone(), &states, &at, direction));
+            for (place, (found, expected)) in backward.iter().zip(&forward).enumerate() {
+                // Some thousand roundings.
+                let is_close = (found - expected).abs() <= 1e-11 * expected.abs().max(1.0);
+                assert!(is_close, "{count} steps, {place}: {found}, not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn loops_of_many_numbers_that_depend_on_each_other_are_passed_backward_and_others_forward() {
+    // xᵢ ← xᵢ + tanh(Σ wᵢⱼ·xⱼ), by all weights.
+    let is_backward = |states: u32, outputs: usize, count: f64| {
+        let mut body = Graph::new();
+        let mut next = Vec::new();
+        for i in 0..states {
+            let mut sum = body.literal(0.0);
+            for j in 0..states {
+                let (x, weight) =
+                    (body.input(LoopBody::state(j as usize)), body.input(InputId(1 + states + i * states + j)));
+                let product = body.mul(weight, x);
+                sum = body.add(sum, product);
+            }
+            let (x, wave) = (body.input(LoopBody::state(i as usize)), body.apply(Op::Tanh, &[sum]));
+            next.push(body.add(x, wave));
+        }
+        let mut graph = Graph::new();
+        let (zero, one, count) = (graph.literal(0.0), graph.literal(1.0), graph.literal(count));
+        let wrt: Vec<InputId> = (0..states * states).map(InputId).collect();
+        let mut operands = vec![zero, count];
+        operands.extend((0..states).map(|state| graph.literal(f64::from(state))));
+        operands.extend(wrt.iter().map(|input| graph.input(*input)));
+        let results = graph.apply_loop(&body, &next, &operands);
+        let active = active_nodes(&graph, &wrt);
+        let mut sweep = Sweep::<true> { outputs, ..Sweep::default() };
+        let _ = sweep.run(&mut graph, &active, &[(results[0], one)]);
+        sweep.backward
+    };
+    for (states, outputs, count, expected) in [
+        (3, 1, 100.0, false),
+        (12, 1, 100.0, true),
+        (12, 12, 100.0, false),
+        (12, 1, 1_000_000.0, false),
+        (12, 1, 2.0, true),
+    ] {
+        assert_eq!(
+            is_backward(states, outputs, count),
+            Some(vec![expected]),
+            "{states} numbers, {outputs} outputs, {count} steps"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A sweep has the rules of reverse sweeps, since what they give is linear in the adjoint: with the derivative of an operand in its place it is what that operand
 //! adds to the derivative of the result. A direction is an input that is differentiated by. The tangents of what a body takes from outside are operands of the
-//! new loop. The state grows with the number of inputs, so loops of very many inputs take long; there is no reverse sweep through their steps.
+//! new loop. The state grows with the number of inputs; loops of very many go backward ([`super::backward`]).
 //!
 //! The new loop computes the numbers of the old one too, and the graph is told so. It is a loop like any other, so second derivatives are those of its
 //! results.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_ir::autodiff::{gradient, jacobian};
+use residua_ir::autodiff::{gradient_without_loops as gradient, jacobian_without_loops as jacobian};
 use residua_ir::graph::{Graph, InputId, NodeId};
 
 use super::accumulate::Line;
