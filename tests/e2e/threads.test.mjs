@@ -10,7 +10,7 @@ after(() => browser?.close());
 async function compute(threads) {
   const { page, complaints, close } = await openBlankPage(browser, { load: false, isolated: true });
   const found = await page.evaluate(async (threads) => {
-    const { GpuCompiledFunctions, init, levenbergMarquardt, Problem } = await import('residua');
+    const { GpuCompiledFunctions, init, levenbergMarquardt, Problem, V } = await import('residua');
     const tensor = await import('residua/tensor');
     const reports = threads === 1 ? [] : [await init({ threads }), await tensor.init({ threads })];
     const device = await tensor.Device.create({ backend: 'cpu' });
@@ -20,7 +20,7 @@ async function compute(threads) {
     const count = 20_000;
     const points = chain.parameters('points', { dim: 2, values: Float64Array.from({ length: 2 * count }, (_, i) => (i % 2 === 0 ? i / 2 : Math.sin(i))) });
     const from = (first) => Uint32Array.from({ length: count - 1 }, (_, i) => first + i);
-    chain.residuals('links', { inputs: { a: points.at(from(0)), b: points.at(from(1)) }, residual: ({ a, b }) => a.distance(b).sub(0.5).atan2(1) });
+    chain.residuals('links', { inputs: { a: points.at(from(0)), b: points.at(from(1)) }, residual: ({ a, b }) => V.atan2(a.distance(b), 2) });
     const functions = await GpuCompiledFunctions.compile(chain, { backend: 'cpu' });
     const { jacobian } = await functions.evaluateJacobian();
     const solved = await levenbergMarquardt(functions, { linearSolver: 'sparse-cholesky', maxIterations: 3 });

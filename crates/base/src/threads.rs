@@ -35,17 +35,25 @@ pub fn for_each_piece<W: Fn(usize) + Sync>(pieces: usize, work: W) {
 
 /// The same on this thread alone if all are too little work for several.
 pub fn for_each_piece_if<W: Fn(usize) + Sync>(is_long: bool, pieces: usize, work: W) {
-    let data = (&raw const work).expose_provenance();
+    for_each(is_long, pieces, run::<W>, (&raw const work).expose_provenance());
+}
+
+/// The same for all kinds of work: the module has this code once.
+#[inline(never)]
+fn for_each(is_long: bool, pieces: usize, task: Task, data: usize) {
     match SHARE.get() {
         Some(share) if is_long && pieces > 1 => {
             // Memory is that of all threads: a piece that has pieces itself runs them on its own thread.
             SHARE.set(None);
-            share(run::<W> as *const () as usize, data, pieces);
+            share(task as *const () as usize, data, pieces);
             SHARE.set(Some(share));
         }
-        _ => (0..pieces).for_each(|piece| run::<W>(data, piece)),
+        _ => (0..pieces).for_each(|piece| task(data, piece)),
     }
 }
+
+/// Runs a piece of some work.
+type Task = fn(data: usize, piece: usize);
 
 /// A piece. Not inlined: the module has the code once, for one thread and for several.
 #[inline(never)]
@@ -61,7 +69,7 @@ fn run<W: Fn(usize) + Sync>(data: usize, piece: usize) {
 /// Task and data are those of a call of [`Share`] that has not returned, and nothing else runs this piece.
 pub unsafe fn run_piece(task: usize, data: usize, piece: usize) {
     // SAFETY: by the caller, it is the address of an instance of `run`.
-    let task = unsafe { std::mem::transmute::<usize, fn(usize, usize)>(task) };
+    let task = unsafe { std::mem::transmute::<usize, Task>(task) };
     task(data, piece);
 }
 
@@ -83,15 +91,12 @@ impl<'a, T> Divided<'a, T> {
 
     /// Some of them.
     ///
-    /// # Panics
-    /// If the range ends behind them.
-    ///
     /// # Safety
-    /// Nothing else reads or writes the elements that the caller writes, as long as the slice is used.
+    /// The range is within them. Nothing else reads or writes the elements that the caller writes, as long as the slice is used.
     #[expect(clippy::mut_from_ref, reason = "pieces write different elements")]
     pub unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
-        assert!(range.start <= range.end && range.end <= self.length, "a part within the numbers");
-        // SAFETY: the range is within the numbers, and by the caller nothing else has what is written.
+        debug_assert!(range.start <= range.end && range.end <= self.length, "a part within the numbers");
+        // SAFETY: by the caller.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start) }
     }
 }

@@ -26,7 +26,9 @@ mod module;
 mod threads;
 
 #[cfg(target_arch = "wasm32")]
-pub use threads::{Pool, set_pool};
+pub use module::set_pool;
+#[cfg(target_arch = "wasm32")]
+pub use threads::Pool;
 
 /// Instances of a piece, about: an even number, so that pairs of instances stay pairs.
 const PIECE: u32 = 1024;

@@ -2,10 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use js_sys::{Function, Object};
+use js_sys::Function;
 use wasm_bindgen::prelude::*;
-
-use super::module::own_functions;
 
 #[wasm_bindgen]
 extern "C" {
@@ -34,10 +32,9 @@ thread_local! {
     static CODES: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Has kernels that are compiled from now on be shared by a pool; gives the functions that they import, by their places in the function table.
-pub fn set_pool(pool: Pool) -> Result<Object, JsValue> {
+/// Has kernels that are compiled from now on be shared by a pool.
+pub(super) fn keep(pool: Pool) {
     POOL.set(Some(pool));
-    own_functions()
 }
 
 /// Code that each thread compiles when it first runs a kernel of it.

@@ -10,7 +10,7 @@ use residua_base::threads::{Divided, are_several, for_each_piece};
 
 use super::choice::grouped;
 use super::elimination_group::elimination_group;
-use super::fronts::{Matrix, add_to_parent, factorise_columns, subtract_from_update};
+use super::fronts::{Matrix, add_to_parent, factorise_columns, reaches_update, subtract_from_update};
 use super::normal_matrix::NormalMatrix;
 use super::subtrees::{Subtrees, panel_of, update_len};
 use super::supernodes::{Order, Supernode, Supernodes};
@@ -400,10 +400,10 @@ impl SparseCholesky {
             several = siblings.iter().map(|&child| update(child)).list();
             &several
         };
-        add_to_parent(symbolic, children, &mut self.factor[panel_of(parent)], || {
+        if children.iter().any(|&(child, _)| reaches_update(symbolic, child)) {
             of_parent.resize(update_len(parent), 0.0);
-            &mut of_parent
-        });
+        }
+        add_to_parent(symbolic, children, &mut self.factor[panel_of(parent)], &mut of_parent);
         siblings.iter().for_each(|&child| updates[child] = Vec::new());
         updates[number] = of_parent;
     }

@@ -218,20 +218,25 @@ pub(super) fn subtract_from_update(
     work as f64
 }
 
-/// Adds update matrices of supernodes of one parent, one after another, to its panel, and to what `of_update` gives as its update matrix.
-pub(super) fn add_to_parent<'a>(
+/// Whether what a supernode leaves goes beyond the panel of its parent.
+pub(super) fn reaches_update(symbolic: &Supernodes, child: usize) -> bool {
+    let node = &symbolic.nodes[child];
+    let Some(parent) = symbolic.nodes.get(node.parent as usize) else { return false };
+    // The rows ascend.
+    symbolic.relative[node.rows..node.rows + node.below].last().is_some_and(|&place| place as usize >= parent.width)
+}
+
+/// Adds update matrices of supernodes of one parent, one after another, to its panel and to its update matrix, if one [`reaches_update`].
+pub(super) fn add_to_parent(
     symbolic: &Supernodes,
     children: &[(usize, &[f64])],
     panel: &mut [f64],
-    of_update: impl FnOnce() -> &'a mut [f64],
+    of_update: &mut [f64],
 ) {
     let node = |child: usize| &symbolic.nodes[child];
     let parent = children.first().and_then(|&(child, _)| symbolic.nodes.get(node(child).parent as usize));
     let Some(parent) = parent else { return };
     let relative = |child: usize| &symbolic.relative[node(child).rows..node(child).rows + node(child).below];
-    let reaches_update =
-        |&(child, _): &(usize, _)| relative(child).last().is_some_and(|&place| place as usize >= parent.width);
-    let of_update = if children.iter().any(reaches_update) { of_update() } else { &mut [] };
     let (panel_len, update_len) = (panel.len(), of_update.len());
     let (panel, of_update) = (Divided::new(panel), Divided::new(of_update));
     let work: usize = children.iter().map(|&(child, _)| UPDATE_WORK * node(child).below.pow(2) / 2).sum();

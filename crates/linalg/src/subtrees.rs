@@ -208,7 +208,7 @@ impl Run<'_> {
             }
             // SAFETY: as above.
             let panel = unsafe { self.factor.part(panel_of(&symbolic.nodes[parent])) };
-            add_to_parent(symbolic, &[(number, own)], panel, || of_parent);
+            add_to_parent(symbolic, &[(number, own)], panel, of_parent);
         }
     }
 }

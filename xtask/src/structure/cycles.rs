@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Cycles between files of one folder that stand: at most three in the repository.
 const BETWEEN_FILES: &[&str] = &[
     "crates/gpu/src: buffer.rs, context.rs, pipeline.rs, profile.rs, run.rs, scope.rs, speed.rs",
-    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, iterative_schur.rs, layout.rs, normal_matrix.rs, pcg.rs, supernodes.rs, system.rs",
+    "crates/linalg/src: choice.rs, cholesky.rs, dense_qr.rs, elimination_group.rs, fronts.rs, iterative_schur.rs, layout.rs, normal_matrix.rs, pcg.rs, subtrees.rs, supernodes.rs, system.rs",
     // A device makes stored tensors and programs, which name their device.
     "pkg-template/src/tensor/device: device.ts, kv-cache.ts, program.ts, quantized-tensor.ts, shared-tensor.ts, stored-tensor.ts",
 ];
