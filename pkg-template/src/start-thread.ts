@@ -1,6 +1,14 @@
 /** Starts the threads of a module: a worker of the page, or of Node. It stands beside the script of the threads, as bundlers find it by this address. */
 
-import type { StartThread, Thread } from './threads/pool.js';
+/** A thread that was started. */
+export interface StartedThread {
+  /** Resolves when it waits for jobs. Rejects where it cannot start. */
+  readonly ready: Promise<void>;
+  end(): void;
+}
+
+/** Starts a thread with a message. */
+export type StartThread = (start: unknown) => StartedThread;
 
 interface NodeWorker {
   on(event: 'message' | 'error', listener: (value: unknown) => void): void;
@@ -14,7 +22,7 @@ export async function threadStarter(): Promise<StartThread> {
   const threads = 'node:worker_threads';
   const { Worker: NodeThread } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ threads)) as { Worker: new (script: URL, options: { workerData: unknown }) => NodeWorker };
   const script = './thread-entry.js';
-  return (start): Thread => {
+  return (start) => {
     const worker = new NodeThread(new URL(script, import.meta.url), { workerData: start });
     return {
       ready: new Promise((resolve, reject) => {

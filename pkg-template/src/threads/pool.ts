@@ -1,17 +1,8 @@
 /** The threads of a module, as the thread has them that calls the module. */
 
+import type { StartedThread } from '../start-thread.js';
 import { pieceOf, takeFailure, takePieces, WORD, WORDS, writeWork, type Kernel, type KernelCode, type Work } from './job.js';
 import type { ThreadStart } from './serve.js';
-
-/** A thread that was started. */
-export interface Thread {
-  /** Resolves when it waits for jobs. Rejects where it cannot start. */
-  readonly ready: Promise<void>;
-  end(): void;
-}
-
-/** Starts a thread. */
-export type StartThread = (start: ThreadStart) => Thread;
 
 /** Pieces take some milliseconds at most. */
 const PATIENCE = 30_000;
@@ -25,7 +16,7 @@ const MOST_PIECES = 2 ** 30;
 /** Threads with the memory of a module. The module calls `tasks` and `frames` (crates/module/src/threads.rs, crates/cpu/src/threads.rs). */
 export class Pool {
   private readonly words = new Int32Array(new SharedArrayBuffer(4 * WORDS));
-  private threads: readonly Thread[] = [];
+  private threads: readonly StartedThread[] = [];
   private codes = 0;
 
   /**
@@ -44,7 +35,7 @@ export class Pool {
   }
 
   /** Starts threads, of which each has the end of a stack. Rejects where one cannot start. */
-  async start(begin: StartThread, module: WebAssembly.Module, functions: Readonly<Record<string, number>>, stacks: readonly number[]): Promise<void> {
+  async start(begin: (start: ThreadStart) => StartedThread, module: WebAssembly.Module, functions: Readonly<Record<string, number>>, stacks: readonly number[]): Promise<void> {
     const { memory, words } = this;
     this.threads = stacks.map((stack) => begin({ module, memory, words, stack, functions }));
     try {
