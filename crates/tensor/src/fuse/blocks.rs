@@ -45,11 +45,18 @@ fn find(expr: &Expr, stored: &[bool], id: TensorId, axes: &mut Vec<u32>, steps: 
     }
 }
 
+/// An axis of a block, and how many neighbours along it a thread computes: all, or a divisor of them.
+pub type Side = (u32, u32);
+
+/// The sides of a block that has all of some axes.
+pub fn whole(shape: &[Size], axes: &[u32]) -> Vec<Side> {
+    axes.iter().map(|axis| (*axis, shape[*axis as usize].known().unwrap_or(1) as u32)).list()
+}
+
 /// The coordinates within a block along its axes, the last fastest; one without any where there are no axes.
-pub fn places(shape: &[Size], axes: &[u32]) -> Vec<Vec<(usize, u32)>> {
-    axes.iter().fold(vec![Vec::new()], |places, axis| {
-        let count = shape[*axis as usize].known().unwrap_or(1) as u32;
-        let with = |place: &Vec<(usize, u32)>, at: u32| [place.as_slice(), &[(*axis as usize, at)]].concat();
-        places.iter().flat_map(|place| (0..count).map(|at| with(place, at)).list()).list()
+pub fn places(block: &[Side]) -> Vec<Vec<(Side, u32)>> {
+    block.iter().fold(vec![Vec::new()], |places, side| {
+        let with = |place: &Vec<(Side, u32)>, at: u32| [place.as_slice(), &[(*side, at)]].concat();
+        places.iter().flat_map(|place| (0..side.1).map(|at| with(place, at)).list()).list()
     })
 }

@@ -2,7 +2,7 @@
 
 use residua_base::error::{Error, Result};
 
-use super::blocks::places;
+use super::blocks::{Side, places, whole};
 use super::build::{
     Buffers, Built, Destinations, Write, aligned, coordinates, extents, long_axes, name, roots_of, writes,
 };
@@ -14,23 +14,69 @@ use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar};
 use crate::size::Size;
 
-/// The kernel of a group of tensors that are computed point by point.
+/// How many rows a thread has of what neighbours share loads of.
+const ROWS: u32 = 4;
+/// Fewest loads from one buffer that are looked at for that: of windows of five elements and more.
+const FEWEST_LOADS: usize = 5;
+/// Largest graph of an element of which a thread has several.
+const MOST_NODES: usize = 250;
+/// Fewest elements of which a thread has several: threads enough for any device are left.
+const FEWEST_ELEMENTS: i64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
+/// The kernel of a group of tensors that are computed point by point, of a block of axes at a time. On a device a thread also has several elements where
+/// they share loads.
 pub fn elements(
     expr: &Expr,
     stored: &[bool],
     roots: &[TensorId],
     destinations: Destinations,
     block: &[u32],
+    is_host: bool,
 ) -> Result<Built> {
-    let built = elements_of(expr, stored, roots, destinations, block, false)?;
+    let sides = whole(points(expr, roots[0]), block);
+    let built = elements_of(expr, stored, roots, destinations, &sides, false)?;
     let Body::Elements(body) = &built.kernel.body else { return Ok(built) };
     let packs = body.stores.iter().any(|store| is_packed(built.kernel.buffers[store.buffer as usize].dtype));
+    if !is_host
+        && !packs
+        && block.is_empty()
+        && let Some(side) = rows_of(expr, roots)
+        && let Some(single) = Some(most_loads(&built)).filter(|loads| *loads >= FEWEST_LOADS)
+        && built.kernel.graph.len() <= MOST_NODES
+    {
+        let several = elements_of(expr, stored, roots, destinations, &[side], false)?;
+        if most_loads(&several) * 4 <= single * ROWS as usize * 3 {
+            return Ok(several);
+        }
+    }
     // Elements that share words are written by the thread that has all of them, which needs one axis.
     if packs && !has_gaps(expr, roots) && body.space.len() > 1 {
         elements_of(expr, stored, roots, destinations, &[], true)
     } else {
         Ok(built)
     }
+}
+
+/// Neighbours along the last axis but one, of which a thread may have several: those along the last are of neighbouring threads, so that a load of theirs
+/// is of one line of memory.
+fn rows_of(expr: &Expr, roots: &[TensorId]) -> Option<Side> {
+    let shape = points(expr, roots[0]);
+    let axis = shape.len().checked_sub(2)?;
+    let rows = shape[axis].known()?;
+    let is_long = Size::product(shape).known().is_some_and(|count| count >= FEWEST_ELEMENTS);
+    // Others may have more axes of one element, before these.
+    let is_alike = roots.iter().all(|root| points(expr, *root).ends_with(&shape[axis..]));
+    let is_divided = rows > i64::from(ROWS) && rows % i64::from(ROWS) == 0;
+    (is_long && is_alike && is_divided && !has_gaps(expr, roots)).then_some((axis as u32, ROWS))
+}
+
+/// The most loads of a point from one buffer.
+fn most_loads(built: &Built) -> usize {
+    let Body::Elements(body) = &built.kernel.body else { return 0 };
+    let roots = body.stores.iter().flat_map(|store| [store.index, store.value]);
+    let loads = built.kernel.graph.loads(roots);
+    let of = |buffer: usize| loads.iter().filter(|(from, _)| *from as usize == buffer).count();
+    (0..built.kernel.buffers.len()).map(of).max().unwrap_or(0)
 }
 
 /// Whether some root is a part of a larger tensor: there are other elements between its rows, and after the last one.
@@ -43,14 +89,18 @@ fn elements_of(
     stored: &[bool],
     roots: &[TensorId],
     destinations: Destinations,
-    block: &[u32],
+    block: &[Side],
     is_linear: bool,
 ) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
     let mut shape = points(expr, *roots.first().ok_or_else(|| Error::internal("a kernel of nothing"))?).to_vec();
-    let places = places(&shape, block);
-    block.iter().for_each(|axis| shape[*axis as usize] = Size::constant(1));
-    lowering.in_blocks = !block.is_empty();
+    let places = places(block);
+    for (axis, count) in block {
+        let axis = *axis as usize;
+        shape[axis] = Size::constant(shape[axis].known().unwrap_or(1) / i64::from((*count).max(1)));
+    }
+    let is_whole = block.iter().any(|(axis, _)| shape[*axis as usize].is(1));
+    lowering.in_blocks = is_whole;
     let mut all = Vec::new();
     let mut space = vec![Size::product(&shape)];
     let mut long = Vec::new();
@@ -68,9 +118,13 @@ fn elements_of(
                 all.push(Write { memory, dtype: expr.tensor(*root).dtype, index: place, value });
             }
         } else {
-            let mut at = aligned(&mut lowering, if block.is_empty() { own } else { &shape }, &long);
-            for (axis, place) in place {
-                at[*axis] = lowering.graph.u32(*place);
+            let mut at = aligned(&mut lowering, if is_whole { &shape } else { own }, &long);
+            for ((axis, count), place) in place {
+                let before_end = at.len() - (shape.len() - *axis as usize);
+                let at = &mut at[before_end];
+                let [count, place] = [*count, *place].map(|number| lowering.graph.u32(number));
+                let first = lowering.graph.apply(Scalar::IntMul, &[*at, count]);
+                *at = lowering.graph.apply(Scalar::IntAdd, &[first, place]);
             }
             if let Op::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
                 part(&mut lowering, *root, &at, starts, destinations, &mut all)?;
@@ -128,6 +182,6 @@ pub fn elements_read_each_other_in_place(
     block: &[u32],
 ) -> Result<bool> {
     let nowhere = |_: TensorId| Vec::new();
-    let built = elements_of(expr, stored, roots, &nowhere, block, false)?;
+    let built = elements_of(expr, stored, roots, &nowhere, &whole(points(expr, roots[0]), block), false)?;
     Ok(built.reads_in_place(roots))
 }

@@ -142,6 +142,14 @@ impl Lowering<'_> {
                 coordinates.push(*coordinate);
                 continue;
             }
+            // Where only elements are left out, nothing stands beyond a border.
+            let is_part = before.known().is_some_and(|before| before <= 0)
+                && (&(extent + before) - padded).known().is_some_and(|after| after >= 0);
+            if is_part {
+                let before = self.size(before);
+                coordinates.push(self.graph.apply(Scalar::IntSub, &[*coordinate, before]));
+                continue;
+            }
             let may_be_empty = may_be_empty(extent);
             let (before, extent) = (self.size(before), self.size(extent));
             let graph = &mut self.graph;

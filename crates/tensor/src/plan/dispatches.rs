@@ -22,7 +22,7 @@ use crate::fuse::storage::{Target, stored};
 use crate::fuse::{linalg, product, scatter, sort, tile};
 use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
-use crate::scalar::LoadAt;
+use crate::scalar::{Id, LoadAt};
 use crate::size::Size;
 use crate::turns;
 
@@ -208,7 +208,7 @@ impl Work<'_> {
         let scratch = self.scratch;
         let built = self.kernels(group, &[])?;
         self.scratch = scratch;
-        Ok(built.iter().all(|built| !writes(built, slot) || reads_in_place(built, slot)))
+        Ok(built.iter().all(|built| !writes(built, slot) || reads_in_place(built, slot, self.target.is_host)))
     }
 
     /// The kernels of a group.
@@ -218,7 +218,8 @@ impl Work<'_> {
         let to = |id: TensorId| self.destinations(id, copies);
         let built = match &self.groups.groups[group] {
             Group::Elements { roots } => {
-                vec![elements::elements(expr, self.stored, roots, &to, &self.groups.block_axes(roots[0]))?]
+                let block = self.groups.block_axes(roots[0]);
+                vec![elements::elements(expr, self.stored, roots, &to, &block, self.target.is_host)?]
             }
             Group::Rows(rows) => match self.blocks_of_rows(group, rows)? {
                 None => vec![rows::rows(expr, self.stored, rows, &to, None)?],
@@ -321,7 +322,7 @@ fn writes(built: &Built, slot: u32) -> bool {
 }
 
 /// Whether a kernel reads a slot that it writes only at the elements that the same point writes.
-fn reads_in_place(built: &Built, slot: u32) -> bool {
+fn reads_in_place(built: &Built, slot: u32, is_host: bool) -> bool {
     let Some(buffer) = built.memories.iter().position(|memory| *memory == Memory::Slot(slot)) else { return true };
     let buffer = buffer as u32;
     let Kernel { graph, body, .. } = &built.kernel;
@@ -340,8 +341,9 @@ fn reads_in_place(built: &Built, slot: u32) -> bool {
         // Many threads read what gives an element of the result, and all of a row before its transform is written.
         Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return false,
     };
-    let mut indices = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index);
-    let Some(index) = indices.next() else { return false };
-    let is_in_place = |(of, read): LoadAt| of != buffer || read == index;
-    indices.all(|other| other == index) && graph.loads(graph.ids()).into_iter().all(is_in_place)
+    let indices: Vec<Id> = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index).list();
+    // A thread of a device computes all elements of its block before it writes them.
+    let is_one = (!is_host && matches!(body, Body::Elements(_))) || indices.windows(2).all(|pair| pair[0] == pair[1]);
+    let is_in_place = |(of, read): LoadAt| of != buffer || indices.contains(&read);
+    !indices.is_empty() && is_one && graph.loads(graph.ids()).into_iter().all(is_in_place)
 }

@@ -25,6 +25,8 @@ const COLUMNS: u32 = 8;
 
 /// Fewest fours of points of which a thread takes two: there are workgroups enough for any device.
 const MANY: u32 = 1 << 19;
+/// Fewest elements of a block.
+const FEWEST_OF_BLOCK: usize = 4;
 /// Largest graph that is written twice.
 const MOST_WRITTEN_NODES: usize = 100;
 
@@ -128,8 +130,9 @@ fn declare(module: &mut Module, elements: &Elements) -> Access {
     let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
     let loads = module.kernel.graph.loads(roots);
     let innermost = elements.space.len().saturating_sub(1) as u32;
-    // More stores than buffers are those of a block, of which a thread holds one.
-    let is_block = elements.stores.len() > module.kernel.buffers.len();
+    // Several stores to one buffer are those of a block, of which a thread holds one.
+    let of = |buffer: u32| elements.stores.iter().filter(|store| store.buffer == buffer).count();
+    let is_block = elements.stores.iter().any(|store| of(store.buffer) >= FEWEST_OF_BLOCK);
     let lanes = (!is_block && goes_by_four(module, innermost, &loads, &elements.stores)).then_some(innermost);
     let axes = Axes::new(0, &elements.space, lanes);
     let masked = elements.space.last().is_some_and(|extent| !module.is_multiple_of_4(*extent));
