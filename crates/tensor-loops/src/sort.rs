@@ -63,9 +63,9 @@ impl Sorting {
             // SAFETY: by the caller.
             let key = unsafe { first.offset(at as isize * distance).read() };
             self.pairs.push((key, (self.taken + at) as u32));
-            for (digit, counts) in self.counts.iter_mut().enumerate() {
-                counts[digit_of(key, digit)] += 1;
-            }
+        }
+        for (digit, counts) in self.counts.iter_mut().enumerate() {
+            self.pairs[self.taken..].iter().for_each(|pair| counts[digit_of(pair.0, digit)] += 1);
         }
         self.taken += count;
         if self.is_selection() && self.pairs.len() > self.kept {
