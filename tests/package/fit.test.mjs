@@ -409,6 +409,18 @@ test('a plain function of dates has the fit of the same function of the time sin
   }
 });
 
+test('no kind of differences has a success with a parabola of far times beside its minimum', async () => {
+  const times = Array.from({ length: 40 }, (_, i) => 1e6 + 0.1 + i / 8);
+  const model = ([a, b, c]) => (t) => a + b * t + c * t * t;
+  const y = times.map((t, i) => model([1, 2, 0.3])(t) + 0.02 * Math.cos(17 * i * i));
+  const exact = await fit(([a, b, c], t) => a.add(b.mul(t)).add(c.mul(t).mul(t)), { x: times, y }, { initialValues: [0, 0, 0], backend: 'cpu' });
+  for (const differences of ['central', 'forward', 'ridders']) {
+    const found = await fit(model, { x: times, y }, { initialValues: [0, 0, 0], differences, maxIterations: 500 });
+    // Numbers near 3e11 are rounded to 6e-5, a third of a hundredth of the error.
+    assert.ok(!found.success || found.parameterError < 1.01 * exact.parameterError, `${differences}: ${found.parameterError}, not ${exact.parameterError}: ${found.message}`);
+  }
+});
+
 test('weights of a wide range are no noise of a plain function', async () => {
   const weights = x.map((_, i) => 10 ** ((i % 20) - 10));
   const found = await fit(({ a, b }) => (t) => a * Math.exp(-b * t), { x, y: x.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.02 * Math.cos(17 * i * i)) }, { initialValues: { a: 1, b: 1 }, weights });

@@ -17,7 +17,7 @@ import { Steps, type ArrayPlace } from './plain-steps.js';
  */
 export type Wanted = 0 | 1 | 2 | 3;
 
-/** Residuals that have changed by more than this share of them are not near a minimum. */
+/** Residuals and parameters that have changed by more than this share of them are not near a minimum. */
 const FAR = 2 ** -7;
 
 /** A search in noise begins with steps that are shorter than those of the last one, by two to this power. */
@@ -264,7 +264,7 @@ export class PlainEvaluator {
     }
   }
 
-  /** Whether residuals have changed by much since the last derivatives. */
+  /** Whether residuals and parameters have changed by much since the last derivatives. */
   private isFar(): boolean {
     const { before, table } = this;
     let [change, size] = [0, 0];
@@ -272,7 +272,7 @@ export class PlainEvaluator {
       change += ((table[i] as number) - (before[i] as number)) ** 2;
       size += (table[i] as number) ** 2;
     }
-    return change > FAR ** 2 * size;
+    return change > FAR ** 2 * size && (this.steps as Steps).travel > FAR;
   }
 
   /** Measures noise at two points beside x. Returns whether it is notable, or hidden where rounded results are the same. */

@@ -49,6 +49,8 @@ export class Steps {
   /** The share of rounding then. */
   private readonly shares: Float64Array;
   private hasPrevious = false;
+  /** The largest change of a parameter since the last point, relative to its scale. */
+  travel = 0;
 
   constructor(
     numParams: number,
@@ -66,6 +68,7 @@ export class Steps {
     const { positions, previous, memory, scales } = this;
     const isSame = this.hasPrevious && positions.every((at) => x[at] === previous[at]);
     const means = new Map<number, number>();
+    this.travel = 0;
     for (const at of positions) {
       if (isSame) break;
       const value = x[at] as number;
@@ -75,6 +78,7 @@ export class Steps {
       const scale = Math.max(Math.abs(value), memory[at]);
       this.guessed[at] = Number(!(scale > 0 && scale < Infinity));
       scales[at] = this.guessed[at] === 1 ? this.meanMagnitude(x, at, means) : scale;
+      this.travel = Math.max(this.travel, change / (scales[at] as number));
     }
     this.hasPrevious = true;
     this.clear();
