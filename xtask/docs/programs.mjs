@@ -19,6 +19,7 @@ export const NOT_RUN = new Map([
   ['python jax', 'JAX is Python; the blocks are its side of a comparison'],
   ['ts scalar-autograd', 'ScalarAutograd is not on npm; the blocks are its side of a comparison'],
   ['html', 'a page of its own; a test opens it'],
+  ['http', 'headers that a server sends'],
   ['text', 'what a claim says to be printed'],
 ]);
 
