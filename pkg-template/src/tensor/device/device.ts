@@ -410,7 +410,8 @@ export class Device {
    * Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
   async sparseProduct(a: SparseMatrix, b: SparseMatrix, options: ReadOptions = {}): Promise<SparseProduct> {
-    return withSignal('sparseProduct', options, (caller) => SparseProduct.of(this, (nodes) => readNodes(this.core, 'sparseProduct', nodes, caller), a, b, caller));
+    const store = (numbers: Uint32Array) => this.tensor(numbers, undefined, 'u32');
+    return withSignal('sparseProduct', options, (caller) => SparseProduct.of({ read: (nodes) => readNodes(this.core, 'sparseProduct', nodes, caller), store }, a, b, caller));
   }
 
   /**

@@ -8,14 +8,19 @@ import type { Node } from '../recipe/node.js';
 import { nodeOf, nodeText } from '../recipe/operands.js';
 import { SparseMatrix } from '../sparse.js';
 import type { Tensor } from '../tensor.js';
-import type { Device } from './device.js';
 import { productPattern, type Pattern } from './product-pattern.js';
-import type { StoredTensor } from './stored-tensor.js';
 
 /** Milliseconds of work after which the page has a turn. */
 const TURN = 12;
 
-type Part = StoredTensor<'u32'>;
+/** A vector with memory of its own. */
+type Part = Tensor<'u32'> & { dispose(): void };
+
+/** What a device does for a product. */
+interface Access {
+  read(nodes: readonly Node[]): Promise<unknown[]>;
+  store(numbers: Uint32Array<ArrayBuffer>): Part;
+}
 
 /**
  * The product of two sparse matrices, as `Device.sparseProduct` finds it: where its entries are, and of which pairs of entries of the factors each is the sum.
@@ -36,7 +41,7 @@ export class SparseProduct {
   }
 
   /** @internal Made by devices. */
-  static async of(device: Device, read: (nodes: readonly Node[]) => Promise<unknown[]>, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
+  static async of({ read, store }: Access, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
     for (const [name, factor] of Object.entries({ a, b })) if (!(factor instanceof SparseMatrix)) throw invalidArgument(`sparseProduct: ${name}`, describe(factor), 'a SparseMatrix');
     if (a.columns !== b.rows) throw invalidArgument('sparseProduct: b', `${b.rows} rows`, `${a.columns}, the columns of a`);
     const nodes = [a.rowOffsets, a.colIndices, b.rowOffsets, b.colIndices].map(({ node }) => node);
@@ -52,7 +57,7 @@ export class SparseProduct {
     }
     const stored: [string, Part][] = [];
     try {
-      for (const [name, numbers] of Object.entries(step.value)) stored.push([name, device.tensor(numbers as Uint32Array, undefined, 'u32')]);
+      for (const [name, numbers] of Object.entries(step.value)) stored.push([name, store(numbers as Uint32Array<ArrayBuffer>)]);
     } catch (error) {
       for (const [, part] of stored) part.dispose();
       throw error;
