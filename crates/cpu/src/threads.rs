@@ -12,7 +12,6 @@ extern "C" {
     pub type Pool;
     /// Runs a kernel with frames that follow one another, and writes what it gives.
     #[wasm_bindgen(method, catch)]
-    #[expect(clippy::too_many_arguments, reason = "words of a job")]
     fn frames(
         this: &Pool,
         kernel: &Function,
