@@ -409,6 +409,19 @@ test('a plain function of dates has the fit of the same function of the time sin
   }
 });
 
+test('a first step of many periods is followed by one that fits a wave', async () => {
+  // The frequency of a wave whose times are dates in seconds: the first step is thousands of periods long.
+  for (const date of [1e8, 1e9, 1.7e9]) {
+    const times = Array.from({ length: 40 }, (_, i) => date + 0.1 + i / 8);
+    const phase = (-1.5 * date) % (2 * Math.PI);
+    const model = ([a, b, c]) => (t) => a * Math.sin(b * t + c);
+    const y = times.map((t, i) => model([2, 1.5, phase])(t) + 0.02 * Math.cos(17 * i * i));
+    const found = await fit(model, { x: times, y }, { initialValues: [1.8, 1.5, phase + 0.1] });
+    // With the frequency left alone, which differs from the phase by less than its differences are exact, the cost is that of the phase alone.
+    assert.ok(found.parameterError < 0.01, `${date}: ${found.parameterError}, ${found.message}`);
+  }
+});
+
 test('no kind of differences has a success with a parabola of far times beside its minimum', async () => {
   const times = Array.from({ length: 40 }, (_, i) => 1e6 + 0.1 + i / 8);
   const model = ([a, b, c]) => (t) => a + b * t + c * t * t;

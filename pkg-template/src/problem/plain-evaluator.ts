@@ -153,7 +153,7 @@ export class PlainEvaluator {
     // At first central differences find the scales of parameters, and at the end what one-sided ones leave out.
     let used: Differences = kind === 'forward' && this.noise !== null && !this.isNoisy && this.isFar() ? 'forward' : 'central';
     this.differ(x, used);
-    let isNoisy = this.isNoisy || this.measureNoiseNear(x);
+    let isNoisy = this.isNoisy || (used === 'forward' && this.measureNoiseNear(x));
     if (isNoisy && used === 'forward') {
       used = 'central';
       steps.clear();
@@ -161,8 +161,13 @@ export class PlainEvaluator {
     }
     if (used === 'central') {
       const isRounded = this.search(x);
-      // The noise that the steps see.
-      isNoisy = (isNoisy || isRounded) && this.measureNoise(x);
+      // Beside a step that is far too long what bends looks like noise.
+      isNoisy = isNoisy || this.measureNoiseNear(x) || isRounded;
+      if (isNoisy) {
+        this.search(x);
+        // The noise that the steps see.
+        isNoisy = this.measureNoise(x);
+      }
       for (const at of steps.positions) this.bends[at] = Math.sqrt(steps.truncation(at));
     }
     this.isNoisy = isNoisy;
@@ -202,15 +207,15 @@ export class PlainEvaluator {
   /** Searches for steps of parameters that are in doubt, and takes differences by them. Returns whether results are rounded. */
   private search(x: Float64Array): boolean {
     const steps = this.steps as Steps;
-    const positions = steps.positions.filter((at) => steps.isInDoubt(at, this.isNoisy));
+    const positions = steps.positions.filter((at) => Number.isNaN(this.searched[at]) && steps.isInDoubt(at, this.isNoisy));
     if (positions.length === 0) return false;
     const search = (this.stepSearch ??= new StepSearch(this.numParams, this.table.length));
     const flat = new Set(positions.filter((at) => steps.isFlat(at)));
     for (const at of positions) {
       const power = steps.powers[at] as number;
       // Noise that was met before may have become less.
-      if (steps.isNoisy(at)) search.begin(at, power > 0 ? power - SHORTER : power);
-      else search.begin(at, steps.isLinear(at) && !steps.isGuess(at) ? Math.max(power, LINEAR) : power);
+      if (steps.isNoisy(at)) search.begin(at, power > 0 ? power - SHORTER : power, true);
+      else search.begin(at, steps.isLinear(at) && !steps.isGuess(at) ? Math.max(power, LINEAR) : power, false);
     }
     do this.differ(x, 'central', { search });
     while (search.advance(positions, steps.most, (at, power) => steps.step(at, CENTRAL, power)));

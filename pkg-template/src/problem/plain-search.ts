@@ -17,6 +17,9 @@ const [GOOD, SEEN] = [2 ** -44, 0.3];
 /** This estimate needs no steps that are longer than the scale of the parameter, which two to this power makes of the first one. */
 const [ENOUGH, TO_SCALE] = [2 ** -8, 18];
 
+/** Without noise some step has this estimate. */
+const CLEAR = 2 ** -17;
+
 /** From this estimate on shorter steps are tried where noise does not forbid it. */
 const DOUBTFUL = 0.03;
 
@@ -46,6 +49,7 @@ export class StepSearch {
   private readonly firsts: Int8Array;
   private readonly directions: Int8Array;
   private readonly worse: Uint8Array;
+  private readonly isNoisy: Uint8Array;
   private readonly noises: Float64Array;
   /** Of each parameter sums of squares over its residuals: of derivatives of the shorter step, of what its second differences have beyond, and of changes. */
   private readonly sizes: Float64Array;
@@ -57,14 +61,15 @@ export class StepSearch {
 
   constructor(numParams: number, places: number) {
     const [numbers, powers] = [() => new Float64Array(numParams), () => new Int8Array(numParams)];
-    [this.isDue, this.worse] = [new Uint8Array(numParams), new Uint8Array(numParams)];
+    [this.isDue, this.worse, this.isNoisy] = [new Uint8Array(numParams), new Uint8Array(numParams), new Uint8Array(numParams)];
     [this.powers, this.best, this.changed, this.firsts, this.directions] = [powers(), powers(), powers(), powers(), powers()];
     [this.errors, this.noises, this.sizes, this.excesses, this.changes] = [numbers(), numbers(), numbers(), numbers(), numbers()];
     [this.derivatives, this.seconds] = [new Float64Array(places), new Float64Array(places)];
   }
 
-  /** Begins with a parameter, at a power. */
-  begin(at: number, power: number): void {
+  /** Begins with a parameter, at a power. `isNoisy`: whether residuals are known to have noise, which hides what shorter steps show. */
+  begin(at: number, power: number, isNoisy: boolean): void {
+    this.isNoisy[at] = Number(isNoisy);
     [this.isDue[at], this.errors[at], this.noises[at], this.worse[at]] = [1, Infinity, 0, 0];
     [this.powers[at], this.best[at], this.firsts[at], this.directions[at]] = [power, power, power, 0];
     this.changed[at] = UNCHANGED;
@@ -125,10 +130,12 @@ export class StepSearch {
     const error = this.error(at, step(at, shorter));
     const isBetter = error < (this.errors[at] as number);
     if (isBetter) [this.errors[at], this.best[at], this.worse[at]] = [error, shorter, 0];
-    else if ((direction < 0 && (this.errors[at] as number) < Infinity) || this.isSeen(at) || Number.isNaN(error)) this.worse[at]!++;
+    else if (this.isSeen(at) || Number.isNaN(error)) this.worse[at]!++;
     this.clear(at);
     if ((this.errors[at] as number) <= GOOD) return false;
-    if ((this.worse[at] as number) < MOST_WORSE && this.move(at, direction, most)) return true;
+    // Steps that fit a period of a function show no scale of it: where there is no noise shorter ones do.
+    const isOver = (this.worse[at] as number) >= MOST_WORSE && (direction > 0 || this.isNoisy[at] === 1 || (this.errors[at] as number) <= CLEAR);
+    if (!isOver && this.move(at, direction, most)) return true;
     // Steps that are shorter than one by which nothing changes change nothing.
     if (direction < 0 || this.changed[at] !== this.firsts[at]) return false;
     if (this.best[at] !== this.firsts[at] && (this.errors[at] as number) < DOUBTFUL) return false;
