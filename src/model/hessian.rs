@@ -76,7 +76,16 @@ impl Planner<'_> {
             let number = self.load(Load::read(buffer, Index::indexed(indices, slot, component)));
             vector.push((*partial, number));
         }
-        let mut product = autodiff::gradient(&mut self.graph, &vector, &locals);
+        let mut product = if self.graph.loops().is_empty() {
+            autodiff::gradient(&mut self.graph, &vector, &locals)
+        } else {
+            // Loops have tangents along the vector alone, and not a tangent or an adjoint for each local parameter once more.
+            let moving = locals.iter().zip(&gradient).filter(|(_, partial)| partial.is_some());
+            let velocity = moving.zip(&vector).map(|((input, _), &(_, number))| (*input, number)).list();
+            let partials = gradient.iter().copied().flatten().list();
+            let mut along = autodiff::directional(&mut self.graph, &partials, &velocity).into_iter();
+            gradient.iter().map(|partial| partial.and_then(|_| along.next().flatten())).list()
+        };
         if let Some((scale, bend)) = factors {
             for entry in product.iter_mut().flatten() {
                 *entry = self.graph.mul(scale, *entry);

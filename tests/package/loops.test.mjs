@@ -264,7 +264,7 @@ test('a loop of few numbers goes forward, and second derivatives go through loop
   });
   const products = [];
   for (const isUnrolled of [false, true]) {
-    await onCpu(network(6, 6, { isUnrolled }), async (functions) => {
+    await onCpu(network(12, 6, { isUnrolled }), async (functions) => {
       const direction = Float64Array.from({ length: functions.numParams }, (_, k) => Math.cos(0.3 * k));
       products.push([...(await functions.evaluateHessianProduct(undefined, direction))]);
     });
