@@ -11,7 +11,6 @@ use residua_base::list::{Listed, PushAll};
 
 use super::dependence::{influence, sparsity};
 use super::rules::{Slope, slope};
-use super::{Direction, Sweep};
 use crate::elementary;
 use crate::graph::{Graph, InputId, Loop, LoopBody, MOST_STEPS, Node, NodeId, Op, steps};
 
@@ -104,13 +103,16 @@ struct Steps {
     inputs: Vec<NodeId>,
 }
 
+/// Gives the derivatives of a body by some inputs, from outputs with seeds: reverse sweeps of the body.
+pub(super) type Gradient<'a> = &'a dyn Fn(&mut Graph, &[(NodeId, NodeId)], &[InputId]) -> Vec<Option<NodeId>>;
+
 /// The adjoints of a loop's inputs: positions among them, with nodes. `adjoints` are those of its final state, where there are any.
 pub(super) fn pull_back(
     graph: &mut Graph,
     of: &Loop,
     adjoints: &[Option<NodeId>],
     are_active: &[bool],
-    direction: Direction,
+    gradient: Gradient<'_>,
 ) -> Vec<(usize, NodeId)> {
     let body = &**of.body();
     let states = body.states();
@@ -128,8 +130,7 @@ pub(super) fn pull_back(
     let of_states = seeds.iter().zip(&wanted).filter(|(_, input)| **input < states);
     let pairs = of_states.map(|(seed, input)| (body.next()[*input], *seed)).list();
     let wrt = wanted.iter().map(|input| InputId(1 + *input as u32)).list();
-    let sweep = Sweep::<true> { direction, ..Sweep::default() };
-    let partials = sweep.gradient(&mut step, &pairs, &wrt);
+    let partials = gradient(&mut step, &pairs, &wrt);
     let zero = step.literal(0.0);
     let mut next = Vec::new();
     for ((input, seed), partial) in wanted.iter().zip(&seeds).zip(partials) {

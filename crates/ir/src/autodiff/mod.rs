@@ -242,7 +242,11 @@ impl<const LOOPS: bool> Sweep<LOOPS> {
         let of_loop = graph.loop_of(of).clone();
         let is_active = |id: &NodeId| active.get(id.index()).copied().unwrap_or(false);
         let are_active = of_loop.inputs().iter().map(is_active).list();
-        for (input, node) in backward::pull_back(graph, &of_loop, &adjoints, &are_active, self.direction) {
+        let direction = self.direction;
+        let of_body = |body: &mut Graph, seeds: &[(NodeId, NodeId)], wrt: &[InputId]| {
+            Sweep::<true> { direction, ..Sweep::default() }.gradient(body, seeds, wrt)
+        };
+        for (input, node) in backward::pull_back(graph, &of_loop, &adjoints, &are_active, &of_body) {
             let adjoint = Adjoint { node, guarded, slope: Slope::Finite, under: None };
             self.add(graph, of_loop.inputs()[input], adjoint);
         }
