@@ -21,9 +21,11 @@ export async function threadStarter(): Promise<StartThread> {
   if (!('process' in globalThis)) return inPage;
   const threads = 'node:worker_threads';
   const { Worker: NodeThread } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ threads)) as { Worker: new (script: URL, options: { workerData: unknown }) => NodeWorker };
-  const script = './thread-entry.js';
+  // Bundlers follow `new URL(…, import.meta.url)`, which is for pages.
+  const module = import.meta.url;
+  const script = new URL('./thread-entry.js', module);
   return (start) => {
-    const worker = new NodeThread(new URL(script, import.meta.url), { workerData: start });
+    const worker = new NodeThread(script, { workerData: start });
     return {
       ready: new Promise((resolve, reject) => {
         worker.on('message', () => {
