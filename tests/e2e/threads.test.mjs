@@ -24,7 +24,12 @@ async function compute(threads) {
     const functions = await GpuCompiledFunctions.compile(chain, { backend: 'cpu' });
     const { jacobian } = await functions.evaluateJacobian();
     const solved = await levenbergMarquardt(functions, { linearSolver: 'sparse-cholesky', maxIterations: 3 });
-    return { isolated: crossOriginIsolated, reports, product: [...product.subarray(0, 500)], jacobian: [...jacobian.values.subarray(-500)], x: [...solved.x.subarray(0, 500)], cost: solved.finalCost };
+    // Memory that is shared goes to buffers of the GPU, too.
+    const onGpu = await GpuCompiledFunctions.compile(chain, { backend: 'gpu' });
+    const gradient = [...(await onGpu.evaluateCostWithGradient()).gradient.subarray(0, 500)];
+    const gpuTensors = await tensor.Device.create({ backend: 'gpu' });
+    const squares = [...(await gpuTensors.tensor(Float32Array.from({ length: 500 }, (_, i) => Math.cos(i)), [500]).square().data())];
+    return { gradient, squares, isolated: crossOriginIsolated, reports, product: [...product.subarray(0, 500)], jacobian: [...jacobian.values.subarray(-500)], x: [...solved.x.subarray(0, 500)], cost: solved.finalCost };
   }, threads);
   assert.deepEqual(complaints, []);
   await close();
@@ -35,5 +40,5 @@ test('a page on two threads has the bits of a page on one', async () => {
   const [alone, shared] = [await compute(1), await compute(2)];
   assert.equal(shared.isolated, true);
   for (const report of shared.reports) assert.deepEqual(report, { threads: 2, fallbackReason: null });
-  for (const name of ['product', 'jacobian', 'x', 'cost']) assert.deepEqual(shared[name], alone[name], name);
+  for (const name of ['product', 'jacobian', 'x', 'cost', 'gradient', 'squares']) assert.deepEqual(shared[name], alone[name], name);
 });

@@ -29,7 +29,7 @@ for (const [name, recipe] of Object.entries(kernels)) {
 // Springs in a grid: fronts of all sizes, and Jacobians of more than a piece.
 const side = 60;
 const grid = new Problem();
-const positions = grid.parameters('positions', { dim: 2, values: wave(2 * side * side, 0.9).map((noise, i) => (i % 2 === 0 ? (i >> 1) % side : Math.floor((i >> 1) / side)) + 0.1 * noise) });
+const positions = grid.parameters('où → 位置', { dim: 2, values: wave(2 * side * side, 0.9).map((noise, i) => (i % 2 === 0 ? (i >> 1) % side : Math.floor((i >> 1) / side)) + 0.1 * noise) });
 const all = Array.from({ length: side * side }, (_, i) => i);
 const edges = all.flatMap((i) => [...(i % side < side - 1 ? [[i, i + 1]] : []), ...(i + side < side * side ? [[i, i + side]] : []), ...(i % side < side - 1 && i + side < side * side ? [[i, i + side + 1]] : [])]);
 const ends = [0, 1].map((end) => Uint32Array.from(edges, (edge) => edge[end]));
