@@ -180,6 +180,8 @@ struct Elimination {
     /// The subtree that is added to its parent next, and the one that is factorised next.
     subtree: usize,
     next_subtree: usize,
+    /// The update matrices of subtrees at work.
+    memory: Vec<f64>,
 }
 
 /// What is next: for the matrix, and then for a supernode.
@@ -322,9 +324,9 @@ impl SparseCholesky {
         if elimination.subtree == elimination.next_subtree {
             let matrix = matrix_of(&self.analysis, &self.damping, &self.frozen);
             let mut is_left_out = vec![false; self.frozen.len()];
-            let (from, updates) = (elimination.subtree, &mut elimination.updates);
+            let (from, memory) = (elimination.subtree, (&mut elimination.updates[..], &mut elimination.memory));
             (elimination.next_subtree, work) =
-                self.subtrees.factorise(from, &matrix, least, &mut self.factor, updates, &mut is_left_out);
+                self.subtrees.factorise(from, &matrix, least, &mut self.factor, memory, &mut is_left_out);
             elimination.left_out.push_all((0..is_left_out.len()).filter(|&k| is_left_out[k]));
         }
         // All siblings are added together.

@@ -17,8 +17,11 @@ use super::supernodes::{Supernode, Supernodes};
 /// Multiplications of a subtree at most, and those that threads do before the caller is asked whether to go on: some milliseconds, and some more of one thread.
 const SUBTREE: f64 = 2e7;
 const TOGETHER: f64 = 1.2e8;
-/// Numbers of the update matrices of roots that wait for their parents.
-const WAITING: usize = 1 << 22;
+/// Numbers of the update matrices of roots that wait for their parents: of a piece, and of all. They stay in caches until they are added.
+const PIECE_WAITING: usize = 1 << 15;
+const WAITING: usize = 1 << 19;
+/// Pieces that there are at least, if there is work for them.
+const LEAST_PIECES: usize = 16;
 /// A subtree has at most this part of all work, so that there are some for every thread.
 const SHARE: f64 = 1.0 / 16.0;
 
@@ -106,14 +109,14 @@ impl Subtrees {
     }
 
     /// Factorises subtrees from one on, as many as are done before the caller is asked again; gives the subtree after the last, and the multiplications. The
-    /// update matrices of their roots go to `updates`, and columns without a pivot above `least` are marked.
+    /// update matrices of their roots go to `updates`, others to `memory`, and columns without a pivot above `least` are marked.
     pub fn factorise(
         &self,
         from: usize,
         matrix: &Matrix,
         least: f64,
         factor: &mut [f64],
-        updates: &mut [Vec<f64>],
+        (updates, memory): (&mut [Vec<f64>], &mut Vec<f64>),
         is_left_out: &mut [bool],
     ) -> (usize, f64) {
         let nodes = &matrix.symbolic.nodes;
@@ -121,17 +124,18 @@ impl Subtrees {
         let (mut end, mut work, mut waiting) = (from, 0.0, 0);
         // Pieces, each with where its memory begins.
         let mut pieces: Vec<(Range<usize>, usize)> = Vec::new();
-        let (mut of_piece, mut of_memory, mut all_memory) = (f64::INFINITY, 0, 0);
-        while end < self.list.len() && (end == from || (work < TOGETHER && waiting < WAITING)) {
-            if of_piece + self.work[end] > self.piece {
+        let (mut of_piece, mut of_memory, mut all_memory, mut piece_waiting) = (f64::INFINITY, 0, 0, 0);
+        while end < self.list.len() && work < TOGETHER && (waiting < WAITING || pieces.len() < LEAST_PIECES) {
+            if of_piece + self.work[end] > self.piece || piece_waiting > PIECE_WAITING {
                 all_memory += of_memory;
                 pieces.push((end..end, all_memory));
-                (of_piece, of_memory) = (0.0, 0);
+                (of_piece, of_memory, piece_waiting) = (0.0, 0, 0);
             }
             of_piece += self.work[end];
             of_memory = of_memory.max(self.memory[end]);
             work += self.work[end];
             waiting += update_len(&nodes[root(end)]);
+            piece_waiting += update_len(&nodes[root(end)]);
             end += 1;
             if let Some((piece, _)) = pieces.last_mut() {
                 piece.end = end;
@@ -139,12 +143,11 @@ impl Subtrees {
         }
         all_memory += of_memory;
 
-        let mut memory = vec![0.0; all_memory];
+        memory.resize(all_memory.max(memory.len()), 0.0);
         let mut of_roots = (from..end).map(|subtree| vec![0.0; update_len(&nodes[root(subtree)])]).list();
         let run =
             Run { subtrees: self, matrix, least, factor: Divided::new(factor), is_left_out: Divided::new(is_left_out) };
-        let (shared, roots) =
-            (Divided::new(&mut memory), of_roots.iter_mut().map(|numbers| Divided::new(numbers)).list());
+        let (shared, roots) = (Divided::new(memory), of_roots.iter_mut().map(|numbers| Divided::new(numbers)).list());
         for_each_piece(pieces.len(), |piece| {
             let (subtrees, start) = &pieces[piece];
             for subtree in subtrees.clone() {
