@@ -17,8 +17,8 @@ pub(super) const BLOCK: usize = 64;
 /// Columns and rows of a piece of an update matrix.
 const COLUMNS: usize = 32;
 const ROWS: usize = 128;
-/// Pieces of a front that update matrices are added to.
-const PARENT_PIECES: usize = 16;
+/// Pieces of a front that update matrices are added to: each looks at all of these.
+const PARENT_PIECES: usize = 4;
 /// The cost of adding a number of an update matrix, in multiplications.
 const UPDATE_WORK: usize = 6;
 /// Multiplications for which several threads are worth while: some twenty microseconds.
