@@ -426,7 +426,7 @@ fn run(compiled: Option<&Compiled>, model: &Model, number: usize, entry: Entry, 
         _ => false,
     };
     if are_apart {
-        compiled.program.run_in_pieces(number, &mut views, &dispatch, 1)
+        compiled.program.run_in_pieces(number, &mut views, &dispatch)
     } else {
         compiled.program.run(number, &mut views, &dispatch)
     }

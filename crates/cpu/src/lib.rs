@@ -30,7 +30,7 @@ pub use module::set_pool;
 #[cfg(target_arch = "wasm32")]
 pub use threads::Pool;
 
-/// Instances of a piece, about: an even number, so that pairs of instances stay pairs.
+/// Instances of a piece: an even number, so that pairs of instances stay pairs.
 const PIECE: u32 = 1024;
 
 /// Kernels, ready to run.
@@ -223,17 +223,9 @@ impl Program {
         true
     }
 
-    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. Instances that write to one place are in
-    /// one of the groups of `together` that follow one another.
-    pub fn run_in_pieces(
-        &self,
-        kernel: usize,
-        views: &mut [View],
-        dispatch: &InstanceRange,
-        together: u32,
-    ) -> Result<f64> {
-        let size = (PIECE / together.max(1)).max(1) * together.max(1);
-        if dispatch.instances.len() <= size as usize {
+    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one place.
+    pub fn run_in_pieces(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
+        if dispatch.instances.len() <= PIECE as usize {
             return self.run(kernel, views, dispatch);
         }
         #[cfg(target_arch = "wasm32")]
@@ -241,13 +233,13 @@ impl Program {
             && module.is_shared()
         {
             let plan = self.check(kernel, views, dispatch)?;
-            let totals = module.run_on_threads(kernel, views, dispatch, size);
+            let totals = module.run_on_threads(kernel, views, dispatch, PIECE);
             return totals.map(|totals| totals.iter().sum()).map_err(|trap| stopped(plan, &trap, views, dispatch));
         }
         let Range { start, end } = dispatch.instances;
         let mut total = 0.0;
-        for start in (start..end).step_by(size as usize) {
-            let piece = InstanceRange { instances: start..end.min(start.saturating_add(size)), ..dispatch.clone() };
+        for start in (start..end).step_by(PIECE as usize) {
+            let piece = InstanceRange { instances: start..end.min(start.saturating_add(PIECE)), ..dispatch.clone() };
             total += self.run(kernel, views, &piece)?;
         }
         Ok(total)

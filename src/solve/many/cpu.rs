@@ -409,8 +409,7 @@ impl Chunk {
                     View::Write(sums),
                     View::Read(&solver.template.model.tables),
                 ];
-                let kernel = 1 + 2 * number + usize::from(reduction);
-                solver.program.run_in_pieces(kernel, &mut views, &dispatch, instances)?;
+                solver.program.run(1 + 2 * number + usize::from(reduction), &mut views, &dispatch)?;
             }
         }
         Ok(())
