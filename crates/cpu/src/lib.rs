@@ -225,7 +225,9 @@ impl Program {
 
     /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one place.
     pub fn run_in_pieces(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
-        if dispatch.instances.len() <= PIECE as usize {
+        // Pieces of one thread have the order of a sum alone.
+        let is_in_pieces = self.is_shared() || self.plan(kernel)?.has_total();
+        if dispatch.instances.len() <= PIECE as usize || !is_in_pieces {
             return self.run(kernel, views, dispatch);
         }
         #[cfg(target_arch = "wasm32")]
@@ -256,6 +258,15 @@ impl Program {
             }
             Engine::Interpreted(_) => interpret::run(self.plan(kernel)?, views, dispatch),
         }
+    }
+
+    /// Whether several threads run its kernels.
+    fn is_shared(&self) -> bool {
+        #[cfg(target_arch = "wasm32")]
+        if let Engine::Compiled { module, .. } = &self.engine {
+            return module.is_shared();
+        }
+        false
     }
 
     fn plan(&self, kernel: usize) -> Result<&CheckedKernel> {
