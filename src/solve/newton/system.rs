@@ -63,6 +63,8 @@ pub(super) struct NewtonSystem {
     replaced: Vec<(usize, usize)>,
     /// The matrices of all instances as they are, each in the places of its rows.
     matrices: Vec<f64>,
+    /// Of each coordinate the first one of the same unit: that of the same number in the first block of its array.
+    units: Vec<u32>,
 }
 
 impl NewtonSystem {
@@ -98,6 +100,11 @@ impl NewtonSystem {
         let values = vec![0.0; col_indices.len()];
         let cholesky = SparseCholesky::new(analysis)?;
         let diagonal = vec![0.0; n];
+        let mut units = (0..model.num_params).list();
+        for array in &model.arrays {
+            let of_array = &mut units[array.offset as usize..][..(array.count * array.dim) as usize];
+            of_array.iter_mut().enumerate().for_each(|(k, unit)| *unit = array.offset + k as u32 % array.dim);
+        }
         Ok(NewtonSystem {
             row_offsets,
             col_indices,
@@ -109,6 +116,7 @@ impl NewtonSystem {
             indefinite: 0,
             replaced: Vec::new(),
             matrices: vec![0.0; first_of_sums],
+            units,
         })
     }
 
@@ -176,19 +184,20 @@ impl NewtonSystem {
         Ok(())
     }
 
-    /// Makes rows of the instances' matrices, without negative eigenvalues. These are of coordinates that are scaled alike in all instances, by powers of two, so
-    /// that they do not depend on units.
+    /// Makes rows of the instances' matrices, without negative eigenvalues. These are of coordinates that are scaled by powers of two, so that they do not depend on
+    /// units. Coordinates of one unit have one scale: a scale of each would depend on what few instances have, as triangles that are nearly turned over.
     async fn replace_negative(&mut self, negative: Negative, yielder: &mut Yielder) {
-        let NewtonSystem { values, instances, col_indices, indefinite, replaced, matrices, diagonal, .. } = self;
+        let NewtonSystem { values, instances, col_indices, indefinite, replaced, matrices, diagonal, units, .. } = self;
         // Constant functions have no columns.
         let all = || instances.iter().flatten().filter(|instance| instance.width > 0);
         diagonal.fill(0.0);
         for &Instance { first, width } in all() {
             for k in 0..width {
-                diagonal[col_indices[first + k] as usize] += matrices[first + k * (width + 1)].abs();
+                diagonal[units[col_indices[first + k] as usize] as usize] += matrices[first + k * (width + 1)].abs();
             }
         }
-        let scales = diagonal.iter().map(|&sum| if sum > 0.0 { inverse_root(sum) } else { 1.0 }).list();
+        let scale = |&unit: &u32| Some(diagonal[unit as usize]).filter(|sum| *sum > 0.0).map_or(1.0, inverse_root);
+        let scales = units.iter().map(scale).list();
         values.fill(0.0);
         replaced.clear();
         *indefinite = 0;
