@@ -8,6 +8,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 extern "C" {
     /// The threads.
+    #[derive(Clone)]
     pub type Pool;
     /// Runs the pieces of a task on all threads.
     #[wasm_bindgen(method)]
@@ -23,12 +24,9 @@ thread_local! {
 pub fn set_pool(pool: Pool) {
     POOL.set(Some(pool));
     set_share(Some(|task, data, pieces| {
-        // A piece of work does not come here again, so that the borrow stands in nobody's way.
-        POOL.with_borrow(|pool| {
-            if let Some(pool) = pool {
-                pool.tasks(task as u32, data as u32, pieces as u32);
-            }
-        });
+        if let Some(pool) = POOL.with_borrow(Option::clone) {
+            pool.tasks(task as u32, data as u32, pieces as u32);
+        }
     }));
 }
 

@@ -258,11 +258,15 @@ impl HostProduct {
 impl HostProduct {
     /// Runs a part of it with the frame at an address of this module's memory. Gives where the next part begins, or 0 after the last.
     pub fn run(&self, frame: u32, part: u32) -> std::result::Result<u32, JsValue> {
+        // Threads are called meanwhile, so that nothing stays borrowed.
+        let (mut workspace, mut own) = (WORKSPACE.take(), self.own.take());
         // SAFETY: the facade has written a frame of this kernel there, whose addresses are those of its tensors.
-        let next = WORKSPACE.with_borrow_mut(|workspace| unsafe {
+        let next = unsafe {
             let (buffers, words) = host_product::read_frame(&self.kernel, frame as usize as *const u32);
-            host_product::run(&self.kernel, words, &buffers, part as usize, workspace, &mut self.own.borrow_mut())
-        });
+            host_product::run(&self.kernel, words, &buffers, part as usize, &mut workspace, &mut own)
+        };
+        WORKSPACE.set(workspace);
+        self.own.replace(own);
         next.map(|part| part as u32).map_err(residua_module::to_js)
     }
 }
