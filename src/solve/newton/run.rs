@@ -252,7 +252,9 @@ impl<'a> Run<'a> {
             let Run { system, gradient, damping, direction, refinement, .. } = self;
             let solved = system.solve((gradient, &frozen), damping, direction, yielder, &mut stops).await;
             match solved {
-                Outcome::Solved => system.refine((gradient, &frozen), *refinement, direction),
+                Outcome::Solved => {
+                    system.refine((gradient, &frozen), *refinement, direction, yielder, &mut stops).await;
+                }
                 Outcome::Stopped if is_aborted => {
                     return Ok(Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned())));
                 }

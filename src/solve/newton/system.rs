@@ -61,8 +61,8 @@ pub(super) struct NewtonSystem {
     pub(super) indefinite: usize,
     /// Which: where an instance's columns begin, and how many it has.
     replaced: Vec<(usize, usize)>,
-    /// The matrices of all instances as they are, each in the places of its rows.
-    matrices: Vec<f64>,
+    /// Their matrices as they were, one after another.
+    originals: Vec<f64>,
     /// Of each coordinate the first one of the same unit: that of the same number in the first block of its array.
     units: Vec<u32>,
 }
@@ -115,7 +115,7 @@ impl NewtonSystem {
             diagonal,
             indefinite: 0,
             replaced: Vec::new(),
-            matrices: vec![0.0; first_of_sums],
+            originals: Vec::new(),
             units,
         })
     }
@@ -135,9 +135,9 @@ impl NewtonSystem {
         yielder: &mut Yielder,
     ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
-        let NewtonSystem { matrices, instances, col_indices, .. } = self;
+        let NewtonSystem { values, instances, col_indices, .. } = self;
         let OnHost { model, engine, constant, .. } = functions.on_host();
-        matrices.fill(0.0);
+        values.fill(0.0);
         for (number, batch) in model.batches.iter().enumerate() {
             if !model.blocks[batch.block as usize].enabled {
                 continue;
@@ -152,7 +152,7 @@ impl NewtonSystem {
                 for (instance, numbers) in of_piece.zip(numbers.chunks_exact(places.len())) {
                     let Instance { first, width } = instances[number][instance as usize];
                     let columns = &col_indices[first..first + width];
-                    let matrix = &mut matrices[first..first + width * width];
+                    let matrix = &mut values[first..first + width * width];
                     entries.fill(instance as usize, numbers, columns, matrix);
                     let is_constant = |k: &usize| constant.is_some_and(|constant| constant[columns[*k] as usize]);
                     for k in (0..width).filter(is_constant) {
@@ -184,24 +184,26 @@ impl NewtonSystem {
         Ok(())
     }
 
-    /// Makes rows of the instances' matrices, without negative eigenvalues. These are of coordinates that are scaled by powers of two, so that they do not depend on
-    /// units. Coordinates of one unit have one scale: a scale of each would depend on what few instances have, as triangles that are nearly turned over.
+    /// Makes rows of the instances' matrices, in their places, without negative eigenvalues. These are of coordinates that are scaled by powers of two, so that
+    /// they do not depend on units. Coordinates of one unit have one scale: a scale of each would depend on what few instances have, as triangles that are
+    /// nearly turned over.
     async fn replace_negative(&mut self, negative: Negative, yielder: &mut Yielder) {
-        let NewtonSystem { values, instances, col_indices, indefinite, replaced, matrices, diagonal, units, .. } = self;
+        let NewtonSystem { values, instances, col_indices, indefinite, replaced, originals, diagonal, units, .. } =
+            self;
         // Constant functions have no columns.
         let all = || instances.iter().flatten().filter(|instance| instance.width > 0);
         diagonal.fill(0.0);
         for &Instance { first, width } in all() {
             for k in 0..width {
-                diagonal[units[col_indices[first + k] as usize] as usize] += matrices[first + k * (width + 1)].abs();
+                diagonal[units[col_indices[first + k] as usize] as usize] += values[first + k * (width + 1)].abs();
             }
         }
         let scale = |&unit: &u32| Some(diagonal[unit as usize]).filter(|sum| *sum > 0.0).map_or(1.0, inverse_root);
         let scales = units.iter().map(scale).list();
-        values.fill(0.0);
         replaced.clear();
+        originals.clear();
         *indefinite = 0;
-        let (mut matrix, mut scratch, mut work) = (Vec::new(), Scratch::default(), 0);
+        let (mut original, mut matrix, mut scratch, mut work) = (Vec::new(), Vec::new(), Scratch::default(), 0);
         for &Instance { first, width } in all() {
             work += width * width * width;
             if work > WORK_AT_A_TIME {
@@ -209,16 +211,19 @@ impl NewtonSystem {
                 work = 0;
             }
             let columns = &col_indices[first..first + width];
-            let own = &matrices[first..first + width * width];
+            let rows = &mut values[first..first + width * width];
+            original.clear();
+            original.extend_from_slice(rows);
             matrix.clear();
-            for (&row, entries) in columns.iter().zip(own.chunks_exact(width)) {
+            for (&row, entries) in columns.iter().zip(original.chunks_exact(width)) {
                 let scaled = |(&column, entry): (&u32, &f64)| entry * scales[row as usize] * scales[column as usize];
                 matrix.extend(columns.iter().zip(entries).map(scaled));
             }
-            let rows = &mut values[first..first + width * width];
+            rows.fill(0.0);
             if semidefinite_rows(&mut matrix, width, negative, rows, &mut scratch) {
                 *indefinite += 1;
                 replaced.push((first, width));
+                originals.extend_from_slice(&original);
             }
             for row in rows.chunks_exact_mut(width) {
                 row.iter_mut().zip(columns).for_each(|(entry, &column)| *entry /= scales[column as usize]);
@@ -275,8 +280,16 @@ const REFINED: f64 = 1e-8;
 
 impl NewtonSystem {
     /// Turns the solution of the system into that of the Hessian itself, in which no eigenvalues are replaced, by conjugate gradients that the system
-    /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much.
-    pub(super) fn refine(&self, (gradient, frozen): (&[f64], &[bool]), ratio: f64, step: &mut [f64]) {
+    /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much, and
+    /// where the caller stops it.
+    pub(super) async fn refine(
+        &self,
+        (gradient, frozen): (&[f64], &[bool]),
+        ratio: f64,
+        step: &mut [f64],
+        yielder: &mut Yielder,
+        stops: &mut dyn FnMut() -> bool,
+    ) {
         // A long sum of negative factor has no rows.
         if ratio == 0.0 || self.replaced.is_empty() || self.replaced.len() < self.indefinite {
             return;
@@ -290,6 +303,9 @@ impl NewtonSystem {
         let mut slope = dot(&residual, &direction);
         let (least, most) = (REFINED * slope, ratio * slope);
         for _ in 0..MOST_REFINEMENTS {
+            if yielder.yield_if_due().await && stops() {
+                return;
+            }
             self.multiply(&direction, &mut product);
             free(&mut product);
             let curvature = dot(&direction, &product);
@@ -319,18 +335,21 @@ impl NewtonSystem {
 
     /// The Hessian, without damping, times a vector.
     fn multiply(&self, vector: &[f64], product: &mut [f64]) {
-        let NewtonSystem { row_offsets, col_indices, values, replaced, matrices, .. } = self;
+        let NewtonSystem { row_offsets, col_indices, values, replaced, originals, .. } = self;
         product.fill(0.0);
         for row in row_offsets.windows(2) {
             let entries = row[0] as usize..row[1] as usize;
             add_outer(&col_indices[entries.clone()], &values[entries], vector, 1.0, product);
         }
+        let mut originals = &originals[..];
         for &(first, width) in replaced {
+            let (original, others) = originals.split_at(width * width);
+            originals = others;
             let columns = &col_indices[first..first + width];
             for row in values[first..first + width * width].chunks_exact(width) {
                 add_outer(columns, row, vector, -1.0, product);
             }
-            for (&column, row) in columns.iter().zip(matrices[first..].chunks_exact(width)) {
+            for (&column, row) in columns.iter().zip(original.chunks_exact(width)) {
                 product[column as usize] += gathered(columns, row, vector);
             }
         }
