@@ -4,13 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { before, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { loadOnnx } from '../../pkg-template/dist/tensor-onnx.js';
+import { randomNumbers } from '../facade/reference.mjs';
+import { CASES, checkModel } from '../hostile-models.mjs';
 import { MADE } from '../onnx/made.mjs';
-
-const CASES = Number(process.env.RESIDUA_CASES ?? 3000);
-/** A load, a recording and a run of these models take milliseconds. This is far more, on a busy machine too. */
-const MOST_MS = 10_000;
-/** The models have a few kilobytes, and a few more numbers in between. */
-const MOST_BYTES = 2 ** 26;
 
 let device;
 before(async () => {
@@ -18,41 +14,11 @@ before(async () => {
   device = await T.Device.create({ backend: 'cpu' });
 });
 
-/** Numbers from 0 to 1, by a seed: mulberry32. */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let x = Math.imul(state ^ (state >>> 15), 1 | state);
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Loads and, where that goes, records a file; of some it runs the program too. Returns the error, or null. */
-async function attempt(file, feeds, runs) {
-  let model;
-  try {
-    model = await loadOnnx(file, { device });
-    const given = Object.fromEntries(model.inputs.map(({ name }) => [name, feeds[name] ?? { data: [0], shape: [1] }]));
-    if (runs) await model.run(given);
-    else model.recipe(given);
-    return null;
-  } catch (error) {
-    return error;
-  } finally {
-    model?.dispose();
-  }
-}
-
-async function check(file, feeds, words, runs = false) {
-  const start = performance.now();
-  const error = await attempt(file, feeds, runs);
-  assert.ok(error === null || (error instanceof T.ResiduaError && error.code !== 'internal'), `${words}: ${error?.stack}`);
-  assert.ok(performance.now() - start < MOST_MS, `${words} took ${performance.now() - start} ms`);
-  assert.ok(device.stats().tensorBytes < MOST_BYTES, `${words} has ${device.stats().tensorBytes} bytes`);
-  return error;
-}
+const check = (file, feeds, words, runs) => checkModel({
+  load: () => loadOnnx(file, { device }),
+  feedsOf: (inputs) => Object.fromEntries(inputs.map(({ name }) => [name, feeds[name] ?? { data: [0], shape: [1] }])),
+  device, words, runs,
+});
 
 for (const [name, make] of Object.entries(MADE)) {
   test(`${name}: the model itself runs, and what is cut off is refused or of no account`, async () => {
@@ -65,7 +31,7 @@ for (const [name, make] of Object.entries(MADE)) {
 
   test(`${name}: bytes that are changed, doubled, left out`, { timeout: 3_600_000 }, async () => {
     const { file, feeds } = make();
-    const next = random(name.length * 7919);
+    const next = randomNumbers(name.length * 7919);
     const below = (count) => Math.floor(next() * count);
     const special = [0, 1, 2, 127, 128, 255];
     let refused = 0;

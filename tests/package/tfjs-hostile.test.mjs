@@ -1,54 +1,19 @@
-// Damaged models of TensorFlow.js: each is refused with a message or runs, at once and without memory that nothing asks for. Seeds are fixed; RESIDUA_CASES asks
-// for more.
+// Damaged models of TensorFlow.js: each is refused with a message or runs, at once and without memory that nothing asks for. Seeds are fixed; RESIDUA_CASES
+// asks for more.
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { ResiduaError } from '../../pkg-template/dist/tensor.js';
 import { loadTfjs } from '../../pkg-template/dist/tensor-tfjs.js';
+import { randomNumbers } from '../facade/reference.mjs';
+import { CASES, checkModel } from '../hostile-models.mjs';
 import { cases, device, fileOf, start } from '../tfjs/loaded.mjs';
-
-const CASES = Number(process.env.RESIDUA_CASES ?? 3000);
-/** A load, a recording and a run of these models take milliseconds. This is far more, on a busy machine too. */
-const MOST_MS = 10_000;
-/** The models have a few kilobytes, and a few more numbers in between. */
-const MOST_BYTES = 2 ** 26;
 
 before(start);
 
-/** Numbers from 0 to 1, by a seed: mulberry32. */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let x = Math.imul(state ^ (state >>> 15), 1 | state);
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Loads and, where that goes, records a model; of some it runs the program too. Returns the error, or null. */
-async function attempt({ json, bytes }, inputs, runs) {
-  let model;
-  try {
-    model = await loadTfjs(json, { device, weights: () => bytes });
-    const given = Object.fromEntries(model.inputs.map(({ name }, k) => [name, { data: inputs[k]?.data ?? [0], shape: inputs[k]?.shape ?? [1] }]));
-    if (runs) await model.run(given);
-    else model.recipe(given);
-    return null;
-  } catch (error) {
-    return error;
-  } finally {
-    model?.dispose();
-  }
-}
-
-async function check(file, inputs, words, runs = false) {
-  const begin = performance.now();
-  const error = await attempt(file, inputs, runs);
-  assert.ok(error === null || (error instanceof ResiduaError && error.code !== 'internal'), `${words}: ${error?.stack}`);
-  assert.ok(performance.now() - begin < MOST_MS, `${words} took ${performance.now() - begin} ms`);
-  assert.ok(device.stats().tensorBytes < MOST_BYTES, `${words} has ${device.stats().tensorBytes} bytes`);
-  return error;
-}
+const check = ({ json, bytes }, given, words, runs) => checkModel({
+  load: () => loadTfjs(json, { device, weights: () => bytes }),
+  feedsOf: (inputs) => Object.fromEntries(inputs.map(({ name }, k) => [name, { data: given[k]?.data ?? [0], shape: given[k]?.shape ?? [1] }])),
+  device, words, runs,
+});
 
 /** Every object and list of a value, with itself. */
 function partsOf(value, found = []) {
@@ -86,7 +51,7 @@ function mutate(json, next) {
 for (const kind of ['layers', 'graphs']) {
   test(`${kind}: JSON that is changed`, { timeout: 3_600_000 }, async () => {
     const all = cases(kind);
-    const next = random(kind.length);
+    const next = randomNumbers(kind.length);
     let [refused, ran] = [0, 0];
     for (let k = 0; k < CASES / 2; k++) {
       const given = all[k % all.length];
@@ -104,7 +69,7 @@ for (const kind of ['layers', 'graphs']) {
 
   test(`${kind}: bytes that are cut off or changed`, { timeout: 3_600_000 }, async () => {
     const all = cases(kind);
-    const next = random(7 * kind.length);
+    const next = randomNumbers(7 * kind.length);
     const below = (count) => Math.floor(next() * count);
     for (let k = 0; k < CASES / 8; k++) {
       const given = all[k % all.length];
