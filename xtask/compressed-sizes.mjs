@@ -8,8 +8,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 /**
  * The modules by their places in the package, with the bytes that each may have when it is compressed by Brotli at its best level, 11 (docs/decisions/0038). The
- * solver module's holds second derivatives, loops in both directions, a Bayes tree and what threads share, too. The tensor module has no device of its own, as the facade runs its
- * plans; it plans language models, attention and quantised weights too.
+ * solver module's holds second derivatives, loops in both directions, a Bayes tree and what threads share, too. The tensor module has no device of its own, as
+ * the facade runs its plans; it plans language models, attention and quantised weights too.
  */
 export const MODULES = [
   { file: 'wasm/residua_bg.wasm', budget: 569_500 },

@@ -385,8 +385,8 @@ impl RawFunctions {
     }
 
     /// A `GPUBuffer` for the application to write, that holds `numbers`; null on the CPU. Later calls take from it the columns from
-    /// `firstColumns[k]` on of residual template `templates[k]`, or numbers of the tables where that is 2³² − 1: `sources` says for each number of these columns, column after column and
-    /// template after template, where in the buffer it stands; `lengths[k]` of them are of template `k`.
+    /// `firstColumns[k]` on of residual template `templates[k]`, or numbers of the tables where that is 2³² − 1: `sources` says for each number of these
+    /// columns, column after column and template after template, where in the buffer it stands; `lengths[k]` of them are of template `k`.
     #[wasm_bindgen(js_name = dataBuffer)]
     pub fn data_buffer(
         &self,

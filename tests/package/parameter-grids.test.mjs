@@ -1,5 +1,5 @@
-// Grids of parameters on the CPU in the built package: values and derivatives of every interpolation, border and dimension against their definition, fits, instances that
-// are added, other solvers, and what is refused.
+// Grids of parameters on the CPU in the built package: values and derivatives of every interpolation, border and dimension against their definition, fits,
+// instances that are added, other solvers, and what is refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';

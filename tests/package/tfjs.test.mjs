@@ -1,4 +1,5 @@
-// Models of TensorFlow.js on the CPU, by the module that is packed: their outputs are those that TensorFlow.js computes itself, which tests/tfjs/make.mjs keeps.
+// Models of TensorFlow.js on the CPU, by the module that is packed: their outputs are those that TensorFlow.js computes itself, which tests/tfjs/make.mjs
+// keeps.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { before, describe, test } from 'node:test';

@@ -7,7 +7,7 @@
  *   needs    features of the device beyond WebGPU itself, for example 'timestamp-query'; where one is missing the check is
  *            skipped, with that reason
  *   long     whether it may take more than some seconds wherever it runs, or asserts a time: `quick` leaves it out
- *   slow     whether it takes more than some seconds on a software adapter, where a GPU takes one. `cargo xtask test` runs long and slow ones with `--all` alone
+ *   slow     whether it takes more than some seconds on a software adapter alone; `cargo xtask test` runs long and slow ones with `--all` only
  *   run      `async (check) => …`, which throws where the fact does not hold; see check.js
  *
  * A check that needs the GPU is skipped where there is none; it does not count as passed.

@@ -223,7 +223,8 @@ impl Program {
         true
     }
 
-    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one place.
+    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one
+    /// place.
     pub fn run_in_pieces(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
         // Pieces of one thread have the order of a sum alone.
         let is_in_pieces = self.is_shared() || self.plan(kernel)?.has_total();

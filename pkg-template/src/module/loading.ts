@@ -250,8 +250,8 @@ export interface InitOptions {
   /** The source of the .wasm; by default the file beside the package's glue. */
   readonly source?: WasmSource;
   /**
-   * On how many threads work on the CPU is done, the calling one among them: 1 by default; 'auto' is one for each core, at most 8. More than one need memory that threads
-   * can share: a cross-origin isolated page, or Node. Results have the same bits for every number.
+   * On how many threads work on the CPU is done, the calling one among them: 1 by default; 'auto' is one for each core, at most 8. More than one need memory
+   * that threads can share: a cross-origin isolated page, or Node. Results have the same bits for every number.
    */
   readonly threads?: number | 'auto';
 }

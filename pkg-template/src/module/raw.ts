@@ -289,8 +289,8 @@ export interface RawFunctions {
   parameterBuffer(): GPUBuffer | null | undefined;
   /**
    * Returns a buffer that holds `numbers` and from which later calls read data; null on the CPU. Template `templates[k]` reads its columns
-   * from `firstColumns[k]` on: `lengths[k]` numbers, column after column, at the positions in the buffer given by `sources`. Template 2³² − 1 stands for the tables of
-   * grids, and its column for a number there.
+   * from `firstColumns[k]` on: `lengths[k]` numbers, column after column, at the positions in the buffer given by `sources`. Template 2³² − 1 stands for the
+   * tables of grids, and its column for a number there.
    */
   dataBuffer(
     numbers: Float64Array,

@@ -71,8 +71,8 @@ function folded(u: Value, { fold, size, low, high }: Axis): Value {
 }
 
 /**
- * A sum of numbers along an axis as one of them and multiples of the differences from it, whose factors are polynomials in how far the point lies behind its place:
- * slopes keep the digits that neighbours have in common.
+ * A sum of numbers along an axis as one of them and multiples of the differences from it, whose factors are polynomials in how far the point lies behind its
+ * place: slopes keep the digits that neighbours have in common.
  */
 interface Kernel {
   /** Which of the numbers that is, from the first that is read. */

@@ -66,20 +66,22 @@ export interface Grid<D extends number = number, C extends number = number> {
    */
   at(...coordinates: Tuple<Scalar, D>): Block<C>;
   /**
-   * Sets all numbers, as many as there were. Nothing is compiled again; the change takes effect at the next call. A picture of the page sets a grid of its width and
-   * height, with the channels of `pictureGrid`: 1, 3 or 4.
+   * Sets all numbers, as many as there were. Nothing is compiled again; the change takes effect at the next call. A picture of the page sets a grid of its
+   * width and height, with the channels of `pictureGrid`: 1, 3 or 4.
    *
-   * A GPUBuffer with usage COPY_SRC has the numbers as f32 in the order of `values`, without those of the border. They are copied on the device, as they are when the
-   * device comes to it, to all compiled functions of the problem, which are on its GPUDevice; the page does not see them, so that no compile takes them after that.
+   * A GPUBuffer with usage COPY_SRC has the numbers as f32 in the order of `values`, without those of the border. They are copied on the device, as they are
+   * when the device comes to it, to all compiled functions of the problem, which are on its GPUDevice; the page does not see them, so that no compile takes
+   * them after that.
    *
-   * Throws 'invalid-argument' for another length or size, numbers that are not finite, and a picture that cannot be read; of a GPUBuffer also where there are no
-   * functions, where any are on the CPU or in a worker, and for a grid with prefilter, whose spline the page computes.
+   * Throws 'invalid-argument' for another length or size, numbers that are not finite, and a picture that cannot be read; of a GPUBuffer also where there are
+   * no functions, where any are on the CPU or in a worker, and for a grid with prefilter, whose spline the page computes.
    */
   setValues(values: GridValues | PictureData | ImageSource | GPUBuffer): void;
   /**
-   * The numbers on the GPU, to be written by copy or compute between calls: f32 in the order of `values`, without those of the border, which calls add. Behind them
-   * stands the border's number, where it is one. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer. Null on the CPU,
-   * before compiling and after the functions are disposed; with several compiled functions it belongs to the latest. Throws 'invalid-argument' with prefilter.
+   * The numbers on the GPU, to be written by copy or compute between calls: f32 in the order of `values`, without those of the border, which calls add. Behind
+   * them stands the border's number, where it is one. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer. Null
+   * on the CPU, before compiling and after the functions are disposed; with several compiled functions it belongs to the latest. Throws 'invalid-argument' with
+   * prefilter.
    */
   valuesBuffer(): GPUBuffer | null;
 }

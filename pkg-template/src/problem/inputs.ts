@@ -47,7 +47,9 @@ export interface PlacedGrid {
   makePoint(nodes: readonly (readonly Value[])[], behind: readonly Value[]): unknown;
 }
 
-/** The blocks of a grid around a place for each instance. Beside their indices it has data: how far the place lies behind the first of its cell along each axis. */
+/**
+ * The blocks of a grid around a place for each instance. Beside their indices it has data: how far the place lies behind the first of its cell along each axis.
+ */
 export class GridInput extends AtInput {
   constructor(
     array: ParameterBlockArray,

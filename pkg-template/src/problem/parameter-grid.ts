@@ -31,8 +31,8 @@ export interface GridPoint<D extends number = number, C extends number = number>
   /** The grid there: a Value, or with several channels a tuple of Values. */
   readonly value: Block<C>;
   /**
-   * A derivative there by the coordinates, of the given order along each axis: `derivative(1, 0)` is that along the first axis, `derivative(1, 1)` the mixed second
-   * one. Where it jumps, it is the one above. Throws 'invalid-argument' for another number of orders and for what is no whole number from 0.
+   * A derivative there by the coordinates, of the given order along each axis: `derivative(1, 0)` is that along the first axis, `derivative(1, 1)` the mixed
+   * second one. Where it jumps, it is the one above. Throws 'invalid-argument' for another number of orders and for what is no whole number from 0.
    */
   derivative(...orders: Tuple<number, D>): Block<C>;
 }
@@ -49,14 +49,15 @@ export interface ParameterGrid<D extends number = number, C extends number = num
   /** Numbers at a place. */
   readonly channels: number;
   /**
-   * An input: a place for each instance, of which residual functions get the value and its derivatives. `coordinates` has a number for each axis, instance after
-   * instance, in places: 0 is the first block's, width − 1 the last. They decide which blocks an instance depends on, so they are data: no parameter moves them, and
+   * An input: a place for each instance, of which residual functions get the value and its derivatives. `coordinates` has a number for each axis, instance
+   * after instance, in places: 0 is the first block's, width − 1 the last. They decide which blocks an instance depends on, so they are data: no parameter
+   * moves them, and
    * `setData` does not set them. `append` takes those of new instances. Throws 'invalid-argument' for numbers that are not finite, or no multiple of the axes.
    */
   at(coordinates: Numbers): Input<GridPoint<D, C>>;
   /**
-   * The grid at places, by the current numbers of its array in double precision, channels side by side. `orders` asks for a derivative as GridPoint.derivative does.
-   * Throws as `at`.
+   * The grid at places, by the current numbers of its array in double precision, channels side by side. `orders` asks for a derivative as GridPoint.derivative
+   * does. Throws as `at`.
    */
   evaluate(coordinates: Numbers, orders?: Tuple<number, D>): Float64Array;
 }

@@ -20,10 +20,12 @@ export function isPicture(value: unknown): value is PictureData | ImageSource {
 }
 
 /**
- * Returns size, channels and values of a grid from a picture of the page, or from anything like ImageData, to be spread into Problem.grid: with 1 channel (default) the luma of each pixel, with 3 red, green and
- * blue, with 4 alpha too. Bytes become numbers from 0 to 1; others stay as they are. Pixel (x, y) stands at the place (x, y), y downward.
+ * Returns size, channels and values of a grid from a picture of the page, or from anything like ImageData, to be spread into Problem.grid: with 1 channel
+ * (default) the luma of each pixel, with 3 red, green and blue, with 4 alpha too. Bytes become numbers from 0 to 1; others stay as they are. Pixel (x, y)
+ * stands at the place (x, y), y downward.
  *
- * Throws 'invalid-argument' for another number of channels, data that are not 4 numbers for each pixel, and a picture that is not loaded or that the page may not read.
+ * Throws 'invalid-argument' for another number of channels, data that are not 4 numbers for each pixel, and a picture that is not loaded or that the page may
+ * not read.
  */
 export function pictureGrid<C extends 1 | 3 | 4 = 1>(picture: PictureData | ImageSource, channels?: C): { size: [number, number]; channels: C; values: Float64Array } {
   const taken = channels ?? 1;

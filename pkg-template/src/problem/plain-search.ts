@@ -1,11 +1,11 @@
 /**
- * Search for the steps of central differences where one step is not known to be good: by steps that are longer by powers of two, and shorter ones where the first
- * was the best.
+ * Search for the steps of central differences where one step is not known to be good: by steps that are longer by powers of two, and shorter ones where the
+ * first was the best.
  *
  * Of each step the error of the derivatives is estimated from it and the next longer one. Second differences S of a smooth function grow with the square of the
- * step; what S(h) has beyond S(4h)/16 is noise, rounding or a kink, and is as much of the first difference. The third derivative leaves a fifteenth of what both
- * derivatives differ by. Noise that a shorter step shows is there for a longer one. So a step that errs has a large estimate whether the function is smooth,
- * rounded, noisy or bent, and the least estimate says how exact the best one is.
+ * step; what S(h) has beyond S(4h)/16 is noise, rounding or a kink, and is as much of the first difference. The third derivative leaves a fifteenth of what
+ * both derivatives differ by. Noise that a shorter step shows is there for a longer one. So a step that errs has a large estimate whether the function is
+ * smooth, rounded, noisy or bent, and the least estimate says how exact the best one is.
  */
 
 /** Steps differ by two to this power. */

@@ -2,8 +2,8 @@
  * Steps of numeric differences, fit to the scale of each parameter.
  *
  * The scale of a number x is the largest of |x|, its latest change between two points of differentiation, and halves of earlier ones. Where all are 0
- * it is the mean magnitude of the same coordinate of the array's other blocks, or 1. A step is a share of it. It is in doubt where central differences bend by it,
- * where they are near rounding or noise, where nothing changes, and where the scale is a guess. Then a search finds a better one, which stays.
+ * it is the mean magnitude of the same coordinate of the array's other blocks, or 1. A step is a share of it. It is in doubt where central differences bend by
+ * it, where they are near rounding or noise, where nothing changes, and where the scale is a guess. Then a search finds a better one, which stays.
  */
 
 /** Where the numbers of a parameter array are: among all, from `offset` on, `count` blocks of `dim` on a manifold. */

@@ -102,8 +102,8 @@ fn derivatives(mut graph: Graph, outputs: &[NodeId], at: &[f64], direction: Dire
 fn assert_close(found: &[f64], expected: &[f64]) -> Result<(), TestCaseError> {
     prop_assert_eq!(found.len(), expected.len());
     for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
-        // Tangents go forward through a loop, and adjoints backward with sums of their own, so that terms are added in another order than backward through the steps. Selections may fall otherwise where
-        // a step's roundings decide.
+        // Tangents go forward through a loop, and adjoints backward with sums of their own, so that terms are added in another order than backward through the
+        // steps. Selections may fall otherwise where a step's roundings decide.
         let is_close = (found - expected).abs() <= 1e-10 * expected.abs().max(1.0);
         prop_assert!(
             is_close || found == expected || found.is_nan() && expected.is_nan(),

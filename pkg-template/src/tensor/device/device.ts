@@ -370,8 +370,8 @@ export class Device {
   }
 
   /**
-   * The numbers of a grid, its last axis first, with channels as [..., channels], to be assigned to: publish() gives them to the solver, where its functions are on
-   * this device without a copy through the page. Throws 'invalid-argument' for a grid with prefilter and for one of parameters.
+   * The numbers of a grid, its last axis first, with channels as [..., channels], to be assigned to: publish() gives them to the solver, where its functions
+   * are on this device without a copy through the page. Throws 'invalid-argument' for a grid with prefilter and for one of parameters.
    */
   gridValues(grid: Grid): SharedTensor<'f32'> {
     return this.share(gridNumbers(grid));
@@ -406,8 +406,8 @@ export class Device {
   }
 
   /**
-   * The product of two sparse matrices. Their patterns are read, and that of the product is found in the memory of the page and stored; the values are a recipe.
-   * Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
+   * The product of two sparse matrices. Their patterns are read, and that of the product is found in the memory of the page and stored; the values are a
+   * recipe. Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
   async sparseProduct(a: SparseMatrix, b: SparseMatrix, options: ReadOptions = {}): Promise<SparseProduct> {
     const store = (numbers: Uint32Array) => this.tensor(numbers, undefined, 'u32');

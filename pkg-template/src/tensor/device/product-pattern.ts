@@ -1,4 +1,7 @@
-/** Where the entries of a product of sparse matrices are, and of which entries of the factors each is the sum: found in the memory of the page, row by row (Gustavson 1978). */
+/**
+ * Where the entries of a product of sparse matrices are, and of which entries of the factors each is the sum: found in the memory of the page, row by row
+ * (Gustavson 1978).
+ */
 
 import { ResiduaError } from '../../arguments/errors.js';
 
@@ -25,8 +28,8 @@ export interface ProductPattern {
 const MOST_PAIRS = 2 ** 31 - 2;
 
 /**
- * The product of two matrices. Yields after some work, so that the page may have a turn. The columns of a row ascend, and the pairs of an entry are in the order
- * of the left factor's. Throws 'limit-exceeded', and 'out-of-memory' where the page has no memory for the pairs.
+ * The product of two matrices. Yields after some work, so that the page may have a turn. The columns of a row ascend, and the pairs of an entry are in the
+ * order of the left factor's. Throws 'limit-exceeded', and 'out-of-memory' where the page has no memory for the pairs.
  */
 export function* productPattern(a: Pattern, b: Pattern): Generator<void, ProductPattern, void> {
   const [rangeA, rangeB] = [rangesOf(a), rangesOf(b)];

@@ -14,9 +14,9 @@ export const tensorModule: Host<RawTensorModule> = /* @__PURE__ */ new Host<RawT
 
 /**
  * Loads the WebAssembly module of tensors once; later calls return the same promise. After an 'internal' failure it starts a new instance.
- * `Device.create()` and `Device.default()` load the module themselves; init() is needed only to give its source, to load it early, or to have it on several threads.
- * Resolves with the number of threads, and why they are fewer than were asked for. Rejects with 'not-initialized' where the module cannot be loaded, and may
- * then be called again.
+ * `Device.create()` and `Device.default()` load the module themselves; init() is needed only to give its source, to load it early, or to have it on several
+ * threads. Resolves with the number of threads, and why they are fewer than were asked for. Rejects with 'not-initialized' where the module cannot be loaded,
+ * and may then be called again.
  *
  * @param options the source of the .wasm, by default the file beside the package's glue, which bundlers find too; or options
  */
