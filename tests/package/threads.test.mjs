@@ -60,6 +60,30 @@ test('a page that is not cross-origin isolated has one thread, and the reason na
   assert.equal(value, 9);
 });
 
+test('other threads take pieces', async () => {
+  const { message } = await run('pieces.mjs', `
+    import { readFile } from 'node:fs/promises';
+    import { threadStarter } from './node_modules/residua/modules/start-thread.js';
+    import { Pool } from './node_modules/residua/modules/threads/pool.js';
+    import { sharedModule } from './node_modules/residua/modules/threads/shared-module.js';
+    const PAGES = 4;
+    const { module, pages, mostPages } = await sharedModule(await readFile(new URL('./node_modules/residua/wasm/residua_bg.wasm', import.meta.url)), 2 ** 14);
+    const memory = new WebAssembly.Memory({ initial: pages + PAGES, maximum: mostPages, shared: true });
+    const word = new Int32Array(new SharedArrayBuffer(4));
+    // Here a piece is a pause, and there the call of a function that is none: only another thread can fail.
+    const pool = new Pool(memory, () => void Atomics.wait(word, 0, 0, 5));
+    await pool.start(await threadStarter(), module, {}, [2 ** 16 * (pages + PAGES)]);
+    let message = null;
+    try {
+      pool.tasks(0xfffffff, 0, 200);
+    } catch (error) {
+      ({ message } = error);
+    }
+    console.log(JSON.stringify({ message }));
+  `);
+  assert.match(String(message), /^a thread failed: .*table index is out of bounds/);
+});
+
 test('a trap of a piece on another thread fails the module, and init() starts it on as many threads again', async () => {
   const { trapped, again, sums } = await run('trap.mjs', `
     import * as tensor from './node_modules/residua/modules/tensor.js';
