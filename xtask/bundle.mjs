@@ -2,10 +2,11 @@
 //
 //   node xtask/bundle.mjs FROM TO
 //
-// FROM is the folder of modules that the TypeScript compiler wrote, TO the folder of the bundles, a sibling of the folders of the WebAssembly modules as FROM is.
-import { readdir } from 'node:fs/promises';
+// FROM is the folder of modules that the TypeScript compiler wrote, TO the folder of the bundles, a sibling of the folders of the WebAssembly modules as FROM is,
+// whose glue is minified in its place.
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 
 const [from, to] = process.argv.slice(2);
 const entryPoints = (await readdir(from)).filter((name) => name.endsWith('.js') && !name.endsWith('-with-webgpu-types.js') && name !== 'with-webgpu-types.js').map((name) => join(from, name));
@@ -15,7 +16,7 @@ const paths = {
   name: 'paths',
   setup({ onResolve, onLoad }) {
     // The glue of a WebAssembly module stays beside its .wasm.
-    onResolve({ filter: /\/wasm(-tensor)?\/\w+\.js$/ }, ({ path }) => ({ path: `..${/\/wasm(-tensor)?\/\w+\.js$/.exec(path)[0]}`, external: true }));
+    onResolve({ filter: /\/wasm(-core|-tensor)?\/\w+\.js$/ }, ({ path }) => ({ path: `..${/\/wasm(-core|-tensor)?\/\w+\.js$/.exec(path)[0]}`, external: true }));
     onLoad({ filter: /module[\\/]package-root\.js$/ }, () => ({ contents: "export const PACKAGE_ROOT = '../';" }));
   },
 };
@@ -36,5 +37,11 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 });
+
+// The glue of the modules, which is generated, has half of the bytes without comments and long names.
+for (const glue of ['wasm/residua.js', 'wasm-core/residua_core.js', 'wasm-tensor/residua_tensor.js'].map((file) => join(to, '..', file))) {
+  const { code } = await transform(await readFile(glue, 'utf8'), { minify: true, format: 'esm', target: 'es2022', charset: 'utf8' });
+  await writeFile(glue, code);
+}
 
 for (const [file, { bytes }] of Object.entries(metafile.outputs)) console.log(`${String(bytes).padStart(8)}  ${basename(file)}`);

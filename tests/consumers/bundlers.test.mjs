@@ -25,7 +25,8 @@ after(async () => {
 });
 
 /** The package's modules, and which of them a built file is: bundlers name files as they like. */
-const MODULES = ['wasm/residua_bg.wasm', 'wasm-tensor/residua_tensor_bg.wasm'];
+const [SOLVERS, CORE, TENSORS] = ['wasm/residua_bg.wasm', 'wasm-core/residua_core_bg.wasm', 'wasm-tensor/residua_tensor_bg.wasm'];
+const MODULES = [SOLVERS, CORE, TENSORS];
 async function moduleOf(file) {
   const bytes = await readFile(file);
   for (const module of MODULES) if (bytes.equals(await readFile(join(project.folder, 'node_modules/residua', module)))) return module;
@@ -66,9 +67,9 @@ async function checkBuilt(folder) {
   const server = await serve(folder, { 'Content-Security-Policy': POLICY });
   try {
     await check(new URL('index.html', server.url).href);
-    assert.deepEqual(await modulesAmong(folder, server.asked), MODULES.slice(0, 1), 'what users of the solvers download');
+    assert.deepEqual(await modulesAmong(folder, server.asked), [SOLVERS], 'what users of the solvers download');
     await checkTensors(new URL('tensors.html', server.url).href);
-    assert.deepEqual(await modulesAmong(folder, server.asked), MODULES.slice(1), 'what users of tensors download');
+    assert.deepEqual(await modulesAmong(folder, server.asked), [TENSORS], 'what users of tensors download');
   } finally {
     server.close();
   }
@@ -77,7 +78,7 @@ async function checkBuilt(folder) {
 /** One of each module is among what was built. */
 async function checkModules(folder) {
   const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.wasm'));
-  assert.deepEqual((await Promise.all(files.map((file) => moduleOf(join(folder, file))))).sort(), MODULES.toSorted());
+  assert.deepEqual((await Promise.all(files.map((file) => moduleOf(join(folder, file))))).toSorted(), MODULES.toSorted());
 }
 
 /** Both pages are built by each bundler. */

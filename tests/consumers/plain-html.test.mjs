@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { launch } from '../browser.mjs';
 import { makeProject, root, serve, visit } from './project.mjs';
 
@@ -61,6 +62,30 @@ test('the compiled program runs in a page without a bundler', async () => {
     assert.equal(found.expression, 6);
     assert.deepEqual(complaints, []);
     assert.deepEqual([...new Set(server.asked.filter((path) => path.endsWith('.wasm')))], ['/node_modules/residua/wasm/residua_bg.wasm']);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
+
+/** The most bytes that a page downloads for a fit, compressed by gzip: no static host does less. */
+const BYTES_OF_A_FIT = 450_000;
+
+test('a page that fits a curve downloads the core of the module alone, and few bytes in all', async () => {
+  const server = await serve(project.folder);
+  const browser = await launch();
+  try {
+    const { result, complaints } = await visit(browser, new URL('fit.html', server.url).href);
+    assert.equal(result.length, 2);
+    // The data are exact, so that the fit is the truth to the rounding of its derivatives.
+    for (const { success, height, rate } of result) assert.ok(success && Math.abs(height - 3) < 1e-7 && Math.abs(rate - 0.7) < 1e-7, JSON.stringify(result));
+    assert.deepEqual(complaints, []);
+    const files = [...new Set(server.asked)];
+    assert.deepEqual(files.filter((path) => path.endsWith('.wasm')), ['/node_modules/residua/wasm-core/residua_core_bg.wasm']);
+    const sizes = await Promise.all(files.map(async (path) => gzipSync(await readFile(join(project.folder, path)), { level: 9 }).length));
+    const bytes = sizes.reduce((total, size) => total + size, 0);
+    console.log(`a fit downloads ${bytes} bytes by gzip`);
+    assert.ok(bytes <= BYTES_OF_A_FIT, `${bytes} bytes: ${files.map((path, k) => `${path} ${sizes[k]}`).join(', ')}`);
   } finally {
     await browser.close();
     server.close();

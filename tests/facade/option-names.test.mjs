@@ -100,13 +100,16 @@ test("solve checks all options under its own name before it compiles", async () 
   }
 });
 
-test("with backend 'auto' a linear solver that the CPU alone has is one of a compile for the CPU", async () => {
+test("with backend 'auto' one solve is compiled for the CPU if its linear solver is there alone or it is small, and no threshold is named", async () => {
   for (const [options, backend] of [
-    [{ linearSolver: 'dense-qr' }, 'cpu'],
-    [{ linearSolver: 'sparse-cholesky', backend: 'auto' }, 'cpu'],
-    [{ linearSolver: 'pcg' }, 'auto'],
-    [{ method: 'lbfgs' }, 'auto'],
-    [{}, 'auto'],
+    [{ linearSolver: 'dense-qr', fallbackThreshold: 0 }, 'cpu'],
+    [{ linearSolver: 'sparse-cholesky', backend: 'auto', fallbackThreshold: 0 }, 'cpu'],
+    [{ linearSolver: 'pcg', fallbackThreshold: 0 }, 'auto'],
+    [{ method: 'lbfgs', fallbackThreshold: 0 }, 'auto'],
+    [{ fallbackThreshold: 0 }, 'auto'],
+    [{}, 'cpu'],
+    [{ method: 'lbfgs' }, 'cpu'],
+    [{ backend: 'gpu' }, 'gpu'],
   ]) {
     const fake = install();
     await solve(problem().made, options).catch(() => {});

@@ -78,12 +78,25 @@ const TENSORS: Module = Module {
     has_callbacks: false,
 };
 
+/// The folder of the core module.
+const CORE: &str = "pkg-template/wasm-core";
+
+impl Module {
+    /// The path of one of its files.
+    fn path(&self, ending: &str) -> String {
+        let infix = if ending == "wasm" { "_bg" } else { "" };
+        format!("pkg-template/{}/{}{infix}.{ending}", self.folder, self.name)
+    }
+}
+
 /// Builds what is not up to date.
 pub fn build(tools: &Tools) -> Outcome {
     for module in [SOLVERS, TENSORS] {
         wasm(tools, &module)?;
     }
-    typescript(tools)
+    core_glue()?;
+    typescript(tools)?;
+    core(tools)
 }
 
 fn wasm(tools: &Tools, module: &Module) -> Outcome {
@@ -178,6 +191,42 @@ fn wasm_features(tools: &Tools) -> Outcome<Vec<String>> {
     Ok(flags)
 }
 
+/// The glue of the core module: that of the whole one, which loads another file.
+fn core_glue() -> Outcome {
+    let [glue, declarations] =
+        ["js", "d.ts"].map(|ending| (SOLVERS.path(ending), format!("{CORE}/residua_core.{ending}")));
+    let step = Step {
+        name: "core-glue",
+        inputs: &[&glue.0, &declarations.0],
+        outputs: &[&glue.1, &declarations.1],
+        circumstances: "named",
+    };
+    step.unless_current(|| {
+        let root = project::root();
+        fs::create_dir_all(root.join(CORE)).at(&root.join(CORE))?;
+        for (from, to) in [&glue, &declarations] {
+            let text = fs::read_to_string(root.join(from)).at(&root.join(from))?;
+            fs::write(root.join(to), text.replace("residua_bg.wasm", "residua_core_bg.wasm")).at(&root.join(to))?;
+        }
+        Ok(())
+    })
+}
+
+/// The core module: see `xtask/core/make.mjs`.
+fn core(tools: &Tools) -> Outcome {
+    let (whole, core) = (SOLVERS.path("wasm"), format!("{CORE}/residua_core_bg.wasm"));
+    let step = Step {
+        name: "core",
+        inputs: &[&whole, "pkg-template/dist", "xtask/core", "package-lock.json"],
+        outputs: &[&core],
+        circumstances: "",
+    };
+    step.unless_current(|| {
+        let mut command = tools.node("xtask/core/make.mjs");
+        command::run("core module", command.args([&whole, "pkg-template/dist", &core]))
+    })
+}
+
 fn typescript(tools: &Tools) -> Outcome {
     let step = Step {
         name: "typescript",
@@ -185,6 +234,7 @@ fn typescript(tools: &Tools) -> Outcome {
             "pkg-template/src",
             "pkg-template/tsconfig.json",
             "pkg-template/wasm/residua.d.ts",
+            "pkg-template/wasm-core/residua_core.d.ts",
             "pkg-template/wasm-tensor/residua_tensor.d.ts",
             "package-lock.json",
         ],

@@ -21,7 +21,7 @@ const TEXTS: [&str; 6] =
     ["README.md", "LICENSE", "LICENSE-MIT", "LICENSE-APACHE", "residua.wasm.d.ts", "residua-tensor.wasm.d.ts"];
 
 /// The folders of the package that are those of `pkg-template`.
-const FOLDERS: [&str; 2] = ["wasm", "wasm-tensor"];
+const FOLDERS: [&str; 3] = ["wasm", "wasm-core", "wasm-tensor"];
 
 /// What TypeScript wrote. In the package its declarations are in a folder of this name, beside bundles of its modules.
 const COMPILED: &str = "dist";
@@ -116,11 +116,14 @@ fn check_files(tools: &Tools, tarball: &Path) -> Outcome {
 }
 
 fn belongs(file: &str) -> bool {
-    const WASM: [&str; 8] = [
+    const WASM: [&str; 11] = [
         "wasm/residua.js",
         "wasm/residua.d.ts",
         "wasm/residua_bg.wasm",
         "wasm/residua_bg.wasm.d.ts",
+        "wasm-core/residua_core.js",
+        "wasm-core/residua_core.d.ts",
+        "wasm-core/residua_core_bg.wasm",
         "wasm-tensor/residua_tensor.js",
         "wasm-tensor/residua_tensor.d.ts",
         "wasm-tensor/residua_tensor_bg.wasm",

@@ -67,13 +67,13 @@ const FEW_RESIDUALS = 100;
 /** Least time between two calls of onProgress. */
 const PROGRESS_INTERVAL_MS = 100;
 
-/** Compiles an input on a host. Rejects with 'invalid-argument' for wrong options and with 'aborted' when the signal fires. */
-export async function compileFunctions(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
+/** Compiles an input on a host. `reasonOfCpu` is why 'auto' takes the CPU whatever it would measure. Rejects with 'invalid-argument' for wrong options and with 'aborted' when the signal fires. */
+export async function compileFunctions(host: Host, input: CompileInput, options: CompileOptions, reasonOfCpu: string | null = null): Promise<Compiled> {
   checkCompileOptions(host, 'compile', options);
   const { signal } = options;
   const aborted = () => new ResiduaError('aborted', 'compiling was aborted by its signal');
   if (signal?.aborted === true) throw aborted();
-  const work = compileNow(host, input, options);
+  const work = compileNow(host, input, options, reasonOfCpu);
   if (signal === undefined) return work;
   return new Promise<Compiled>((resolve, reject) => {
     const onAbort = () => reject(aborted());
@@ -89,10 +89,13 @@ export async function compileFunctions(host: Host, input: CompileInput, options:
   });
 }
 
-async function compileNow(host: Host, input: CompileInput, options: CompileOptions): Promise<Compiled> {
+async function compileNow(host: Host, input: CompileInput, options: CompileOptions, reasonOfCpu: string | null): Promise<Compiled> {
   if (input.plainBlock !== null && options.backend === 'gpu') {
     throw invalidArgument('compile: backend', `'gpu' for residual block '${input.plainBlock}', a plain function`, "'cpu' or 'auto': plain functions run on the CPU");
   }
+  const isAuto = (options.backend ?? 'auto') === 'auto';
+  const ofInput = input.plainBlock === null ? reasonOfCpu : `residual block '${input.plainBlock}' is a plain function, which runs on the CPU`;
+  const reason = isAuto ? ofInput : null;
   const instance = await host.ready();
   const cancellation = new Cancellation(options.signal);
   const progress = new Progress(options.onProgress, cancellation);
@@ -100,7 +103,7 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
   let warnings: readonly string[] = [];
   let device: GPUDevice | null = null;
   try {
-    const engine = engineRequest(instance, input.workload, input.plainBlock === null ? options : { ...options, backend: 'cpu' }, FEW_RESIDUALS, (context) => (device = context.deviceOnPage));
+    const engine = engineRequest(instance, input.workload, reason === null ? options : { ...options, backend: 'cpu' }, FEW_RESIDUALS, (context) => (device = context.deviceOnPage));
     const problem = instance.call((module) => input.build(module));
     raw = await instance.wait((module) =>
       module.RawFunctions.compile(
@@ -125,8 +128,6 @@ async function compileNow(host: Host, input: CompileInput, options: CompileOptio
     instance.call(() => raw.dispose());
     throw progress.error.thrown;
   }
-  const isAuto = (options.backend ?? 'auto') === 'auto';
-  const reason = isAuto && input.plainBlock !== null ? `residual block '${input.plainBlock}' is a plain function, which runs on the CPU` : null;
   return instance.call(() => ({ instance, raw, backend: raw.isOnGpu() ? 'gpu' : 'cpu', device, isAuto, fallbackReason: reason ?? raw.fallbackReason() ?? null, warnings }));
 }
 

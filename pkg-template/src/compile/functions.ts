@@ -21,6 +21,7 @@ import { makeDisposable } from './dispose.js';
 import { recordParams } from './params-compile-input.js';
 import { ProblemCompileInput } from './problem-compile-input.js';
 import { CallQueue } from './queue.js';
+import { reasonOfCpu } from './small.js';
 
 /** What a solver with constraints has of compiled functions while no other call runs. */
 export interface ConstrainedSession {
@@ -184,6 +185,12 @@ export class GpuCompiledFunctions {
     const input = isProblem ? new ProblemCompileInput(what) : recordParams(what, fnOrOptions);
     const compiled = await compileFunctions(host, input, (isProblem ? (fnOrOptions as CompileOptions | undefined) : options) ?? {});
     return new (GpuCompiledFunctions.on(host))(input, compiled);
+  }
+
+  /** @internal Compiles a problem on a host for one solve. */
+  static async compileOnce(host: Host, problem: Problem, options: CompileOptions): Promise<GpuCompiledFunctions> {
+    const input = new ProblemCompileInput(problem);
+    return new (GpuCompiledFunctions.on(host))(input, await compileFunctions(host, input, options, reasonOfCpu(problem, options)));
   }
 
   /** Whether dispose() was called. @internal */

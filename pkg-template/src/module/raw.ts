@@ -438,6 +438,12 @@ export async function loadGlue(): Promise<RawModule> {
   return glue as unknown as RawModule;
 }
 
+/** Imports the glue of the core, which has the names of the other. */
+export async function loadCoreGlue(): Promise<RawModule> {
+  const glue: ExportedNames = await import('../../wasm-core/residua_core.js');
+  return glue as unknown as RawModule;
+}
+
 /** A class that has the methods of T, except optional ones. */
 interface ClassOf<T> {
   readonly prototype: { readonly [Name in keyof T as undefined extends T[Name] ? never : Name]: unknown };

@@ -5,8 +5,10 @@ import { checkFlag, checkOptions, pickOptions, type OptionNames } from '../argum
 import { copyBounds, copyNumbers, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import { checkCompileOptions, COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
+import { isForCore } from '../compile/small.js';
 import { V } from '../expressions/v.js';
 import type { Scalar, Value } from '../expressions/value.js';
+import { inCore } from '../module/core.js';
 import { here, type Host } from '../module/loading.js';
 import type { Loss } from '../problem/loss.js';
 import type { Differences, PlainFunction } from '../problem/plain-instances.js';
@@ -121,17 +123,23 @@ const FIT_OPTIONS = { ...OF_COMPILE, ...OF_SOLVER, ...OWN_OPTIONS };
  * Rejects with 'invalid-argument' for data of different lengths, a model that gives neither, and wrong options, with 'non-finite' where the model is
  * not finite at the start or throws, and with the errors of compiling and of the solver.
  */
-export function fit<S extends FitStart, X extends number | ArrayLike<number> = number>(model: FitModel<S, X>, data: FitData<X>, options: FitOptions<S, X>): Promise<FitResult<S>> {
-  return fitOn(here, model, data, options);
+export async function fit<S extends FitStart, X extends number | ArrayLike<number> = number>(model: FitModel<S, X>, data: FitData<X>, options: FitOptions<S, X>): Promise<FitResult<S>> {
+  const { problem, run } = prepareFit(here, model, data, options);
+  return inCore(isForCore(problem, options), run);
 }
 
 /** fit() on a host. */
-export async function fitOn<S extends FitStart, X extends number | ArrayLike<number>>(
+export async function fitOn<S extends FitStart, X extends number | ArrayLike<number>>(host: Host, model: FitModel<S, X>, data: FitData<X>, options: FitOptions<S, X>): Promise<FitResult<S>> {
+  return prepareFit(host, model, data, options).run(host);
+}
+
+/** Checks the arguments of a fit, of which `host` owns the context, and makes its problem. */
+function prepareFit<S extends FitStart, X extends number | ArrayLike<number>>(
   host: Host,
   model: FitModel<S, X>,
   data: FitData<X>,
   options: FitOptions<S, X>,
-): Promise<FitResult<S>> {
+): { problem: Problem; run: (host: Host) => Promise<FitResult<S>> } {
   checkOptions('fit: options', options, FIT_OPTIONS);
   const names = namesOf(options.initialValues);
   const { x, width, y } = checkData(data);
@@ -170,16 +178,19 @@ export async function fitOn<S extends FitStart, X extends number | ArrayLike<num
     problem.addPlainRows('samples', { inputs: { parameters: array.shared() }, ...settings }, plain);
   }
 
-  const forCpu = compileOptions.backend !== 'gpu' && needsCpu(solverOptions) ? { backend: 'cpu' as const } : {};
-  const functions = await GpuCompiledFunctions.on(host).compile(problem, { ...compileOptions, ...forCpu });
-  try {
-    const solved = await solver(functions);
-    const residuals = Float64Array.from(await functions.evaluate());
-    const uncertainty = await covarianceOf(functions, absoluteSigma, names.start.length);
-    return resultOf(solved, names, residuals, uncertainty, y, weights) as FitResult<S>;
-  } finally {
-    functions.dispose();
-  }
+  const run = async (host: Host): Promise<FitResult<S>> => {
+    const forCpu = compileOptions.backend !== 'gpu' && needsCpu(solverOptions) ? { backend: 'cpu' as const } : {};
+    const functions = await GpuCompiledFunctions.compileOnce(host, problem, { ...compileOptions, ...forCpu });
+    try {
+      const solved = await solver(functions);
+      const residuals = Float64Array.from(await functions.evaluate());
+      const uncertainty = await covarianceOf(functions, absoluteSigma, names.start.length);
+      return resultOf(solved, names, residuals, uncertainty, y, weights) as FitResult<S>;
+    } finally {
+      functions.dispose();
+    }
+  };
+  return { problem, run };
 }
 
 /** Returns the start values with their names. Throws 'invalid-argument'. */

@@ -4,7 +4,9 @@ import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions, pickOptions } from '../arguments/options.js';
 import { checkCompileOptions, COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
-import { here, type Host } from '../module/loading.js';
+import { isForCore } from '../compile/small.js';
+import { inCore } from '../module/core.js';
+import type { Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
 import { LBFGS_OPTIONS, lbfgsSolver, type LbfgsOptions } from './lbfgs.js';
 import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, needsCpu, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
@@ -24,7 +26,7 @@ export function solve(
   problem: Problem,
   options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' }) | (NewtonOptions & { method: 'newton'; readBack?: boolean })) = {},
 ): Promise<SolveResult> {
-  return solveOn(here, problem, options);
+  return inCore(problem instanceof Problem && isForCore(problem, options ?? {}), (host) => solveOn(host, problem, options));
 }
 
 /** solve() on a host. */
@@ -41,7 +43,7 @@ export async function solveOn(host: Host, problem: Problem, options: NonNullable
   checkCompileOptions(host, 'solve', ofCompile);
   const solver = solverOf(options);
   const isForCpu = needsHost(options);
-  const functions = await GpuCompiledFunctions.on(host).compile(problem, isForCpu ? { ...ofCompile, backend: 'cpu' } : ofCompile);
+  const functions = await GpuCompiledFunctions.compileOnce(host, problem, isForCpu ? { ...ofCompile, backend: 'cpu' } : ofCompile);
   try {
     return await solver(functions);
   } finally {
