@@ -10,11 +10,24 @@ const { SyntaxKind, SymbolFlags } = ts;
 export function readDeclarations(entry, tsconfig) {
   const { config } = ts.readConfigFile(tsconfig, ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, tsconfig.replace(/[^/]*$/, ''));
-  const program = ts.createProgram([entry], { ...options, noEmit: true });
+  const program = ts.createProgram([entry], { ...options, noEmit: true }, hostOf(options));
   const checker = program.getTypeChecker();
   const reader = new Reader(checker);
   const exported = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(entry)));
   return new Map(exported.map((symbol) => [symbol.name, reader.read(symbol.name, resolved(symbol, checker))]));
+}
+
+/** Parsed files, which all entry points share: most of them are the compiler's own. */
+const parsed = new Map();
+
+function hostOf(options) {
+  const host = ts.createCompilerHost({ ...options, noEmit: true });
+  const parse = host.getSourceFile;
+  host.getSourceFile = (name, ...rest) => {
+    if (!parsed.has(name)) parsed.set(name, parse(name, ...rest));
+    return parsed.get(name);
+  };
+  return host;
 }
 
 function resolved(symbol, checker) {
