@@ -1,5 +1,6 @@
 /** The report of a fit. */
 
+import { htmlTable } from '../arguments/notebook.js';
 import { scientific } from './scientific.js';
 
 /** Figures of a fit. */
@@ -26,4 +27,9 @@ export function fitReport(names: readonly string[], values: ArrayLike<number>, e
     reason === '' ? '' : `  No standard errors: ${reason}\n`,
     `\n${solver}`,
   ].join('');
+}
+
+/** The parameters with their standard errors as a table of HTML. */
+export function fitHtml(rows: readonly { readonly parameter: string; readonly value: number; readonly standardError: number }[], message: string): string {
+  return htmlTable(`residua fit: ${message}`, ['Parameter', 'Value', 'Standard error'], rows.map(({ parameter, value, standardError }) => [parameter, value, standardError]));
 }

@@ -1,6 +1,7 @@
 /** Curve fits: a model, measurements and start values in, parameters with their uncertainty out. */
 
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
+import { showInNotebooks } from '../arguments/notebook.js';
 import { checkFlag, checkOptions, pickOptions, type OptionNames } from '../arguments/options.js';
 import { copyBounds, copyNumbers, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import { checkCompileOptions, COMPILE_OPTIONS, type CompileOptions } from '../compile/compile.js';
@@ -14,7 +15,7 @@ import type { Loss } from '../problem/loss.js';
 import type { Differences, PlainFunction } from '../problem/plain-instances.js';
 import { Problem } from '../problem/problem.js';
 import { covariance } from './covariance.js';
-import { fitReport } from './fit-report.js';
+import { fitHtml, fitReport } from './fit-report.js';
 import { modelOf, type Names } from './fit-model.js';
 import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, needsCpu, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
 import type { SolveResult, Termination } from './solve-options.js';
@@ -271,7 +272,7 @@ function resultOf(
   const rSquared = 1 - squares / deviations;
   const titles = names.keys ?? Array.from(x, (_, k) => String(k));
   const message = uncertainty.reason === '' ? solve.message : `${solve.message} There are no standard errors: ${uncertainty.reason}`;
-  return {
+  const fitted: FitResult<FitStart> = {
     parameters: named(x),
     parameterValues: Array.from(x),
     standardErrors: named(uncertainty.errors),
@@ -284,4 +285,5 @@ function resultOf(
     table: () => titles.map((parameter, k) => ({ parameter, value: x[k] as number, standardError: uncertainty.errors[k] as number })),
     report: () => fitReport(titles, x, uncertainty.errors, { samples: y.length, squares, rSquared, reason: uncertainty.reason }, solve.report()),
   };
+  return showInNotebooks(fitted, () => ({ 'text/plain': fitted.report(), 'text/html': fitHtml(fitted.table(), message) }));
 }

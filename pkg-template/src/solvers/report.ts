@@ -1,5 +1,6 @@
 /** The report of a solve, in the layout of Ceres Solver: solver and problem, one line per iteration, times, and the termination. */
 
+import { htmlTable } from '../arguments/notebook.js';
 import type { ProblemSizes, SolveRecord } from '../module/solve-record.js';
 import type { ConstraintResult } from './constrained/findings.js';
 import { scientific } from './scientific.js';
@@ -89,4 +90,9 @@ export function reportRows(record: SolveRecord & { constraints?: readonly Constr
   ];
   // What a solver does not have is empty, and its promise NaN.
   return rows.filter(([title, value]) => value !== '' && !(title === 'Promise' && Number.isNaN(value))).map(([title, value]) => ({ title, value }));
+}
+
+/** The rows as a table of HTML, with how the solve ended. */
+export function reportHtml(rows: readonly { readonly title: string; readonly value: number | string }[], message: string): string {
+  return htmlTable(`residua solver report: ${message}`, [], rows.map(({ title, value }) => [title, value]));
 }

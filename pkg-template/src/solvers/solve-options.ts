@@ -2,6 +2,7 @@
 
 
 import { describe, invalidArgument } from '../arguments/errors.js';
+import { showInNotebooks } from '../arguments/notebook.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
@@ -13,7 +14,7 @@ import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } fr
 import type { ConstraintResult } from './constrained/findings.js';
 import { solveGraduated, type GraduatedRecord } from './graduated.js';
 import { iterationLines } from './iteration-lines.js';
-import { reportRows, reportText } from './report.js';
+import { reportHtml, reportRows, reportText } from './report.js';
 import type { StoppingTests, Termination } from './stopping.js';
 
 export type { StoppingTests, Termination } from './stopping.js';
@@ -291,7 +292,7 @@ async function runWith(
   const { success, termination, arithmetic, precisionLoss, promise, newtonDecrement, iterations, functionEvaluations, initialCost, finalCost, computationTime } = result;
   const message = additions === '' ? result.message : `${result.message} ${additions}`;
   if (verbose) console.log(message);
-  return {
+  const solved: SolveResult = {
     success,
     termination: termination as Termination,
     message, findings: result.findings, arithmetic, precisionLoss, ...(Number.isNaN(promise) ? {} : { promise }), ...(Number.isNaN(newtonDecrement) ? {} : { newtonDecrement }),
@@ -304,6 +305,7 @@ async function runWith(
     report: () => reportText(result, functions.kernelCount, functions.compileTimes, iterationLines(iterationsOf(result.rows)), additions),
     table: () => reportRows(result, functions.kernelCount, functions.compileTimes),
   };
+  return showInNotebooks(solved, () => ({ 'text/plain': solved.report(), 'text/html': reportHtml(solved.table(), message) }));
 }
 
 /** The optional entries of an iteration, in the order of their bits. */

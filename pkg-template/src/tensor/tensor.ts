@@ -6,6 +6,7 @@ import { checkFinite } from '../arguments/numeric-arguments.js';
 import type { DataOf, DType } from './dtype.js';
 import { evaluator, readData, type ReadOptions } from './evaluator.js';
 import { nested, type Nested } from './nested.js';
+import { showTensors } from './notebook.js';
 import * as activations from './recipe/activations.js';
 import * as borders from './recipe/borders.js';
 import { angle, checkComplex, conj } from './recipe/complex.js';
@@ -524,3 +525,4 @@ export function nodesOf(argument: string, tensors: unknown): Node[] {
 }
 
 makeInspectable(Tensor, 'Tensor');
+showTensors(Tensor);
