@@ -6,5 +6,5 @@
  */
 
 export { loadOnnx, type OnnxOptions } from './tensor/onnx/load.js';
-export { OnnxModel } from './tensor/onnx/onnx-model.js';
-export type { OnnxFeed, OnnxNumbers, OnnxValue } from './tensor/onnx/feeds.js';
+export { LoadedModel } from './tensor/onnx/loaded-model.js';
+export type { ModelFeed, ModelNumbers, ModelValue } from './tensor/onnx/feeds.js';

@@ -6,3 +6,5 @@
  */
 
 export { loadTfjs, type TfjsOptions } from './tensor/tfjs/load.js';
+export { LoadedModel } from './tensor/onnx/loaded-model.js';
+export type { ModelFeed, ModelNumbers, ModelValue } from './tensor/onnx/feeds.js';

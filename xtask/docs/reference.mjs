@@ -83,7 +83,7 @@ const MODELS_PAGES = [
 const ONNX_PAGES = [
   {
     name: 'api-tensor-onnx', title: 'residua/tensor/onnx', words: 'Models of ONNX as recipes and programs of tensors.',
-    exports: ['loadOnnx', 'OnnxOptions', 'OnnxModel', 'OnnxValue', 'OnnxFeed', 'OnnxNumbers'],
+    exports: ['loadOnnx', 'OnnxOptions', 'LoadedModel', 'ModelValue', 'ModelFeed', 'ModelNumbers'],
   },
 ];
 
@@ -123,21 +123,23 @@ const CAMERA_PAGES = [
 /** What both entry points export. */
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource', 'InitOptions', 'Threads'];
 
-const WORKER = { name: 'api-worker', title: 'residua/worker', file: '/worker.ts' };
-const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: '/tensor-worker.ts' };
+const WORKER = { name: 'api-worker', title: 'residua/worker', file: ['/worker.ts'] };
+const ONNX_WORKER = { name: 'api-tensor-onnx-worker', title: 'residua/tensor/onnx/worker', file: ['/tensor-onnx-worker.ts', '/remote-model.ts'] };
+const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: ['/tensor-worker.ts'] };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker` and `cameras` are the
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker`, `onnxWorker` and `cameras` are the
  * other entry points: `{ declarations, doc }`, all declarations of one and what it says of itself. Of a worker's declarations its own are shown. Throws where
  * something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, { declarations: cameras }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, onnxWorker, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
   const own = addressesOf(PAGES);
   const ofTensors = addressesOf(TENSOR_PAGES);
   const ofOnnx = addressesOf(ONNX_PAGES);
+  const linkOfModels = (name) => ofOnnx.get(name) ?? linkOfTensors(name);
   const linkOf = (name) => own.get(name);
   // Both entry points have an `Indices`: each links to its own names first.
   const linkOfTensors = (name) => ofTensors.get(name) ?? own.get(name);
@@ -149,7 +151,7 @@ export function referencePages(declarations, worker, { declarations: all }, { de
     ['residua/cameras', cameras, CAMERA_PAGES, new Map(), linkOf],
     ['residua/tensor/models', models, MODELS_PAGES, tensors, linkOfTensors],
     ['residua/tensor/onnx', onnx, ONNX_PAGES, tensors, linkOfTensors],
-    ['residua/tensor/tfjs', tfjs, TFJS_PAGES, new Map([...tensors, ...onnx]), (name) => ofOnnx.get(name) ?? linkOfTensors(name)],
+    ['residua/tensor/tfjs', new Map([...tfjs].filter(([name]) => !onnx.has(name))), TFJS_PAGES, new Map([...tensors, ...onnx]), linkOfModels],
     ['residua/tensor/train', training, TRAIN_PAGES, tensors, linkOfTensors],
   ].map(([entry, names, pages, below, linkOfBelow]) => {
     check(names, pages);
@@ -167,6 +169,7 @@ export function referencePages(declarations, worker, { declarations: all }, { de
     workerPage(WORKER, worker, prose, linkOf),
     ...TENSOR_PAGES.map((page) => entriesPage(page, tensors, proseOfTensors, linkOfTensors)),
     workerPage(TENSOR_WORKER, tensorWorker, proseOfTensors, linkOfTensors),
+    workerPage(ONNX_WORKER, onnxWorker, proseRenderer(new Map([...declarations, ...tensors, ...onnx]), linkOfModels, codes), linkOfModels),
     ...above.flatMap(({ pages, declarations, prose, linkOf }) => pages.map((page) => entriesPage(page, declarations, prose, linkOf))),
   ];
 }
@@ -199,7 +202,7 @@ const anchorOf = (entry) => entry.replaceAll('/', '-');
 
 /** What an entry point with a worker has of its own; the rest is the same as in the one without. */
 function workerPage({ name, title, file: end }, { declarations, doc }, prose, linkOf) {
-  const own = [...declarations.values()].filter(({ file }) => file.endsWith(end));
+  const own = [...declarations.values()].filter(({ file }) => end.some((each) => file.endsWith(each)));
   const entries = own.map((entry) => {
     if (entry.doc === '') throw new Error(`${entry.name} of ${title} has no documentation`);
     const twin = entry.kind === 'const' ? `<p>Its members and arguments are those of <a href="${linkOf(entry.name)}">${entry.name}</a>.</p>` : '';

@@ -130,6 +130,11 @@ export class Device {
     return subclass;
   }
 
+  /** @internal A device over what was opened. */
+  static over(core: DeviceCore, fallbackReason: string | null): Device {
+    return new Device(core, fallbackReason);
+  }
+
   private static async make(options: DeviceOptions, open: OpenDevice): Promise<Device> {
     checkOptions('Device.create: options', options, DEVICE_OPTIONS);
     const { backend = 'auto', share, checks = false, profile = false, sliceMs = 12, tuning = 'table' } = options;

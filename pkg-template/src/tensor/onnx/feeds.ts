@@ -13,7 +13,7 @@ import { MOST_ELEMENTS_IN_MEMORY } from './reading.js';
 import type { Host } from './values.js';
 
 /** An input or an output of a model. */
-export interface OnnxValue {
+export interface ModelValue {
   /** Its name in the file, by which feeds and outputs have it. */
   readonly name: string;
   /** The element type in the file, such as 'int64'. */
@@ -25,7 +25,7 @@ export interface OnnxValue {
 }
 
 /** Numbers with a shape. */
-export interface OnnxNumbers {
+export interface ModelNumbers {
   /** The numbers, in C order. */
   readonly data: Numeric | number;
   /** Sizes of the axes, the outermost first. */
@@ -33,13 +33,13 @@ export interface OnnxNumbers {
 }
 
 /** What a run gives for an input: a stored tensor, numbers with their shape, or numbers alone where the shape follows from the other sizes. */
-export type OnnxFeed = StoredTensor | OnnxNumbers | Numeric | number;
+export type ModelFeed = StoredTensor | ModelNumbers | Numeric | number;
 
 /** Sizes of the names in shapes. */
 export type Dims = Readonly<Record<string, Size>>;
 
 /** Returns an input or output as the application sees it. */
-export function publicValue({ name, type, shape }: ValueInfo, dims: Dims): OnnxValue {
+export function publicValue({ name, type, shape }: ValueInfo, dims: Dims): ModelValue {
   const { name: typeName, dtype } = type ?? typeOfDType('f32');
   const sizes = shape?.map((size) => (typeof size === 'string' && Object.hasOwn(dims, size) ? (dims[size] as Size) : size)) ?? null;
   return Object.freeze({ name, type: typeName, dtype, shape: sizes === null ? null : Object.freeze(sizes) });
@@ -57,7 +57,7 @@ export function checkDims(argument: string, value: unknown): asserts value is Di
 }
 
 /** Throws 'invalid-argument' unless the feeds have the names of the inputs. */
-export function checkNames(argument: string, feeds: unknown, inputs: readonly OnnxValue[]): asserts feeds is Readonly<Record<string, unknown>> {
+export function checkNames(argument: string, feeds: unknown, inputs: readonly ModelValue[]): asserts feeds is Readonly<Record<string, unknown>> {
   checkObject(argument, feeds);
   const names = inputs.map(({ name }) => name);
   const takes = names.length === 0 ? 'no inputs' : `the inputs '${names.join("', '")}'`;
@@ -67,13 +67,13 @@ export function checkNames(argument: string, feeds: unknown, inputs: readonly On
 
 /** A feed with its sizes. */
 export interface SizedFeed {
-  readonly input: OnnxValue;
+  readonly input: ModelValue;
   readonly sizes: readonly number[];
   readonly feed: StoredTensor | Numeric | number;
 }
 
 /** Finds the sizes of all feeds. Throws 'invalid-argument' where they do not fit the shapes of the inputs, or do not follow. */
-export function sizedFeeds(argument: string, feeds: Readonly<Record<string, unknown>>, inputs: readonly OnnxValue[]): SizedFeed[] {
+export function sizedFeeds(argument: string, feeds: Readonly<Record<string, unknown>>, inputs: readonly ModelValue[]): SizedFeed[] {
   const bound = new Map<string, number>();
   const shaped = inputs.map((input) => shapedFeed(`${argument}.${input.name}`, input, feeds[input.name]));
   for (const { input, sizes } of shaped) if (sizes !== null) bindAll(`${argument}.${input.name}`, input, sizes, bound);
@@ -86,14 +86,14 @@ export function sizedFeeds(argument: string, feeds: Readonly<Record<string, unkn
   });
 }
 
-function shapedFeed(place: string, input: OnnxValue, given: unknown): { input: OnnxValue; sizes: readonly number[] | null; feed: StoredTensor | Numeric | number } {
+function shapedFeed(place: string, input: ModelValue, given: unknown): { input: ModelValue; sizes: readonly number[] | null; feed: StoredTensor | Numeric | number } {
   if (given instanceof StoredTensor) {
     if (given.dtype !== input.dtype) throw invalidArgument(place, `a tensor of ${given.dtype}`, `one of ${input.dtype}`);
     return { input, sizes: given.shape, feed: given };
   }
   if (given instanceof Tensor) throw invalidArgument(place, 'a tensor that is not stored', 'a stored tensor or numbers: Device.store() computes it, and recipe() takes it as it is');
   if (typeof given === 'object' && given !== null && 'data' in given && 'shape' in given) {
-    const { data, shape } = given as OnnxNumbers;
+    const { data, shape } = given as ModelNumbers;
     if (!Array.isArray(shape) || !shape.every((size) => Number.isSafeInteger(size) && size >= 0)) throw invalidArgument(`${place}.shape`, describe(shape), 'an array of whole numbers');
     const count = typeof data === 'number' ? 1 : numbersOf(`${place}.data`, data).length;
     if (count !== elementCount(shape)) throw invalidArgument(`${place}.data`, `${count} numbers`, `${elementCount(shape)}: the shape is ${shapeText(shape)}`);
@@ -104,7 +104,7 @@ function shapedFeed(place: string, input: OnnxValue, given: unknown): { input: O
 }
 
 /** Takes the sizes of an input for the names in its shape. */
-function bindAll(place: string, { shape }: OnnxValue, sizes: readonly number[], bound: Map<string, number>): void {
+function bindAll(place: string, { shape }: ModelValue, sizes: readonly number[], bound: Map<string, number>): void {
   if (shape === null) return;
   const takes = `the shape [${shape.map((size) => (typeof size === 'object' ? size.name : size === '' ? '?' : size)).join(', ')}]`;
   if (shape.length !== sizes.length) throw invalidArgument(place, `the shape ${shapeText(sizes)}`, takes);
@@ -119,7 +119,7 @@ function bindAll(place: string, { shape }: OnnxValue, sizes: readonly number[], 
 }
 
 /** The sizes that so many numbers have: one of them may be open. */
-function inferred(place: string, { shape }: OnnxValue, data: Numeric | number, bound: ReadonlyMap<string, number>): readonly number[] {
+function inferred(place: string, { shape }: ModelValue, data: Numeric | number, bound: ReadonlyMap<string, number>): readonly number[] {
   const count = typeof data === 'number' ? 1 : data.length;
   const known = shape?.map((size) => (typeof size === 'number' ? size : bound.get(typeof size === 'object' ? size.name : size)));
   const open = known?.flatMap((size, axis) => (size === undefined ? [axis] : [])) ?? [];

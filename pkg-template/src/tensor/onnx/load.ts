@@ -8,7 +8,7 @@ import { load } from '../files/load.js';
 import type { FileSource } from '../files/source.js';
 import type { Size } from '../size.js';
 import { checkDims } from './feeds.js';
-import type { OnnxModel } from './onnx-model.js';
+import type { LoadedModel } from './loaded-model.js';
 import { modelOf } from './prepare.js';
 import { readModel } from './reading.js';
 
@@ -38,7 +38,7 @@ const OPTIONS: OptionNames<OnnxOptions> = { device: true, dims: true, external: 
  * Rejects with 'invalid-argument' for a file that is no model of ONNX, is damaged, or has operators, types or attributes that are not taken: the message
  * has the node, its operator with the version, and what is taken. With 'limit-exceeded', 'out-of-memory', 'aborted'.
  */
-export async function loadOnnx(source: FileSource, options: OnnxOptions = {}): Promise<OnnxModel> {
+export async function loadOnnx(source: FileSource, options: OnnxOptions = {}): Promise<LoadedModel> {
   const call = 'loadOnnx';
   checkOptions(`${call}: options`, options, OPTIONS);
   const { device, dims = {}, external, onProgress, signal } = options;

@@ -11,7 +11,7 @@ import type { Dims } from './feeds.js';
 import { checkOperators, functionsByName, Recording, Scope, type Model } from './graph.js';
 import type { GraphProto, NodeProto } from './model.js';
 import { withReadNumbers } from './known-numbers.js';
-import { OnnxModel } from './onnx-model.js';
+import { LoadedModel } from './loaded-model.js';
 import type { ModelProto } from './reading.js';
 import { ConstantMemory, NO_ORIGINS, Value, type Host } from './values.js';
 
@@ -25,7 +25,7 @@ const SMALL_ELEMENTS = 2 ** 16;
 const FEW_ELEMENTS = 64;
 
 /** Makes a model of a graph, whose stored initializers it takes over. Rejects with 'invalid-argument' for operators that are not taken. */
-export async function modelOf(call: string, file: ModelProto, device: Device, dims: Dims): Promise<OnnxModel> {
+export async function modelOf(call: string, file: ModelProto, device: Device, dims: Dims): Promise<LoadedModel> {
   const memory = new ConstantMemory(device);
   for (const { stored } of file.graph.initializers) if (stored !== null) memory.keep(stored);
   try {
@@ -39,7 +39,7 @@ export async function modelOf(call: string, file: ModelProto, device: Device, di
 }
 
 /** Computes what depends on constants alone, and makes the model of the rest. */
-async function prepared(model: Model, { graph }: ModelProto, device: Device, dims: Dims): Promise<OnnxModel> {
+async function prepared(model: Model, { graph }: ModelProto, device: Device, dims: Dims): Promise<LoadedModel> {
   const names = new Set(graph.initializers.map(({ name }) => name));
   const inputs = graph.inputs.filter(({ name }) => !names.has(name));
   const wanted = neededNodes(graph);
@@ -81,7 +81,7 @@ async function prepared(model: Model, { graph }: ModelProto, device: Device, dim
   const kept = values.map(({ name }) => constants.get(name) as Value);
   for (const value of kept) value.home = model.memory;
   model.memory.release(reachable(model, kept));
-  return new OnnxModel(device, model, { inputs, outputs: graph.outputs }, constants, rest, dims);
+  return new LoadedModel(device, model, { inputs, outputs: graph.outputs }, constants, rest, dims);
 }
 
 /** Whether a constant is computed once: it is a recipe, and not much larger than what it is computed from. */

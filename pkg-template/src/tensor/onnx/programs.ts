@@ -6,7 +6,7 @@ import type { StoredTensor } from '../device/stored-tensor.js';
 import type { Size } from '../size.js';
 import type { Tensor } from '../tensor.js';
 import { UnknownNumbers } from './call.js';
-import { hostOf, type OnnxValue, type SizedFeed } from './feeds.js';
+import { hostOf, type ModelValue, type SizedFeed } from './feeds.js';
 import { withReadNumbers } from './known-numbers.js';
 import { ConstantMemory, type Host } from './values.js';
 
@@ -115,7 +115,7 @@ export class OnnxPrograms {
 }
 
 /** The Dim of an axis, where its size is one. */
-function dimAt({ shape }: OnnxValue, axis: number): Exclude<Size, number> | null {
+function dimAt({ shape }: ModelValue, axis: number): Exclude<Size, number> | null {
   const size = shape?.[axis];
   return typeof size === 'object' ? size : null;
 }

@@ -19,8 +19,18 @@ export interface DeviceListener {
   end(failure: ResiduaError, loss: Loss | null): void;
 }
 
+/** What a request has beside its message. */
+export interface RequestOptions {
+  readonly onProgress?: KernelProgress | undefined;
+  /** The waits of the call that asks, where it can be aborted: the worker then leaves out what is left. */
+  readonly caller?: Pending | undefined;
+  readonly transfer?: readonly Transferable[];
+  /** Sends a file that the worker asks for, by the number of its question. */
+  readonly onFile?: (path: string, question: number) => void;
+}
+
 interface Waiting {
-  readonly onProgress: KernelProgress | undefined;
+  readonly options: RequestOptions;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -76,18 +86,14 @@ export class Connection {
     this.post({ ...notice, device }, transfer);
   }
 
-  /**
-   * Sends a request. Resolves with what its answer has.
-   *
-   * @param caller the waits of the call that asks, where it can be aborted: the worker then leaves out what is left
-   */
-  request<R extends Request>(device: number, request: R, onProgress?: KernelProgress, caller?: Pending): Promise<Results[R['do']]> {
+  /** Sends a request. Resolves with what its answer has. */
+  request<R extends Request>(device: number, request: R, options: RequestOptions = {}): Promise<Results[R['do']]> {
     const call = this.number();
     return new Promise((resolve, reject) => {
       if (this.end !== null) return reject(this.end);
-      this.waiting.set(call, { onProgress, resolve: resolve as (value: unknown) => void, reject });
-      this.post({ ...request, device, call }, []);
-      caller?.whenFailed(() => this.notify(device, { do: 'cancel', call }));
+      this.waiting.set(call, { options, resolve: resolve as (value: unknown) => void, reject });
+      this.post({ ...request, device, call }, options.transfer ?? []);
+      options.caller?.whenFailed(() => this.notify(device, { do: 'cancel', call }));
     });
   }
 
@@ -121,7 +127,8 @@ export class Connection {
     if ('refused' in answer) return this.devices.get(answer.device)?.refuse(answer.refused, errorOf(answer.error));
     if ('ended' in answer) return this.devices.get(answer.device)?.end(errorOf(answer.ended), answer.loss);
     const waiting = this.waiting.get(answer.call);
-    if ('done' in answer) return waiting?.onProgress?.(answer.done, answer.total);
+    if ('done' in answer) return waiting?.options.onProgress?.(answer.done, answer.total);
+    if ('question' in answer) return waiting?.options.onFile?.(answer.path, answer.question);
     this.waiting.delete(answer.call);
     if ('error' in answer) return waiting?.reject(errorOf(answer.error));
     if (answer.stats !== undefined) this.devices.get(answer.device)?.count(answer.stats);

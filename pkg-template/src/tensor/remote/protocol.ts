@@ -10,6 +10,8 @@ import type { CheckedOptions } from '../device/opening.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { MemoryRequest } from '../engine/engine.js';
 import type { Plan } from '../engine/plan.js';
+import type { DType } from '../dtype.js';
+import type { Numeric } from '../memory/numbers.js';
 
 /** Memory, or a part of it. */
 export interface MemoryPart {
@@ -37,6 +39,9 @@ export type Notice =
   | { readonly do: 'freePlan'; readonly compiled: number }
   | { readonly do: 'forget'; readonly compiled: number }
   | { readonly do: 'cancel'; readonly call: number }
+  /** Answers a question for a file. */
+  | { readonly do: 'give'; readonly question: number; readonly file: SentSource | { readonly error: ErrorData } }
+  | { readonly do: 'freeModel'; readonly model: number }
   | { readonly do: 'trim' }
   | { readonly do: 'dispose' };
 
@@ -49,6 +54,8 @@ export type Request =
   /** Waits until it is known whether memory so far was allocated; what was not is told before the answer. */
   | { readonly do: 'allocated' }
   | { readonly do: 'idle' }
+  | { readonly do: 'loadModel'; readonly model: number; readonly format: ModelFormat; readonly source: SentSource; readonly dims: Readonly<Record<string, SentSize>>; readonly hasFiles: boolean }
+  | { readonly do: 'runModel'; readonly model: number; readonly feeds: Readonly<Record<string, SentFeed>> }
   | { readonly do: 'verify'; readonly name: string; readonly compiled: number; readonly dims: Uint32Array<ArrayBuffer>; readonly slots: readonly MemoryPart[]; readonly written: readonly boolean[] };
 
 /** What the answers have. */
@@ -60,6 +67,8 @@ export interface Results {
   read: Uint8Array<ArrayBuffer>[];
   allocated: void;
   idle: void;
+  loadModel: ModelFacts;
+  runModel: SentOutput[];
   verify: KernelComparison[];
 }
 
@@ -84,6 +93,44 @@ export interface CompiledFacts {
   readonly found: string;
 }
 
+/** The formats of models. */
+export type ModelFormat = 'onnx' | 'tfjs';
+
+/** A file as it is sent: what fetches it or has it, or where its pieces come from. */
+export type SentSource = { readonly address: string } | { readonly blob: Blob } | { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly port: MessagePort; readonly size: number | null };
+
+/** A size of a model: a Dim has a name and its largest value. */
+export type SentSize = number | { readonly dim: string; readonly max: number };
+
+/** What a run of a model is given. */
+export interface SentFeed {
+  readonly data: Numeric | number | MemoryPart;
+  readonly dtype: DType;
+  readonly sizes: readonly number[];
+}
+
+/** An input or output of a model. */
+export interface SentValue {
+  readonly name: string;
+  readonly type: string;
+  readonly dtype: DType;
+  readonly shape: readonly (SentSize | string)[] | null;
+}
+
+/** What a page has of a model in the worker. */
+export interface ModelFacts {
+  readonly inputs: readonly SentValue[];
+  readonly outputs: readonly SentValue[];
+}
+
+/** An output of a run. Its memory is the worker's. */
+export interface SentOutput {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly sizes: readonly number[];
+  readonly part: MemoryPart;
+}
+
 /** A message of the page. A call of 0 cannot be aborted and is not answered. */
 export type Message = (Notice | (Request & { readonly call: number })) & { readonly device: number };
 
@@ -92,6 +139,8 @@ export type Answer =
   | { readonly call: number; readonly value: unknown; readonly stats?: DeviceStats; readonly device: number }
   | { readonly call: number; readonly error: ErrorData; readonly device: number }
   | { readonly call: number; readonly done: number; readonly total: number }
+  /** The load of a model needs another file. */
+  | { readonly call: number; readonly question: number; readonly path: string }
   /** Memory was not allocated. */
   | { readonly device: number; readonly refused: number; readonly error: ErrorData }
   /** Everything on a device is gone. `loss` is null where work failed and the device was not lost. */

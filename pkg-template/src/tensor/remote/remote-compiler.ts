@@ -33,7 +33,7 @@ export class RemoteCompiler implements Compiler {
     caller?.check();
     const { connection, device } = this;
     const number = connection.number();
-    const { plan, words, text, found } = await this.pending.wait(connection.request(device, { do: 'compile', compiled: number, tape, most }, onProgress, caller));
+    const { plan, words, text, found } = await this.pending.wait(connection.request(device, { do: 'compile', compiled: number, tape, most }, { onProgress, caller }));
     this.found = found;
     const kernels: RemoteKernels = { list: [], number };
     const compiled: RemoteCompiled = { plan, kernels, words, text };

@@ -43,8 +43,9 @@ export class RemoteEngine implements Engine {
   private drawn: Promise<unknown> = Promise.resolve();
 
   constructor(
-    private readonly connection: Connection,
-    private readonly device: number,
+    readonly connection: Connection,
+    /** Its number in the worker. */
+    readonly device: number,
     private readonly accounts: Accounts,
     { backend, largestBytes }: DeviceFacts,
   ) {
@@ -60,6 +61,12 @@ export class RemoteEngine implements Engine {
     this.live.set(number, memory);
     this.accounts.count(purpose, bytes);
     this.notify({ do: 'allocate', memory: number, request });
+    return memory;
+  }
+
+  /** Memory that the worker has and frees. */
+  lent({ memory: number, offset, bytes }: MemoryPart): Memory {
+    const memory: RemoteMemory = { number, bytes, buffer: null, offset, isOwned: false, purpose: 'program', failure: null };
     return memory;
   }
 

@@ -1,23 +1,34 @@
 /** The worker's end: opens devices and handles the page's messages, those about one device in their order. */
 
-import { ResiduaError } from '../../arguments/errors.js';
+import { invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import type { Port } from '../../remote/connection.js';
-import { errorData } from '../../remote/error-data.js';
+import { errorData, errorOf } from '../../remote/error-data.js';
 import { holdLivenessLock } from '../../remote/liveness-lock.js';
 import { CompiledTape } from '../device/compiled.js';
 import type { Compiled } from '../device/compiler.js';
 import type { DeviceCore } from '../device/core.js';
 import { openHere } from '../device/opening.js';
+import type { StoredTensor } from '../device/stored-tensor.js';
 import { compareKernels } from '../device/verify.js';
 import type { LocalEngine, Memory, Runner } from '../engine/engine.js';
 import { Pending } from '../engine/pending.js';
 import { NOTHING_VARIES, wordsAt, type Plan } from '../engine/plan.js';
+import type { FileSource } from '../files/source.js';
 import { tensorModule } from '../module/loading.js';
 import type { Answer, CompiledFacts, DeviceFacts, MemoryPart, Message, Notice, Request } from './protocol.js';
+import { received } from './sent-source.js';
+import type { ModelHost, ServedModels } from './served-models.js';
 
-/** Handles the batches of messages that come from `port`. */
-export function serveTensors(port: Port): void {
-  const server = new Server(port);
+/** What loads and runs models on a device. */
+export type ModelsOf = new (host: ModelHost) => Pick<ServedModels, 'load' | 'run' | 'free'>;
+
+/**
+ * Handles the batches of messages that come from `port`.
+ *
+ * @param models what serves models; without it the worker has none
+ */
+export function serveTensors(port: Port, models: ModelsOf | null = null): void {
+  const server = new Server(port, models);
   port.onmessage = ({ data }: MessageEvent<readonly Message[]>) => {
     for (const message of data) server.receive(message);
   };
@@ -34,7 +45,14 @@ class Server {
   /** The waits of calls that can be aborted and are not done, and how much of each is under way. */
   private readonly calls = new Map<number, { readonly caller: Pending; count: number }>();
 
-  constructor(private readonly port: Port) {}
+  /** Files that the page was asked for, by the numbers of questions. */
+  private readonly files = new Map<number, { resolve(file: FileSource): void; reject(error: unknown): void }>();
+  private questions = 0;
+
+  constructor(
+    private readonly port: Port,
+    private readonly models: ModelsOf | null,
+  ) {}
 
   receive(message: Message): void {
     switch (message.do) {
@@ -45,7 +63,11 @@ class Server {
       case 'allocated':
       case 'idle':
       case 'verify':
+      case 'loadModel':
+      case 'runModel':
         return void this.answer(message);
+      case 'give':
+        return this.give(message.question, message.file);
       case 'cancel':
         this.calls.get(message.call)?.caller.fail(new ResiduaError('aborted', 'the call was aborted by its signal'));
         return;
@@ -93,13 +115,36 @@ class Server {
     }
     if (request.do === 'open') {
       const { core, fallbackReason } = await openHere({ ...request.options, share: undefined, checks: false });
-      const device = new ServedDevice(core, (answer) => this.port.postMessage({ ...answer, device: request.device }, []));
+      const device = new ServedDevice(core, this.models, (answer) => this.port.postMessage({ ...answer, device: request.device }, []));
       this.devices.set(request.device, device);
       return device.facts(fallbackReason);
     }
     const device = this.devices.get(request.device);
     if (device === undefined) throw new ResiduaError('disposed', 'the Device was used after dispose()');
-    return device.result(request, caller, (done, total) => this.port.postMessage({ call: request.call, done, total } satisfies Answer, []));
+    const onProgress = (done: number, total: number) => this.port.postMessage({ call: request.call, done, total } satisfies Answer, []);
+    if (request.do === 'loadModel' || request.do === 'runModel') {
+      const { models } = device;
+      if (models === null) throw invalidArgument('device', "a Device of 'residua/tensor/worker'", "one of 'residua/tensor/onnx/worker', whose worker has what models need");
+      if (request.do === 'runModel') return models.run(request);
+      return models.load(request, { caller, onProgress, file: (path) => caller.wait(this.ask(request.call, path)) });
+    }
+    return device.result(request, caller, onProgress);
+  }
+
+  /** Asks the page for a file. */
+  private ask(call: number, path: string): Promise<FileSource> {
+    const question = ++this.questions;
+    return new Promise<FileSource>((resolve, reject) => {
+      this.files.set(question, { resolve, reject });
+      this.port.postMessage({ call, question, path } satisfies Answer, []);
+    });
+  }
+
+  private give(question: number, file: Extract<Notice, { do: 'give' }>['file']): void {
+    const asked = this.files.get(question);
+    this.files.delete(question);
+    if ('error' in file) asked?.reject(errorOf(file.error));
+    else asked?.resolve(received(file));
   }
 }
 
@@ -130,14 +175,21 @@ class ServedDevice {
   private readonly runners = new Map<number, ServedRunner>();
   /** Memory of which it is not known whether there was any. */
   private readonly unchecked = new Map<number, Memory>();
+  /** Tensors of models that the page refers to, by numbers below 0. */
+  private readonly lent = new Map<number, StoredTensor>();
+  private readonly numbers = new WeakMap<StoredTensor, number>();
+  private lastLent = 0;
+  readonly models: InstanceType<ModelsOf> | null;
   /** An error of what has no answer, with which the next 'allocated' rejects. */
   private failure: unknown = null;
 
   constructor(
     readonly core: DeviceCore,
+    models: ModelsOf | null,
     private readonly report: (report: Report) => void,
   ) {
     this.engine = core.engine as LocalEngine;
+    this.models = models === null ? null : new models({ core, part: (part) => this.part(part), lend: (tensor) => this.lend(tensor) });
     const { pending } = core;
     pending.whenFailed(() => this.report({ ended: errorData(pending.failure), loss: null }));
     void core.lost.then((loss) => this.report({ ended: errorData(pending.failure), loss }));
@@ -148,7 +200,7 @@ class ServedDevice {
     return { backend, fallbackReason, features: this.core.features, largestBytes };
   }
 
-  async result(request: Exclude<Request, { do: 'load' | 'open' }>, caller: Pending, onProgress: (done: number, total: number) => void): Promise<unknown> {
+  async result(request: Exclude<Request, { do: 'load' | 'open' | 'loadModel' | 'runModel' }>, caller: Pending, onProgress: (done: number, total: number) => void): Promise<unknown> {
     const { core, engine } = this;
     switch (request.do) {
       case 'compile':
@@ -175,7 +227,7 @@ class ServedDevice {
     }
   }
 
-  handle(notice: Exclude<Notice, { do: 'cancel' | 'dispose' | 'run' }>): void {
+  handle(notice: Exclude<Notice, { do: 'cancel' | 'dispose' | 'run' | 'give' }>): void {
     const { core, engine } = this;
     switch (notice.do) {
       case 'allocate':
@@ -230,6 +282,8 @@ class ServedDevice {
         return this.inOrder(() => void this.compiled.delete(notice.compiled));
       case 'trim':
         return this.inOrder(() => engine.trim());
+      case 'freeModel':
+        return this.models?.free(notice.model);
     }
   }
 
@@ -319,9 +373,26 @@ class ServedDevice {
     return offset === 0 && bytes === whole.bytes ? whole : this.partOf(whole, offset, bytes);
   }
 
+  /** The number of a tensor of a model. Those that are gone by now are forgotten. */
+  private lend(tensor: StoredTensor): number {
+    for (const [number, { isDisposed }] of this.lent) if (isDisposed) this.lent.delete(number);
+    const number = this.numbers.get(tensor) ?? -++this.lastLent;
+    this.numbers.set(tensor, number);
+    this.lent.set(number, tensor);
+    return number;
+  }
+
   private whole(number: number, offset: number): Memory {
+    if (number < 0) return this.wholeOfModel(number, offset);
     const memory = this.memories.get(number);
     if (memory === undefined) throw new Refused(this.refused.get(number));
+    return offset === 0 ? memory : this.partOf(memory, offset, memory.bytes - offset);
+  }
+
+  private wholeOfModel(number: number, offset: number): Memory {
+    const tensor = this.lent.get(number);
+    if (tensor === undefined || tensor.isDisposed) throw new ResiduaError('disposed', 'an output of a model was used after its program was freed: those of the last 8 sets of sizes are kept');
+    const { memory } = tensor.cell;
     return offset === 0 ? memory : this.partOf(memory, offset, memory.bytes - offset);
   }
 

@@ -1,4 +1,4 @@
-/** A graph on a device, recorded and compiled for each set of sizes. */
+/** A model on a device: a graph that is recorded and compiled for each set of sizes. */
 
 import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
@@ -7,26 +7,27 @@ import type { Device } from '../device/device.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import type { Numeric } from '../memory/numbers.js';
 import { Tensor } from '../tensor.js';
-import { checkNames, hostOf, publicValue, sizedFeeds, typeOfInput, type Dims, type OnnxFeed, type OnnxValue } from './feeds.js';
+import { checkNames, hostOf, publicValue, sizedFeeds, typeOfInput, type Dims, type ModelFeed, type ModelValue } from './feeds.js';
 import { Recording, Scope, type Model } from './graph.js';
 import type { NodeProto, ValueInfo } from './model.js';
 import { OnnxPrograms } from './programs.js';
 import { Value, type ConstantMemory, type Host } from './values.js';
 
 /**
- * A model of ONNX on a device. Integers of 64 bits are i32 here and doubles f32. Outputs have the names that the file has for them.
+ * A model that was loaded from a file of ONNX or of TensorFlow.js, on a device. Integers of 64 bits are i32 here and doubles f32. Outputs have the names that the
+ * file has for them.
  */
-export class OnnxModel {
+export class LoadedModel {
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;
   /** What runs take, in the order of the file. */
-  readonly inputs: readonly OnnxValue[];
+  readonly inputs: readonly ModelValue[];
   /** What runs give. */
-  readonly outputs: readonly OnnxValue[];
+  readonly outputs: readonly ModelValue[];
   private readonly programs: OnnxPrograms;
   private isDisposed = false;
 
-  /** @internal Made by {@link loadOnnx}. */
+  /** @internal Made by loadOnnx and loadTfjs. */
   constructor(
     /** Where it computes. */
     readonly device: Device,
@@ -46,7 +47,7 @@ export class OnnxModel {
    * shapes or conditions must be, as the graph is recorded for them. Throws 'invalid-argument' for inputs of another type or shape, and with node and
    * operator for what a node does not take; 'limit-exceeded' for loops that are too long; 'disposed'.
    */
-  recipe(feeds: { readonly [name: string]: Tensor | OnnxFeed }): Record<string, Tensor> {
+  recipe(feeds: { readonly [name: string]: Tensor | ModelFeed }): Record<string, Tensor> {
     this.check();
     checkNames('recipe: feeds', feeds, this.inputs);
     const tensors = this.inputs.filter(({ name }) => feeds[name] instanceof Tensor);
@@ -65,7 +66,7 @@ export class OnnxModel {
    * compiles a program for them, which later runs use: those of the last 8 sets of sizes are kept. The outputs belong to that program: the next run with
    * the same sizes writes over them, after the reads that were asked for before it. Rejects as recipe() throws, and as `Device.compile` and `Program.run` do.
    */
-  async run(feeds: { readonly [name: string]: OnnxFeed }): Promise<Record<string, StoredTensor>> {
+  async run(feeds: { readonly [name: string]: ModelFeed }): Promise<Record<string, StoredTensor>> {
     this.check();
     checkNames('run: feeds', feeds, this.inputs);
     return this.programs.run(sizedFeeds('run: feeds', feeds, this.inputs));
@@ -80,12 +81,12 @@ export class OnnxModel {
   }
 
   /** What JSON.stringify writes: inputs and outputs. */
-  toJSON(): { inputs: readonly OnnxValue[]; outputs: readonly OnnxValue[] } {
+  toJSON(): { inputs: readonly ModelValue[]; outputs: readonly ModelValue[] } {
     return { inputs: this.inputs, outputs: this.outputs };
   }
 
   private check(): void {
-    if (this.isDisposed) throw new ResiduaError('disposed', 'OnnxModel: got a call after dispose()');
+    if (this.isDisposed) throw new ResiduaError('disposed', 'LoadedModel: got a call after dispose()');
   }
 
   private record(feeds: ReadonlyMap<string, Tensor | Host>, memory: ConstantMemory, takesBothBranches = true, known: ReadonlyMap<string, Host> = new Map()): Record<string, Tensor> {
@@ -100,8 +101,8 @@ export class OnnxModel {
   }
 }
 
-makeDisposable(OnnxModel);
-makeInspectable(OnnxModel, 'OnnxModel');
+makeDisposable(LoadedModel);
+makeInspectable(LoadedModel, 'LoadedModel');
 
 function output({ call }: Model, scope: Scope, name: string): Value {
   const value = scope.get(name);
@@ -109,7 +110,7 @@ function output({ call }: Model, scope: Scope, name: string): Value {
   return value;
 }
 
-function checkTensor(place: string, { dtype, shape }: OnnxValue, tensor: Tensor): void {
+function checkTensor(place: string, { dtype, shape }: ModelValue, tensor: Tensor): void {
   const takes = `${dtype} [${shape?.map((size) => (typeof size === 'object' ? size.name : size === '' ? '?' : size)).join(', ') ?? '…'}]`;
   const fits = shape === null || (shape.length === tensor.rank && shape.every((size, axis) => typeof size !== 'number' || tensor.shape[axis] === size));
   if (tensor.dtype !== dtype || !fits) throw invalidArgument(place, String(tensor), `a tensor of ${takes}`);

@@ -1,0 +1,197 @@
+// residua/tensor/onnx/worker at the two ends of a channel, by the module that is packed: files are read, graphs recorded and run at the other end; errors keep their codes.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { after, before, test } from 'node:test';
+import * as T from '../../pkg-template/dist/tensor.js';
+import { loadOnnx } from '../../pkg-template/dist/tensor-onnx.js';
+import { loadInWorker } from '../../pkg-template/dist/tensor/remote/remote-model.js';
+import { ServedModels } from '../../pkg-template/dist/tensor/remote/served-models.js';
+import { serveTensors } from '../../pkg-template/dist/tensor/remote/server.js';
+import { TensorThread } from '../../pkg-template/dist/tensor/remote/thread.js';
+import { bytes, concatenated, int, model, text } from '../onnx/writer.mjs';
+import { cases, fileOf } from '../tfjs/loaded.mjs';
+
+/** A thread whose worker, with models unless told otherwise, is at the other end of a channel. */
+function joined(models = ServedModels) {
+  const sent = [];
+  const thread = new TensorThread(() => {
+    const { port1, port2 } = new MessageChannel();
+    serveTensors(port2, models);
+    const port = {
+      set onmessage(listener) {
+        port1.onmessage = listener;
+      },
+      postMessage: (batch, transfer) => (sent.push(...batch), port1.postMessage(batch, transfer)),
+    };
+    return { port, end: () => [port1, port2].forEach((each) => each.close()), listen: () => () => {} };
+  });
+  return { sent, thread, Device: T.Device.on(thread.open) };
+}
+
+const code = (expected, message = /./) => (error) => error instanceof T.ResiduaError && error.code === expected && message.test(error.message);
+
+/** Fields of a tensor whose numbers are in another file. */
+const outside = (entries) => [...Object.entries(entries).map(([key, value]) => bytes(13, concatenated([text(1, key), text(2, String(value))]))), int(14, 1)];
+
+/** relu(x · w), for any number of rows; w of so many columns. */
+const dense = (columns = 2, external) => model({
+  nodes: [{ op: 'MatMul', inputs: ['x', 'w'], outputs: ['p'] }, { op: 'Relu', inputs: ['p'], outputs: ['y'] }],
+  initializers: [{ name: 'w', type: 'float', sizes: [2, columns], ...(external === undefined ? { data: Array.from({ length: 2 * columns }, (_, k) => k - 1) } : { fields: outside(external) }) }],
+  inputs: [{ name: 'x', type: 'float', shape: ['batch', 2] }], outputs: [{ name: 'y', type: 'float', shape: ['batch', columns] }],
+});
+
+let sides, device, here;
+const load = (source, options = {}, files) => loadInWorker('loadOnnx', 'onnx', source, { device, ...options }, sides.Device, files);
+before(async () => {
+  await T.init(await readFile(new URL('../../pkg-template/wasm-tensor/residua_tensor_bg.wasm', import.meta.url)));
+  sides = joined();
+  [device, here] = await Promise.all([sides.Device.create({ backend: 'cpu' }), T.Device.create({ backend: 'cpu' })]);
+});
+after(() => {
+  sides.thread.terminate();
+  here.dispose();
+});
+
+test('a model computes what it computes on the page, from each kind of source', async () => {
+  const file = dense();
+  const server = createServer((_, response) => response.end(file)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = `http://127.0.0.1:${server.address().port}/model.onnx`;
+  try {
+    const local = await loadOnnx(file, { device: here });
+    const x = { data: [1, 2, 3, -4], shape: [2, 2] };
+    const expected = await (await local.run({ x })).y.data();
+    assert.deepEqual([...expected], [3, 4, 0, 0].map((_, k) => Math.max(0, [1 * -1 + 2 * 1, 1 * 0 + 2 * 2, 3 * -1 + -4 * 1, 3 * 0 + -4 * 2][k])));
+    const pieces = () => new ReadableStream({
+      start(controller) {
+        for (let at = 0; at < file.length; at += 50) controller.enqueue(file.slice(at, at + 50));
+        controller.close();
+      },
+    });
+    for (const source of [file, file.slice().buffer, new Blob([file]), address, new URL(address), fetch(address), pieces()]) {
+      const seen = [];
+      const loaded = await load(source, { onProgress: (done) => seen.push(done) });
+      assert.deepEqual([JSON.stringify(loaded), seen.at(-1)], [JSON.stringify(local), file.length]);
+      const { y } = await loaded.run({ x });
+      assert.deepEqual([y.shape, await y.data()], [[2, 2], expected]);
+      loaded.dispose();
+    }
+    assert.ok(file.length > 0, 'bytes are copied');
+    local.dispose();
+  } finally {
+    server.close();
+  }
+});
+
+test('bytes are transferred on request', async () => {
+  const file = dense();
+  const loaded = await load(file, { transfer: true });
+  assert.equal(file.length, 0);
+  assert.deepEqual([...(await (await loaded.run({ x: [1, 2] })).y.data())], [1, 4]);
+  loaded.dispose();
+});
+
+test('further files are asked for on the page, and their errors keep their codes', async () => {
+  const columns = 4096;
+  const file = dense(columns, { location: 'weights.bin', offset: 0, length: 8 * columns });
+  const asked = [];
+  const numbers = new Uint8Array(Float32Array.from({ length: 2 * columns }, (_, k) => k % 7).buffer);
+  const loaded = await load(file, {}, async (name) => (asked.push(name), new Blob([numbers])));
+  assert.deepEqual(asked, ['weights.bin']);
+  const { y } = await loaded.run({ x: [1, 0] });
+  assert.deepEqual([...(await y.data()).subarray(0, 9)], [0, 1, 2, 3, 4, 5, 6, 0, 1]);
+  loaded.dispose();
+  await assert.rejects(load(file), code('invalid-argument', /external/));
+  await assert.rejects(load(file, {}, () => 5), code('invalid-argument', /weights\.bin.*: got 5/));
+  await assert.rejects(load(file, {}, () => { throw new T.ResiduaError('limit-exceeded', 'too much'); }), code('limit-exceeded', /too much/));
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('gone')) });
+  await assert.rejects(load(broken), code('invalid-argument', /a failure of the stream at byte 0: Error: gone/));
+});
+
+test('a model of TensorFlow.js has layers and weights in the worker', async () => {
+  const given = cases('layers')[0];
+  const made = fileOf(given);
+  const loaded = await loadInWorker('loadTfjs', 'tfjs', made.json, { device }, sides.Device, () => made.bytes);
+  assert.equal(loaded.inputs.length, given.inputs.length);
+  loaded.dispose();
+});
+
+test('Dims are those of the caller, and one program serves their sizes', async () => {
+  const batch = T.dim('rows', 16);
+  const loaded = await load(dense(), { dims: { batch } });
+  assert.equal(loaded.inputs[0].shape[0], batch);
+  for (const rows of [1, 3]) {
+    const { y } = await loaded.run({ x: new Float32Array(2 * rows).fill(1) });
+    assert.deepEqual([y.shape, (await y.data()).length], [[rows, 2], 2 * rows]);
+  }
+  loaded.dispose();
+});
+
+test('stored tensors go in as they are at the call, and outputs are computed with further', async () => {
+  const loaded = await load(dense());
+  const x = device.tensor([[1, 2]]);
+  const running = loaded.run({ x });
+  // The run has yet to compile.
+  x.set([7, 7]);
+  x.dispose();
+  const { y } = await running;
+  assert.deepEqual(await device.read(y.add(1)), [Float32Array.of(2, 5)]);
+  const next = await loaded.run({ x: y });
+  assert.deepEqual([...(await next.y.data())], [3, 8]);
+  await assert.rejects(loaded.run({ x: here.tensor([[1, 2]]) }), code('invalid-argument', /feeds\.x: got a stored tensor of another device/));
+  await assert.rejects(loaded.run({ x: [1, 2, 3] }), code('invalid-argument', /feeds\.x/));
+  await assert.rejects(loaded.run({ z: [1, 2] }), code('invalid-argument', /feeds\.z/));
+  loaded.dispose();
+  await assert.rejects(next.y.data(), code('disposed'));
+  await assert.rejects(loaded.run({ x: [1, 2] }), code('disposed'));
+});
+
+test('outputs of a program that was freed for others are refused', async () => {
+  const loaded = await load(dense());
+  const { y } = await loaded.run({ x: [1, 2] });
+  for (let rows = 2; rows < 11; rows++) await loaded.run({ x: new Float32Array(2 * rows) });
+  await assert.rejects(y.data(), code('disposed', /freed/));
+  loaded.dispose();
+});
+
+test('a signal ends a load, before and while it is under way, and nothing is left', async () => {
+  await assert.rejects(load(dense(), { signal: AbortSignal.abort() }), code('aborted', /^loadOnnx/));
+  const controller = new AbortController();
+  let isCancelled = false;
+  const endless = new ReadableStream({ pull: () => new Promise(() => {}), cancel: () => void (isCancelled = true) }, { highWaterMark: 0 });
+  const loading = load(endless, { signal: controller.signal });
+  setTimeout(() => controller.abort(), 20);
+  await assert.rejects(loading, code('aborted', /^loadOnnx was aborted/));
+  assert.ok(isCancelled);
+  // What is sent at the abort is freed, should the worker have finished.
+  const late = new AbortController();
+  const other = load(dense(), { signal: late.signal, onProgress: (done, total) => done === total && late.abort() });
+  await assert.rejects(other, code('aborted'));
+  await device.synchronize();
+  assert.ok(sides.sent.some((message) => message.do === 'freeModel'));
+});
+
+test('other devices, wrong options and files are refused by name', async () => {
+  await assert.rejects(load(dense(), { device: here }), code('invalid-argument', /loadOnnx: device: got a Device of 'residua\/tensor'/));
+  const plain = joined(null);
+  const without = await plain.Device.create({ backend: 'cpu' });
+  await assert.rejects(load(dense(), { device: without }), code('invalid-argument', /device: got a Device of 'residua\/tensor\/worker'/));
+  plain.thread.terminate();
+  await assert.rejects(load(Uint8Array.of(1, 2, 3)), code('invalid-argument', /loadOnnx/));
+  await assert.rejects(load(7), code('invalid-argument', /loadOnnx: source: got 7/));
+  await assert.rejects(load(dense(), { transfer: 1 }), code('invalid-argument', /transfer/));
+});
+
+test('the end of the worker rejects loads and runs', async () => {
+  const other = joined();
+  const on = await other.Device.create({ backend: 'cpu' });
+  const loaded = await load(dense(), { device: on });
+  const [running, loading] = [loaded.run({ x: [1, 2] }), load(dense(), { device: on })];
+  running.catch(() => {});
+  loading.catch(() => {});
+  await new Promise((resolve) => setImmediate(resolve));
+  other.thread.terminate();
+  await assert.rejects(loading, code('disposed'));
+  await assert.rejects(loaded.run({ x: [1, 2] }), code('disposed'));
+});
