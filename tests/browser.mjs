@@ -134,7 +134,7 @@ export async function hearPosts(page, hear) {
   });
 }
 
-const entries = { residua: '/residua/dist/index.js', 'residua/worker': '/residua/dist/worker.js', 'residua/cameras': '/residua/dist/cameras.js', 'residua/tensor': '/residua/dist/tensor.js', 'residua/tensor/models': '/residua/dist/tensor-models.js', 'residua/tensor/onnx': '/residua/dist/tensor-onnx.js', 'residua/tensor/onnx/worker': '/residua/dist/tensor-onnx-worker.js', 'residua/tensor/tfjs': '/residua/dist/tensor-tfjs.js', 'residua/tensor/train': '/residua/dist/tensor-train.js', 'residua/tensor/worker': '/residua/dist/tensor-worker.js' };
+const entries = { residua: '/residua/dist/index.js', 'residua/worker': '/residua/dist/worker.js', 'residua/cameras': '/residua/dist/cameras.js', 'residua/tensor': '/residua/dist/tensor.js', 'residua/tensor/models': '/residua/dist/tensor-models.js', 'residua/tensor/onnx': '/residua/dist/tensor-onnx.js', 'residua/tensor/models/worker': '/residua/dist/tensor-models-worker.js', 'residua/tensor/tfjs': '/residua/dist/tensor-tfjs.js', 'residua/tensor/train': '/residua/dist/tensor-train.js', 'residua/tensor/worker': '/residua/dist/tensor-worker.js' };
 const importMap = (more) => JSON.stringify({ imports: { ...entries, ...more } });
 
 /**

@@ -21,11 +21,17 @@ const paths = {
   },
 };
 
-const { metafile } = await build({
-  entryPoints,
+/**
+ * The script of a worker that has nearly all of the tensors' modules: a file of its own, which loads in one request. Chunks that it shared with pages would divide
+ * those of all other entry points.
+ */
+const alone = (path) => basename(path) === 'tensor-models-worker-entry.js';
+
+const bundled = (of, splitting) => build({
+  entryPoints: entryPoints.filter(of),
   outdir: to,
   bundle: true,
-  splitting: true,
+  splitting,
   format: 'esm',
   target: 'es2022',
   charset: 'utf8',
@@ -44,4 +50,5 @@ for (const glue of ['wasm/residua.js', 'wasm-core/residua_core.js', 'wasm-tensor
   await writeFile(glue, code);
 }
 
-for (const [file, { bytes }] of Object.entries(metafile.outputs)) console.log(`${String(bytes).padStart(8)}  ${basename(file)}`);
+const outputs = await Promise.all([bundled((path) => !alone(path), true), bundled(alone, false)]);
+for (const [file, { bytes }] of outputs.flatMap(({ metafile }) => Object.entries(metafile.outputs))) console.log(`${String(bytes).padStart(8)}  ${basename(file)}`);

@@ -117,7 +117,7 @@ test('webpack 5, without configuration', async () => {
 });
 
 /** Entry points for bundlers that leave `new URL(…, import.meta.url)` as it is: the workers are found by their names. */
-const ENTRY_POINTS = ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/modules/worker-entry.js', 'node_modules/residua/modules/tensor-worker-entry.js', 'node_modules/residua/modules/tensor-onnx-worker-entry.js'];
+const ENTRY_POINTS = ['page.js', 'own-worker.js', 'tensors.js', 'tensor-worker.js', 'node_modules/residua/modules/worker-entry.js', 'node_modules/residua/modules/tensor-worker-entry.js', 'node_modules/residua/modules/tensor-models-worker-entry.js'];
 
 /** Both modules and the pages beside the bundles of such a bundler. */
 async function copyBeside(folder) {

@@ -124,15 +124,15 @@ const CAMERA_PAGES = [
 const SHARED = ['ResiduaError', 'ErrorCode', 'WasmSource', 'InitOptions', 'Threads'];
 
 const WORKER = { name: 'api-worker', title: 'residua/worker', file: ['/worker.ts'] };
-const ONNX_WORKER = { name: 'api-tensor-onnx-worker', title: 'residua/tensor/onnx/worker', file: ['/tensor-onnx-worker.ts', '/remote-model.ts'] };
+const MODELS_WORKER = { name: 'api-tensor-models-worker', title: 'residua/tensor/models/worker', file: ['/tensor-models-worker.ts', '/remote-model.ts'] };
 const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: ['/tensor-worker.ts'] };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker`, `onnxWorker` and `cameras` are the
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker`, `modelsWorker` and `cameras` are the
  * other entry points: `{ declarations, doc }`, all declarations of one and what it says of itself. Of a worker's declarations its own are shown. Throws where
  * something public stands on no page or has no documentation.
  */
-export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, onnxWorker, { declarations: cameras }) {
+export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, modelsWorker, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));
   check(declarations, PAGES);
   check(tensors, TENSOR_PAGES);
@@ -169,7 +169,7 @@ export function referencePages(declarations, worker, { declarations: all }, { de
     workerPage(WORKER, worker, prose, linkOf),
     ...TENSOR_PAGES.map((page) => entriesPage(page, tensors, proseOfTensors, linkOfTensors)),
     workerPage(TENSOR_WORKER, tensorWorker, proseOfTensors, linkOfTensors),
-    workerPage(ONNX_WORKER, onnxWorker, proseRenderer(new Map([...declarations, ...tensors, ...onnx]), linkOfModels, codes), linkOfModels),
+    workerPage(MODELS_WORKER, modelsWorker, proseRenderer(new Map([...declarations, ...tensors, ...onnx]), linkOfModels, codes), linkOfModels),
     ...above.flatMap(({ pages, declarations, prose, linkOf }) => pages.map((page) => entriesPage(page, declarations, prose, linkOf))),
   ];
 }

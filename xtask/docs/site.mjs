@@ -41,7 +41,7 @@ export async function writeSite(folder, kernels) {
   }
   const read = (entry) => readDeclarations(join(root, entry), join(root, 'pkg-template/tsconfig.json'));
   const entryPoint = async (file) => ({ declarations: read(file), doc: moduleDoc(await readFile(join(root, file), 'utf8')) });
-  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-models.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-tfjs.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/tensor-worker.ts'), await entryPoint('pkg-template/src/tensor-onnx-worker.ts'), await entryPoint('pkg-template/src/cameras.ts'));
+  const reference = referencePages(read('pkg-template/src/index.ts'), await entryPoint('pkg-template/src/worker.ts'), await entryPoint('pkg-template/src/tensor.ts'), await entryPoint('pkg-template/src/tensor-models.ts'), await entryPoint('pkg-template/src/tensor-onnx.ts'), await entryPoint('pkg-template/src/tensor-tfjs.ts'), await entryPoint('pkg-template/src/tensor-train.ts'), await entryPoint('pkg-template/src/tensor-worker.ts'), await entryPoint('pkg-template/src/tensor-models-worker.ts'), await entryPoint('pkg-template/src/cameras.ts'));
   const groups = GROUPS.map(({ title, pages }) => ({ title, pages: pages.map((name) => ({ name, title: name === 'index' ? 'What residua is' : rendered.get(name).title })) }));
   groups.splice(-1, 0, { title: REFERENCE, pages: reference });
   await rm(folder, { recursive: true, force: true });

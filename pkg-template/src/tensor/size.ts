@@ -5,7 +5,7 @@
 
 import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../arguments/errors.js';
-import { checkName, checkWholeNumber } from '../arguments/numeric-arguments.js';
+import { checkName, checkObject, checkWholeNumber } from '../arguments/numeric-arguments.js';
 
 /**
  * A size that is told at each run. Memory is laid out for the largest one. `plus` gives a Dim that is larger by a number or by another Dim;
@@ -241,6 +241,20 @@ export function knownSizes(argument: string, shape: Shape): number[] {
     if (typeof size === 'number') return size;
     throw new ResiduaError('invalid-argument', `${argument}: got the Dim ${size.name}; takes a shape of numbers, as ${shapeText(shape)} is not known before a run`);
   });
+}
+
+/** Sizes of the names in shapes. */
+export type Dims = Readonly<Record<string, Size>>;
+
+/** Throws 'invalid-argument' unless an option has sizes by name: whole numbers, and Dims that are no sums. */
+export function checkDims(argument: string, value: unknown): asserts value is Dims {
+  checkObject(argument, value);
+  for (const [name, size] of Object.entries(value as Record<string, unknown>)) {
+    const isNumber = typeof size === 'number' && Number.isSafeInteger(size) && size >= 0;
+    const [term, ...others] = typeof size === 'object' && size !== null && 'plus' in size ? termsOf(size as Size) : [];
+    const isDim = term !== undefined && others.length === 0 && term.coefficient === 1 && term.dims.length === 1 && term.dims[0] === size;
+    if (!isNumber && !isDim) throw invalidArgument(`${argument}.${name}`, describe(size), 'a whole number, or a Dim that dim() made');
+  }
 }
 
 makeInspectable(Extent, 'Dim');

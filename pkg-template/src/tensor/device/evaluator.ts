@@ -17,6 +17,11 @@ export function defaultDevice(): Promise<Device> {
   return (devices ?? Device).default();
 }
 
+/** Whether that device computes in a worker. */
+export function isDefaultElsewhere(): boolean {
+  return devices !== null;
+}
+
 /** Makes the default device of a class the one that is used where none is given. */
 export function readOn(given: typeof Device): void {
   devices = given;

@@ -20,7 +20,8 @@ export class QuantizedTensor extends Quantized {
   declare readonly [Symbol.dispose]: () => void;
   /** The device that it is on. */
   readonly device: Device;
-  private readonly cells: readonly [words: Cell, side: Cell];
+  /** @internal Its memory. */
+  readonly cells: readonly [words: Cell, side: Cell];
 
   /** @internal Made by devices. */
   constructor(device: Device, type: QuantizedType, shape: QuantizedShape, cells: readonly [words: Cell, side: Cell]) {

@@ -57,14 +57,15 @@ export function loadGguf(source: FileSource, options: LoadOptions = {}): Promise
     if (reader.size !== null && reader.size < end) throw invalidArgument(`${reader.call}: source`, `${reader.size} bytes`, `${end}, where the last tensor of its header ends`);
     work.expect(end);
     const tensors: [string, StoredTensor | QuantizedTensor][] = [];
+    const names = await work.selected(entries.map(({ name }) => name));
     for (const entry of entries) {
-      if (!work.isSelected(entry.name)) continue;
+      if (!names.has(entry.name)) continue;
       const place = `tensor ${describe(entry.name)}`;
       if (entry.end > entry.start) await reader.skipTo(start + entry.start, place);
       tensors.push([entry.name, await store(work, reader, place, entry)]);
     }
     return { tensors: Object.fromEntries(tensors), metadata };
-  });
+  }, 'gguf');
 }
 
 function store(work: Load, reader: ByteReader, place: string, { name, code, type, sizes }: Entry): Promise<StoredTensor | QuantizedTensor> {

@@ -11,7 +11,7 @@ import { checkSignal } from '../../module/cancellation.js';
 import { Cell } from '../device/cell.js';
 import type { DeviceCore } from '../device/core.js';
 import { Device } from '../device/device.js';
-import { defaultDevice } from '../device/evaluator.js';
+import { defaultDevice, isDefaultElsewhere } from '../device/evaluator.js';
 import { QuantizedTensor } from '../device/quantized-tensor.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import { Abortion, type Pending } from '../engine/pending.js';
@@ -51,6 +51,28 @@ const LARGE_BYTES = 2 ** 22;
 /** The largest number of axes of a tensor in a file. */
 const MOST_AXES = 32;
 
+/** Formats of files with tensors. */
+export type FileFormat = 'safetensors' | 'gguf' | 'npy' | 'npz';
+
+/** Reads files on another thread, where a device computes. */
+export interface FilesElsewhere {
+  /** Gives what the loader of the format gives. `caller` has the waits of the call. */
+  load(device: Device, call: string, format: FileFormat, source: FileSource, options: LoadOptions, caller: Pending): Promise<unknown>;
+}
+
+/** What reads files for devices on other threads. */
+export const readElsewhere = /* @__PURE__ */ new WeakMap<DeviceCore, FilesElsewhere>();
+
+/** Selections that another thread makes. */
+const askedElsewhere = /* @__PURE__ */ new WeakMap<NonNullable<LoadOptions['select']>, (names: readonly string[]) => Promise<readonly string[]>>();
+
+/** An option `select` that asks another thread for those among many names. */
+export function selectElsewhere(ask: (names: readonly string[]) => Promise<readonly string[]>): NonNullable<LoadOptions['select']> {
+  const select = () => true;
+  askedElsewhere.set(select, ask);
+  return select;
+}
+
 /** A load under way. */
 export class Load implements ReaderHost {
   /** The bytes of the file. */
@@ -85,9 +107,12 @@ export class Load implements ReaderHost {
     this.total = source.expectedSize ?? 0;
   }
 
-  /** Whether a tensor is to be loaded. */
-  isSelected(name: string): boolean {
-    return this.options.select === undefined || this.options.select(name) === true;
+  /** The names of those tensors that are to be loaded. */
+  async selected(names: readonly string[]): Promise<ReadonlySet<string>> {
+    const { select } = this.options;
+    if (select === undefined) return new Set(names);
+    const ask = askedElsewhere.get(select);
+    return new Set(ask === undefined ? names.filter((name) => select(name) === true) : await this.wait(ask(names)));
   }
 
   /** The element type of a tensor whose numbers have this one in the file, or the nearest that there is. */
@@ -204,12 +229,17 @@ export class Load implements ReaderHost {
   }
 }
 
-/** Runs a load. Whatever it has allocated is freed if it rejects. */
-export async function load<T>(call: string, source: FileSource, options: LoadOptions, body: (load: Load) => Promise<T>): Promise<T> {
+/** Runs a load. Whatever it has allocated is freed if it rejects. A file of a format that the thread of the device reads is read there. */
+export async function load<T>(call: string, source: FileSource, options: LoadOptions, body: (load: Load) => Promise<T>, format?: FileFormat): Promise<T> {
   checkLoadOptions(call, options);
   const { signal } = options;
   const abortion = new Abortion(call, signal);
   try {
+    if (format !== undefined && (options.device !== undefined || isDefaultElsewhere())) {
+      const device = options.device ?? (await abortion.wait(defaultDevice()));
+      const files = readElsewhere.get(Device.coreOf(device));
+      if (files !== undefined) return (await files.load(device, call, format, source, options, abortion)) as T;
+    }
     const opening = openSource(call, source, signal);
     const [bytes, device] = await openBoth(opening, options.device, abortion);
     const work = new Load(call, device, bytes, options, abortion);

@@ -23,7 +23,7 @@ const ALIGNMENT = 64;
  * objects. What follows the array is not read.
  */
 export function loadNpy(source: FileSource, options: LoadOptions = {}): Promise<StoredTensor> {
-  return load('loadNpy', source, options, (work) => storeArray(work, work.reader, ''));
+  return load('loadNpy', source, options, (work) => storeArray(work, work.reader, ''), 'npy');
 }
 
 /** Reads a header and stores the array that follows it. `check` is called in between with the bytes of the array. */

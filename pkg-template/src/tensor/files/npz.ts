@@ -53,7 +53,7 @@ export function loadNpz(source: FileSource, options: LoadOptions = {}): Promise<
       const name = entry.name.replace(/\.npy$/, '');
       const place = `entry ${describe(entry.name)}`;
       if (tensors.has(name)) throw invalidArgument(`${reader.call}: byte ${reader.position}`, `${place} twice`, 'each name once');
-      if (name === entry.name || !work.isSelected(name)) {
+      if (name === entry.name || !(await work.selected([name])).has(name)) {
         tensors.set(name, null);
         await reader.skip(entry.packed, place);
       } else {
@@ -61,7 +61,7 @@ export function loadNpz(source: FileSource, options: LoadOptions = {}): Promise<
       }
     }
     return Object.fromEntries([...tensors].filter((found): found is [string, StoredTensor] => found[1] !== null));
-  });
+  }, 'npz');
 }
 
 /** Reads the header of an entry; null where the list at the end begins. */

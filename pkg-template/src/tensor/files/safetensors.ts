@@ -57,7 +57,8 @@ export function loadSafetensors(source: FileSource, options: LoadOptions = {}): 
       throw invalidArgument(`${reader.call}: source`, `${bytesText(reader.size)}`, `${end}, where the last tensor of its header ends`);
     }
     work.expect(end);
-    const selected = entries.filter(({ name }) => work.isSelected(name));
+    const names = await work.selected(entries.map(({ name }) => name));
+    const selected = entries.filter(({ name }) => names.has(name));
     const tensors: [string, StoredTensor][] = [];
     for (const { name, type, sizes, range } of selected) {
       const place = `tensor ${describe(name)}`;
@@ -70,7 +71,7 @@ export function loadSafetensors(source: FileSource, options: LoadOptions = {}): 
       throw invalidArgument(`${reader.call}: source`, 'more bytes', `a file that ends at byte ${end}, with its last tensor`);
     }
     return { tensors: Object.fromEntries(tensors), metadata };
-  });
+  }, 'safetensors');
 }
 
 /** The tensors in the order of their bytes, and the metadata. */

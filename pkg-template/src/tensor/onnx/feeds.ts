@@ -5,7 +5,7 @@ import { checkObject } from '../../arguments/numeric-arguments.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import type { DType } from '../dtype.js';
 import { elementCount, numbersOf, type Numeric } from '../memory/numbers.js';
-import { shapeText, termsOf, type Size } from '../size.js';
+import { shapeText, type Dims, type Size } from '../size.js';
 import { Tensor } from '../tensor.js';
 import { typeOfDType, type ElementType } from './element-types.js';
 import type { ValueInfo } from './model.js';
@@ -35,25 +35,11 @@ export interface ModelNumbers {
 /** What a run gives for an input: a stored tensor, numbers with their shape, or numbers alone where the shape follows from the other sizes. */
 export type ModelFeed = StoredTensor | ModelNumbers | Numeric | number;
 
-/** Sizes of the names in shapes. */
-export type Dims = Readonly<Record<string, Size>>;
-
 /** Returns an input or output as the application sees it. */
 export function publicValue({ name, type, shape }: ValueInfo, dims: Dims): ModelValue {
   const { name: typeName, dtype } = type ?? typeOfDType('f32');
   const sizes = shape?.map((size) => (typeof size === 'string' && Object.hasOwn(dims, size) ? (dims[size] as Size) : size)) ?? null;
   return Object.freeze({ name, type: typeName, dtype, shape: sizes === null ? null : Object.freeze(sizes) });
-}
-
-/** Throws 'invalid-argument' unless an option has sizes by name: whole numbers, and Dims that are no sums. */
-export function checkDims(argument: string, value: unknown): asserts value is Dims {
-  checkObject(argument, value);
-  for (const [name, size] of Object.entries(value as Record<string, unknown>)) {
-    const isNumber = typeof size === 'number' && Number.isSafeInteger(size) && size >= 0;
-    const [term, ...others] = typeof size === 'object' && size !== null && 'plus' in size ? termsOf(size as Size) : [];
-    const isDim = term !== undefined && others.length === 0 && term.coefficient === 1 && term.dims.length === 1 && term.dims[0] === size;
-    if (!isNumber && !isDim) throw invalidArgument(`${argument}.${name}`, describe(size), 'a whole number, or a Dim that dim() made');
-  }
 }
 
 /** Throws 'invalid-argument' unless the feeds have the names of the inputs. */

@@ -7,7 +7,7 @@ import type { Loss } from '../device/core.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { KernelProgress } from '../engine/engine.js';
 import type { Pending } from '../engine/pending.js';
-import type { Answer, Message, Notice, Request, Results } from './protocol.js';
+import type { Answer, Message, Notice, Question, Request, Results } from './protocol.js';
 
 /** What a device takes from the worker beside answers. */
 export interface DeviceListener {
@@ -25,8 +25,8 @@ export interface RequestOptions {
   /** The waits of the call that asks, where it can be aborted: the worker then leaves out what is left. */
   readonly caller?: Pending | undefined;
   readonly transfer?: readonly Transferable[];
-  /** Sends a file that the worker asks for, by the number of its question. */
-  readonly onFile?: (path: string, question: number) => void;
+  /** Answers what the worker asks. */
+  readonly onQuestion?: (asks: Question, question: number) => void;
 }
 
 interface Waiting {
@@ -128,7 +128,7 @@ export class Connection {
     if ('ended' in answer) return this.devices.get(answer.device)?.end(errorOf(answer.ended), answer.loss);
     const waiting = this.waiting.get(answer.call);
     if ('done' in answer) return waiting?.options.onProgress?.(answer.done, answer.total);
-    if ('question' in answer) return waiting?.options.onFile?.(answer.path, answer.question);
+    if ('question' in answer) return waiting?.options.onQuestion?.(answer.asks, answer.question);
     this.waiting.delete(answer.call);
     if ('error' in answer) return waiting?.reject(errorOf(answer.error));
     if (answer.stats !== undefined) this.devices.get(answer.device)?.count(answer.stats);

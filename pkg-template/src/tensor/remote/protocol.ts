@@ -5,13 +5,16 @@
 
 import type { ErrorData } from '../../remote/protocol.js';
 import type { KernelComparison } from '../device/compiler.js';
+import type { StoredTensor } from '../device/stored-tensor.js';
 import type { DeviceFeatures, Loss } from '../device/core.js';
 import type { CheckedOptions } from '../device/opening.js';
 import type { DeviceStats } from '../engine/accounts.js';
 import type { MemoryRequest } from '../engine/engine.js';
 import type { Plan } from '../engine/plan.js';
 import type { DType } from '../dtype.js';
-import type { Numeric } from '../memory/numbers.js';
+import type { FileFormat } from '../files/load.js';
+import type { ModelFeed } from '../onnx/feeds.js';
+import type { QuantizedType } from '../recipe/quantised.js';
 
 /** Memory, or a part of it. */
 export interface MemoryPart {
@@ -39,8 +42,8 @@ export type Notice =
   | { readonly do: 'freePlan'; readonly compiled: number }
   | { readonly do: 'forget'; readonly compiled: number }
   | { readonly do: 'cancel'; readonly call: number }
-  /** Answers a question for a file. */
-  | { readonly do: 'give'; readonly question: number; readonly file: SentSource | { readonly error: ErrorData } }
+  /** Answers a question: for a file, or which of many names are selected. */
+  | { readonly do: 'give'; readonly question: number; readonly given: Given }
   | { readonly do: 'freeModel'; readonly model: number }
   | { readonly do: 'trim' }
   | { readonly do: 'dispose' };
@@ -54,6 +57,7 @@ export type Request =
   /** Waits until it is known whether memory so far was allocated; what was not is told before the answer. */
   | { readonly do: 'allocated' }
   | { readonly do: 'idle' }
+  | { readonly do: 'loadFile'; readonly format: FileFormat; readonly source: SentSource; readonly dtype: 'f32' | 'f16' | undefined; readonly isSelected: boolean }
   | { readonly do: 'loadModel'; readonly model: number; readonly format: ModelFormat; readonly source: SentSource; readonly dims: Readonly<Record<string, SentSize>>; readonly hasFiles: boolean }
   | { readonly do: 'runModel'; readonly model: number; readonly feeds: Readonly<Record<string, SentFeed>> }
   | { readonly do: 'verify'; readonly name: string; readonly compiled: number; readonly dims: Uint32Array<ArrayBuffer>; readonly slots: readonly MemoryPart[]; readonly written: readonly boolean[] };
@@ -67,6 +71,7 @@ export interface Results {
   read: Uint8Array<ArrayBuffer>[];
   allocated: void;
   idle: void;
+  loadFile: SentTensors;
   loadModel: ModelFacts;
   runModel: SentOutput[];
   verify: KernelComparison[];
@@ -93,21 +98,38 @@ export interface CompiledFacts {
   readonly found: string;
 }
 
+/** What the worker asks during a load: a further file, or which of these tensors are selected. */
+export type Question = { readonly path: string } | { readonly names: readonly string[] };
+
+/** What the page answers. */
+export type Given = SentSource | { readonly selected: readonly string[] } | { readonly error: ErrorData };
+
+/** A tensor of a file, with the parts of its memory: those of quantised weights are two. */
+export interface SentTensor {
+  readonly name: string;
+  /** The type of quantised weights. */
+  readonly quantised: QuantizedType | null;
+  readonly shape: readonly number[];
+  readonly parts: readonly { readonly part: MemoryPart; readonly dtype: DType; readonly sizes: readonly number[] }[];
+}
+
+/** What a file holds. */
+export interface SentTensors {
+  readonly tensors: readonly SentTensor[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
 /** The formats of models. */
 export type ModelFormat = 'onnx' | 'tfjs';
 
-/** A file as it is sent: what fetches it or has it, or where its pieces come from. */
-export type SentSource = { readonly address: string } | { readonly blob: Blob } | { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly port: MessagePort; readonly size: number | null };
+/** A file as it is sent: what fetches it or has it, or where its pieces come from, with the address of a response, '' without one. */
+export type SentSource = { readonly address: string } | { readonly blob: Blob } | { readonly bytes: Uint8Array<ArrayBuffer> } | { readonly port: MessagePort; readonly size: number | null; readonly url: string };
 
 /** A size of a model: a Dim has a name and its largest value. */
 export type SentSize = number | { readonly dim: string; readonly max: number };
 
 /** What a run of a model is given. */
-export interface SentFeed {
-  readonly data: Numeric | number | MemoryPart;
-  readonly dtype: DType;
-  readonly sizes: readonly number[];
-}
+export type SentFeed = { readonly part: MemoryPart; readonly dtype: DType; readonly sizes: readonly number[] } | { readonly given: Exclude<ModelFeed, StoredTensor> };
 
 /** An input or output of a model. */
 export interface SentValue {
@@ -139,8 +161,7 @@ export type Answer =
   | { readonly call: number; readonly value: unknown; readonly stats?: DeviceStats; readonly device: number }
   | { readonly call: number; readonly error: ErrorData; readonly device: number }
   | { readonly call: number; readonly done: number; readonly total: number }
-  /** The load of a model needs another file. */
-  | { readonly call: number; readonly question: number; readonly path: string }
+  | { readonly call: number; readonly question: number; readonly asks: Question }
   /** Memory was not allocated. */
   | { readonly device: number; readonly refused: number; readonly error: ErrorData }
   /** Everything on a device is gone. `loss` is null where work failed and the device was not lost. */

@@ -70,6 +70,14 @@ export class RemoteEngine implements Engine {
     return memory;
   }
 
+  /** Memory that the worker has and the page owns. */
+  adopted({ memory: number, bytes }: MemoryPart): Memory {
+    const memory: RemoteMemory = { number, bytes, buffer: null, offset: 0, isOwned: true, purpose: 'tensor', failure: null };
+    this.live.set(number, memory);
+    this.accounts.count('tensor', bytes);
+    return memory;
+  }
+
   free(memory: Memory, isReusable: boolean): void {
     const { number } = memory as RemoteMemory;
     if (!memory.isOwned || !this.live.delete(number)) return;

@@ -2,6 +2,7 @@
 
 import { makeInspectable } from '../../arguments/inspection.js';
 import { describe, invalidArgument, ResiduaError } from '../../arguments/errors.js';
+import { checkObject } from '../../arguments/numeric-arguments.js';
 import { checkFlag } from '../../arguments/options.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import { checkSignal } from '../../module/cancellation.js';
@@ -11,10 +12,13 @@ import { Device } from '../device/device.js';
 import { StoredTensor } from '../device/stored-tensor.js';
 import { Abortion } from '../engine/pending.js';
 import type { FileSource } from '../files/source.js';
-import { checkDims, checkNames, sizedFeeds, type Dims, type ModelFeed, type ModelValue, type SizedFeed } from '../onnx/feeds.js';
+import { elementBytes } from '../memory/numbers.js';
+import type { ModelFeed, ModelValue } from '../onnx/feeds.js';
+import { checkDims, type Dims } from '../size.js';
+import { Tensor } from '../tensor.js';
 import type { Connection } from './connection.js';
 import { partOf, RemoteEngine } from './remote-engine.js';
-import type { ModelFacts, ModelFormat, SentFeed, SentSize, SentValue } from './protocol.js';
+import type { ModelFacts, ModelFormat, Question, SentFeed, SentSize, SentValue } from './protocol.js';
 import { sending, type Sending } from './sent-source.js';
 
 /** Options of what loads models in a worker, as those that load them on the page have them. */
@@ -74,11 +78,11 @@ export class WorkerModel {
    */
   async run(feeds: { readonly [name: string]: ModelFeed }): Promise<Record<string, StoredTensor>> {
     if (this.owner.isDisposed) throw new ResiduaError('disposed', 'WorkerModel: got a call after dispose()');
-    checkNames('run: feeds', feeds, this.inputs);
+    checkObject('run: feeds', feeds);
     const core = Device.coreOf(this.device);
     core.check();
-    const sent = sizedFeeds('run: feeds', feeds, this.inputs).map((feed) => [feed.input.name, this.sentFeed(feed)] as const);
-    const transfer = sent.flatMap(([, { data }]) => (ArrayBuffer.isView(data) ? [data.buffer] : []));
+    const sent = Object.entries(feeds).map(([name, feed]) => [name, this.sentFeed(`run: feeds.${name}`, feed)] as const);
+    const transfer = sent.flatMap(([, feed]) => ('given' in feed ? buffersOf(feed.given) : []));
     const { connection, device: number } = this.engine;
     const outputs = await core.pending.wait(connection.request(number, { do: 'runModel', model: this.model, feeds: Object.fromEntries(sent) }, { transfer }));
     return Object.fromEntries(outputs.map(({ name, dtype, sizes, part }) => {
@@ -101,15 +105,33 @@ export class WorkerModel {
     return { inputs: this.inputs, outputs: this.outputs };
   }
 
-  private sentFeed({ input, sizes, feed }: SizedFeed): SentFeed {
-    const { dtype } = input;
-    if (!(feed instanceof StoredTensor)) return { dtype, sizes, data: ArrayBuffer.isView(feed) ? feed.slice() : feed };
-    const { cell } = feed;
-    const place = `run: feeds.${input.name}`;
+  /** A feed as it is sent; the worker checks it against the inputs. */
+  private sentFeed(place: string, feed: unknown): SentFeed {
+    if (!(feed instanceof StoredTensor)) return { given: copied(place, feed) as Exclude<ModelFeed, StoredTensor> };
+    const { cell, dtype, shape } = feed;
     if (cell.core !== Device.coreOf(this.device)) throw invalidArgument(place, 'a stored tensor of another device', "one of the model's device");
     cell.check(place);
-    return { dtype, sizes, data: partOf(cell.memory) };
+    return { dtype, sizes: shape, part: { ...partOf(cell.memory), bytes: elementBytes(dtype, shape) } };
   }
+}
+
+/** A copy of what is no stored tensor. Throws 'invalid-argument' for what cannot be sent. */
+function copied(place: string, feed: unknown): unknown {
+  if (feed instanceof Tensor) throw invalidArgument(place, 'a tensor that is not stored', 'a stored tensor or numbers: Device.store() computes it');
+  // Of a view its own numbers are copied, not all that its buffer has.
+  if (ArrayBuffer.isView(feed) && 'slice' in feed) return (feed as Uint8Array).slice();
+  if (typeof feed === 'object' && feed !== null && 'data' in feed && 'shape' in feed) return { data: copied(place, feed.data), shape: copied(place, feed.shape) };
+  try {
+    return structuredClone(feed);
+  } catch {
+    throw invalidArgument(place, describe(feed), 'a stored tensor, { data, shape }, or numbers');
+  }
+}
+
+/** The buffers of a copy, which go to the worker. */
+function buffersOf(given: unknown): ArrayBuffer[] {
+  const data = typeof given === 'object' && given !== null && 'data' in given ? given.data : given;
+  return ArrayBuffer.isView(data) ? [data.buffer as ArrayBuffer] : [];
 }
 
 makeDisposable(WorkerModel);
@@ -140,21 +162,30 @@ export async function loadInWorker(call: string, format: ModelFormat, source: Fi
   try {
     const device = given ?? (await abortion.wait(devices.default()));
     const { engine, pending } = Device.coreOf(device);
-    if (!(engine instanceof RemoteEngine)) throw invalidArgument(`${call}: device`, "a Device of 'residua/tensor'", "one of 'residua/tensor/onnx/worker'");
+    if (!(engine instanceof RemoteEngine)) throw invalidArgument(`${call}: device`, "a Device of 'residua/tensor'", "one of 'residua/tensor/models/worker'");
     const { connection, device: number } = engine;
     const file = await pending.wait(abortion.wait(send(call, source, transfer)));
-    const onFile = (path: string, question: number): void => {
+    const onQuestion = (asks: Question, question: number): void => {
+      const path = 'path' in asks ? asks.path : '';
       const place = `${call}: file ${describe(path)}`;
       Promise.resolve(path).then((name) => (files as Files)(name)).then((found) => send(place, found, false)).then(
-        (found) => connection.notify(number, { do: 'give', question, file: found.source }, found.transfer),
-        (error: unknown) => connection.notify(number, { do: 'give', question, file: { error: errorData(error) } }),
+        (found) => connection.notify(number, { do: 'give', question, given: found.source }, found.transfer),
+        (error: unknown) => connection.notify(number, { do: 'give', question, given: { error: errorData(error) } }),
       );
+    };
+    const onLoaded = (loaded: number, total: number): void => {
+      try {
+        onProgress?.(loaded, total);
+      } catch (thrown) {
+        // What it throws ends the load.
+        abortion.fail(thrown as ResiduaError);
+      }
     };
     const model = connection.number();
     const loading = connection.request(
       number,
       { do: 'loadModel', model, format, source: file.source, dims: Object.fromEntries(Object.entries(dims).map(([name, size]) => [name, sentSize(size)])), hasFiles: files !== undefined },
-      { onProgress: (loaded, total) => onProgress?.(loaded, total), caller: abortion, transfer: file.transfer, onFile },
+      { onProgress: onLoaded, caller: abortion, transfer: file.transfer, onQuestion },
     );
     try {
       return new WorkerModel(device, model, await pending.wait(abortion.wait(loading)), dims);

@@ -32,7 +32,9 @@ export async function sending(call: string, file: FileSource, isTransferred: boo
     const own = isTransferred && bytes.buffer instanceof ArrayBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
     return { source: { bytes: own }, transfer: [own.buffer], end: nothing };
   }
-  return piecewise(await openSource(call, file, signal));
+  // Files beside a model have addresses beside its own.
+  const response: unknown = await Promise.resolve(file as unknown).catch(() => null);
+  return piecewise(await openSource(call, file, signal), response instanceof Response ? response.url : '');
 }
 
 /** An address as it is from anywhere: the worker's script lies elsewhere than the page. */
@@ -52,7 +54,7 @@ function bytesOf(file: unknown): Uint8Array | null {
 type Piece = Uint8Array<ArrayBuffer> | null | { readonly error: ErrorData };
 
 /** Sends pieces as they are asked for. */
-function piecewise(file: ByteSource): Sending {
+function piecewise(file: ByteSource, url: string): Sending {
   const { port1, port2 } = new MessageChannel();
   const answer = (piece: Piece, isLast: boolean): void => {
     port1.postMessage(piece, piece instanceof Uint8Array ? [piece.buffer] : []);
@@ -69,7 +71,7 @@ function piecewise(file: ByteSource): Sending {
       (error: unknown) => answer({ error: errorData(error) }, true),
     );
   };
-  return { source: { port: port2, size: file.expectedSize }, transfer: [port2], end };
+  return { source: { port: port2, size: file.expectedSize, url }, transfer: [port2], end };
 }
 
 /** The file that was sent, in the worker. */
@@ -77,7 +79,7 @@ export function received(sent: SentSource): FileSource {
   if ('address' in sent) return sent.address;
   if ('blob' in sent) return sent.blob;
   if ('bytes' in sent) return sent.bytes;
-  const { port, size } = sent;
+  const { port, size, url } = sent;
   const stream = new ReadableStream<Uint8Array>(
     {
       pull: (controller) =>
@@ -99,5 +101,6 @@ export function received(sent: SentSource): FileSource {
     { highWaterMark: 0 },
   );
   // The size is for progress.
-  return new Response(stream, size === null ? {} : { headers: { 'content-length': String(size) } });
+  const response = new Response(stream, size === null ? {} : { headers: { 'content-length': String(size) } });
+  return Object.defineProperty(response, 'url', { value: url });
 }

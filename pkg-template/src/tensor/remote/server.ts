@@ -4,23 +4,21 @@ import { invalidArgument, ResiduaError } from '../../arguments/errors.js';
 import type { Port } from '../../remote/connection.js';
 import { errorData, errorOf } from '../../remote/error-data.js';
 import { holdLivenessLock } from '../../remote/liveness-lock.js';
+import type { Cell } from '../device/cell.js';
 import { CompiledTape } from '../device/compiled.js';
 import type { Compiled } from '../device/compiler.js';
 import type { DeviceCore } from '../device/core.js';
 import { openHere } from '../device/opening.js';
-import type { StoredTensor } from '../device/stored-tensor.js';
 import { compareKernels } from '../device/verify.js';
 import type { LocalEngine, Memory, Runner } from '../engine/engine.js';
 import { Pending } from '../engine/pending.js';
 import { NOTHING_VARIES, wordsAt, type Plan } from '../engine/plan.js';
-import type { FileSource } from '../files/source.js';
 import { tensorModule } from '../module/loading.js';
-import type { Answer, CompiledFacts, DeviceFacts, MemoryPart, Message, Notice, Request } from './protocol.js';
-import { received } from './sent-source.js';
-import type { ModelHost, ServedModels } from './served-models.js';
+import type { Answer, CompiledFacts, DeviceFacts, Given, MemoryPart, Message, Notice, Question, Request } from './protocol.js';
+import type { LoadHost, ModelHost, ServedModels } from './served-models.js';
 
-/** What loads and runs models on a device. */
-export type ModelsOf = new (host: ModelHost) => Pick<ServedModels, 'load' | 'run' | 'free'>;
+/** What reads files, and loads and runs models, on a device. */
+export type ModelsOf = new (host: ModelHost) => Pick<ServedModels, 'loadFile' | 'load' | 'run' | 'free'>;
 
 /**
  * Handles the batches of messages that come from `port`.
@@ -45,8 +43,8 @@ class Server {
   /** The waits of calls that can be aborted and are not done, and how much of each is under way. */
   private readonly calls = new Map<number, { readonly caller: Pending; count: number }>();
 
-  /** Files that the page was asked for, by the numbers of questions. */
-  private readonly files = new Map<number, { resolve(file: FileSource): void; reject(error: unknown): void }>();
+  /** What the page was asked, by the numbers of questions. */
+  private readonly asked = new Map<number, { resolve(given: Given): void; reject(error: unknown): void }>();
   private questions = 0;
 
   constructor(
@@ -63,11 +61,12 @@ class Server {
       case 'allocated':
       case 'idle':
       case 'verify':
+      case 'loadFile':
       case 'loadModel':
       case 'runModel':
         return void this.answer(message);
       case 'give':
-        return this.give(message.question, message.file);
+        return this.give(message.question, message.given);
       case 'cancel':
         this.calls.get(message.call)?.caller.fail(new ResiduaError('aborted', 'the call was aborted by its signal'));
         return;
@@ -122,29 +121,30 @@ class Server {
     const device = this.devices.get(request.device);
     if (device === undefined) throw new ResiduaError('disposed', 'the Device was used after dispose()');
     const onProgress = (done: number, total: number) => this.port.postMessage({ call: request.call, done, total } satisfies Answer, []);
-    if (request.do === 'loadModel' || request.do === 'runModel') {
+    if (request.do === 'loadFile' || request.do === 'loadModel' || request.do === 'runModel') {
       const { models } = device;
-      if (models === null) throw invalidArgument('device', "a Device of 'residua/tensor/worker'", "one of 'residua/tensor/onnx/worker', whose worker has what models need");
+      if (models === null) throw invalidArgument('device', "a Device of 'residua/tensor/worker'", "one of 'residua/tensor/models/worker', whose worker has what models need");
       if (request.do === 'runModel') return models.run(request);
-      return models.load(request, { caller, onProgress, file: (path) => caller.wait(this.ask(request.call, path)) });
+      const host: LoadHost = { caller, onProgress, ask: (asks) => caller.wait(this.ask(request.call, asks)) };
+      return request.do === 'loadFile' ? models.loadFile(request, host) : models.load(request, host);
     }
     return device.result(request, caller, onProgress);
   }
 
-  /** Asks the page for a file. */
-  private ask(call: number, path: string): Promise<FileSource> {
+  /** Asks the page. Rejects with the error that it answers. */
+  private ask(call: number, asks: Question): Promise<Given> {
     const question = ++this.questions;
-    return new Promise<FileSource>((resolve, reject) => {
-      this.files.set(question, { resolve, reject });
-      this.port.postMessage({ call, question, path } satisfies Answer, []);
+    return new Promise<Given>((resolve, reject) => {
+      this.asked.set(question, { resolve, reject });
+      this.port.postMessage({ call, question, asks } satisfies Answer, []);
     });
   }
 
-  private give(question: number, file: Extract<Notice, { do: 'give' }>['file']): void {
-    const asked = this.files.get(question);
-    this.files.delete(question);
-    if ('error' in file) asked?.reject(errorOf(file.error));
-    else asked?.resolve(received(file));
+  private give(question: number, given: Given): void {
+    const asked = this.asked.get(question);
+    this.asked.delete(question);
+    if ('error' in given) asked?.reject(errorOf(given.error));
+    else asked?.resolve(given);
   }
 }
 
@@ -161,6 +161,12 @@ interface ServedRunner {
   slots: readonly Memory[] | null;
 }
 
+/** Memory that was made here, and what frees it when the page does. */
+interface Lent {
+  readonly cell: Cell;
+  free(): void;
+}
+
 type Report = { readonly refused: number; readonly error: ReturnType<typeof errorData> } | { readonly ended: ReturnType<typeof errorData>; readonly loss: Awaited<DeviceCore['lost']> | null };
 
 /** A device with the objects of the page, by their numbers. */
@@ -175,9 +181,9 @@ class ServedDevice {
   private readonly runners = new Map<number, ServedRunner>();
   /** Memory of which it is not known whether there was any. */
   private readonly unchecked = new Map<number, Memory>();
-  /** Tensors of models that the page refers to, by numbers below 0. */
-  private readonly lent = new Map<number, StoredTensor>();
-  private readonly numbers = new WeakMap<StoredTensor, number>();
+  /** Memory of tensors that were made here and that the page refers to, by numbers below 0. */
+  private readonly lent = new Map<number, Lent>();
+  private readonly numbers = new WeakMap<Cell, number>();
   private lastLent = 0;
   readonly models: InstanceType<ModelsOf> | null;
   /** An error of what has no answer, with which the next 'allocated' rejects. */
@@ -189,7 +195,7 @@ class ServedDevice {
     private readonly report: (report: Report) => void,
   ) {
     this.engine = core.engine as LocalEngine;
-    this.models = models === null ? null : new models({ core, part: (part) => this.part(part), lend: (tensor) => this.lend(tensor) });
+    this.models = models === null ? null : new models({ core, part: (part) => this.part(part), lend: (cell, free) => this.lend(cell, free) });
     const { pending } = core;
     pending.whenFailed(() => this.report({ ended: errorData(pending.failure), loss: null }));
     void core.lost.then((loss) => this.report({ ended: errorData(pending.failure), loss }));
@@ -200,7 +206,7 @@ class ServedDevice {
     return { backend, fallbackReason, features: this.core.features, largestBytes };
   }
 
-  async result(request: Exclude<Request, { do: 'load' | 'open' | 'loadModel' | 'runModel' }>, caller: Pending, onProgress: (done: number, total: number) => void): Promise<unknown> {
+  async result(request: Exclude<Request, { do: 'load' | 'open' | 'loadFile' | 'loadModel' | 'runModel' }>, caller: Pending, onProgress: (done: number, total: number) => void): Promise<unknown> {
     const { core, engine } = this;
     switch (request.do) {
       case 'compile':
@@ -234,6 +240,8 @@ class ServedDevice {
         return this.inOrder(() => this.allocate(notice));
       case 'free':
         return this.inOrder(() => {
+          this.lent.get(notice.memory)?.free();
+          this.lent.delete(notice.memory);
           const memory = this.memories.get(notice.memory);
           this.memories.delete(notice.memory);
           this.unchecked.delete(notice.memory);
@@ -373,26 +381,26 @@ class ServedDevice {
     return offset === 0 && bytes === whole.bytes ? whole : this.partOf(whole, offset, bytes);
   }
 
-  /** The number of a tensor of a model. Those that are gone by now are forgotten. */
-  private lend(tensor: StoredTensor): number {
-    for (const [number, { isDisposed }] of this.lent) if (isDisposed) this.lent.delete(number);
-    const number = this.numbers.get(tensor) ?? -++this.lastLent;
-    this.numbers.set(tensor, number);
-    this.lent.set(number, tensor);
+  /** The number of memory that was made here. `free` frees it when the page does. What is gone by now is forgotten. */
+  private lend(cell: Cell, free: () => void): number {
+    for (const [number, { cell: { isDisposed } }] of this.lent) if (isDisposed) this.lent.delete(number);
+    const number = this.numbers.get(cell) ?? -++this.lastLent;
+    this.numbers.set(cell, number);
+    this.lent.set(number, { cell, free });
     return number;
   }
 
   private whole(number: number, offset: number): Memory {
-    if (number < 0) return this.wholeOfModel(number, offset);
+    if (number < 0) return this.wholeLent(number, offset);
     const memory = this.memories.get(number);
     if (memory === undefined) throw new Refused(this.refused.get(number));
     return offset === 0 ? memory : this.partOf(memory, offset, memory.bytes - offset);
   }
 
-  private wholeOfModel(number: number, offset: number): Memory {
-    const tensor = this.lent.get(number);
-    if (tensor === undefined || tensor.isDisposed) throw new ResiduaError('disposed', 'an output of a model was used after its program was freed: those of the last 8 sets of sizes are kept');
-    const { memory } = tensor.cell;
+  private wholeLent(number: number, offset: number): Memory {
+    const cell = this.lent.get(number)?.cell;
+    if (cell === undefined || cell.isDisposed) throw new ResiduaError('disposed', 'an output of a model was used after its program was freed: those of the last 8 sets of sizes are kept');
+    const { memory } = cell;
     return offset === 0 ? memory : this.partOf(memory, offset, memory.bytes - offset);
   }
 

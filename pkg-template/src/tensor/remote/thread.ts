@@ -9,6 +9,7 @@ import { DeviceCore, type DeviceParts } from '../device/core.js';
 import type { CheckedOptions, OpenDevice } from '../device/opening.js';
 import { Pending } from '../engine/pending.js';
 import { Connection } from './connection.js';
+import { readElsewhere, type FilesElsewhere } from '../files/load.js';
 import { RemoteCompiler } from './remote-compiler.js';
 import { RemoteAccounts, RemoteEngine } from './remote-engine.js';
 
@@ -30,7 +31,11 @@ export class TensorThread {
   /** The compiled module, for the worker that replaces another one. */
   private module: Promise<WebAssembly.Module> | undefined;
 
-  constructor(private readonly start: () => StartedThread) {}
+  /** @param files what reads files in the worker, where its script can */
+  constructor(
+    private readonly start: () => StartedThread,
+    private readonly files: (new (connection: Connection, device: number, engine: RemoteEngine) => FilesElsewhere) | null = null,
+  ) {}
 
   /** Starts the worker and loads the module in it, and again after its failure. */
   async init(source?: WasmSource): Promise<void> {
@@ -75,6 +80,7 @@ export class TensorThread {
       return () => void (end = () => {});
     };
     const core = new DeviceCore({ accounts, pending, engine, compiler, instance: null, gpu: null, features: facts.features, watch }, checks);
+    if (this.files !== null) readElsewhere.set(core, new this.files(connection, device, engine));
     collected.register(core, () => connection.notify(device, { do: 'dispose' }));
     return { core, fallbackReason: facts.fallbackReason };
   };

@@ -7,17 +7,15 @@ import type { Device } from '../device/device.js';
 import { textOf } from '../files/byte-reader.js';
 import { load, type Load } from '../files/load.js';
 import type { FileSource } from '../files/source.js';
-import { checkDims } from '../onnx/feeds.js';
 import type { LoadedModel } from '../onnx/loaded-model.js';
 import { modelOf } from '../onnx/prepare.js';
-import type { Size } from '../size.js';
+import { checkDims, type Size } from '../size.js';
 import { OPSET } from './builder.js';
 import { Fields } from './fields.js';
 import { readGraphModel } from './graph/model.js';
 import { readLayersModel } from './layers/model.js';
-import { filesBeside } from './beside.js';
 import { readManifest } from './manifest.js';
-import { readWeights } from './weights.js';
+import { readWeights, type WeightFiles } from './weights.js';
 
 /** Options of {@link loadTfjs}. */
 export interface TfjsOptions {
@@ -76,4 +74,20 @@ async function readJson({ call, reader }: Load): Promise<Fields> {
     throw invalidArgument(`${call}: source`, `a file that is no JSON: ${String(error).slice(0, 100)}`, 'the model.json of a model of TensorFlow.js');
   }
   return Fields.of(call, value);
+}
+
+/** Files beside the address of a model; what stands after a question mark is theirs too, such as a signature. */
+function filesBeside(call: string, source: FileSource): WeightFiles {
+  return async (path) => {
+    const page = (globalThis as { location?: { href?: string } }).location?.href;
+    const place = `${call}: file ${describe(path)}`;
+    const given = await source;
+    const told = typeof given === 'string' || given instanceof URL ? String(given) : 'url' in given ? given.url : '';
+    if (told === '') throw invalidArgument(place, 'no option weights, which gives it', 'weights: (path) => the source of that file, as the model has no address');
+    const base = URL.canParse(told, page) ? new URL(told, page) : null;
+    if (base === null || !URL.canParse(path, base.href)) throw invalidArgument(place, `the address ${describe(told)} of the model`, 'one beside which the file lies');
+    const url = new URL(path, base);
+    if (url.search === '') url.search = base.search;
+    return url;
+  };
 }

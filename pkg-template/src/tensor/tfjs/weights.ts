@@ -4,12 +4,14 @@ import { describe, invalidArgument } from '../../arguments/errors.js';
 import { ByteReader } from '../files/byte-reader.js';
 import { bytesOf, converterOf, FILE_BYTES, type Converter } from '../files/elements.js';
 import type { Load } from '../files/load.js';
-import { openSource, type ByteSource } from '../files/source.js';
+import { openSource, type ByteSource, type FileSource } from '../files/source.js';
 import { elementCount } from '../memory/numbers.js';
 import type { FileTensor } from '../onnx/model.js';
 import { MOST_ELEMENTS_IN_MEMORY, storeConverted } from '../onnx/reading.js';
-import type { WeightFiles } from './beside.js';
 import { bytesOfWeights, type WeightGroup, type WeightSpec } from './manifest.js';
+
+/** Gives the file with a path that stands in a model. */
+export type WeightFiles = (path: string) => FileSource | Promise<FileSource>;
 
 /** Reads all weights, by name. Of several with one name, which TensorFlow.js writes for models that others share, the last one counts. */
 export async function readWeights(load: Load, groups: readonly WeightGroup[], files: WeightFiles, signal: AbortSignal | undefined): Promise<Map<string, FileTensor>> {

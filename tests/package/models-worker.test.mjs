@@ -1,14 +1,16 @@
-// residua/tensor/onnx/worker at the two ends of a channel, by the module that is packed: files are read, graphs recorded and run at the other end; errors keep their codes.
+// residua/tensor/models/worker at the two ends of a channel, by the module that is packed: files are read, graphs recorded and run at the other end; errors keep their codes.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
 import { loadOnnx } from '../../pkg-template/dist/tensor-onnx.js';
+import { RemoteFiles } from '../../pkg-template/dist/tensor/remote/remote-files.js';
 import { loadInWorker } from '../../pkg-template/dist/tensor/remote/remote-model.js';
 import { ServedModels } from '../../pkg-template/dist/tensor/remote/served-models.js';
 import { serveTensors } from '../../pkg-template/dist/tensor/remote/server.js';
 import { TensorThread } from '../../pkg-template/dist/tensor/remote/thread.js';
+import { GGUF, gguf, joined as joinedBytes } from '../facade/tensor-files/made.mjs';
 import { bytes, concatenated, int, model, text } from '../onnx/writer.mjs';
 import { cases, fileOf } from '../tfjs/loaded.mjs';
 
@@ -25,7 +27,7 @@ function joined(models = ServedModels) {
       postMessage: (batch, transfer) => (sent.push(...batch), port1.postMessage(batch, transfer)),
     };
     return { port, end: () => [port1, port2].forEach((each) => each.close()), listen: () => () => {} };
-  });
+  }, models === null ? null : RemoteFiles);
   return { sent, thread, Device: T.Device.on(thread.open) };
 }
 
@@ -62,7 +64,8 @@ test('a model computes what it computes on the page, from each kind of source', 
     const local = await loadOnnx(file, { device: here });
     const x = { data: [1, 2, 3, -4], shape: [2, 2] };
     const expected = await (await local.run({ x })).y.data();
-    assert.deepEqual([...expected], [3, 4, 0, 0].map((_, k) => Math.max(0, [1 * -1 + 2 * 1, 1 * 0 + 2 * 2, 3 * -1 + -4 * 1, 3 * 0 + -4 * 2][k])));
+    // w is [[-1, 0], [1, 2]].
+    assert.deepEqual([...expected], [1, 4, 0, 0]);
     const pieces = () => new ReadableStream({
       start(controller) {
         for (let at = 0; at < file.length; at += 50) controller.enqueue(file.slice(at, at + 50));
@@ -194,4 +197,62 @@ test('the end of the worker rejects loads and runs', async () => {
   other.thread.terminate();
   await assert.rejects(loading, code('disposed'));
   await assert.rejects(loaded.run({ x: [1, 2] }), code('disposed'));
+});
+
+describe('files are read in the worker', () => {
+  const bytesOf = async (blob) => new Uint8Array(await blob.arrayBuffer());
+
+  test('tensors of each format are those of the page, with progress and a selection', async () => {
+    const weights = { a: here.tensor([[1, 2], [3, 4]]), b: here.tensor([5, 6, 7], [3], 'i32'), c: here.tensor([0.5], [1], 'f16') };
+    const file = await bytesOf(await T.saveSafetensors(weights, { author: 'x' }));
+    const sides = joined();
+    const device = await sides.Device.create({ backend: 'cpu' });
+    const seen = [];
+    const all = await T.loadSafetensors(file, { device, onProgress: (...counts) => seen.push(counts) });
+    assert.deepEqual([Object.keys(all.tensors).sort(), all.metadata, seen.at(-1)], [['a', 'b', 'c'], { author: 'x' }, [file.length, file.length]]);
+    // The page sends the file, and no numbers of tensors.
+    assert.deepEqual([...new Set(sides.sent.map((message) => message.do))], ['load', 'open', 'loadFile']);
+    assert.equal(file.length > 0, true);
+    for (const name of 'abc') assert.deepEqual([all.tensors[name].dtype, all.tensors[name].shape, await all.tensors[name].data()], [weights[name].dtype, weights[name].shape, await weights[name].data()]);
+    const { tensors } = await T.loadSafetensors(new Blob([file]), { device, select: (name) => name !== 'b', dtype: 'f16' });
+    assert.deepEqual(Object.keys(tensors).sort(), ['a', 'c']);
+    assert.equal(tensors.a.dtype, 'f16');
+    assert.deepEqual([...(await tensors.a.matmul(tensors.a).data())], [7, 10, 15, 22]);
+    const npy = await T.loadNpy(await T.saveNpy(weights.a), { device });
+    assert.deepEqual(await npy.data(), Float32Array.of(1, 2, 3, 4));
+    const before = device.stats();
+    T.dispose(all.tensors, tensors, npy);
+    await device.synchronize();
+    assert.deepEqual([before.tensors, device.stats().tensors, device.stats().tensorBytes], [6, 0, 0]);
+    await assert.rejects(npy.data(), code('disposed'));
+    sides.thread.terminate();
+    Object.values(weights).forEach((tensor) => tensor.dispose());
+  });
+
+  test('quantised weights of a GGUF file stay quantised', async () => {
+    // Two rows of a block of 32: a scale in half precision, and bytes.
+    const row = (scale) => joinedBytes(Uint8Array.of(0, scale), Int8Array.from({ length: 32 }, (_, k) => 5 * k - 70));
+    const file = gguf({ n: GGUF.u64(2n ** 60n) }, [['w', [32, 2], 8, joinedBytes(row(0x3c), row(0x40))], ['b', [2], 0, Float32Array.of(7, 8)]]);
+    const found = [];
+    for (const on of [device, here]) {
+      const { tensors, metadata } = await T.loadGguf(file, { device: on });
+      const shown = await Promise.all(Object.entries(tensors).map(async ([name, tensor]) => [name, tensor.shape, tensor.type, await (tensor.dequantize?.('f32') ?? tensor).data()]));
+      found.push([metadata, shown]);
+      assert.deepEqual([tensors.w.type, found.at(-1)[1].find(([name]) => name === 'w')[3].slice(31, 34)], ['q8_0', Float32Array.of(85, -140, -130)]);
+      T.dispose(tensors);
+    }
+    assert.deepEqual(found[0], found[1]);
+  });
+
+  test('errors and aborts are those of the page, and what a callback throws ends the load', async () => {
+    const file = await bytesOf(await T.saveSafetensors({ a: here.tensor(new Float32Array(1000)) }));
+    await assert.rejects(T.loadSafetensors(file.subarray(0, 100), { device }), code('invalid-argument', /^loadSafetensors/));
+    await assert.rejects(T.loadGguf(file, { device }), code('invalid-argument', /^loadGguf: byte 0/));
+    await assert.rejects(T.loadSafetensors(file, { device, signal: AbortSignal.abort() }), code('aborted', /^loadSafetensors/));
+    for (const name of ['select', 'onProgress']) {
+      const options = { device, [name]() { throw new RangeError(`of ${name}`); } };
+      await assert.rejects(T.loadSafetensors(file, options), (error) => error instanceof RangeError && error.message === `of ${name}`);
+    }
+    await device.synchronize();
+  });
 });

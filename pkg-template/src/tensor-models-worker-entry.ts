@@ -1,4 +1,4 @@
-/** The script of the worker that `residua/tensor/onnx/worker` starts. */
+/** The script of the worker that `residua/tensor/models/worker` starts. */
 
 import type { Port } from './remote/connection.js';
 import { serveTensors } from './tensor/remote/server.js';

@@ -1,10 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * residua/tensor/onnx/worker: models of ONNX and of TensorFlow.js in a worker of the package, and the names of `residua/tensor/worker`.
+ * residua/tensor/models/worker: models of ONNX and of TensorFlow.js, and files of tensors, in a worker of the package, with the names of `residua/tensor/worker`.
  *
- * Files are fetched, read and stored in the worker, where graphs are recorded, compiled and run as well: the page has the model as a handle, and its tensors. The
- * worker is another one than that of `residua/tensor/worker`, as its script has what models need; a page with models takes all of its tensors from here. It starts
- * with the first device, and runs until `terminate()`, or as long as the page.
+ * Files are fetched, read and stored in the worker: those of `loadSafetensors`, `loadGguf`, `loadNpy`, `loadNpz` and of the loaders of `residua/tensor/models` that
+ * are given a device from here, too. Graphs of `loadOnnx` and `loadTfjs` are recorded, compiled and run there as well; the page has the model and its tensors as
+ * handles. The worker is another one than that of `residua/tensor/worker`, as its script has all that models need; a page with models takes all of its tensors
+ * from here. It starts with the first device, and runs until `terminate()`, or as long as the page.
  *
  * @packageDocumentation
  */
@@ -16,9 +17,9 @@ import { startThread } from './remote/thread.js';
 import { Device as PageDevice } from './tensor/device/device.js';
 import { readOn } from './tensor/device/evaluator.js';
 import type { FileSource } from './tensor/files/source.js';
+import { RemoteFiles } from './tensor/remote/remote-files.js';
 import { loadInWorker, type RemoteLoadOptions, type WorkerModel } from './tensor/remote/remote-model.js';
 import { TensorThread } from './tensor/remote/thread.js';
-import { filesBeside } from './tensor/tfjs/beside.js';
 
 export * from './tensor.js';
 export { WorkerModel } from './tensor/remote/remote-model.js';
@@ -26,9 +27,9 @@ export type { RemoteLoadOptions } from './tensor/remote/remote-model.js';
 export type { ModelFeed, ModelNumbers, ModelValue } from './tensor/onnx/feeds.js';
 
 const worker = /* @__PURE__ */ new TensorThread(() => {
-  const { thread, listen } = startThread(() => new Worker(new URL('./tensor-onnx-worker-entry.js', import.meta.url), { type: 'module' }), 'tensor-onnx-worker-entry.js');
+  const { thread, listen } = startThread(() => new Worker(new URL('./tensor-models-worker-entry.js', import.meta.url), { type: 'module' }), 'tensor-models-worker-entry.js');
   return { port: thread, listen, end: () => thread.terminate() };
-});
+}, RemoteFiles);
 
 /** Where tensors are stored and computed, in the worker; see `Device` of `residua/tensor`. */
 export const Device: typeof PageDevice = /* @__PURE__ */ PageDevice.on(worker.open);
@@ -87,5 +88,5 @@ export async function loadTfjs(source: FileSource, options: WorkerTfjsOptions = 
   checkOptions('loadTfjs: options', options, TFJS_OPTIONS);
   const { weights } = options;
   if (weights !== undefined && typeof weights !== 'function') throw invalidArgument('loadTfjs: weights', describe(weights), 'a function of the path of a file');
-  return loadInWorker('loadTfjs', 'tfjs', source, options, Device, weights ?? filesBeside('loadTfjs', source));
+  return loadInWorker('loadTfjs', 'tfjs', source, options, Device, weights);
 }

@@ -1,4 +1,4 @@
-// residua/tensor/onnx/worker in a browser: the package's own worker reads a model and runs it on both engines; the page's thread does neither.
+// residua/tensor/models/worker in a browser: the package's own worker reads a model and runs it on both engines; the page's thread does neither.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
@@ -27,7 +27,7 @@ before(async () => {
         window.workers.push(this);
       }
     };
-    window.there = await import('residua/tensor/onnx/worker');
+    window.there = await import('residua/tensor/models/worker');
     window.here = await import('residua/tensor');
     window.onnx = await import('residua/tensor/onnx');
     window.file = new File([Uint8Array.from(bytes)], 'model.onnx');

@@ -1,3 +1,0 @@
-/// <reference types="@webgpu/types" preserve="true" />
-/** The types of `residua/tensor/onnx/worker` for TypeScript before 6.0; see with-webgpu-types.ts. */
-export * from './tensor-onnx-worker.js';
