@@ -1,4 +1,4 @@
-// The page of ONNX files as a visitor uses it: its own net on both engines, layers, files that are chosen, and what it refuses.
+// The page of models as a visitor uses it: its own net on both engines, layers, files of ONNX and TensorFlow.js that are chosen, and what it refuses.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { browserName, launch, listen, url } from '../browser.mjs';
 import { MADE } from '../onnx/made.mjs';
 import { model, rawData } from '../onnx/writer.mjs';
+import { cases, fileOf } from '../tfjs/loaded.mjs';
 
 const shots = fileURLToPath(new URL('../../target/test-screenshots/', import.meta.url));
 
@@ -87,6 +88,26 @@ test('a file is chosen, with external data in another, and missing data is named
   const sum = await state(page);
   assert.deepEqual([sum.failure, sum.layers.length], [null, 1]);
   assert.ok(sum.engines.cpu.runMs >= 0 && sum.engines.gpu === undefined);
+  assert.deepEqual(complaints, []);
+  await page.close();
+});
+
+test('a model of TensorFlow.js is chosen with its weights, runs on both engines, and its layers are timed', async () => {
+  const { page, complaints } = await open();
+  const given = cases('layers').find(({ name }) => name === 'dense layers, one after another');
+  const { json, bytes } = fileOf(given);
+  await choose(page, [{ name: 'group1-shard1of1.bin', bytes }, { name: 'model.json', bytes: json }]);
+  const { name, failure, engines, difference, layers } = await state(page);
+  assert.deepEqual([name, failure], ['model.json', null]);
+  for (const backend of ['cpu', 'gpu']) assert.ok(engines[backend].runMs > 0, backend);
+  assert.ok(difference[0].difference < 1e-5, JSON.stringify(difference));
+  await through(page, () => page.locator('#time').click());
+  const timed = (await state(page)).layers;
+  assert.deepEqual(timed.map(({ operator }) => operator), layers.map(({ operator }) => operator));
+  for (const { operator, cpu, gpu } of timed) assert.ok(cpu.failure === null && gpu.failure === null && cpu.ms > 0 && gpu.ms > 0, operator);
+  assert.match(await page.$eval('#note', (note) => note.textContent), /layers or nodes/);
+  await choose(page, [{ name: 'model.json', bytes: json }]);
+  assert.match((await state(page)).failure, /group1-shard1of1\.bin.*choose or drop both/);
   assert.deepEqual(complaints, []);
   await page.close();
 });

@@ -4,21 +4,22 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { MADE } from '../onnx/made.mjs';
 import { model } from '../onnx/writer.mjs';
+import { cases, fileOf } from '../tfjs/loaded.mjs';
 import { folder, mapImports } from './import-map.mjs';
 
-mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js' });
+mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js', 'residua/tensor/tfjs': 'tensor-tfjs.js' });
 const { Device, init } = await import('residua/tensor');
 const { loadOnnx } = await import('residua/tensor/onnx');
 await init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 const { constantNames, fieldsOf, readFile, withAllOutputs } = await import('../../www/models/onnx-file.js');
-const { difference, madeNumbers, openSizes, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } = await import('../../www/models/runs.js');
+const { difference, madeNumbers, openModel, openSizes, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } = await import('../../www/models/runs.js');
 const { exampleFile } = await import('../../www/models/example.js');
 const device = await Device.create({ backend: 'cpu' });
 
 /** All layers of a file with these feeds. */
 async function layersOf(bytes, feeds) {
   const layers = [];
-  await runLayers(device, readFile(bytes), feeds, undefined, { onLayer: (index, layer) => void (layers[index] = layer) });
+  await runLayers(device, await openModel(bytes), feeds, { onLayer: (index, layer) => void (layers[index] = layer) });
   return layers;
 }
 
@@ -27,7 +28,7 @@ test('the example has its nodes, names and opset, and runs: shares that add up t
   const { nodes, initializers, outputs, opsets } = readFile(bytes);
   assert.deepEqual([nodes.length, initializers.size, outputs, opsets], [10, 6, ['probabilities'], [{ domain: '', version: 17 }]]);
   const feeds = { picture: { data: madeNumbers({ dtype: 'f32' }, [2, 3, 32, 32]), shape: [2, 3, 32, 32] } };
-  const { outputs: [found], loadMs, firstMs, runMs } = await runWhole(device, bytes, feeds, undefined, {});
+  const { outputs: [found], loadMs, firstMs, runMs } = await runWhole(device, (await openModel(bytes)).load, feeds);
   assert.deepEqual([found.name, found.shape], ['probabilities', [2, 5]]);
   for (const row of [0, 1]) assert.ok(Math.abs(found.numbers.subarray(5 * row, 5 * row + 5).reduce((sum, value) => sum + value, 0) - 1) < 1e-6);
   assert.ok(new Set(found.numbers).size > 5 && [loadMs, firstMs, runMs].every((ms) => ms > 0));
@@ -37,7 +38,7 @@ test('layers by themselves give what they give in the whole model', async () => 
   const bytes = exampleFile(), file = readFile(bytes);
   const feeds = { picture: { data: madeNumbers({ dtype: 'f32' }, [1, 3, 32, 32]), shape: [1, 3, 32, 32] } };
   const layers = await layersOf(bytes, feeds);
-  const { outputs } = await runWhole(device, withAllOutputs(file), feeds, undefined, { runs: 1 });
+  const { outputs } = await runWhole(device, (await openModel(withAllOutputs(file))).load, feeds, { runs: 1 });
   assert.equal(outputs.length, 10);
   file.nodes.forEach(({ name, outputs: [output] }, k) => {
     const whole = outputs.find((each) => each.name === output);
@@ -58,6 +59,29 @@ for (const [name, make] of Object.entries(MADE)) {
       assert.equal(layer.failure, undefined, node);
       assert.ok(layer.isConstant === true ? constantNames(file).has(outputs[0]) : layer.ms > 0 && layer.numbers.length > 0, node);
     }
+  });
+}
+
+for (const kind of ['layers', 'graphs']) {
+  test(`each layer of the made ${kind} of TensorFlow.js is run by itself, and the last ones give what TensorFlow.js computes`, async () => {
+    let count = 0;
+    for (const given of cases(kind)) {
+      const { json, bytes } = fileOf(given);
+      const file = await openModel(json, () => bytes), layers = [];
+      const feeds = Object.fromEntries(given.inputs.map(({ name, shape, data }) => [name, { data, shape }]));
+      await runLayers(device, file, feeds, { onLayer: (index, layer) => void (layers[index] = layer) });
+      for (const [k, layer] of layers.entries()) assert.equal(layer.failure, undefined, `${given.name}: ${file.nodes[k].name}`);
+      for (const [k, { outputs }] of file.nodes.entries()) {
+        const place = file.outputs.indexOf(outputs[0]);
+        if (place < 0 || layers[k].isConstant) continue;
+        const expected = given.outputs[place];
+        const { difference: far, largest } = difference(layers[k].numbers, Float32Array.from(expected.data.map(Number)));
+        // As in the tests of the package, with rounding in other orders.
+        assert.ok(far <= 1e-4 * Math.max(1, largest), `${given.name}: ${far}`);
+        count++;
+      }
+    }
+    assert.ok(count > 100, `${count}`);
   });
 }
 

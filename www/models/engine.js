@@ -75,7 +75,25 @@ export function onEngine(changed) {
   for (const input of document.querySelectorAll('input[name=engine]')) input.addEventListener('change', () => changed(input.value));
 }
 
-/** Calls `take` with the files that are chosen, or dropped on the page. */
+/** The files of what was dropped, those in folders too. */
+async function filesIn(transfer) {
+  // The list is gone after the event.
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean), files = [...transfer.files];
+  if (!entries.some(({ isDirectory }) => isDirectory)) return files;
+  const visit = async (entry) => {
+    if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+    const found = [], reader = entry.createReader();
+    for (;;) {
+      // A reader gives some entries at a time.
+      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (some.length === 0) return found;
+      for (const each of some) found.push(...(await visit(each)));
+    }
+  };
+  return (await Promise.all(entries.map(visit))).flat();
+}
+
+/** Calls `take` with the files that are chosen, or dropped on the page, folders among them. */
 export function onFiles(take) {
   const give = (files) => files.length > 0 && take(files);
   element('file').addEventListener('change', ({ target }) => {
@@ -96,7 +114,7 @@ export function onFiles(take) {
     document.body.classList.remove('dropping');
     if (!carriesFiles(event)) return;
     event.preventDefault();
-    give([...event.dataTransfer.files]);
+    filesIn(event.dataTransfer).then(give, (error) => showFailure(error));
   });
 }
 

@@ -1,17 +1,15 @@
 /**
- * The page of ONNX files: lists what a file has, runs it on both engines with made inputs, compares them, and times its layers.
+ * The page of models of ONNX and TensorFlow.js: lists what a file has, runs it on both engines with made inputs, compares them, and times its layers.
  *
  * `?model=ADDRESS` loads a file in place of the small net, `?engines=cpu` leaves the GPU out. `window.residuaModels.state()` is for programs:
  * `{ name, busy, ended, failure, inputs, outputs, engines, difference, layers }`; `ended` counts the loads, runs and timings that came to an end.
  */
 import { make } from '../make.js';
 import { Device } from 'residua/tensor';
-import { loadOnnx } from 'residua/tensor/onnx';
 import { nameOf } from '../webgpu-status.js';
 import { element, fetched, onFiles, showFailure, Work } from './engine.js';
 import { exampleFile } from './example.js';
-import { readFile } from './onnx-file.js';
-import { difference, madeNumbers, openSizes, operatorOf, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } from './runs.js';
+import { difference, madeNumbers, openModel, openSizes, operatorOf, refusedBy, runLayers, runWhole, scalarsOf, sizesOf } from './runs.js';
 
 const query = new URLSearchParams(location.search);
 const NAMES = { cpu: 'CPU', gpu: 'GPU' };
@@ -73,11 +71,11 @@ async function load({ name, bytes, external }, signal) {
   element('difference').textContent = element('operators').textContent = '';
   setBusy(true);
   element('note').textContent = `Reading ${name}…`;
-  const file = readFile(bytes);
+  const file = await openModel(bytes, external);
   showLayers(file);
   await openDevices();
-  const model = await loadOnnx(bytes, { device: devices.cpu, external, signal }).catch((error) => {
-    const refused = refusedBy(error, file.nodes);
+  const model = await file.load(devices.cpu, signal).catch((error) => {
+    const refused = refusedBy(error, file.nodes, file.isOnnx);
     if (refused === null) throw error;
     showRefused(refused.operators);
     throw Object.assign(new Error(refused.words), { code: error.code });
@@ -88,9 +86,10 @@ async function load({ name, bytes, external }, signal) {
   const plain = ({ name: value, type, shape }) => ({ name: value, type, shape });
   Object.assign(state, { inputs: inputs.map(plain), outputs: outputs.map(plain) });
   showValues();
-  const weights = `${(bytes.length / 1e6).toFixed(bytes.length < 1e6 ? 2 : 1)} MB`;
+  const weights = `${(file.size / 1e6).toFixed(file.size < 1e6 ? 2 : 1)} MB`;
   const opsets = file.opsets.map(({ domain, version }) => `${domain === '' ? 'ONNX' : domain} ${version}`).join(', ');
-  element('note').textContent = `${name}: ${file.nodes.length} nodes, ${file.initializers.size} initialisers, ${weights}, opsets ${opsets}${file.producer === '' ? '' : `, written by ${file.producer}`}.`;
+  const parts = file.isOnnx ? `nodes, ${file.initializers.size} initialisers, ${weights}, opsets ${opsets}` : `layers or nodes, ${file.initializers.size} weights, ${weights}`;
+  element('note').textContent = `${name}: ${file.nodes.length} ${parts}${file.producer === '' ? '' : `, written by ${file.producer}`}.`;
 }
 
 function showValues() {
@@ -109,7 +108,7 @@ function showValues() {
 
 function showLayers(file) {
   const versions = new Map(file.opsets.map(({ domain, version }) => [domain, version]));
-  state.layers = file.nodes.map((node) => ({ operator: operatorOf(node), name: node.name || node.outputs[0] || '', opset: versions.get(node.domain) ?? 1 }));
+  state.layers = file.nodes.map((node) => ({ operator: operatorOf(node), name: node.name || node.outputs[0] || '', opset: file.isOnnx ? (versions.get(node.domain) ?? 1) : null }));
   const counts = new Map();
   for (const { operator } of state.layers) counts.set(operator, (counts.get(operator) ?? 0) + 1);
   element('operators').textContent = [...counts].sort(([, a], [, b]) => b - a).map(([operator, count]) => (count === 1 ? operator : `${operator} × ${count}`)).join(', ');
@@ -154,7 +153,7 @@ async function run(signal) {
   const feeds = madeFeeds(), found = {};
   await onEngines(async (backend, device) => {
     element('difference').textContent = `Running on the ${NAMES[backend]}…`;
-    found[backend] = await runWhole(device, source.bytes, feeds, source.external, { signal });
+    found[backend] = await runWhole(device, info.file.load, feeds, { signal });
     const { loadMs, firstMs, runMs, bytes } = found[backend];
     state.engines[backend] = { loadMs, firstMs, runMs };
     const adapter = device.gpu?.adapterInfo;
@@ -177,7 +176,7 @@ async function time(signal) {
   setBusy(true);
   const feeds = madeFeeds();
   state.layers = state.layers.map(({ operator, name, opset }) => ({ operator, name, opset }));
-  await onEngines((backend, device) => runLayers(device, info.file, feeds, source.external, { signal, onLayer: (index, layer) => {
+  await onEngines((backend, device) => runLayers(device, info.file, feeds, { signal, onLayer: (index, layer) => {
     const known = state.layers[index];
     known[backend] = layer;
     if (known.cpu?.numbers !== undefined && known.gpu?.numbers !== undefined) {
@@ -214,7 +213,7 @@ const atAddress = (address) => async (signal) => {
 };
 
 onFiles((files) => {
-  const model = files.find(({ name }) => name.endsWith('.onnx')) ?? files[0];
+  const model = files.find(({ name }) => name.endsWith('.onnx')) ?? files.find(({ name }) => name === 'model.json') ?? files.find(({ name }) => name.endsWith('.json')) ?? files[0];
   take(async () => ({
     name: model.name, bytes: new Uint8Array(await model.arrayBuffer()),
     external: (location) => {

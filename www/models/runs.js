@@ -1,7 +1,9 @@
 /** Runs of a model on an engine: made inputs, times of whole runs and of each layer, and how far two engines are apart. */
 import { loadOnnx } from 'residua/tensor/onnx';
 import { seededNoise } from '../problems/seeded-noise.js';
-import { constantNames, fileOfNode, withAllOutputs } from './onnx-file.js';
+import { loadTfjs } from 'residua/tensor/tfjs';
+import { constantNames, fileOfNode, readFile, withAllOutputs } from './onnx-file.js';
+import { isJson, readTfjs } from './tfjs-file.js';
 
 /** Codes of ONNX's element types by the dtype of a tensor, where the file does not say which it is. */
 const CODES = { f32: 1, u8: 2, i32: 7, bool: 9, f16: 10, u32: 12 };
@@ -43,12 +45,12 @@ export function madeNumbers({ dtype }, sizes, seed = 1) {
  * What a file has that is not taken: `operators`, by name, and the error in few words; null for other errors. The message of the package lists the first nodes, and all
  * operators that are taken, which are some two hundred.
  */
-export function refusedBy(error, nodes) {
-  const [, words, list] = /^([^]*?); takes the operators ([^]*)$/.exec(error.message) ?? [];
+export function refusedBy(error, nodes, isOnnx = true) {
+  const [, words, what, list] = /^([^]*?); takes the (operators|layers) ([^]*)$/.exec(error.message) ?? [];
   if (list === undefined) return null;
   const taken = new Set(list.split(', '));
   const operators = new Set(nodes.map(operatorOf).filter((name) => !taken.has(name)));
-  return { operators, words: `${words}. “Run a model of ONNX” in the documentation lists the operators that are taken.` };
+  return { operators, words: `${words}. “Run a model of ${isOnnx ? 'ONNX' : 'TensorFlow.js'}” in the documentation lists the ${what} that are taken.` };
 }
 
 /** The name of a node's operator, with its domain where that is not ONNX's own. */
@@ -63,9 +65,33 @@ async function timed(device, work) {
   return { result, ms: performance.now() - start };
 }
 
-/** Loads a file and runs it: times in milliseconds, and the outputs as numbers. */
-export async function runWhole(device, source, feeds, external, { signal, runs = RUNS } = {}) {
-  const { result: model, ms: loadMs } = await timed(device, () => loadOnnx(source, { device, external, signal }));
+/**
+ * A model of a file, of ONNX or of TensorFlow.js: `nodes`, `initializers`, `outputs`, `types`, `constants`, and what loads it, all of it with the outputs of every
+ * layer, and one layer with the inputs that it is given: `ofNode()` has their names in that model, too.
+ * @param {Uint8Array} bytes
+ * @param {((location: string) => unknown) | undefined} external the other files, by their names
+ */
+export async function openModel(bytes, external) {
+  if (isJson(bytes)) {
+    const bytesAt = async (path) => new Uint8Array(await new Response(await external(path)).arrayBuffer());
+    const file = await readTfjs(bytes, bytesAt);
+    const loader = ({ json, weights }) => (device, signal) => loadTfjs(json, { device, weights, signal });
+    return { ...file, isOnnx: false, size: bytes.length + file.weightBytes, load: loader(file.whole), loadAll: (device, signal) => loader(file.allOutputs())(device, signal), loadNode: (node, inputs) => {
+      const { names, files } = file.ofNode(node, inputs);
+      return { names, load: loader(files) };
+    } };
+  }
+  const file = readFile(bytes);
+  const loader = (source) => (device, signal) => loadOnnx(source, { device, external, signal });
+  return {
+    ...file, isOnnx: true, size: bytes.length, constants: constantNames(file), isFixed: (name) => file.initializers.has(name),
+    load: loader(bytes), loadAll: (device, signal) => loader(withAllOutputs(file))(device, signal), loadNode: (node, inputs) => ({ names: new Map(inputs.map(({ name }) => [name, name])), load: loader(fileOfNode(file, node, inputs)) }),
+  };
+}
+
+/** Loads a model and runs it: times in milliseconds, and the outputs as numbers. */
+export async function runWhole(device, load, feeds, { signal, runs = RUNS } = {}) {
+  const { result: model, ms: loadMs } = await timed(device, () => load(device, signal));
   try {
     signal?.throwIfAborted();
     const { result: first, ms: firstMs } = await timed(device, () => model.run(feeds));
@@ -99,23 +125,24 @@ export function difference(one, other) {
 }
 
 /**
- * Every layer by itself: a file of one node, with the inputs that it has in the whole model. Calls `onLayer(index, { ms, shape, numbers } | { failure } | { isConstant })`
+ * Every layer by itself: a model of one node, with the inputs that it has in the whole model. Calls `onLayer(index, { ms, shape, numbers } | { failure } | { isConstant })`
  * for each. Layers of a whole run are fused, so that their times add up to less there.
- * @param {ReturnType<typeof import('./onnx-file.js').readFile>} file
+ * @param {Awaited<ReturnType<typeof openModel>>} model
  */
-export async function runLayers(device, file, feeds, external, { signal, onLayer }) {
-  const constants = constantNames(file);
-  const whole = await loadOnnx(withAllOutputs(file), { device, external, signal });
+export async function runLayers(device, model, feeds, { signal, onLayer }) {
+  const { constants } = model;
+  const whole = await model.loadAll(device, signal);
   try {
+    const feedTypes = new Map(whole.inputs.map(({ name, dtype }) => [name, dtype]));
     const values = new Map(Object.entries(await whole.run(feeds)));
-    for (const [index, node] of file.nodes.entries()) {
+    for (const [index, node] of model.nodes.entries()) {
       signal?.throwIfAborted();
       if (node.outputs.every((name) => constants.has(name))) {
         onLayer(index, { isConstant: true });
         continue;
       }
       try {
-        onLayer(index, await runLayer(device, file, node, { values, feeds, constants, external, signal }));
+        onLayer(index, await runLayer(device, model, node, { values, feeds, feedTypes, signal }));
       } catch (error) {
         if (signal?.aborted) throw error;
         onLayer(index, { failure: error.message });
@@ -126,26 +153,29 @@ export async function runLayers(device, file, feeds, external, { signal, onLayer
   }
 }
 
-async function runLayer(device, file, node, { values, feeds, constants, external, signal }) {
+async function runLayer(device, model, node, { values, feeds, feedTypes, signal }) {
+  const { constants, types, isFixed = () => false } = model;
   const inputs = [], given = {};
-  for (const name of node.takes.filter((each) => !file.initializers.has(each))) {
+  for (const name of node.takes.filter((each) => !isFixed(each))) {
     const value = values.get(name) ?? feeds[name];
     if (value === undefined) throw new Error(`its input ${name} is not known`);
     const isTensor = values.has(name);
     const [sizes, dtype] = [[...value.shape], isTensor ? value.dtype : null];
     const asNumbers = isTensor && (constants.has(name) || (dtype !== 'f32' && sizes.reduce((product, size) => product * size, 1) <= FEW));
-    inputs.push({ name, type: file.types.get(name) || CODES[dtype ?? 'f32'], sizes });
+    inputs.push({ name, dtype: dtype ?? feedTypes.get(name) ?? 'f32', type: types.get(name) || CODES[dtype ?? 'f32'], sizes });
     given[name] = asNumbers ? { data: await value.data(), shape: sizes } : value;
   }
-  const layer = await loadOnnx(fileOfNode(file, node, inputs), { device, external, signal });
+  const { names, load } = model.loadNode(node, inputs);
+  const layer = await load(device, signal);
+  const fed = Object.fromEntries(Object.entries(given).map(([name, value]) => [names.get(name), value]));
   try {
-    const outputs = await layer.run(given);
+    const outputs = await layer.run(fed);
     const [first] = Object.values(outputs);
     const found = { shape: [...first.shape], numbers: await first.data(), ms: 0 };
     for (let count = 1; ; count *= 2) {
       signal?.throwIfAborted();
       const { ms } = await timed(device, async () => {
-        for (let run = 0; run < count; run++) await layer.run(given);
+        for (let run = 0; run < count; run++) await layer.run(fed);
       });
       found.ms = ms / count;
       if (ms >= LAYER_MS || count >= LAYER_RUNS) return found;
