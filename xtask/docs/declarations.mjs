@@ -103,12 +103,14 @@ class Reader {
     const type = this.checker.getTypeOfSymbolAtLocation(symbol, declaration);
     return type.getProperties().map((property) => {
       const node = property.valueDeclaration;
-      // `mse,` stands for the function of that name, which has the documentation.
-      const value = ts.isShorthandPropertyAssignment(node) ? resolved(this.checker.getShorthandAssignmentValueSymbol(node), this.checker) : property;
+      // `mse: mse as typeof mse` stands for the function of that name, which has the documentation. A type that is told is no part of the value.
+      const named = ts.isPropertyAssignment(node) && ts.isAsExpression(node.initializer) && ts.isIdentifier(node.initializer.expression) ? node.initializer.expression : null;
+      const value = named === null ? property : resolved(this.checker.getSymbolAtLocation(named), this.checker);
       const written = value.valueDeclaration;
-      const call = ts.isPropertyAssignment(written) ? written.initializer : written;
+      const given = ts.isPropertyAssignment(written) ? written.initializer : written;
+      const call = ts.isAsExpression(given) ? given.expression : given;
       const signature = ts.isNewExpression(call) ? `${property.name}: ${call.expression.getText()}` : callText(call, property.name);
-      return { name: property.name, signatures: [signature], doc: this.docOf(value) };
+      return { name: property.name, signatures: [signature], doc: this.docOf(property) || this.docOf(value) };
     });
   }
 }

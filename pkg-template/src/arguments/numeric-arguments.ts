@@ -161,7 +161,7 @@ export function copyOffsets(argument: string, offsets: unknown, entries: number,
 }
 
 /** Throws unless `value` is a whole number of at least `least` (and at most `most`). */
-export function checkWholeNumber(argument: string, value: unknown, least: number, most = LARGEST_INDEX): asserts value is number {
+export function checkWholeNumber(argument: string, value: unknown, least: number, most: number = LARGEST_INDEX): asserts value is number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least || value > most) {
     const isTooLarge = typeof value === 'number' && value > most;
     const range = most === LARGEST_INDEX && !isTooLarge ? `of at least ${least}` : `from ${least} to ${most}`;
@@ -170,7 +170,7 @@ export function checkWholeNumber(argument: string, value: unknown, least: number
 }
 
 /** Throws unless `value` is a finite number of at least `least`. */
-export function checkFinite(argument: string, value: unknown, least = -Infinity): asserts value is number {
+export function checkFinite(argument: string, value: unknown, least: number = -Infinity): asserts value is number {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < least) {
     throw invalidArgument(argument, describe(value), least === -Infinity ? 'a finite number' : `a finite number of at least ${least}`);
   }

@@ -167,14 +167,14 @@ const ANGLES = ['k1', 'k2', 'k3', 'k4'] as const;
 /** The usual lenses, with the coefficients of OpenCV in their order. */
 export const lenses = {
   /** No distortion: fx, fy, cx, cy. */
-  pinhole: new Lens({ ...BROWN, name: 'pinhole', order: [], numerator: [], tangential: [] }),
+  pinhole: new Lens({ ...BROWN, name: 'pinhole', order: [], numerator: [], tangential: [] }) as Lens,
   /** Radial and tangential distortion (D. C. Brown, "Close-Range Camera Calibration", 1971): fx, fy, cx, cy, k1, k2, p1, p2, and k3, which may be absent. */
-  radialTangential: new Lens({ ...BROWN, name: 'radialTangential', order: ['k1', 'k2', 'p1', 'p2', 'k3'], optional: 1 }),
+  radialTangential: new Lens({ ...BROWN, name: 'radialTangential', order: ['k1', 'k2', 'p1', 'p2', 'k3'], optional: 1 }) as Lens,
   /** The same with a quotient of polynomials: fx, fy, cx, cy, k1, k2, p1, p2, k3, k4, k5, k6. */
-  rational: new Lens({ ...BROWN, name: 'rational', order: ['k1', 'k2', 'p1', 'p2', 'k3', 'k4', 'k5', 'k6'], denominator: ['k4', 'k5', 'k6'] }),
+  rational: new Lens({ ...BROWN, name: 'rational', order: ['k1', 'k2', 'p1', 'p2', 'k3', 'k4', 'k5', 'k6'], denominator: ['k4', 'k5', 'k6'] }) as Lens,
   /**
    * A fisheye, by a polynomial of the angle θ from the optical axis, up to 180° (J. Kannala, S. S. Brandt, "A Generic Camera Model and Calibration Method
    * for Conventional, Wide-Angle, and Fish-Eye Lenses", 2006): fx, fy, cx, cy, k1, k2, k3, k4.
    */
-  fisheye: new Lens({ ...BROWN, name: 'fisheye', isFisheye: true, order: ANGLES, numerator: ANGLES, tangential: [] }),
+  fisheye: new Lens({ ...BROWN, name: 'fisheye', isFisheye: true, order: ANGLES, numerator: ANGLES, tangential: [] }) as Lens,
 } as const;

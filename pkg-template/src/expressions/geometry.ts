@@ -12,7 +12,7 @@ import { checkVec3, Vec3 } from './vec3.js';
 /** Differentiable triangle-mesh quantities; angles in radians. */
 export const geometry = {
   /** The unit normal of the triangle, on the side from which a, b, c are counterclockwise; 0 where the triangle has no area. */
-  triangleNormal(a: Vec3, b: Vec3, c: Vec3): Vec3 {
+  triangleNormal: (a: Vec3, b: Vec3, c: Vec3): Vec3 => {
     checkVec3('geometry.triangleNormal: a', a);
     checkVec3('geometry.triangleNormal: b', b);
     checkVec3('geometry.triangleNormal: c', c);
@@ -20,7 +20,7 @@ export const geometry = {
   },
 
   /** The area of the triangle. */
-  triangleArea(a: Vec3, b: Vec3, c: Vec3): Value {
+  triangleArea: (a: Vec3, b: Vec3, c: Vec3): Value => {
     checkVec3('geometry.triangleArea: a', a);
     checkVec3('geometry.triangleArea: b', b);
     checkVec3('geometry.triangleArea: c', c);
@@ -28,7 +28,7 @@ export const geometry = {
   },
 
   /** The interior angle of the triangle at `at`, in [0, π]. */
-  interiorAngle(at: Vec3, b: Vec3, c: Vec3): Value {
+  interiorAngle: (at: Vec3, b: Vec3, c: Vec3): Value => {
     checkVec3('geometry.interiorAngle: at', at);
     checkVec3('geometry.interiorAngle: b', b);
     checkVec3('geometry.interiorAngle: c', c);
@@ -39,7 +39,7 @@ export const geometry = {
    * 2π minus the sum of the angles at `center` between consecutive vertices of its closed ring of at least 3. It is 0 where the surface is
    * developable, positive at a tip, negative at a saddle.
    */
-  angleDefect(center: Vec3, ring: readonly Vec3[]): Value {
+  angleDefect: (center: Vec3, ring: readonly Vec3[]): Value => {
     checkVec3('geometry.angleDefect: center', center);
     checkPoints('geometry.angleDefect: ring', ring);
     if (ring.length < 3) throw invalidArgument('geometry.angleDefect: ring', `${ring.length} vertices`, 'at least 3');
@@ -52,7 +52,7 @@ export const geometry = {
    * The signed angle between the faces at the edge from A to B, in (−π, π]: 0 when flat, positive when convex. Seen from outside with B
    * ahead of A, C is the opposite vertex on the left and D the one on the right, so the faces (A, B, C) and (B, A, D) are counterclockwise.
    */
-  dihedralAngle(edgeA: Vec3, edgeB: Vec3, oppositeC: Vec3, oppositeD: Vec3): Value {
+  dihedralAngle: (edgeA: Vec3, edgeB: Vec3, oppositeC: Vec3, oppositeD: Vec3): Value => {
     checkVec3('geometry.dihedralAngle: edgeA', edgeA);
     checkVec3('geometry.dihedralAngle: edgeB', edgeB);
     checkVec3('geometry.dihedralAngle: oppositeC', oppositeC);
@@ -67,7 +67,7 @@ export const geometry = {
   },
 
   /** The mean of at least one point. */
-  centroid(points: readonly Vec3[]): Vec3 {
+  centroid: (points: readonly Vec3[]): Vec3 => {
     checkPoints('geometry.centroid: points', points);
     if (points.length === 0) throw invalidArgument('geometry.centroid: points', 'an empty array', 'at least one point');
     const total = new Vec3(sum(points.map((p) => p.x)), sum(points.map((p) => p.y)), sum(points.map((p) => p.z)));
@@ -75,7 +75,7 @@ export const geometry = {
   },
 
   /** The signed distance of p from the plane through `origin`, positive on the side of `normal`, which may have any length but 0. */
-  distanceToPlane(p: Vec3, origin: Vec3, normal: Vec3): Value {
+  distanceToPlane: (p: Vec3, origin: Vec3, normal: Vec3): Value => {
     checkVec3('geometry.distanceToPlane: p', p);
     checkVec3('geometry.distanceToPlane: origin', origin);
     checkVec3('geometry.distanceToPlane: normal', normal);
@@ -83,7 +83,7 @@ export const geometry = {
   },
 
   /** The distance of p from the line through a and b; from a where both are the same point. */
-  distanceToLine(p: Vec3, a: Vec3, b: Vec3): Value {
+  distanceToLine: (p: Vec3, a: Vec3, b: Vec3): Value => {
     checkVec3('geometry.distanceToLine: p', p);
     checkVec3('geometry.distanceToLine: a', a);
     checkVec3('geometry.distanceToLine: b', b);

@@ -31,7 +31,7 @@ export const poseSpline = {
    * The pose at the share u of an interval, from 0 to 1, between the second and the third of four consecutive control poses, to which it is near. The next
    * interval begins with the second of them. Control poses are at equal distances in time. Smooth where they are equal.
    */
-  pose<T extends Pose2 | Pose3>(controls: readonly T[], u: Scalar): T {
+  pose: <T extends Pose2 | Pose3>(controls: readonly T[], u: Scalar): T => {
     const poses = checkControls('poseSpline.pose: controls', controls);
     const share = toValue('poseSpline.pose: u', u);
     let pose = poses[0] as Pose3;
@@ -43,7 +43,7 @@ export const poseSpline = {
    * The velocity at the share u of an interval, in the frame of the moving pose: three numbers of the angular velocity in radians, then three of the
    * velocity; in the plane the angular velocity, then two. `spacing` is the time between control poses, whose unit is that of the result.
    */
-  velocity(controls: readonly (Pose2 | Pose3)[], u: Scalar, spacing: Scalar): Value[] {
+  velocity: (controls: readonly (Pose2 | Pose3)[], u: Scalar, spacing: Scalar): Value[] => {
     const poses = checkControls('poseSpline.velocity: controls', controls);
     const share = toValue('poseSpline.velocity: u', u);
     const time = toValue('poseSpline.velocity: spacing', spacing);

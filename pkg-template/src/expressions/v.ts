@@ -10,18 +10,18 @@ import { binary, checkNumber, checkScalars, constant, literal, parameter, select
 /** The operators as functions. mod is JavaScript's %, round is Math.round; comparisons give 1 or 0. */
 export const V = {
   /** A constant. Residuals that differ in their constants alone share a kernel. */
-  C(value: number): Value {
+  C: (value: number): Value => {
     checkNumber('V.C: value', value);
     return constant(value);
   },
   /** A parameter that is solved for, starting at `value`. */
-  W(value: number, label?: string): Value {
+  W: (value: number, label?: string): Value => {
     checkNumber('V.W: value', value);
     checkLabel('V.W: label', label);
     return parameter(value, label);
   },
   /** A parameter that is solved for, with a name. */
-  Param(value: number, name: string): Value {
+  Param: (value: number, name: string): Value => {
     checkNumber('V.Param: value', value);
     if (typeof name !== 'string') throw invalidArgument('V.Param: name', describe(name), 'a string');
     return parameter(value, name);
@@ -74,7 +74,7 @@ export const V = {
   /** The angle of the point (x, y) in (−π, π]. */
   atan2: (y: Scalar, x: Scalar): Value => binary(Op.atan2, y, x),
   /** The norm of the vector of its arguments; its derivative at 0 is 0. */
-  hypot(...a: readonly Scalar[]): Value {
+  hypot: (...a: readonly Scalar[]): Value => {
     checkScalars('V.hypot: a', a);
     return norm(a);
   },
@@ -123,7 +123,7 @@ export const V = {
    * The barrier of incremental potential contact, −(d − r)² log(d/r) for a distance d below the range r, 0 from there on and infinite where d is not above 0; twice
    * continuously differentiable (M. Li et al., "Incremental Potential Contact", 2020). Multiply it by a stiffness.
    */
-  barrier(distance: Scalar, range: Scalar): Value {
+  barrier: (distance: Scalar, range: Scalar): Value => {
     const [d, r] = [toValue('V.barrier: distance', distance), toValue('V.barrier: range', range)];
     const value = d.sub(r).square().mul(d.div(r).log()).neg();
     return select(binary(Op.lte, d, literal(0)), literal(Infinity), select(binary(Op.lt, d, r), value, literal(0)));
@@ -136,21 +136,21 @@ export const V = {
    * 'invalid-argument' for another count, for a state or a result of the body of another kind or shape, and 'invalid-graph' outside of residual functions and for
    * Values of a body that are used outside of it.
    */
-  loop,
+  loop: loop as typeof loop,
   /**
    * The states of a loop after each of the steps `at`, ascending: whole numbers from 0 to 1,000,000, or data inputs of such numbers, as the entries of one data
    * input. `V.trajectory([10, 20], state, body)` goes through 20 steps and returns two states, so that one instance has a residual for each observation.
    * Errors are those of {@link V.loop}.
    */
-  trajectory,
+  trajectory: trajectory as typeof trajectory,
 
   /** The sum, added in pairs; the empty sum is 0. */
-  sum(a: readonly Scalar[]): Value {
+  sum: (a: readonly Scalar[]): Value => {
     checkScalars('V.sum: a', a);
     return sum(a);
   },
   /** The mean of at least one term. */
-  mean(a: readonly Scalar[]): Value {
+  mean: (a: readonly Scalar[]): Value => {
     checkScalars('V.mean: a', a);
     if (a.length === 0) throw invalidArgument('V.mean: a', 'an empty array', 'at least one term');
     return mean(a);
@@ -158,12 +158,12 @@ export const V = {
   /** a as a constant: no gradient passes through it. */
   stopGradient: (a: Scalar): Value => unary(Op.stopGradient, a),
 
-  mse,
-  mae,
-  huber,
-  tukey,
-  binaryCrossEntropy,
-  categoricalCrossEntropy,
+  mse: mse as typeof mse,
+  mae: mae as typeof mae,
+  huber: huber as typeof huber,
+  tukey: tukey as typeof tukey,
+  binaryCrossEntropy: binaryCrossEntropy as typeof binaryCrossEntropy,
+  categoricalCrossEntropy: categoricalCrossEntropy as typeof categoricalCrossEntropy,
 } as const;
 
 function checkLabel(argument: string, label: unknown): void {

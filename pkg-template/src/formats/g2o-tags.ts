@@ -23,13 +23,13 @@ const measurement = (ends: Kind['ends'], value: Kind['value'], sensors: Kind['se
 const POSE = definition('pose', 'pose');
 const LANDMARK = definition('landmark', 'point');
 const OFFSET = definition('offset', 'pose');
-export const EDGE = measurement(['pose', 'pose'], 'pose');
-export const OFFSET_EDGE = measurement(['pose', 'pose'], 'pose', 2);
-export const LANDMARK_EDGE = measurement(['pose', 'landmark'], 'point', 1);
-export const LANDMARK_PAIR = measurement(['landmark', 'landmark'], 'point');
-export const PRIOR = measurement(['pose'], 'pose', 1);
-export const POSITION_PRIOR = measurement(['pose'], 'point', 1);
-export const LANDMARK_PRIOR = measurement(['landmark'], 'point');
+export const EDGE: Kind = measurement(['pose', 'pose'], 'pose');
+export const OFFSET_EDGE: Kind = measurement(['pose', 'pose'], 'pose', 2);
+export const LANDMARK_EDGE: Kind = measurement(['pose', 'landmark'], 'point', 1);
+export const LANDMARK_PAIR: Kind = measurement(['landmark', 'landmark'], 'point');
+export const PRIOR: Kind = measurement(['pose'], 'pose', 1);
+export const POSITION_PRIOR: Kind = measurement(['pose'], 'point', 1);
+export const LANDMARK_PRIOR: Kind = measurement(['landmark'], 'point');
 
 /** How a line with a tag is written. */
 export interface Tag {

@@ -18,7 +18,7 @@ export class Cancellation {
   private readonly listeners = new Set<() => void>();
 
   /** @param signal the caller's signal, if there is one. */
-  constructor(private readonly signal?: AbortSignal) {
+  constructor(private readonly signal?: AbortSignal | undefined) {
     if (signal?.aborted === true) this.isCancelled = true;
     signal?.addEventListener('abort', this.cancel);
   }

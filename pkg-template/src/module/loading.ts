@@ -207,7 +207,7 @@ export class Host<M extends RestartableModule = RawModule> {
   }
 
   /** Makes `module` the running one, as init() does. */
-  start(module: M, loading = Promise.resolve(threadsOf(module))): Instance<M> {
+  start(module: M, loading: Promise<Threads> = Promise.resolve(threadsOf(module))): Instance<M> {
     const instance = new Instance<M>(module, this);
     module.onPanic((message, code) => void instance.fail(message, undefined, code));
     module.onTrap?.((error) => {

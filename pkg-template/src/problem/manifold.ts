@@ -27,7 +27,7 @@ export const manifold = {
    * The product of two or more manifolds: the first numbers of a block lie on the first, and so on. `manifold.product('unit-quaternion',
    * 'euclidean 3')` is that of a pose in space. Throws 'invalid-argument' for a part that is not a manifold of its dimension.
    */
-  product(...parts: readonly ManifoldPart[]): ProductManifold {
+  product: (...parts: readonly ManifoldPart[]): ProductManifold => {
     if (parts.length < 2) throw invalidArgument('manifold.product: parts', describe(parts), 'at least two manifolds');
     let dim = 0;
     const names = parts.map((part, position) => {

@@ -25,7 +25,8 @@ type Along = (value: number, out: Float64Array) => void;
  * About ∛ε and √ε: steps that balance truncation and rounding of central and of one-sided differences, for a number of size 1. The first is a decimal number,
  * since engines and bundlers do not agree on the last bit of a power that is not whole.
  */
-export const [CENTRAL, FORWARD] = [5.394796609394436e-6, 2 ** -26];
+export const CENTRAL: number = 5.394796609394436e-6;
+export const FORWARD: number = 2 ** -26;
 
 /**
  * Central differences; where one side cannot be used the derivative of the parabola through x and two points on the other side. Second differences go to

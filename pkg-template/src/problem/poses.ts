@@ -37,7 +37,7 @@ const SIMILARITIES: Readonly<Record<2 | 3, BlockKind>> = {
   3: { dim: 8, manifold: manifold.product('unit-quaternion', 'euclidean 4'), make: (next) => Sim3.fromBlock(take(8, next)) },
 };
 
-const KINDS = { rotations: ROTATIONS, poses: POSES, similarities: SIMILARITIES } as const;
+const KINDS: Readonly<Record<'rotations' | 'poses' | 'similarities', typeof POSES>> = { rotations: ROTATIONS, poses: POSES, similarities: SIMILARITIES };
 
 /** Returns the blocks of rotations, poses or similarities in a space of `dim` dimensions. Throws 'invalid-argument' unless that is 2 or 3. */
 export function blockKind(argument: string, what: keyof typeof KINDS, dim: unknown): BlockKind {

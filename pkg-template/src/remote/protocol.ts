@@ -9,7 +9,7 @@
 import type { RawEngineRequest, RawFunctions, RawManyOptions, RawStats } from '../module/raw.js';
 
 /** Entries of a column piece. The page computes several of them between two turns of its event loop. */
-export const PIECE = 1 << 16;
+export const PIECE: number = 1 << 16;
 
 /** A piece of a column; a number if all its entries are equal to it. */
 export type Piece<A> = A | number;

@@ -42,7 +42,7 @@ export class SolveSeries {
   }
 
   /** Limits of the next solve, with at most `iterations`. */
-  within(iterations = Infinity): Partial<StoppingTests> {
+  within(iterations: number = Infinity): Partial<StoppingTests> {
     const { maxIterations = Infinity, maxTimeMs = Infinity } = this.limits;
     const most = Math.min(iterations, maxIterations - this.iterations);
     return { ...(most < Infinity ? { maxIterations: most } : {}), maxTimeMs: Math.max(maxTimeMs - (performance.now() - this.began), 1e-3) };

@@ -97,17 +97,17 @@ interface Found {
  */
 export const startValues = {
   /** A peak, or with a negative height a dip, of Gauss. */
-  gaussian(x: Numbers, y: Numbers): GaussianValues {
+  gaussian: (x: Numbers, y: Numbers): GaussianValues => {
     const { shape: [center, sigma], heights: [height], offset, place, length } = peak('startValues.gaussian', x, y, (t) => Math.exp(-0.5 * t * t));
     return { height, center: place(center), sigma: length(sigma), offset };
   },
   /** A peak, or with a negative height a dip, of Lorentz. */
-  lorentzian(x: Numbers, y: Numbers): LorentzianValues {
+  lorentzian: (x: Numbers, y: Numbers): LorentzianValues => {
     const { shape: [center, gamma], heights: [height], offset, place, length } = peak('startValues.lorentzian', x, y, (t) => 1 / (1 + t * t));
     return { height, center: place(center), gamma: length(gamma), offset };
   },
   /** Growth or decay. Also throws where the amplitude at x = 0 is beyond the range of numbers: x may be shifted then. */
-  exponential(x: Numbers, y: Numbers): ExponentialValues {
+  exponential: (x: Numbers, y: Numbers): ExponentialValues => {
     const samples = readSamples('startValues.exponential', x, y, 3);
     // From the end at which it is 1, so that it never exceeds it.
     const end = (rate: number): number => (rate > 0 ? 1 : 0);
@@ -120,7 +120,7 @@ export const startValues = {
     return { amplitude, rate, offset: found.offset };
   },
   /** A step from one level to another. */
-  logistic(x: Numbers, y: Numbers): LogisticValues {
+  logistic: (x: Numbers, y: Numbers): LogisticValues => {
     const samples = readSamples('startValues.logistic', x, y, 4);
     const { shape: [center = 0, width = 0], heights: [height = 0], offset } = search(
       samples,
@@ -131,7 +131,7 @@ export const startValues = {
     return { height, center: samples.first + samples.span * center, width: samples.span * width, offset };
   },
   /** A wave of up to 1,024 periods within the samples. */
-  sine(x: Numbers, y: Numbers): SineValues {
+  sine: (x: Numbers, y: Numbers): SineValues => {
     const all = readSamples('startValues.sine', x, y, 4, 'drawn');
     const count = Math.min(MOST_FREQUENCIES, 2 * x.length);
     const found = search(
@@ -152,11 +152,11 @@ export const startValues = {
     return { amplitude: Math.hypot(sine, cosine), frequency, phase: phase - 2 * Math.PI * Math.round(phase / (2 * Math.PI)), offset: found.offset };
   },
   /** A circle through points, by G. Taubin's algebraic fit (1991). Also throws for points on a line. */
-  circle(x: Numbers, y: Numbers): CircleValues {
+  circle: (x: Numbers, y: Numbers): CircleValues => {
     return circleThrough(...readPoints('startValues.circle', x, y, 3));
   },
   /** An ellipse through points, by the direct fit of A. Fitzgibbon, M. Pilu and R. Fisher (1999). Also throws for points on no ellipse, such as a line. */
-  ellipse(x: Numbers, y: Numbers): EllipseValues {
+  ellipse: (x: Numbers, y: Numbers): EllipseValues => {
     return ellipseThrough(...readPoints('startValues.ellipse', x, y, 5));
   },
 };

@@ -33,7 +33,7 @@ export const WORD = {
 const MOST_CHARACTERS = 200;
 
 /** Words in all. */
-export const WORDS = WORD.message + MOST_CHARACTERS;
+export const WORDS: number = WORD.message + MOST_CHARACTERS;
 
 /** The code of generated kernels, in the memory of the module. */
 export interface KernelCode {

@@ -26,7 +26,7 @@ export class Pool {
   constructor(
     private readonly memory: WebAssembly.Memory,
     private readonly task: (task: number, data: number, piece: number) => void,
-    private readonly patience = PATIENCE,
+    private readonly patience: number = PATIENCE,
   ) {}
 
   /** How many threads compute: those of the pool, and the one that calls. */

@@ -78,7 +78,7 @@ export class DeviceCore {
   constructor(
     parts: DeviceParts,
     readonly checks: boolean | 'finite',
-    turns = new Turns(),
+    turns: Turns = new Turns(),
   ) {
     ({ pending: this.pending, accounts: this.accounts, engine: this.engine, compiler: this.compiler, instance: this.instance, gpu: this.gpu } = parts);
     this.features = Object.freeze({ ...parts.features });

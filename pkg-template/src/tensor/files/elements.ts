@@ -50,7 +50,7 @@ function aligned(piece: Uint8Array): ArrayBuffer {
 }
 
 /** The bytes of an array. */
-export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>) => new Uint8Array(buffer, byteOffset, byteLength);
+export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>): Uint8Array<ArrayBuffer> => new Uint8Array(buffer, byteOffset, byteLength);
 
 function conversion(place: string, from: FileType, to: DType): Converter {
   switch (from) {

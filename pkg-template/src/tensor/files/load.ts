@@ -61,7 +61,7 @@ export interface FilesElsewhere {
 }
 
 /** What reads files for devices on other threads. */
-export const readElsewhere = /* @__PURE__ */ new WeakMap<DeviceCore, FilesElsewhere>();
+export const readElsewhere: WeakMap<DeviceCore, FilesElsewhere> = /* @__PURE__ */ new WeakMap<DeviceCore, FilesElsewhere>();
 
 /** Selections that another thread makes. */
 const askedElsewhere = /* @__PURE__ */ new WeakMap<NonNullable<LoadOptions['select']>, (names: readonly string[]) => Promise<readonly string[]>>();

@@ -30,9 +30,9 @@ export interface DecoderFamily {
 }
 
 /** The layers of Llama. */
-export const LLAMA_SHAPE = {
+export const LLAMA_SHAPE: Pick<BlockShape, 'norm' | 'normPlace' | 'activation' | 'isGated' | 'isFused' | 'biases' | 'hasHeadNorms' | 'hasPostNorms' | 'hasUnitOffset'> = {
   norm: 'rms', normPlace: 'before', activation: 'silu', isGated: true, isFused: false, biases: [], hasHeadNorms: false, hasPostNorms: false, hasUnitOffset: false,
-} as const satisfies Partial<BlockShape>;
+};
 
 /** Names of Llama's parts, which most families took over. */
 const LLAMA: Naming = {

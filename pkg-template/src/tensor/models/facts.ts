@@ -25,7 +25,7 @@ export class FactReader {
   }
 
   /** A whole number from 1 to `most`. */
-  count(names: readonly string[], otherwise?: number, most = 2 ** 24): number {
+  count(names: readonly string[], otherwise?: number, most: number = 2 ** 24): number {
     return this.checked(names, otherwise, `a whole number from 1 to ${most}`, (value) => Number.isSafeInteger(value) && value > 0 && value <= most);
   }
 

@@ -46,7 +46,7 @@ export class Language {
   }
 
   /** From `least` to `most` texts of one expression after one another. */
-  repeat(part: Expression, least = 0, most = Infinity): Expression {
+  repeat(part: Expression, least = 0, most: number = Infinity): Expression {
     if (most === 0) return this.empty;
     const rest = () => this.repeat(part, Math.max(least - 1, 0), most - 1);
     return this.made(`repeat ${part.id} ${least} ${most}`, () => least === 0 || part.isNullable(), (byte) => this.pair(part.after(byte), rest()));

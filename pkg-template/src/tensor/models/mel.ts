@@ -7,7 +7,9 @@ import { arange } from '../sources.js';
 import type { Tensor } from '../tensor.js';
 
 /** Samples a second, samples of a window, and from one window to the next. */
-export const [RATE, WINDOW, HOP] = [16000, 400, 160];
+export const RATE = 16000;
+export const WINDOW = 400;
+export const HOP = 160;
 
 /** Frequencies of a window, from 0 to half the rate. */
 const FREQUENCIES = WINDOW / 2 + 1;

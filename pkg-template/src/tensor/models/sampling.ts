@@ -3,7 +3,7 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../../arguments/options.js';
 import type { Device } from '../device/device.js';
-import { scalar, spec, type Program } from '../device/program.js';
+import { scalar, spec, type Program, type Spec } from '../device/program.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import { where } from '../functions.js';
 import { Random } from '../random.js';
@@ -33,7 +33,7 @@ export const SAMPLING_OPTIONS: OptionNames<SamplingOptions> = {
   temperature: true, topK: true, topP: true, minP: true, repetitionPenalty: true, presencePenalty: true, frequencyPenalty: true,
 };
 
-const INPUTS = { temperature: scalar, topK: scalar, topP: scalar, minP: scalar, repetitionPenalty: scalar, presencePenalty: scalar, frequencyPenalty: scalar };
+const INPUTS: Readonly<Record<keyof SamplingOptions, Spec<'f32'>>> = { temperature: scalar, topK: scalar, topP: scalar, minP: scalar, repetitionPenalty: scalar, presencePenalty: scalar, frequencyPenalty: scalar };
 
 type Numbers = Readonly<Record<keyof typeof INPUTS, number>>;
 

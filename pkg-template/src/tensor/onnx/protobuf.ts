@@ -107,7 +107,7 @@ export class Message {
   }
 
   /** The fields of a message in this one. */
-  message(place = this.place): Message {
+  message(place: string = this.place): Message {
     return new Message(place, this.bytes());
   }
 

@@ -182,7 +182,7 @@ function namesIn(sizes: readonly Size[]): string[] {
 }
 
 /** Calls a function for each node that roots are computed from, each once and after those that it is computed from. */
-export function inOrder(roots: Iterable<Node>, operandsOf: (node: Node) => readonly Node[], visit: (node: Node) => void, seen = new Set<Node>()): void {
+export function inOrder(roots: Iterable<Node>, operandsOf: (node: Node) => readonly Node[], visit: (node: Node) => void, seen: Set<Node> = new Set()): void {
   for (const root of roots) {
     const open: { readonly node: Node; readonly operands: readonly Node[]; next: number }[] = [];
     const enter = (node: Node) => {

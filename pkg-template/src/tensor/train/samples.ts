@@ -78,10 +78,10 @@ function array(data: Numbers, shape: readonly number[] = [], dtype?: DType): Sam
 
 /** Sources of samples. */
 export const samples = {
-  array,
+  array: array as typeof array,
 
   /** Samples in a file, or in the bytes of one: a part of the file is read for each batch. Throws 'invalid-argument' for a file that has not so many bytes. */
-  file<D extends 'f32' | 'i32' | 'u32' | 'u8' | 'bool'>(source: Blob | BufferSource, options: SampleFileOptions<D>): Samples<D> {
+  file: <D extends 'f32' | 'i32' | 'u32' | 'u8' | 'bool'>(source: Blob | BufferSource, options: SampleFileOptions<D>): Samples<D> => {
     const call = 'samples.file';
     checkOptions(`${call}: options`, options, FILE_OPTIONS);
     const { dtype, shape = [], byteOffset = 0, count } = options;
@@ -114,7 +114,7 @@ export const samples = {
    * Pictures as bytes [height, width, channels]: files, which are decoded for each batch, or pictures of the page. Takes a page or a worker. A picture that cannot be decoded rejects with
    * 'invalid-argument' and its place when its batch is read.
    */
-  pictures(sources: readonly (Blob | ImageSource)[], options: PictureOptions): Samples<'u8'> {
+  pictures: (sources: readonly (Blob | ImageSource)[], options: PictureOptions): Samples<'u8'> => {
     const call = 'samples.pictures';
     checkList(`${call}: sources`, sources);
     checkOptions(`${call}: options`, options, PICTURE_OPTIONS);
@@ -141,7 +141,7 @@ export const samples = {
   },
 
   /** Samples that a function reads, from items of any kind: it gets the item, its place and the signal of the training, and gives the numbers of one sample. Throws 'invalid-argument'. */
-  of<T, D extends DType>(items: readonly T[], spec: { readonly dtype: D; readonly shape: readonly number[] }, read: (item: T, row: number, signal?: AbortSignal) => Numbers | Promise<Numbers>): Samples<D> {
+  of: <T, D extends DType>(items: readonly T[], spec: { readonly dtype: D; readonly shape: readonly number[] }, read: (item: T, row: number, signal?: AbortSignal) => Numbers | Promise<Numbers>): Samples<D> => {
     const call = 'samples.of';
     checkList(`${call}: items`, items);
     checkOptions(`${call}: spec`, spec, { dtype: true, shape: true });
@@ -168,7 +168,7 @@ export const samples = {
   },
 
   /** The place of each sample, from 0: for data that is stored on the device, of which a batch is `indexSelect` of these rows. */
-  rows(count: number): Samples<'i32'> {
+  rows: (count: number): Samples<'i32'> => {
     checkWholeNumber('samples.rows: count', count, 1, 2 ** 31 - 1);
     return { count, dtype: 'i32', shape: Object.freeze([]), read: (rows) => rows };
   },

@@ -25,13 +25,13 @@ const annealed = (from: number, to: number, share: number) => to + ((from - to) 
 /** Schedules of learning rates. Any other function of the step is one, too. */
 export const schedule = {
   /** One rate for all steps. */
-  constant(rate: number): Schedule {
+  constant: (rate: number): Schedule => {
     checkFinite('constant: rate', rate, 0);
     return () => rate;
   },
 
   /** Rises in a straight line from `from`, 0 unless told, times the first rate of `after` within so many steps; then `after` begins, a rate or a schedule. */
-  warmup(steps: number, after: number | Schedule, from = 0): Schedule {
+  warmup: (steps: number, after: number | Schedule, from = 0): Schedule => {
     checkWholeNumber('warmup: steps', steps, 0);
     const then = scheduleOf('warmup: after', after);
     checkFinite('warmup: from', from, 0);
@@ -39,7 +39,7 @@ export const schedule = {
   },
 
   /** Falls from `rate` to `end`, 0 unless told, by half a period of the cosine in so many steps, and stays there (Loshchilov and Hutter 2017, without restarts). */
-  cosine(rate: number, steps: number, end = 0): Schedule {
+  cosine: (rate: number, steps: number, end = 0): Schedule => {
     checkFinite('cosine: rate', rate, 0);
     checkWholeNumber('cosine: steps', steps, 1);
     checkFinite('cosine: end', end, 0);
@@ -47,7 +47,7 @@ export const schedule = {
   },
 
   /** Multiplied by `factor`, 0.1 unless told, after each `every` steps. */
-  steps(rate: number, every: number, factor = 0.1): Schedule {
+  steps: (rate: number, every: number, factor = 0.1): Schedule => {
     checkFinite('steps: rate', rate, 0);
     checkWholeNumber('steps: every', every, 1);
     checkFinite('steps: factor', factor, 0);
@@ -55,7 +55,7 @@ export const schedule = {
   },
 
   /** rate · factor^(step / every), where `every` is 1 unless told. */
-  exponential(rate: number, factor: number, every = 1): Schedule {
+  exponential: (rate: number, factor: number, every = 1): Schedule => {
     checkFinite('exponential: rate', rate, 0);
     checkFinite('exponential: factor', factor, 0);
     checkWholeNumber('exponential: every', every, 1);
@@ -63,7 +63,7 @@ export const schedule = {
   },
 
   /** Rises to `peak` and falls to almost nothing, both by half a period of the cosine, within so many steps, at least two (Smith and Topin 2018). Later steps have the last rate. */
-  oneCycle(peak: number, steps: number, options: OneCycleOptions = {}): Schedule {
+  oneCycle: (peak: number, steps: number, options: OneCycleOptions = {}): Schedule => {
     checkFinite('oneCycle: peak', peak, 0);
     checkWholeNumber('oneCycle: steps', steps, 2);
     checkOptions('oneCycle: options', options, ONE_CYCLE);

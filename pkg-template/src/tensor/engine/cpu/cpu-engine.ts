@@ -39,7 +39,7 @@ const collected = /* @__PURE__ */ new FinalizationRegistry<() => void>((free) =>
 /** Computes in the WebAssembly module of tensors. */
 export class CpuEngine implements LocalEngine {
   readonly backend = 'cpu';
-  readonly largestBytes = LARGEST_BYTES;
+  readonly largestBytes: number = LARGEST_BYTES;
   readonly planOptions: RawPlanOptions = { host: true, maxStorageBuffers: 64, maxBindingBytes: 0, maxWorkgroupBytes: 0 };
   private readonly live = new Set<Memory>();
 

@@ -18,7 +18,7 @@ export interface RecordingDevice {
 /** How many dispatches a submission of a program has. */
 export class Slices {
   /** Dispatches of a submission. */
-  steps = Infinity;
+  steps: number = Infinity;
   private runs = 0;
 
   constructor(private readonly on: RecordingDevice) {}

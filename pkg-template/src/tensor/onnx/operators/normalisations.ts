@@ -9,7 +9,7 @@ import { typeNamed } from '../element-types.js';
 import type { Host } from '../values.js';
 
 /** The axes from one on. */
-export const axesFrom = (x: Tensor, axis: number) => Array.from({ length: x.rank - axis }, (_, k) => axis + k);
+export const axesFrom = (x: Tensor, axis: number): number[] => Array.from({ length: x.rank - axis }, (_, k) => axis + k);
 
 /** Normalises over all axes from one on, and gives mean and 1/deviation too. */
 function layerNormalization(call: Call): readonly (Tensor | null)[] {

@@ -9,4 +9,4 @@ import { RECURRENT_LAYERS } from './recurrent.js';
 export const LAYERS: Readonly<Record<string, Layer>> = { ...PLAIN_LAYERS, ...ACTIVATION_LAYERS, ...PICTURE_LAYERS, ...RECURRENT_LAYERS };
 
 /** Classes that are models of their own. */
-export const MODELS = ['Sequential', 'Model', 'Functional'];
+export const MODELS: readonly string[] = ['Sequential', 'Model', 'Functional'];
