@@ -295,7 +295,7 @@ describe('pages for everybody', () => {
         reached.push(next);
       }
       const names = reached.map(({ name }) => name);
-      assert.deepEqual(names, ['example', 'run-fit', 'code', 'fit-report', 'Documentation', 'Demos', 'Handwritten digits', 'Models of ONNX and TensorFlow.js', 'Text generation', 'Search by meaning', 'Checks', 'Benchmarks', 'Soak', 'Source', 'SUMMARY']);
+      assert.deepEqual(names, ['example', 'run-fit', 'code', 'fit-report', 'Documentation', 'Gallery', 'Demos', 'Handwritten digits', 'Models of ONNX and TensorFlow.js', 'Text generation', 'Search by meaning', 'Checks', 'Benchmarks', 'Soak', 'Source', 'SUMMARY']);
       for (const { name, ring } of reached) assert.ok(ring, `a ring around ${name}`);
     }));
 });

@@ -5,10 +5,11 @@ import { test } from 'node:test';
 import { residua } from './residua.mjs';
 import { folder, mapImports } from './import-map.mjs';
 
-mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/train': 'tensor-train.js' });
+mapImports({ 'residua/tensor': 'tensor.js', 'residua/tensor/onnx': 'tensor-onnx.js', 'residua/tensor/train': 'tensor-train.js' });
 await (await import('residua/tensor')).init(readFileSync(new URL('wasm-tensor/residua_tensor_bg.wasm', folder)));
 
 const { inWords, plotOf, withAddresses } = await import('../../www/editor/runner.js');
+const { EXAMPLES } = await import('../../www/editor/examples.js');
 const { equalled } = await import('../../www/editor/plot.js');
 
 test('a plot has the finite points, and a curve that is sampled from the first to the last', () => {
@@ -60,22 +61,45 @@ async function ran(name) {
   return { text: printed.join('\n'), plots };
 }
 
-test('every example ends well, plots its result and prints a report', async () => {
-  assert.ok(residua.fit);
-  for (const name of readdirSync(new URL('../../www/editor/examples/', import.meta.url))) {
-    const { text, plots } = await ran(name);
-    assert.match(text, name === 'network.js' ? /step 600: loss 0\.00/ : /\n {2}Termination +CONVERGENCE/, name);
-    if (name === 'first-fit.js') continue;
-    assert.equal(plots.length, 1, name);
-    assert.ok(plots[0].line.length >= plots[0].points.length / 2 && plots[0].points.length >= 20, name);
-  }
+/** What each example prints at least. */
+const PRINTS = {
+  oscillation: /height +2\.9\d+e0/, outliers: /\n {2}1 +5\.0\d+e-1/, circle: /CONVERGENCE/, equation: /^Rates 0\.48/, plain: /drag +(2\.99|3\.00)\d+e-1 [^]*gravity +9\.8\d+e0/,
+  points: /^Turned by -0\.300\n/, picture: /^Map 1\.010, -0\.030, 1\.500, 0\.020, 0\.980, -0\.700 tone 1\.200, 0\.100\n/, linkage: /^Bars 0\.3500, 0\.9500, 0\.8000\n/, chain: /Constraints/,
+  network: /step 600: loss 0\.00/, onnx: /^Takes x: float \[batch,2\]\nGives 41, 2 the last row 3, 0$/, 'first-fit': /\n3, 0\.7$|\n(3|2\.99\d+), (0\.7|0\.69\d+)/,
+};
+
+test('the table of examples has those that there are, with a title and a sentence each', () => {
+  const files = readdirSync(new URL('../../www/editor/examples/', import.meta.url)).map((name) => name.replace(/\.js$/, ''));
+  assert.deepEqual(Object.keys(EXAMPLES).sort(), files.sort());
+  for (const { title, words } of Object.values(EXAMPLES)) assert.ok(title.length > 5 && title.length < 40 && /^[A-Z].*\.$/.test(words));
 });
+
+for (const [name, prints] of Object.entries(PRINTS)) {
+  test(`the example “${name}” ends well, prints what it must and plots it`, async () => {
+    assert.ok(residua.fit);
+    const { text, plots } = await ran(`${name}.js`);
+    assert.match(text, prints);
+    if (!['network', 'onnx'].includes(name)) assert.match(text, /\n {2}Termination +CONVERGENCE/);
+    if (name === 'first-fit') return;
+    assert.equal(plots.length, 1);
+    assert.ok(plots[0].line.length >= plots[0].points.length / 2 && plots[0].points.length >= 20);
+  });
+}
 
 /** The largest distance of values of y to a polygon, at places of x. */
 const away = ({ points, line }) => Math.max(...points.map(([x, y]) => {
   const k = line.findIndex(([at]) => at >= x - 1e-9);
   return Math.abs(y - line[Math.max(0, k)][1]);
 }));
+
+test('scan, path, fall and row of pixels lie on their curves', async () => {
+  // Corners of curves are so far apart at most that a point between two of them is this far from both; the fall has noise of 0.02 beside.
+  for (const [name, most] of [['points', 0.02], ['linkage', 0.02], ['plain', 0.06], ['picture', 0.15]]) {
+    const { plots: [{ points, line }] } = await ran(`${name}.js`);
+    const far = Math.max(...points.map(([x, y]) => Math.min(...line.map(([a, b]) => Math.hypot(a - x, b - y)))));
+    assert.ok(far < most, `${name}: ${far}`);
+  }
+});
 
 test('the examples of a circle, an equation and a network draw what was measured', async () => {
   const { plots: [circle] } = await ran('circle.js');

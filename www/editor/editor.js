@@ -2,17 +2,9 @@
  * The editor of the front page: an example that a visitor changes, with its plot and what it prints. The code is a module that runs in a worker, at first, after a
  * pause in typing, and on request; one that does not end is terminated. `?example=NAME` opens another. `window.residuaEditor.state()` is for programs.
  */
+import { EXAMPLES } from './examples.js';
 import { drawPlot } from './plot.js';
 
-export const EXAMPLES = {
-  oscillation: 'A curve through measurements',
-  outliers: 'A line among wrong ones',
-  circle: 'A circle through points',
-  equation: 'Hares and lynxes',
-  chain: 'A hanging chain',
-  network: 'A network learns a curve',
-  'first-fit': 'The same without helpers',
-};
 /** A pause in typing after which the code runs, and how long it may take. */
 const PAUSE_MS = 700, LIMIT_MS = 20_000;
 /** Text beyond this is not shown. */
@@ -91,7 +83,7 @@ async function show(name) {
 }
 
 const shown = (name) => show(name).catch((error) => ended({ words: error.message, line: null }));
-for (const [name, words] of Object.entries(EXAMPLES)) choice.append(new Option(words, name));
+for (const [name, { title }] of Object.entries(EXAMPLES)) choice.append(new Option(title, name));
 const asked = new URLSearchParams(location.search).get('example');
 if (Object.hasOwn(EXAMPLES, asked ?? '')) choice.value = asked;
 choice.addEventListener('change', () => shown(choice.value));
