@@ -274,6 +274,73 @@ test('what TensorFlow says and TensorFlow.js does not compute is as TensorFlow s
   });
 });
 
+describe('masked steps', () => {
+  /** A made model with one input of steps, to which steps of zeros are added that Masking leaves out; where the steps stand for each of the two sequences. */
+  const PLACES = [[1, 2, 4, 6, 7], [0, 1, 3, 4, 5]], STEPS = 8;
+  function masked(given) {
+    const topology = structuredClone(given.topology);
+    const [input, layer] = topology.config.layers;
+    input.config.batch_input_shape[1] = STEPS;
+    const masking = { name: 'masking', class_name: 'Masking', config: { name: 'masking', mask_value: 0 }, inbound_nodes: [[[input.name, 0, 0, {}]]] };
+    layer.inbound_nodes[0][0][0] = 'masking';
+    topology.config.layers = [input, masking, layer];
+    const [{ name, shape: [, , width], data }] = given.inputs;
+    const spread = new Float32Array(2 * STEPS * width);
+    PLACES.forEach((places, k) => places.forEach((place, step) => spread.set(data.slice((5 * k + step) * width, (5 * k + step + 1) * width), (STEPS * k + place) * width)));
+    return { file: fileOf({ ...given, topology }), feeds: { [name]: { shape: [2, STEPS, width], data: spread } } };
+  }
+  const made = cases('layers').filter(({ name, inputs, topology }) => /lstm|gru|rnn/i.test(name) && inputs.length === 1 && inputs[0].shape.join() === '2,5,2' && topology.config.layers.length === 2);
+
+  test('recurrent layers give what TensorFlow.js gives for the steps that count, and keep their state at others', async () => {
+    let [last, sequences] = [0, 0];
+    for (const given of made) {
+      const { file, feeds } = masked(given);
+      if (/backwards sequences/.test(given.name)) {
+        await assert.rejects(loadTfjs(file.json, { device, weights: () => file.bytes }), /go_backwards: got true; takes false with return_sequences and masked steps/);
+        continue;
+      }
+      await withModel(file, async (model) => {
+        const [found] = Object.values(await outputsOf(model, feeds)), [expected] = given.outputs;
+        if (expected.shape.length === 2) {
+          last++;
+          return assertSame(found, expected, given.name);
+        }
+        sequences++;
+        const size = expected.shape[2], row = ({ data }, k) => data.slice(k * size, (k + 1) * size);
+        const counted = PLACES.flatMap((places, k) => places.flatMap((place) => row(found, STEPS * k + place)));
+        assertSame({ shape: expected.shape, data: counted }, expected, given.name);
+        // Before the first step that counts a forward layer has its first state, and after one what that one gave.
+        if (/bidirectional/.test(given.name)) return undefined;
+        assert.deepEqual([row(found, 0), row(found, 3), row(found, 5)], [Array(size).fill(0), row(found, 2), row(found, 4)], given.name);
+        return assert.deepEqual([row(found, STEPS + 2), row(found, STEPS + 7)], [row(found, STEPS + 1), row(found, STEPS + 5)], given.name);
+      });
+    }
+    assert.ok(last >= 8 && sequences >= 6, `${last} and ${sequences}`);
+  });
+
+  test('an embedding masks its zeros, layers give masks on, a sequence may have no step that counts, and other layers refuse them', async () => {
+    const [given] = made.filter(({ name }) => name === 'gru last');
+    const [input, layer] = structuredClone(given.topology.config.layers);
+    input.config.batch_input_shape = [null, 4];
+    const to = (name, from, class_name, config) => ({ name, class_name, config: { name, ...config }, inbound_nodes: [[[from, 0, 0, {}]]] });
+    const bytes = new Uint8Array([...fileOf(given).bytes, ...new Uint8Array(Float32Array.of(9, 9, 1, -1, 0.5, 2).buffer)]);
+    const weights = [...given.weights, { name: 'words/embeddings', shape: [3, 2], dtype: 'float32' }];
+    const fileWith = (layers) => fileOf({ ...given, weights, data: Buffer.from(bytes).toString('base64'), topology: { ...given.topology, config: { ...given.topology.config, layers } } });
+    const words = to('words', input.name, 'Embedding', { input_dim: 3, output_dim: 2, mask_zero: true });
+    layer.inbound_nodes[0][0][0] = 'through';
+    const file = fileWith([input, words, to('through', 'words', 'Activation', { activation: 'linear' }), layer]);
+    await withModel(file, async (model) => {
+      const [found] = Object.values(await outputsOf(model, { [input.name]: { shape: [3, 4], data: [0, 1, 0, 2, 1, 2, 0, 0, 0, 0, 0, 0] } }));
+      const [a, b, none] = [0, 1, 2].map((k) => found.data.slice(3 * k, 3 * k + 3));
+      assert.deepEqual([a, none], [b, [0, 0, 0]]);
+      assert.ok(a.some((value) => Math.abs(value) > 0.01));
+    });
+    layer.inbound_nodes[0][0][0] = 'through';
+    const flat = fileWith([input, words, to('through', 'words', 'UpSampling1D', { size: 2 }), layer]);
+    await assert.rejects(loadTfjs(flat.json, { device, weights: () => flat.bytes }), { code: 'invalid-argument', message: /layer "through" \(UpSampling1D\): inputs: got a sequence with masked steps; takes them in the layers Masking, / });
+  });
+});
+
 describe('what is not taken is named', () => {
   const refused = async (file, message) => assert.rejects(loadTfjs(file.json, { device, weights: () => file.bytes }), (error) => {
     assert.equal(error.code, 'invalid-argument', error.stack);
@@ -283,8 +350,7 @@ describe('what is not taken is named', () => {
   const graph = (nodes, more = {}) => fileOf({ topology: { node: nodes, ...more }, weights: [], data: '', outputs: [] });
 
   test('layers, settings and weights', async () => {
-    await refused(single('Masking', { mask_value: 0 }, [3, 2]), /^loadTfjs: modelTopology: got layer "layer" \(Masking\); takes the layers Dense, /);
-    await refused(single('Embedding', { mask_zero: true }, [3], { embeddings: { shape: [2, 2], data: [1, 2, 3, 4] } }), /layer "layer" \(Embedding\): mask_zero: got true; takes false/);
+    await refused(single('Frob', {}, [3, 2]), /^loadTfjs: modelTopology: got layer "layer" \(Frob\); takes the layers Dense, /);
     await refused(single('LSTM', { units: 1, stateful: true }, [3, 2]), /layer "layer" \(LSTM\): stateful/);
     await refused(single('Dense', { units: 2 }, [3]), /layer "layer" \(Dense\): weight kernel: got none/);
     await refused(single('Dense', { activation: 'frob' }, [2], { kernel: { shape: [2, 1], data: [1, 1] }, bias: { shape: [1], data: [0] } }), /\(Dense\): activation: got "frob"; takes linear, softmax/);

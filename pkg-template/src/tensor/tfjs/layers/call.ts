@@ -9,6 +9,8 @@ import type { Fields } from '../fields.js';
 export interface Ranked {
   readonly name: string;
   readonly rank: number;
+  /** Which steps count, [batch, steps] of bools; absent where all do. */
+  readonly mask?: string;
 }
 
 /** What a layer gives: one value or several. */

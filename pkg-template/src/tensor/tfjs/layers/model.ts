@@ -6,6 +6,7 @@ import type { FileTensor, GraphProto, ValueInfo } from '../../onnx/model.js';
 import { GraphBuilder } from '../builder.js';
 import { Fields } from '../fields.js';
 import { LayerCall, WeightTable, type Layer, type Ranked, type Scope } from './call.js';
+import { withMask } from './masks.js';
 import { LAYERS, MODELS } from './table.js';
 
 /** How deep models and wrappers stand in one another, at most. */
@@ -260,7 +261,7 @@ class Translation {
     this.builder.where = `${name} (${kind})`;
     try {
       const found = (LAYERS[kind] as Layer)(new LayerCall(this.builder, config, inputs, this.weights, scope, (layer, around, given) => this.wrapped(layer, around, given)));
-      return 'rank' in found ? [found] : found;
+      return withMask(kind, config.place, inputs, 'rank' in found ? [found] : found);
     } finally {
       this.builder.where = outer;
     }

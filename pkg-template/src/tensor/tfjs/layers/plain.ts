@@ -13,10 +13,11 @@ const dense: Layer = (call) => {
 
 const embedding: Layer = (call) => {
   const { builder, x } = call;
-  call.refuse('mask_zero', (value) => value === false, 'false, as layers take no masks');
   // Places are whole numbers that may come as floats.
   const places = builder.node('Cast', [x.name], { to: 6 });
-  return { name: builder.node('Gather', [call.sized('embeddings', 2).name, places], { axis: 0 }), rank: x.rank + 1 };
+  const rows = { name: builder.node('Gather', [call.sized('embeddings', 2).name, places], { axis: 0 }), rank: x.rank + 1 };
+  if (!call.config.flag('mask_zero')) return rows;
+  return { ...rows, mask: builder.node('Cast', [places], { to: 9 }) };
 };
 
 /** An axis from 0, of a setting with one. */

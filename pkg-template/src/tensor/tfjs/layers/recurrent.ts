@@ -49,7 +49,8 @@ function biases(call: LayerCall, cell: Cell, width: number): string | null {
   return builder.node('Concat', [flat, zeros], { axis: 1 });
 }
 
-function run(call: LayerCall, cell: Cell, x: string, states: readonly Ranked[], isReversed: boolean): Run {
+/** `lengths` are the numbers of steps that count, of which the first ones do; '' where all do. */
+function runAll(call: LayerCall, cell: Cell, x: string, states: readonly Ranked[], isReversed: boolean, lengths: string): Run {
   const { builder, config } = call;
   const recurrent = call.sized('recurrent_kernel', 2);
   const [size, width] = recurrent.sizes as readonly [number, number];
@@ -57,13 +58,40 @@ function run(call: LayerCall, cell: Cell, x: string, states: readonly Ranked[], 
   const isResetLast = cell.operator === 'GRU' && config.flag('reset_after');
   const bias = biases(call, cell, width);
   const initial = states.map(({ name }) => builder.node('Unsqueeze', [name, builder.ints([1])]));
-  const inputs = [x, rows(call, cell, call.sized('kernel', 2).name), rows(call, cell, recurrent.name), bias ?? '', ...(initial.length > 0 ? ['', ...initial] : [])];
+  const inputs = [x, rows(call, cell, call.sized('kernel', 2).name), rows(call, cell, recurrent.name), bias ?? '', lengths, ...initial];
   const [sequence, ...last] = builder.several(cell.operator, inputs, 1 + cell.states, {
     hidden_size: size, layout: 1, direction: isReversed ? 'reverse' : 'forward', linear_before_reset: Number(isResetLast),
     activations: cell.activations.map((setting) => recurrentActivation(call, setting, DEFAULTS[setting])),
   });
   const without = (name: string, axis: number) => builder.node('Squeeze', [name, builder.ints([axis])]);
   return { sequence: without(sequence as string, 2), last: last.map((name) => without(name, 1)) };
+}
+
+/** A run in which masked steps keep the state: those that count are brought to the front, in their order. */
+function run(call: LayerCall, cell: Cell, { name: x, mask: given }: Ranked, states: readonly Ranked[], isReversed: boolean): Run {
+  if (given === undefined) return runAll(call, cell, x, states, isReversed, '');
+  const { builder } = call;
+  const inOrder = (name: string) => (isReversed ? flipped(call, name) : name);
+  const counts = builder.node('Cast', [inOrder(given)], { to: 6 });
+  const along = builder.ints([1]);
+  const sums = (values: string) => builder.node('CumSum', [values, along]);
+  // Of steps that count the keys are less than those of all others, and both keep their order.
+  const places = sums(builder.node('Cast', [builder.node('Equal', [counts, counts])], { to: 6 }));
+  const keys = builder.node('Sub', [places, builder.node('Mul', [counts, builder.node('Cast', [builder.ints([2 ** 24])], { to: 6 })])]);
+  const [, order] = builder.several('TopK', [keys, builder.node('Shape', [counts], { start: 1, end: 2 })], 2, { axis: 1, largest: 0, sorted: 1 });
+  const taken = (values: string, indices: string) => {
+    const all = builder.node('Expand', [builder.node('Unsqueeze', [indices, builder.ints([2])]), builder.node('Shape', [values])]);
+    return builder.node('GatherElements', [values, all], { axis: 1 });
+  };
+  const lengths = builder.node('ReduceSum', [counts, along], { keepdims: 0 });
+  const { sequence, last } = runAll(call, cell, taken(inOrder(x), order as string), states, false, lengths);
+  // After each step the latest one that counts; before all of them the initial state.
+  const number = sums(counts);
+  const zero = builder.node('Cast', [builder.ints([0])], { to: 6 });
+  const latest = taken(sequence, builder.node('Max', [builder.node('Sub', [number, builder.node('Cast', [along], { to: 6 })]), zero]));
+  const isBegun = builder.node('Unsqueeze', [builder.node('Greater', [number, zero]), builder.ints([2])]);
+  const initial = states[0] === undefined ? builder.floats(0) : builder.node('Unsqueeze', [states[0].name, builder.ints([1])]);
+  return { sequence: inOrder(builder.node('Where', [isBegun, latest, initial])), last };
 }
 
 function checkSettings(call: LayerCall): void {
@@ -78,13 +106,13 @@ function flipped({ builder }: LayerCall, x: string): string {
 }
 
 /** The sequence, and initial states where they are given. */
-function split(call: LayerCall, cell: Cell, directions: number): { readonly x: string; readonly states: readonly Ranked[] } {
+function split(call: LayerCall, cell: Cell, directions: number): { readonly x: Ranked; readonly states: readonly Ranked[] } {
   const [x, ...states] = call.inputs;
   const count = cell.states * directions;
   if (x === undefined || x.rank !== 3 || (states.length > 0 && states.length !== count) || states.some(({ rank }) => rank !== 2)) {
     throw invalidArgument(`${call.config.place}: inputs`, `tensors of ${call.inputs.map(({ rank }) => rank).join(', ')} axes`, `one of 3 axes, with ${count} states of 2 axes or none`);
   }
-  return { x: x.name, states };
+  return { x, states };
 }
 
 const recurrent = (cell: Cell): Layer => (call) => {
@@ -94,7 +122,9 @@ const recurrent = (cell: Cell): Layer => (call) => {
   const isReversed = config.flag('go_backwards');
   const { sequence, last } = run(call, cell, x, states, isReversed);
   // The outputs come in the order of the steps as they ran.
-  const output = config.flag('return_sequences') ? { name: isReversed ? flipped(call, sequence) : sequence, rank: 3 } : { name: last[0] as string, rank: 2 };
+  if (x.mask !== undefined && isReversed && config.flag('return_sequences')) throw config.wrong('go_backwards', true, 'false with return_sequences and masked steps');
+  const mask = x.mask === undefined ? {} : { mask: x.mask };
+  const output = config.flag('return_sequences') ? { name: isReversed ? flipped(call, sequence) : sequence, rank: 3, ...mask } : { name: last[0] as string, rank: 2 };
   return config.flag('return_state') ? [output, ...last.map((name) => ({ name, rank: 2 }))] : output;
 };
 
@@ -138,7 +168,8 @@ const bidirectional: Layer = (call) => {
   if (mode !== null && (typeof mode !== 'string' || !Object.hasOwn(modes, mode))) throw config.wrong('merge_mode', mode, `null, ${Object.keys(modes).join(', ')}`);
   const outputs = mode === null ? [a, b] : [(modes[mode as string] as () => string)()];
   const lasts = settings.flag('return_state') ? [...forward.last, ...backward.last].map((name) => ({ name, rank: 2 })) : [];
-  return [...outputs.map((name) => ({ name, rank })), ...lasts];
+  const mask = x.mask === undefined || !isSequence ? {} : { mask: x.mask };
+  return [...outputs.map((name) => ({ name, rank, ...mask })), ...lasts];
 };
 
 export const RECURRENT_LAYERS: Readonly<Record<string, Layer>> = {
