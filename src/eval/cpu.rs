@@ -6,7 +6,7 @@ use residua_base::list::Listed;
 use std::ops::Range;
 use std::pin::Pin;
 
-use crate::model::access_plan::{AccessPlan, Derivatives, Entry, Role, Target};
+use crate::model::access_plan::{AccessPlan, Derivatives, Entry, Role, Target, WrittenFor};
 use crate::model::pattern::Pattern;
 use crate::model::plain::Wanted;
 use crate::model::scatter::Scatter;
@@ -28,6 +28,8 @@ pub struct CpuEngine {
     compiled: VecMap<(Entry, Output), Compiled>,
     /// Those that a call has left unfinished.
     unfinished: VecMap<(Entry, Output), Preparation>,
+    /// Those of sparse matrices of a model that has grown since: they hold if places are found in the same way.
+    outgrown: VecMap<Entry, Compiled>,
 }
 
 /// Where the kernels of an entry write.
@@ -50,6 +52,8 @@ struct Compiled {
     pieces: Vec<Vec<Piece>>,
     /// For each batch what its partials are, see [`AccessPlan::partials`].
     partials: Vec<Vec<(u32, u32)>>,
+    /// For each batch what its kernel was written for.
+    written_for: Vec<WrittenFor>,
 }
 
 /// Entries of a piece, about: they stay in a processor's nearer caches until they are copied out.
@@ -61,8 +65,15 @@ const SHARED_PIECE: usize = 16 * PIECE;
 const LINE: usize = 64;
 
 impl Compiled {
-    fn new(program: Program, Preparation { roles, scatters, pieces, partials, .. }: Preparation) -> Compiled {
-        Compiled { program, roles, scatters, pieces, partials }
+    fn new(program: Program, model: &Model, preparation: Preparation) -> Compiled {
+        let Preparation { roles, scatters, pieces, partials, .. } = preparation;
+        let written_for = model.batches.iter().map(WrittenFor::of).list();
+        Compiled { program, roles, scatters, pieces, partials, written_for }
+    }
+
+    /// Whether the kernels are right for a model that has grown.
+    fn holds_for(&self, model: &Model) -> bool {
+        model.batches.iter().map(WrittenFor::of).eq(self.written_for.iter().cloned())
     }
 
     /// Whether several numbers may go to one place, which begins at 0 then.
@@ -70,6 +81,9 @@ impl Compiled {
         self.scatters.iter().any(|scatter| scatter.accumulate)
     }
 }
+
+/// The way of a batch into a matrix, and the pieces in which that is filled, if not as a whole.
+type Way = (Scatter, Option<Vec<Piece>>);
 
 /// Something that takes time, whatever it is.
 pub type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + 'a>>;
@@ -153,31 +167,55 @@ impl CpuEngine {
         let mut plan = |number: usize| {
             let batch = &model.batches[number];
             let (class, rows, title) = (&batch.class, batch.rows, title(model, batch));
-            let plan = match entry {
-                Entry::SecondOrder => AccessPlan::second_order(class, rows, model.num_params, &title)?,
-                _ => AccessPlan::new(class, rows, entry, Target::Cpu, &title)?,
-            };
+            let plan = AccessPlan::new(class, rows, entry, Target::Cpu, &title)?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: None, pieces: None })
         };
-        self.advance(key, model.batches.len(), end, &mut plan).await
+        self.advance(key, model, end, &mut plan).await
     }
 
     /// Goes on with kernels of which `plan` makes the plan of a batch. Whether they are there at the deadline.
     async fn advance(
         &mut self,
         key: (Entry, Output),
-        batches: usize,
+        model: &Model,
         end: Deadline,
         plan: &mut dyn FnMut(usize) -> Result<Planned>,
     ) -> Result<bool> {
         let mut preparation = self.unfinished.remove(&key).unwrap_or_default();
-        let program = preparation.advance(batches, end, plan).await?;
+        let program = preparation.advance(model.batches.len(), end, plan).await?;
         let Some(program) = program else {
             self.unfinished.insert(key, preparation);
             return Ok(false);
         };
-        self.compiled.insert(key, Compiled::new(program, preparation));
+        self.compiled.insert(key, Compiled::new(program, model, preparation));
         Ok(true)
+    }
+
+    /// Follows a model that has grown. Kernels stay where they are right for more instances, if each batch has the class that it had.
+    pub(super) fn grow(&mut self, model: &Model, has_same_kernels: bool) {
+        self.unfinished = VecMap::default();
+        self.outgrown.retain(|_, compiled| has_same_kernels && compiled.holds_for(model));
+        for (key, compiled) in std::mem::take(&mut self.compiled) {
+            if !has_same_kernels || !compiled.holds_for(model) {
+                continue;
+            }
+            match key.1 {
+                Output::InOrder => self.compiled.insert(key, compiled),
+                Output::Scattered => self.outgrown.insert(key.0, compiled),
+            };
+        }
+    }
+
+    /// Gives kernels of a matrix, which the model had before it grew, their new ways into it; whether they hold for these.
+    fn take_outgrown(&mut self, entry: Entry, ways: impl Iterator<Item = Way>) -> bool {
+        let Some(mut compiled) = self.outgrown.remove(&entry) else { return false };
+        let (scatters, pieces): (Vec<Scatter>, Vec<Option<Vec<Piece>>>) = ways.unzip();
+        if !scatters.iter().zip(&compiled.scatters).all(|(scatter, before)| scatter.has_kernel_of(before)) {
+            return false;
+        }
+        (compiled.scatters, compiled.pieces) = (scatters, pieces.into_iter().flatten().list());
+        self.compiled.insert((entry, Output::Scattered), compiled);
+        true
     }
 
     /// Compiles the kernels of an entry that write into the matrix of a pattern, if that has not been done: there is one pattern for
@@ -198,18 +236,26 @@ impl CpuEngine {
         let accumulate = pattern.places.iter().map(Vec::len).sum::<usize>() > pattern.col_indices.len();
         let in_rows = |batch: &Batch| matches!(batch.rows, Rows::From(_));
         let in_pieces = entry == Entry::Jacobian && !accumulate && model.batches.iter().all(in_rows);
-        let mut plan = |number: usize| {
+        let way = |number: usize| {
             let batch = &model.batches[number];
             let first_entry = || pattern.row_offsets[batch.row(0) as usize];
             let in_turn = (in_pieces && batch.count > 0).then(first_entry);
             let (partials, places) = (&partials[number], &pattern.places[number]);
             let mut scatter = Scatter::new(partials, places, batch.count as usize, accumulate, in_turn);
             let pieces = in_pieces.then(|| cut(batch, &mut scatter));
+            (scatter, pieces)
+        };
+        if self.outgrown.get(&entry).is_some() && self.take_outgrown(entry, (0..model.batches.len()).map(way)) {
+            return Ok(self.is_ready(key) || self.compile_parts(key, end).await);
+        }
+        let mut plan = |number: usize| {
+            let batch = &model.batches[number];
+            let (scatter, pieces) = way(number);
             let known = (&scatter, derivatives.get_mut(number).and_then(Option::take));
             let plan = AccessPlan::scattered(&batch.class, batch.rows, entry, &title(model, batch), known)?;
             Ok(Planned { plan: plan.for_batch(batch)?, scatter: Some(scatter), pieces })
         };
-        Ok(self.advance(key, model.batches.len(), end, &mut plan).await? && self.compile_parts(key, end).await)
+        Ok(self.advance(key, model, end, &mut plan).await? && self.compile_parts(key, end).await)
     }
 
     /// Why generated code was refused here, if it was.

@@ -30,6 +30,7 @@ mod engine;
 mod evaluation;
 #[cfg(target_arch = "wasm32")]
 pub mod gpu;
+mod growth;
 pub(crate) mod hessian;
 pub mod hessian_pattern;
 pub mod layout;

@@ -21,6 +21,7 @@ use crate::solve::Session;
 use crate::solve::driver::Call;
 use crate::solve::driver::Occupancy;
 use residua_base::error::{Error, Result};
+use residua_codegen::Width;
 use residua_codegen::wgsl::PairForm;
 use residua_gpu::Context;
 
@@ -39,11 +40,9 @@ type Work = Box<dyn FnOnce(Box<Session>) -> Pin<Box<dyn Future<Output = (Box<Ses
 #[wasm_bindgen]
 pub struct RawFunctions {
     session: Occupancy<Box<Session>>,
-    num_params: u32,
-    num_residuals: u32,
-    kernel_sources: Vec<KernelSource>,
+    facts: Rc<RefCell<Facts>>,
+    width: Width,
     compile_times: Vec<(&'static str, f64)>,
-    parameter_buffer: JsValue,
     /// The device, if they are on one.
     context: Option<Context>,
     fallback_reason: Option<String>,
@@ -53,6 +52,36 @@ pub struct RawFunctions {
     new_data: Rc<RefCell<Vec<NewSharedData>>>,
     /// The numbers of [`Point::Placed`].
     place: Rc<RefCell<Vec<f64>>>,
+}
+
+/// What is known of functions also during a call, until they grow.
+struct Facts {
+    num_params: u32,
+    num_residuals: u32,
+    kernel_sources: Vec<KernelSource>,
+    parameter_buffer: JsValue,
+}
+
+impl Facts {
+    fn of(functions: &Functions, width: Width) -> Facts {
+        let model = functions.model();
+        Facts {
+            num_params: model.num_params,
+            num_residuals: model.num_residuals,
+            kernel_sources: kernel_sources(model, width, functions.engine().pair_form().unwrap_or(PairForm::Split)),
+            parameter_buffer: functions.parameter_buffer(),
+        }
+    }
+}
+
+/// Takes a problem in which the model of a session has grown, and the numbers of all its parameters.
+async fn grow(session: &mut Session, problem: RawProblem, values: Vec<f64>) -> Result<()> {
+    session.functions.bring_all().await?;
+    let input = problem.into_input();
+    let model = input.into_model_after(Some(session.functions.model()), &Slices::without_progress()).await?;
+    session.functions.grow(model, values).await?;
+    session.grow();
+    Ok(())
 }
 
 async fn compile(
@@ -77,14 +106,11 @@ async fn compile(
     if request.backend == Backend::Auto {
         functions.allow_host();
     }
-    let model = functions.model();
     Ok(RawFunctions {
-        num_params: model.num_params,
-        num_residuals: model.num_residuals,
-        kernel_sources: kernel_sources(model, request.width, functions.engine().pair_form().unwrap_or(PairForm::Split)),
+        facts: Rc::new(RefCell::new(Facts::of(&functions, request.width))),
+        width: request.width,
         precision: functions.engine().device_arithmetic().as_str(),
         compile_times: progress.into_times(),
-        parameter_buffer: functions.parameter_buffer(),
         context,
         fallback_reason,
         gradients_on_cpu: gradients_on_host,
@@ -205,25 +231,25 @@ impl RawFunctions {
     /// All parameters, constants included.
     #[wasm_bindgen(js_name = numParams)]
     pub fn num_params(&self) -> u32 {
-        self.num_params
+        self.facts.borrow().num_params
     }
 
     /// Residuals.
     #[wasm_bindgen(js_name = numResiduals)]
     pub fn num_residuals(&self) -> u32 {
-        self.num_residuals
+        self.facts.borrow().num_residuals
     }
 
     /// Groups of residuals that differ in kernel.
     #[wasm_bindgen(js_name = kernelCount)]
     pub fn kernel_count(&self) -> u32 {
-        self.kernel_sources.len() as u32
+        self.facts.borrow().kernel_sources.len() as u32
     }
 
     /// The generated shaders: `{ name, instances, wgsl }`, one per kernel and entry point.
     pub fn kernels(&self) -> Result<Array, JsValue> {
         let kernels = Array::new();
-        for source in &self.kernel_sources {
+        for source in &self.facts.borrow().kernel_sources {
             let kernel = source.texts().map_err(to_js)?;
             for (entry, wgsl) in kernel.entries {
                 let object = Object::new();
@@ -244,6 +270,19 @@ impl RawFunctions {
             set(&times, stage, *ms);
         }
         times
+    }
+
+    /// Takes a problem in which arrays and blocks have grown, with the numbers of all parameters: those that were there keep their own, and nothing is
+    /// constant or bounded. Resolves when that is done; where it fails nothing has changed.
+    pub fn grow(&self, problem: RawProblem, values: Vec<f64>) -> Promise {
+        let (facts, width) = (self.facts.clone(), self.width);
+        self.call(async move |mut session: Box<Session>| {
+            let grown = grow(&mut session, problem, values).await;
+            if grown.is_ok() {
+                facts.replace(Facts::of(&session.functions, width));
+            }
+            (session, grown.map(|()| JsValue::UNDEFINED).map_err(to_js))
+        })
     }
 
     /// Sets some of the current parameters: each of `lengths` takes its share of `numbers` to where its start says.
@@ -300,11 +339,12 @@ impl RawFunctions {
     /// to that call until it is through.
     #[wasm_bindgen(js_name = pointPlace)]
     pub fn point_place(&self) -> Float64Array {
+        let length = self.num_params();
         let mut place = self.place.borrow_mut();
-        place.resize(self.num_params as usize, 0.0);
+        place.resize(length as usize, 0.0);
         let address = place.as_mut_ptr().expose_provenance() as u32;
         let memory: WebAssembly::Memory = wasm_bindgen::memory().unchecked_into();
-        Float64Array::new_with_byte_offset_and_length(&memory.buffer(), address, self.num_params)
+        Float64Array::new_with_byte_offset_and_length(&memory.buffer(), address, length)
     }
 
     /// Whether all numbers are finite that were put there.
@@ -381,7 +421,7 @@ impl RawFunctions {
     /// The parameters' `GPUBuffer`, null on the CPU.
     #[wasm_bindgen(js_name = parameterBuffer)]
     pub fn parameter_buffer(&self) -> JsValue {
-        self.parameter_buffer.clone()
+        self.facts.borrow().parameter_buffer.clone()
     }
 
     /// A `GPUBuffer` for the application to write, that holds `numbers`; null on the CPU. Later calls take from it the columns from

@@ -70,28 +70,38 @@ impl AccessPlan {
         with(planner, entry, Target::Cpu, title)
     }
 
-    /// The plan of [`Entry::SecondOrder`], for the host, where the model has so many parameters.
-    pub fn second_order(class: &Class, rows: Rows, parameters: u32, title: &str) -> Result<AccessPlan> {
-        let mut planner = Planner::new(class, rows, Width::Single);
-        planner.parameters = parameters;
-        with(planner, Entry::SecondOrder, Target::Cpu, title)
-    }
-
     /// The plan with the columns of the index table in which all instances of a batch agree read once for all, and with code for as many as it has. For the
     /// host alone.
     pub fn for_batch(self, batch: &Batch) -> Result<AccessPlan> {
-        let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
-        let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;
-        let shared = (0..columns).map(agree).list();
+        let WrittenFor { shared, instances } = WrittenFor::of(batch);
         let is_index_table = |buffer: u32| self.roles[buffer as usize] == Role::Indices;
         let mut kernel = self.kernel.into_kernel();
         kernel.share_columns(&|buffer, column| is_index_table(buffer) && shared.get(column as usize) == Some(&true));
-        kernel.instances = match batch.count {
+        kernel.instances = instances;
+        Ok(AccessPlan { kernel: kernel.check()?, ..self })
+    }
+}
+
+/// What of a batch a kernel of the host is written for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFor {
+    /// For each column of the index table whether all instances agree in it.
+    shared: Vec<bool>,
+    /// How many instances there are.
+    instances: Instances,
+}
+
+impl WrittenFor {
+    /// What kernels of a batch are written for.
+    pub fn of(batch: &Batch) -> WrittenFor {
+        let agree = |column: u32| batch.column(column).windows(2).all(|pair| pair[0] == pair[1]);
+        let columns = (batch.indices.len() / (batch.count as usize).max(1)) as u32;
+        let instances = match batch.count {
             0..2 => Instances::One,
             2..FEW_INSTANCES => Instances::Few,
             FEW_INSTANCES.. => Instances::Many,
         };
-        Ok(AccessPlan { kernel: kernel.check()?, ..self })
+        WrittenFor { shared: (0..columns).map(agree).list(), instances }
     }
 }
 

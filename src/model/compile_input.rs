@@ -234,8 +234,20 @@ impl CompileInput {
     /// of blocks that share residuals; `internal` for tables that do
     /// not fit their template; what the progress listener of `slices` returns.
     pub async fn into_model(self, slices: &Slices<'_>) -> Result<Model> {
+        self.into_model_after(None, slices).await
+    }
+
+    /// The same where `before` is a model of the same arrays and residual blocks with fewer instances. Classes and settings of blocks are taken over, so
+    /// that no expression is read again, and data of the instances that were there, which may be newer than the recorded ones.
+    ///
+    /// # Errors
+    /// Those of [`CompileInput::into_model`].
+    pub async fn into_model_after(self, before: Option<&Model>, slices: &Slices<'_>) -> Result<Model> {
         let num_residuals = self.num_residuals();
-        let CompileInput { arrays, blocks, form, num_params, tables, groups } = self;
+        let CompileInput { arrays, mut blocks, form, num_params, tables, groups } = self;
+        for (block, before) in blocks.iter_mut().zip(before.into_iter().flat_map(|before| &before.blocks)) {
+            (block.weight, block.loss, block.enabled) = (before.weight, before.loss, before.enabled);
+        }
         let batches = match form {
             Form::Params(source) => {
                 let tape = read_tape(source.as_ref(), num_params, slices).await?;
@@ -247,8 +259,11 @@ impl CompileInput {
                 let mut batches = Vec::new();
                 for (number, template) in templates.into_iter().enumerate() {
                     slices.set_part(number as f64 / count, (number + 1) as f64 / count);
+                    let of_block = |batch: &&Batch| batch.block == template.block;
+                    let position = batches.iter().filter(of_block).count();
+                    let known = before.and_then(|before| before.batches.iter().filter(of_block).nth(position));
                     let block = &blocks[template.block as usize];
-                    batches.push(template.into_batch(&arrays, block, tables.len() as u32, slices).await?);
+                    batches.push(template.into_batch(&arrays, block, tables.len() as u32, known, slices).await?);
                 }
                 batches
             }
@@ -350,12 +365,13 @@ impl PendingTemplate {
         Ok(data)
     }
 
-    /// Reads the tables.
+    /// Reads the tables. `known` is the batch of fewer instances.
     async fn into_batch(
         self,
         arrays: &[ArrayInfo],
         block: &BlockInfo,
         numbers_of_tables: u32,
+        known: Option<&Batch>,
         slices: &Slices<'_>,
     ) -> Result<Batch> {
         let outputs = self.expression.tape.outputs().len() as u32;
@@ -373,7 +389,13 @@ impl PendingTemplate {
                 })
                 .await?;
         }
-        let data = self.read_data(slices).await?;
+        let mut data = self.read_data(slices).await?;
+        if let Some(known) = known.filter(|known| known.count > 0 && count > 0) {
+            let earlier = known.data.chunks_exact(known.count as usize);
+            data.chunks_exact_mut(count)
+                .zip(earlier)
+                .for_each(|(all, earlier)| all[..earlier.len()].copy_from_slice(earlier));
+        }
         let rows = if has_rows {
             let limit = (block.rows + 1).saturating_sub(outputs);
             self.read_list(InstanceList::Rows, (block.first_row, limit), &mut indices, slices).await?;
@@ -397,7 +419,12 @@ impl PendingTemplate {
             plain.change(&data);
             plain
         });
-        let tables = Tables { block: self.block, count: self.count, indices, data, rows, instances };
+        let (block, count) = (self.block, self.count);
+        if let Some(Batch { class, batch_constants, .. }) = known {
+            let (class, batch_constants) = (class.clone(), batch_constants.clone());
+            return Ok(Batch { class, count, block, indices, data, batch_constants, rows, instances, plain });
+        }
+        let tables = Tables { block, count, indices, data, rows, instances };
         Ok(Batch { plain, ..self.expression.batch_of(tables, arrays, numbers_of_tables)? })
     }
 }

@@ -47,8 +47,6 @@ pub(super) struct Planner<'a> {
     pub(super) scatter: Option<&'a Scatter>,
     /// What is known already of the linearisation.
     pub(super) derivatives: Option<Derivatives>,
-    /// Parameters of the model, where a kernel adds to a matrix of all.
-    pub(super) parameters: u32,
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
     pub(super) outputs: Vec<NodeId>,
@@ -72,7 +70,6 @@ impl<'a> Planner<'a> {
             width,
             scatter: None,
             derivatives: None,
-            parameters: 0,
             graph: Graph::new(),
             outputs: class.outputs.clone(),
             buffers: Vec::new(),

@@ -63,6 +63,11 @@ impl Scatter {
         Scatter { columns, places: first_places, in_turn, accumulate }
     }
 
+    /// Whether kernels that write along it are those of another: only where the places are differs.
+    pub fn has_kernel_of(&self, other: &Scatter) -> bool {
+        (&self.columns, self.accumulate) == (&other.columns, other.accumulate)
+    }
+
     /// How many partials an instance has.
     pub fn width(&self) -> u32 {
         self.columns.len() as u32

@@ -29,21 +29,23 @@ use super::tangent::slots;
 pub struct Pairs;
 
 impl Pairs {
-    /// The table of places of a batch in a matrix of `n` parameters: for each pair of slots a column with the place where the rows of the former
-    /// meet the columns of the latter.
+    /// The table of places of a batch in a matrix of `n` parameters: for each pair of slots, of which the latter is not after the former, and each row of the
+    /// former a column with the place where that row meets the first column of the latter.
     pub fn places(batch: &Batch, n: u32) -> Vec<u32> {
         let mut places = Vec::new();
-        for a in 0..batch.class.block_dims.len() as u32 {
-            for b in 0..=a {
-                places.extend(batch.column(a).iter().zip(batch.column(b)).map(|(&row, &column)| row * n + column));
+        for (a, &dim) in (0..).zip(&batch.class.block_dims) {
+            for (b, i) in (0..=a).flat_map(|b| (0..dim).map(move |i| (b, i))) {
+                let blocks = batch.column(a).iter().zip(batch.column(b));
+                places.extend(blocks.map(|(&row, &column)| (row + i) * n + column));
             }
         }
         places
     }
 
-    /// The column of a pair, of which the latter is not after the former.
-    fn column(a: u32, b: u32) -> u32 {
-        a * (a + 1) / 2 + b
+    /// The column of row `i` of a pair.
+    fn column(dims: &[u32], [a, b]: [u32; 2], i: u32) -> u32 {
+        let before: u32 = (1..).zip(&dims[..a as usize]).map(|(pairs, dim)| pairs * dim).sum();
+        before + b * dims[a as usize] + i
     }
 }
 
@@ -121,7 +123,6 @@ impl Planner<'_> {
 
     /// Adds Σ seed · ∂²r/∂δ² to a matrix of all parameters, see [`Pairs`].
     pub(super) fn second_order(&mut self) {
-        let n = self.parameters;
         let seeds = self.seeds();
         let rows = self.second_derivatives(&seeds, Coordinates::Tangent);
         let slots = slots(self.class);
@@ -131,7 +132,8 @@ impl Planner<'_> {
             for (column, node) in entries {
                 let (b, j) = coordinate(&slots, column);
                 let node = if row == column { self.graph.mul(half, node) } else { node };
-                let index = Index::indexed(self.buffer(Role::Places), Pairs::column(a, b), i * n + j);
+                let places = Pairs::column(&self.class.block_dims, [a, b], i);
+                let index = Index::indexed(self.buffer(Role::Places), places, j);
                 self.write(Role::JtjBlocks, index, node, true);
             }
         }

@@ -40,6 +40,13 @@ impl Session {
         }
     }
 
+    /// Forgets what solvers keep of a model that has grown.
+    pub fn grow(&mut self) {
+        self.host.grow();
+        #[cfg(target_arch = "wasm32")]
+        self.device.release();
+    }
+
     /// Its parts, each for itself.
     pub fn parts(&mut self) -> Parts<'_> {
         (&mut self.functions, &mut self.host.model, &mut self.device)

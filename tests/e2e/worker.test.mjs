@@ -66,6 +66,9 @@ before(async () => {
       found.lbfgs = result(await lbfgs(functions, { objective: 'least-squares', maxIterations: 5, readBack: false }));
       found.downloaded = await functions.download();
       found.rank = await rank(functions, { tolerance: 1e-9 });
+      const end = points.append([7, 8, 9]);
+      block.append({ ends: [end - 1, end, 0, end], length: [1, 9] });
+      found.grown = [await functions.evaluate(), functions.numParams];
       found.facts = [functions.backend, functions.fallbackReason, functions.kernelCount, functions.kernels(), functions.numResiduals];
       functions.dispose();
 

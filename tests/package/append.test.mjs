@@ -1,7 +1,9 @@
-// Arrays and residual blocks that grow: a compile after append is that of a problem which was made whole.
+// Arrays and residual blocks that grow: a compile after append, and functions that were compiled before it, are those of a problem which was made whole.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu, residua } from '../www/residua.mjs';
+
+const { grow } = await import('../../www/checks/growing-problems.js');
 
 const { levenbergMarquardt, loss, Pose2, Problem } = residua;
 
@@ -27,6 +29,15 @@ function graph(poses, edges, settings = {}) {
   });
   const known = problem.residuals('scales', { inputs: { s: scale.at([0, 0]), z: problem.data([1, 1.2]) }, residual: ({ s, z }) => s.sub(z).mul(10) });
   return { problem, at, scale, block, known };
+}
+
+/** Counts WebAssembly modules that are compiled until `stop`. */
+function countModules() {
+  const { Module, compile } = WebAssembly;
+  let made = 0;
+  WebAssembly.Module = new Proxy(Module, { construct: (target, args) => (made++, new target(...args)) });
+  WebAssembly.compile = (...args) => (made++, compile(...args));
+  return { stop: () => (Object.assign(WebAssembly, { Module, compile }), made) };
 }
 
 const TIGHT = { costTolerance: 1e-15, gradientTolerance: 1e-12, parameterTolerance: 1e-14 };
@@ -62,17 +73,52 @@ for (const [name, [settings, more]] of Object.entries(KINDS)) {
   }
 }
 
-test('functions that were compiled before an append ask for a new compile, which has it', async () => {
-  const { problem, at, block, known } = graph(3, 2, () => ({}));
+test('functions that were compiled before random appends have the bits of those that are compiled after', async () => {
+  let calls = 0;
+  for (let seed = 0; seed < (process.env.RESIDUA_CASES ?? 12); seed++) {
+    for (const isConstrained of [false, true]) {
+      const compile = (problem) => residua.GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+      for await (const { name, got, expected } of grow(seed, 5, isConstrained, compile)) {
+        assert.deepEqual(got, expected, `seed ${seed}: ${name}`);
+        calls++;
+      }
+    }
+  }
+  assert.ok(calls > 0);
+});
+
+test('functions take in what is appended, and compile nothing for it', async () => {
+  const { problem, at, block } = graph(3, 2, () => ({}));
   await onCpu(problem, async (functions) => {
-    await functions.evaluate();
-    known.append({ s: [0], z: [1.1] });
-    await assert.rejects(async () => functions.evaluate(), refused('"scales"', 'with 3', '2 were there', 'new compile'));
-    at.append(START[3]);
-    await assert.rejects(async () => levenbergMarquardt(functions), refused('"poses"', 'with 4', '3 were there', 'new compile'));
+    const x = at.values();
+    const all = async () => [await functions.evaluate(), await levenbergMarquardt(functions, TIGHT)];
+    await all();
+    for (const instances of [3, 4]) {
+      const modules = countModules();
+      at.append(START[instances]);
+      block.append({ a: [instances - 1], b: [instances], z: measured(ENDS[instances - 1]) });
+      assert.deepEqual([functions.numParams, functions.numResiduals], [3 * instances + 4, 3 * instances + 2]);
+      const [values, { x: found }] = await all();
+      assert.deepEqual([values.length, found.length, modules.stop()], [3 * instances + 2, 3 * instances + 4, 0]);
+    }
+    await assert.rejects(functions.evaluate(x), refused('evaluate: x', '9 numbers', '16'));
+    const { values, jacobian } = await functions.evaluateJacobian();
+    at.append(START[4]);
+    await assert.rejects(functions.evaluateJacobian(undefined, { values, jacobian }), refused('evaluateJacobian: into', 'an earlier result'));
   });
-  block.append({ a: [2], b: [3], z: measured(ENDS[2]) });
-  await onCpu(problem, async (functions) => assert.equal((await functions.evaluate()).length, 12));
+});
+
+test('calls that were queued before an append have the problem before it', async () => {
+  const { problem, at, block } = graph(3, 2, () => ({}));
+  await onCpu(problem, async (functions) => {
+    const before = [functions.evaluate(), functions.evaluateJacobian(), levenbergMarquardt(functions)];
+    at.append(START[3]);
+    block.append({ a: [2], b: [3], z: measured(ENDS[2]) });
+    const after = [functions.evaluate(), functions.evaluateJacobian(), levenbergMarquardt(functions)];
+    const sizes = ([values, { jacobian }, { x }]) => [values.length, jacobian.rows, jacobian.cols, x.length];
+    assert.deepEqual(sizes(await Promise.all(before)), [8, 8, 10, 10]);
+    assert.deepEqual(sizes(await Promise.all(after)), [11, 11, 13, 13]);
+  });
 });
 
 test('a solve that an append overtakes writes its result where it belongs', async () => {

@@ -1,5 +1,6 @@
 /** All checks that need only a page and the package, by group, in the order in which the page shows and runs them. */
 import { numbered } from './define.js';
+import { group as append } from './groups/append.js';
 import { group as badInput } from './groups/bad-input.js';
 import { group as bundleAdjustment } from './groups/bundle-adjustment.js';
 import { group as calls } from './groups/calls.js';
@@ -58,7 +59,7 @@ import { group as traps } from './groups/traps.js';
 import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, badInput,
+  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, append, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorLoops, tensorTransforms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

@@ -10,8 +10,30 @@ import type { ParameterBlocks, ValueEdit } from '../problem/parameter-array.js';
 import type { Problem } from '../problem/problem.js';
 import type { ConstraintLayout } from './constraint-layout.js';
 
-/** Changes since the previous call: numbers, and all other changes as commands in their order. */
+/** A parameter array as of a call. */
+export interface ArrayPlace {
+  readonly name: string;
+  readonly dim: number;
+  readonly manifold: string;
+  /** Where its first number stands among all parameters. */
+  readonly offset: number;
+  readonly count: number;
+}
+
+/** What the module is to be given of a problem that has grown. */
+export interface Growth {
+  /** The numbers of all parameters. */
+  readonly values: Float64Array;
+  /** Builds the problem as of the call. */
+  readonly build: (module: RawModule) => RawProblem;
+  /** To be called when the module has it: buffers on the device are others then. */
+  readonly finish: () => void;
+}
+
+/** Changes since the previous call: what was appended, then numbers, and all other changes as commands in their order. */
 export interface Edits {
+  /** Null where nothing was appended. */
+  readonly growth: Growth | null;
   readonly values: readonly ValueEdit[];
   readonly commands: readonly ((raw: RawFunctions) => void)[];
 }
@@ -56,12 +78,14 @@ export type WriteBack = (x: Float64Array) => void;
 
 /** The input of a compile. */
 export interface CompileInput {
-  /** Number of parameters. */
+  /** Number of parameters, with those that were appended. */
   readonly numParams: number;
-  /** Number of residuals, without constraints. */
+  /** Number of residuals, without constraints, with those that were appended. */
   readonly numResiduals: number;
-  /** Where the constraints are; null without any. */
+  /** Where the constraints are; null without any. Others after an append. */
   readonly constraints: ConstraintLayout | null;
+  /** The parameter arrays in order, as they are now; null for params. */
+  readonly places: readonly ArrayPlace[] | null;
   /** Number of residuals, where a residual that is a long sum counts about as often as it has terms. The engine is chosen by it. */
   readonly workload: number;
   /** The name of a residual block that is a plain function, for the CPU alone; null without. */

@@ -14,7 +14,7 @@ import type { ConstraintInstances } from '../problem/constraint-block.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
-import type { CompileInput, Domain, Edits, GraduatedBlock, WriteBack } from './compile-input.js';
+import type { ArrayPlace, CompileInput, Domain, Edits, GraduatedBlock, WriteBack } from './compile-input.js';
 import { ConstraintLayout } from './constraint-layout.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
@@ -28,7 +28,7 @@ export interface ConstrainedSession {
   readonly layout: ConstraintLayout;
   /** Bounds, constants and enabled blocks, as of the call. */
   readonly domain: Domain;
-  readonly arrays: readonly ParameterBlocks[];
+  readonly arrays: readonly ArrayPlace[];
   readonly numParams: number;
   readonly numResiduals: number;
   readonly backend: 'gpu' | 'cpu';
@@ -89,12 +89,6 @@ export class GpuCompiledFunctions {
    * the residual block, the name of the input, and the share of its range that rounding takes. Empty in f32x2 and on the CPU.
    */
   readonly warnings: readonly string[];
-  /** Number of parameters, constant ones included. */
-  readonly numParams: number;
-  /** Number of residuals, without constraints. */
-  readonly numResiduals: number;
-  /** Number of compiled kernels: one for each topology. */
-  readonly kernelCount: number;
   /**
    * Wall times of the compile's stages in milliseconds: `record` (params form), `group`, `tables`, `pipelines`; where 'auto' measures, also
    * `choice` (the CPU and the device) and `trial` (the problem's kernels on them).
@@ -111,14 +105,17 @@ export class GpuCompiledFunctions {
   private readonly device: GPUDevice | null;
   /** Whether gradients that are read back are computed in double precision, on the CPU. */
   private readonly gradientsOnCpu: boolean;
+  private kernelTotal: number;
   /** The pattern of the Jacobian, after the first call. */
   private pattern: Pattern | null = null;
   /** The patterns of the Hessians of the sum and of the cost, after the first calls. */
-  private readonly hessianPatterns: [Pattern | null, Pattern | null] = [null, null];
+  private hessianPatterns: [Pattern | null, Pattern | null] = [null, null];
   /** Memory for the point of the next call. To fill existing memory is faster than to allocate it. */
   private spare: Float32Array | Float64Array | null = null;
   /** See ConstrainedSession. */
   private readonly multipliers: Float64Array;
+  /** Changes that the module does not have yet, those of a call whose growth failed first. */
+  private readonly unapplied: Edits[] = [];
   /** Whether a running call uses the module's own memory for a point. */
   private isPointPlaceUsed = false;
 
@@ -135,9 +132,7 @@ export class GpuCompiledFunctions {
     this.canMoveToCpu = compiled.isAuto;
     this.fallbackReason = compiled.fallbackReason;
     this.warnings = Object.freeze([...compiled.warnings]);
-    this.numParams = input.numParams;
-    this.numResiduals = input.numResiduals;
-    this.kernelCount = instance.call(() => raw.kernelCount());
+    this.kernelTotal = instance.call(() => raw.kernelCount());
     const times = instance.call(() => raw.compileTimes());
     this.compileTimes = Object.freeze(input.recordingTime === null ? { ...times } : { record: input.recordingTime, ...times });
     this.device = compiled.device;
@@ -154,7 +149,10 @@ export class GpuCompiledFunctions {
     fn: (params: Value[]) => Scalar | readonly Scalar[],
     options?: CompileOptions,
   ): Promise<GpuCompiledFunctions>;
-  /** Compiles a problem in its current state; arrays and residuals that are added later are not part of it. */
+  /**
+   * Compiles a problem in its current state. What is appended later to its arrays and residual blocks is part of the next call, without a new compile; arrays and
+   * blocks that are added later are not.
+   */
   static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
   static compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
     return GpuCompiledFunctions.compileOn(here, what, fnOrOptions, options);
@@ -213,12 +211,32 @@ export class GpuCompiledFunctions {
     return this.input.arrays;
   }
 
+  /** The problem's arrays as they are now, in order; null for the params form. @internal */
+  get places(): readonly ArrayPlace[] | null {
+    return this.input.places;
+  }
+
+  /** Number of parameters, constant ones included; `append` raises it. */
+  get numParams(): number {
+    return this.input.numParams;
+  }
+
+  /** Number of residuals, without constraints; `append` raises it. */
+  get numResiduals(): number {
+    return this.input.numResiduals;
+  }
+
+  /** Number of compiled kernels: one for each topology. A block without instances has none until a call after its first `append`. */
+  get kernelCount(): number {
+    return this.kernelTotal;
+  }
+
   /** Residuals per kernel. */
   get kernelReuseFactor(): number {
     return this.numResiduals / this.kernelCount;
   }
 
-  /** Returns the generated shaders, one for each kernel and entry point. */
+  /** Returns the generated shaders, one for each kernel and entry point, with the instances that the last call had. */
   kernels(): { name: string; instances: number; wgsl: string }[] {
     return this.read((handle) => handle.kernels());
   }
@@ -226,8 +244,9 @@ export class GpuCompiledFunctions {
   /** Returns the residuals (numResiduals). */
   async evaluate(x?: Numbers): Promise<Float64Array> {
     const point = this.point('evaluate', x);
+    const { numResiduals } = this;
     const values = await this.call((handle) => handle.evaluate(point));
-    return this.input.constraints === null ? values : values.slice(0, this.numResiduals);
+    return this.input.constraints === null ? values : values.slice(0, numResiduals);
   }
 
   /**
@@ -236,8 +255,9 @@ export class GpuCompiledFunctions {
    */
   async evaluateConstraints(x?: Numbers): Promise<Float64Array> {
     const point = this.point('evaluateConstraints', x);
+    const { numResiduals } = this;
     const values = await this.call((handle) => handle.evaluate(point));
-    return values.slice(this.numResiduals);
+    return values.slice(numResiduals);
   }
 
   /**
@@ -261,9 +281,9 @@ export class GpuCompiledFunctions {
    * As evaluateSumWithGradient, with the gradient left on the GPU. Only the value is read back. Without `x` nothing is uploaded; the
    * parameters of `parameterBuffer` are used.
    *
-   * `gradient` is the same buffer for every call, with the layout of `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
+   * `gradient` is the same buffer for every call until an `append`, with the layout of `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
    * ParameterArray's entries from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. The functions own it and destroy it with
-   * themselves. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
+   * themselves, or at the call after an `append`. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
    * overwrites it. On the CPU it is null; `value` is computed all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
@@ -290,19 +310,23 @@ export class GpuCompiledFunctions {
     const arrays = into === undefined ? ([] as const) : ([into.values, into.jacobian.values] as const);
     const results = new ResultArrays('evaluateJacobian: into', arrays);
     // The module fills arrays that have the rows of constraints, too.
-    const filled = this.input.constraints === null ? arrays : [];
-    const result = await this.callAt('evaluateJacobian', x, true, (handle, point) => {
+    const hasConstraints = this.input.constraints !== null;
+    const filled = hasConstraints ? [] : arrays;
+    const { numParams, numResiduals } = this;
+    const { values, entries, pattern } = await this.callAt('evaluateJacobian', x, true, async (handle, point) => {
       results.check();
-      return handle.evaluateJacobian(point, this.pattern === null, ...filled);
+      const result = await handle.evaluateJacobian(point, this.pattern === null, ...filled);
+      const { values, entries, rowOffsets, colIndices } = hasConstraints ? this.withoutConstraints(result, numResiduals) : result;
+      // A later call may have another pattern.
+      if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
+      return { values, entries, pattern: this.pattern as Pattern };
     });
-    const { values, entries, rowOffsets, colIndices } = this.input.constraints === null ? result : this.withoutConstraints(result);
     results.check();
     if (into !== undefined && filled.length === 0) {
       into.values.set(values);
       into.jacobian.values.set(entries);
     }
-    if (rowOffsets !== undefined && colIndices !== undefined) this.pattern ??= { rowOffsets, colIndices };
-    return into ?? { values, jacobian: new CompressedRows(this.numResiduals, this.numParams, this.pattern as Pattern, entries) };
+    return into ?? { values, jacobian: new CompressedRows(numResiduals, numParams, pattern, entries) };
   }
 
   /**
@@ -319,9 +343,13 @@ export class GpuCompiledFunctions {
     if (leastSquares) this.refuseGraduated('evaluateHessian');
     const point = this.point('evaluateHessian', x);
     const which = leastSquares ? 1 : 0;
-    const { entries, rowOffsets, colIndices } = await this.call((handle) => handle.evaluateHessian(point, leastSquares, this.hessianPatterns[which] === null));
-    if (rowOffsets !== undefined && colIndices !== undefined) this.hessianPatterns[which] ??= { rowOffsets, colIndices };
-    return new CompressedRows(this.numParams, this.numParams, this.hessianPatterns[which] as Pattern, entries);
+    const { numParams } = this;
+    return this.call(async (handle) => {
+      const patterns = this.hessianPatterns;
+      const { entries, rowOffsets, colIndices } = await handle.evaluateHessian(point, leastSquares, patterns[which] === null);
+      if (rowOffsets !== undefined && colIndices !== undefined) patterns[which] ??= { rowOffsets, colIndices };
+      return new CompressedRows(numParams, numParams, patterns[which] as Pattern, entries);
+    });
   }
 
   /**
@@ -356,7 +384,7 @@ export class GpuCompiledFunctions {
   }
 
   /**
-   * The current parameters on the GPU; null on the CPU. It is the same buffer for the object's life: f32, tightly packed (a Vec3 takes 12
+   * The current parameters on the GPU; null on the CPU. It is the same buffer until the call after an `append`, which replaces it: f32, tightly packed (a Vec3 takes 12
    * bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point.
    * In 'f32x2' these are the numbers rounded to f32, and the buffer is longer at its end. Its size is rounded up to 16 bytes.
    * It may be copied from or bound, and must not be written or destroyed.
@@ -374,7 +402,7 @@ export class GpuCompiledFunctions {
   async download(): Promise<Float64Array> {
     const { edits, writeBack } = this.beginCall();
     return this.queue.run(async () => {
-      this.apply(edits);
+      await this.apply(edits);
       const x = await this.instance.wait(() => this.handle.download());
       if (!this.queue.isDisposed) writeBack(x);
       return x;
@@ -401,7 +429,7 @@ export class GpuCompiledFunctions {
     const additions = this.input.additions();
     const graduated = this.input.graduatedBlocks();
     const result = await this.queue.run(async () => {
-      this.apply(edits);
+      await this.apply(edits);
       const result = await solver(this.handle, (work) => this.instance.wait(work), graduated);
       if (readBack && !this.queue.isDisposed) writeBack(result.x);
       return result;
@@ -438,16 +466,17 @@ export class GpuCompiledFunctions {
   exclusively<T>(work: (session: ConstrainedSession, writeBack: WriteBack) => Promise<T>): Promise<T> {
     const domain = this.input.domain();
     const { edits, writeBack } = this.beginCall();
+    const { gradientsOnCpu, numParams, numResiduals, backend, precision, multipliers } = this;
+    const { constraints, places } = this.input;
+    const layout = constraints ?? NO_CONSTRAINTS;
     const call = async <R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R> => {
       this.queue.check();
       return this.instance.wait(async () => work(this.handle));
     };
     return this.queue.run(async () => {
-      this.apply(edits);
-      const { gradientsOnCpu, numParams, numResiduals, backend, precision, multipliers } = this;
-      const layout = this.input.constraints ?? NO_CONSTRAINTS;
+      await this.apply(edits);
       try {
-        return await work({ call, layout, domain, arrays: this.input.arrays ?? [], numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers }, writeBack);
+        return await work({ call, layout, domain, arrays: places ?? [], numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers }, writeBack);
       } finally {
         if (this.instance.failure === null && !this.queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
       }
@@ -477,8 +506,7 @@ export class GpuCompiledFunctions {
     return this.call(work);
   }
 
-  private withoutConstraints({ values, entries, rowOffsets, colIndices }: RawJacobian): RawJacobian {
-    const { numResiduals: rows } = this;
+  private withoutConstraints({ values, entries, rowOffsets, colIndices }: RawJacobian, rows: number): RawJacobian {
     const end = rowOffsets?.[rows] ?? (this.pattern as Pattern).colIndices.length;
     const pattern = rowOffsets === undefined || colIndices === undefined ? {} : { rowOffsets: rowOffsets.slice(0, rows + 1), colIndices: colIndices.slice(0, end) };
     return { values: values.slice(0, rows), entries: entries.slice(0, end), ...pattern };
@@ -494,12 +522,28 @@ export class GpuCompiledFunctions {
     this.queue.check();
     const edits = this.input.takeEdits();
     return this.queue.run(async () => {
-      this.apply(edits);
+      await this.apply(edits);
       return this.instance.wait(() => work(this.handle));
     });
   }
 
-  private apply({ values, commands }: Edits): void {
+  /** Gives the module the changes of a call. Where it has no room for what was appended, the next call tries again. */
+  private async apply(edits: Edits): Promise<void> {
+    this.unapplied.push(edits);
+    for (let next; (next = this.unapplied[0]) !== undefined; ) {
+      const { growth } = next;
+      if (growth !== null) {
+        await this.instance.wait((module) => this.handle.grow(growth.build(module), growth.values));
+        growth.finish();
+        this.kernelTotal = this.instance.call(() => this.handle.kernelCount());
+        [this.pattern, this.hessianPatterns, this.spare] = [null, [null, null], null];
+      }
+      this.unapplied.shift();
+      this.change(next);
+    }
+  }
+
+  private change({ values, commands }: Edits): void {
     for (const command of commands) this.instance.call(() => command(this.handle));
     if (values.length === 0) return;
     const numbers = new Float64Array(values.reduce((total, edit) => total + edit.numbers.length, 0));
@@ -527,10 +571,11 @@ export class GpuCompiledFunctions {
     if (method === 'evaluateCostWithGradient') this.refuseGraduated(method);
     this.checkInto(method, into);
     const results = new ResultArrays(`${method}: into`, into === undefined ? [] : [into]);
+    const { numParams } = this;
     const result = await this.callAt(method, x, this.gradientsOnCpu, (handle, point) => {
       results.check();
       const fresh = into === undefined && handle.returnsArrays !== true;
-      return handle[method](point, fresh ? new Float64Array(this.numParams) : into);
+      return handle[method](point, fresh ? new Float64Array(numParams) : into);
     });
     results.check();
     return result;
@@ -554,7 +599,7 @@ export class GpuCompiledFunctions {
   private checkResult(into: { values: Float64Array; jacobian: CsrMatrix }): void {
     const [values, entries]: unknown[] = [into?.values, into?.jacobian?.values];
     const fits = (array: unknown, length: number | undefined) => array instanceof Float64Array && array.length === length;
-    if (!fits(values, this.numResiduals) || !fits(entries, this.pattern?.colIndices.length)) {
+    if (!fits(values, this.numResiduals) || !fits(entries, this.pattern?.colIndices.length) || into.jacobian.cols !== this.numParams) {
       throw invalidArgument('evaluateJacobian: into', describe(into), 'an earlier result of evaluateJacobian of the same functions');
     }
   }

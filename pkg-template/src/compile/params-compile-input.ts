@@ -17,6 +17,7 @@ const OPERATIONS_OF_A_TERM = 32;
 export class ParamsCompileInput implements CompileInput {
   readonly problem = null;
   readonly arrays = null;
+  readonly places = null;
   readonly plainBlock = null;
   readonly constraints = null;
   readonly numParams: number;
@@ -73,7 +74,7 @@ export class ParamsCompileInput implements CompileInput {
       const { number, change } = (this.params[i] as Value).node as ExpressionNode;
       if (change > since && change !== this.written[i]) values.push({ offset: i, numbers: Float64Array.of(number) });
     }
-    return { values, commands: [] };
+    return { growth: null, values, commands: [] };
   }
 
   domain(): Domain {

@@ -217,6 +217,11 @@ export interface RawFunctions {
   kernelCount(): number;
   kernels(): { name: string; instances: number; wgsl: string }[];
   compileTimes(): Record<string, number>;
+  /**
+   * Takes a problem in which arrays and blocks have grown, with the numbers of all parameters: those that were there keep their own, and nothing is constant or
+   * bounded. Where it rejects nothing has changed.
+   */
+  grow(problem: RawProblem, values: Float64Array): Promise<void>;
   setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void;
   setConstant(mask: Uint8Array): void;
   setBounds(lower: Float64Array, upper: Float64Array): void;

@@ -31,7 +31,9 @@ export interface ResidualBlock {
   setData(input: string, values: Numbers): void;
   /**
    * Returns the f32 GPU buffer of a data input, to be written by copy or compute between calls: the input's numbers in the order in which
-   * they were given. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer. Null on the CPU, before compiling and after the
+   * they were given. Its size is rounded up to 16 bytes. The first call creates it, later calls return the same buffer until the
+   * problem grows: then a call of the functions makes room for another, which begins with the numbers of setData and append, and until that call this throws
+   * 'invalid-argument'. Null on the CPU, before compiling and after the
    * functions are disposed; with several compiled functions it belongs to the latest.
    */
   dataBuffer(input: string): GPUBuffer | null;
@@ -51,8 +53,10 @@ export interface ResidualBlock {
    * the block has weights. Shared inputs are not given. In a block that was made without instances, with `sqrtInformation: []`, each has the upper triangle of
    * its own; in one that was made with one instance its matrix is that of all.
    *
-   * The residual function is not recorded again. Functions that were compiled before have no place for the new instances: their calls throw 'invalid-argument', and
-   * the problem is to be compiled again.
+   * The residual function is not recorded again. A smoother of `incremental` takes the instances in at its next update, compiled functions at their next call, and
+   * nothing is compiled for it: tables and patterns are laid out anew, in a time like that of an evaluation. On the CPU kernels are written again where a block
+   * passes 1 and 255 instances or they cease to agree in a parameter block. GPU buffers of the functions are replaced. That call rejects with 'limit-exceeded' or
+   * 'out-of-memory' where the device has no room, and the next one tries again.
    *
    * Takes blocks of recorded functions with `at`, `shared` and `data` as inputs. Throws 'invalid-argument' for a block with a star, with shared inputs alone or of
    * a plain function, for inputs that are missing or unknown or disagree on the number of instances, and for numbers as `residuals` does; then nothing is added.

@@ -28,7 +28,7 @@ export class RemoteFunctions implements RawFunctions {
   private constructor(
     private readonly connection: Connection,
     private readonly number: number,
-    private readonly facts: FunctionsFacts,
+    private facts: FunctionsFacts,
   ) {
     collected.register(this, () => connection.notify({ do: 'dispose', what: 'functions', number }));
   }
@@ -92,6 +92,16 @@ export class RemoteFunctions implements RawFunctions {
 
   compileTimes(): Record<string, number> {
     return this.facts.compileTimes;
+  }
+
+  async grow(problem: RawProblem, values: Float64Array): Promise<void> {
+    const remote = problem as RemoteProblem;
+    try {
+      await remote.send(values, () => {}, null, () => false);
+      this.facts = (await this.connection.request({ do: 'grow', functions: this.number, problem: remote.number })) as FunctionsFacts;
+    } finally {
+      remote.free();
+    }
   }
 
   setValuesAt(starts: Uint32Array, lengths: Uint32Array, numbers: Float64Array): void {

@@ -96,6 +96,7 @@ export type Request =
       readonly engine: EngineData;
       readonly batchSize: number | undefined;
     }
+  | { readonly do: 'grow'; readonly functions: number; readonly problem: number }
   | { readonly do: 'call'; readonly functions: number; readonly method: FunctionsCall; readonly args: readonly unknown[]; readonly memory?: ArrayBuffer }
   | { readonly do: 'solveMany'; readonly problem: number; readonly engine: EngineData; readonly options: RawManyOptions };
 
@@ -133,7 +134,7 @@ export interface ContextFacts {
   readonly stats: RawStats;
 }
 
-/** The answer to 'compile'. */
+/** The answer to 'compile' and 'grow'. */
 export interface FunctionsFacts {
   readonly isOnGpu: boolean;
   readonly areGradientsOnCpu: boolean;

@@ -109,6 +109,8 @@ class Server {
         const solve = () => many.solve(this.engine(request.engine, running), request.options, running.report, running.isCancelled);
         return { value: await this.instance.wait(solve) };
       }
+      case 'grow':
+        return { value: await this.grow(request) };
       case 'call':
         return this.call(request, running);
     }
@@ -137,25 +139,26 @@ class Server {
       module.RawFunctions.compile(problem, received.values, fill, engine, request.batchSize, running.report, running.isCancelled),
     );
     return instance.call(() => {
-      const isOnGpu = raw.isOnGpu();
-      this.functions.set(request.functions, { raw, context: isOnGpu ? running.context : null, failure: null });
-      return {
-        isOnGpu,
-        areGradientsOnCpu: raw.areGradientsOnCpu(),
-        fallbackReason: raw.fallbackReason(),
-        precision: raw.precision(),
-        numParams: raw.numParams(),
-        numResiduals: raw.numResiduals(),
-        kernelCount: raw.kernelCount(),
-        kernels: raw.kernels(),
-        compileTimes: raw.compileTimes(),
-      };
+      this.functions.set(request.functions, { raw, context: raw.isOnGpu() ? running.context : null, failure: null });
+      return factsOf(raw);
     });
   }
 
-  private async call({ functions, method, args, memory }: Extract<Request, { do: 'call' }>, running: RunningRequest): Promise<RequestResult> {
+  private async grow(request: Extract<Request, { do: 'grow' }>): Promise<FunctionsFacts> {
+    const { raw } = this.entry(request.functions);
+    const received = this.problem(request.problem);
+    await this.instance.wait((module) => raw.grow(received.build(module), received.values));
+    return this.instance.call(() => factsOf(raw));
+  }
+
+  private entry(functions: number): FunctionsEntry {
     const entry = this.functions.get(functions);
     if (entry === undefined) throw new ResiduaError('disposed', 'the GpuCompiledFunctions was used after dispose()');
+    return entry;
+  }
+
+  private async call({ functions, method, args, memory }: Extract<Request, { do: 'call' }>, running: RunningRequest): Promise<RequestResult> {
+    const entry = this.entry(functions);
     const { raw, failure } = entry;
     entry.failure = null;
     if (failure !== null) throw failure;
@@ -270,7 +273,7 @@ class Server {
   }
 
   private countsFor(request: Request, { context }: RunningRequest): ContextCounts | undefined {
-    if (request.do === 'call') return this.counts(this.functions.get(request.functions)?.context ?? null);
+    if (request.do === 'call' || request.do === 'grow') return this.counts(this.functions.get(request.functions)?.context ?? null);
     return this.counts(context);
   }
 
@@ -310,6 +313,20 @@ class ReportBatch {
     if (this.reports.length > 0) this.post(this.reports);
     this.reports = [];
   }
+}
+
+function factsOf(raw: RawFunctions): FunctionsFacts {
+  return {
+    isOnGpu: raw.isOnGpu(),
+    areGradientsOnCpu: raw.areGradientsOnCpu(),
+    fallbackReason: raw.fallbackReason(),
+    precision: raw.precision(),
+    numParams: raw.numParams(),
+    numResiduals: raw.numResiduals(),
+    kernelCount: raw.kernelCount(),
+    kernels: raw.kernels(),
+    compileTimes: raw.compileTimes(),
+  };
 }
 
 /** Returns the memory of a point, which the page may use again. */

@@ -64,12 +64,13 @@ export async function rank(functions: GpuCompiledFunctions, options: RankOptions
   checkOptions('rank: options', options, { tolerance: true });
   const { tolerance = 1e-10 } = options;
   checkFinite('rank: tolerance', tolerance, 1e-14);
+  const { places } = functions;
   const direct = (handle: RawFunctions) => handle.rank(tolerance);
   const found = await (functions.constraints === null ? functions.callWith(direct) : functions.exclusively((session) => rankWithEqualities(session, direct)));
   const entry = (k: number): DirectionEntry => {
     const parameter = found.parameters[k] as number;
     const value = found.values[k] as number;
-    const array = functions.parameterArrays?.find(({ offset, dim, count }) => parameter >= offset && parameter < offset + dim * count);
+    const array = places?.find(({ offset, dim, count }) => parameter >= offset && parameter < offset + dim * count);
     if (array === undefined) return { array: '', block: parameter, coordinate: 0, value };
     const within = parameter - array.offset;
     return { array: array.name, block: Math.floor(within / array.dim), coordinate: within % array.dim, value };

@@ -4,6 +4,7 @@ use residua_gpu::Buffer;
 use rustc_hash::FxHashMap;
 
 use super::super::layout::Memory;
+use super::super::layout::lists::ListMemory;
 
 /// The buffers that were made so far.
 #[derive(Default)]
@@ -14,6 +15,13 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
+    /// That of the parameters that the application can read, from which lists take their point.
+    pub(super) fn with_point(published: Buffer) -> Buffers {
+        let mut buffers = Buffers::default();
+        buffers.insert(Memory::Lists(ListMemory::Point), published);
+        buffers
+    }
+
     pub(super) fn get(&self, memory: &Memory) -> Option<&Buffer> {
         self.positions.get(&memory.key()).map(|position| &self.all[*position as usize])
     }

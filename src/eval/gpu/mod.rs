@@ -37,7 +37,6 @@ use shared_data::{SharedData, single};
 
 use super::access_plan_cache::AccessPlanCache;
 use super::cpu::CpuEngine;
-use super::layout::lists::ListMemory;
 use super::layout::{Layout, Memory};
 use super::objective::Descent;
 use super::pair_arithmetic::pair_form;
@@ -57,6 +56,8 @@ const MOST_KERNELS: usize = 64;
 pub struct GpuEngine {
     context: Context,
     layout: Layout,
+    /// The most instances in one dispatch, if the caller says so.
+    batch_size: Option<u32>,
     access_plans: AccessPlanCache,
     /// How kernels in pairs take the error of a product; none in single precision.
     pair_form: Option<PairForm>,
@@ -115,19 +116,15 @@ impl GpuEngine {
             .map(|batch| Ok(plans.plan(batch, Entry::Jacobian)?.partials.len()))
             .list_or_error()?;
         let layout = Layout::new_in_slices(model, width, &partials, context.limits(), batch_size, slices).await?;
-        // A binding takes 16 bytes at least.
-        let parameters =
-            BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
-        let published = single(context.allocate(&[parameters]).await?.pop())?;
-        let mut buffers = Buffers::default();
-        buffers.insert(Memory::Lists(ListMemory::Point), published.clone());
+        let published = make_published(&context, &layout).await?;
         Ok(GpuEngine {
             context,
             layout,
+            batch_size,
             access_plans: plans,
             pair_form,
             fallback: None,
-            buffers,
+            buffers: Buffers::with_point(published.clone()),
             pipelines: VecMap::default(),
             prepared: VecMap::default(),
             stale_data: vec![false; model.batches.len()],
@@ -139,6 +136,34 @@ impl GpuEngine {
             published,
             recordings_version: 0,
         })
+    }
+
+    /// Follows a model that has grown: lays it out, in buffers that are made when they are next needed. The application's buffers are others from now on.
+    /// Kernels and pipelines stay, if each batch has the class that it had.
+    pub(super) async fn grow(&mut self, model: &Model, x: &[f64], has_same_kernels: bool) -> Result<()> {
+        let (context, width, batch_size) = (self.context.clone(), self.layout.width, self.batch_size);
+        let slices = Slices::without_progress();
+        if !has_same_kernels {
+            let mut grown = GpuEngine::new(context, model, width, batch_size).await?;
+            grown.prepare(model, x, &slices, &mut |_, _| Ok(())).await?;
+            grown.recordings_version = self.recordings_version + 1;
+            *self = grown;
+            return Ok(());
+        }
+        let columns = |batch| Ok(self.access_plans.plan(batch, Entry::Jacobian)?.partials.len());
+        let partials = (0..model.batches.len()).map(columns).list_or_error()?;
+        let layout = Layout::new_in_slices(model, width, &partials, context.limits(), batch_size, &slices).await?;
+        let published = make_published(&context, &layout).await?;
+        if let Some(on_cpu) = &mut self.fallback {
+            on_cpu.grow(model, has_same_kernels);
+        }
+        (self.layout, self.buffers) = (layout, Buffers::with_point(published.clone()));
+        (self.published, self.prepared) = (published, VecMap::default());
+        (self.shared_data, self.batch_constants) = (Vec::new(), None);
+        self.stale_data.fill(false);
+        (self.tables_are_stale, self.fixed_mask_is_stale) = (false, true);
+        self.recordings_version += 1;
+        self.publish_at(0, x)
     }
 
     /// Makes ready for recordings of kernels with these entries: they are planned, tables and weights are on the device as the model has them.
@@ -285,6 +310,13 @@ impl GpuEngine {
     pub(super) fn losses_are_checked(&mut self) {
         self.has_unchecked_losses = false;
     }
+}
+
+/// The buffer of parameters that the application can read. A binding takes 16 bytes at least.
+async fn make_published(context: &Context, layout: &Layout) -> Result<Buffer> {
+    let parameters =
+        BufferRequest::storage("parameters, published", layout.bytes(Memory::Parameters).max(16)).exported();
+    single(context.allocate(&[parameters]).await?.pop())
 }
 
 /// Whether a pipeline is of one of these kernels, and computes losses.

@@ -19,6 +19,8 @@ use super::model::LeastSquares;
 pub(super) struct Rows {
     /// The pattern of J̃, once it is made.
     tangents: Option<Differentiated>,
+    /// What the entries of J̃ are derivatives of, of a model that has grown since.
+    outgrown: Partials,
     /// Of each batch its derivatives, from the pattern to the kernel.
     derivatives: Vec<Option<Derivatives>>,
     /// The residuals that are long sums.
@@ -44,11 +46,21 @@ impl Rows {
         self.tangents.is_some()
     }
 
+    /// Forgets what depends on the numbers of instances and parameters.
+    pub(super) fn grow(&mut self) {
+        let partials = self.tangents.take().map(|tangents| tangents.partials);
+        let outgrown = partials.unwrap_or_else(|| std::mem::take(&mut self.outgrown));
+        *self = Rows { outgrown, ..Rows::default() };
+    }
+
     fn differentiate(&mut self, model: &Model) -> Result<&Differentiated> {
         let tangents = match self.tangents.take() {
             Some(tangents) => tangents,
             None => {
-                let partials = self.tangent_partials(model);
+                let partials = match std::mem::take(&mut self.outgrown) {
+                    known if known.len() == model.batches.len() => known,
+                    _ => self.tangent_partials(model),
+                };
                 let pattern = pattern(model, &partials)?;
                 Differentiated { partials, pattern }
             }

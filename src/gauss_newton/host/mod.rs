@@ -52,6 +52,12 @@ pub struct HostModel {
 }
 
 impl HostModel {
+    /// Forgets what depends on the numbers of instances and parameters, which have grown.
+    pub fn grow(&mut self) {
+        self.rows.grow();
+        (self.tables, self.products, self.sums) = Default::default();
+    }
+
     /// The pattern of J̃. Its columns are parameters; those of a block on a manifold stand for tangent coordinates.
     pub fn pattern(&mut self, functions: &mut Functions) -> Result<&Pattern> {
         self.rows.pattern(functions)

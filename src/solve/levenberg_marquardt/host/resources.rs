@@ -11,3 +11,11 @@ pub struct SolverResources {
     /// The linear systems of rows, once they are made.
     pub(super) systems: Option<RowSystems>,
 }
+
+impl SolverResources {
+    /// Forgets what depends on the numbers of instances and parameters, which have grown.
+    pub fn grow(&mut self) {
+        self.model.grow();
+        self.systems = None;
+    }
+}
