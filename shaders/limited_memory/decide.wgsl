@@ -42,6 +42,9 @@ fn decide(@builtin(local_invocation_index) lane: u32) {
     storageBarrier();
     workgroupBarrier();
     recur(lane, pairs);
+    if lane == 0u {
+        conclude(promised(2u * pairs));
+    }
 }
 
 fn total_costs(lane: u32) {
@@ -186,7 +189,6 @@ fn judge(now: f32) {
 fn take(rise: f32) {
     let first = state[ITERATION] < 0.0;
     let step = sqrt(total(SS));
-    let before = state[COST];
     if first {
         forget();
     } else {
@@ -239,25 +241,42 @@ fn take(rise: f32) {
     state[record + 5u] = state[STEP];
     state[record + 6u] = state[SIZE_NOW];
     state[record + 7u] = state[EVALUATIONS];
-    if first {
-        put(FIRST_COST, pair_at(COST));
+    set_out();
+    if state[STEEPEST] == 0.0 {
+        follows = 1u;
+    } else {
+        conclude(select(LARGEST_NUMBER, 0.0, largest == 0.0));
     }
-    let fall = difference(FIRST_COST, COST);
+}
+
+// Half of what the slope of the next direction is: what the history's model still promises.
+fn promised(vectors: u32) -> f32 {
+    var sum = product_of_pairs(vec2<f32>(state[SCALE], 0.0), pair_at(TOTALS + 2u * QQ));
+    for (var k = 0u; k < vectors; k++) {
+        sum = sum_of_pairs(sum, product_of_pairs(weights[k], pair_at(PRODUCTS_WITH_GRADIENT + 2u * k)));
+    }
+    return 0.5 * sum.x;
+}
+
+// Ends the run if the step that was taken meets a tolerance.
+fn conclude(promise: f32) {
+    let iteration = state[ITERATION];
+    let record = RECORDS + RECORD_WORDS * (u32(iteration) % MOST_RECORDS);
+    let by_slopes = select(-(total(PREDICTED) + 0.5 * total(SY)), 0.0, iteration == 0.0);
+    let fall = fall_of_step(state[record + 2u], by_slopes, state[NOISE]);
+    state[FALL] += fall;
     let shares = pair_at(TOTALS + 2u * SHARES);
     state[SHARE] = shares.x;
-    state[SHARE_LIMIT] = share_limit(state[COST], fall, state[COST_TOLERANCE], state[PARAMETER_TOLERANCE], state[RESOLUTION]);
+    state[SHARE_LIMIT] = share_limit(state[COST], state[FALL], state[COST_TOLERANCE], state[PARAMETER_TOLERANCE], state[RESOLUTION]);
     let ends = ending(
-        iteration, state[record + 2u], select(before, state[COST], first), fall, largest, shares.x, shares.y, sqrt(total(EFFECT)),
+        iteration, fall, state[COST] + fall, state[FALL], state[HAS_SIZE], promise, state[record + 3u], shares.x, shares.y, sqrt(total(EFFECT)),
         state[record + 4u], state[SIZE_NOW], state[IDLE],
         state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS], state[RESOLUTION],
         state[LARGEST_RESULT]
     );
     state[SETTLED] = ends.y;
-    set_out();
     if ends.x != 0.0 {
         end(ends.x);
-    } else if state[STEEPEST] == 0.0 {
-        follows = 1u;
     }
 }
 

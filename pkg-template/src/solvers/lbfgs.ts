@@ -9,7 +9,8 @@ import { checkFunctions, runConstrained, runSolver, SOLVE_OPTIONS, stoppingTests
 
 /**
  * Options of L-BFGS. `gradientTolerance`: each entry of the gradient relative to its own largest value in the run. `costTolerance` and
- * `parameterTolerance` end a run where the gradient has come to rest too, so that a stop with badly scaled parameters is no success.
+ * `parameterTolerance` end a run where the gradient has come to rest too, so that a stop with badly scaled parameters is no success. Of sums
+ * `costTolerance` is relative to the cost or to its fall, whichever is smaller: a number that is added to energies makes no success.
  */
 export interface LbfgsOptions extends SolveOptions {
   /** Number of history pairs; 10 by default. */

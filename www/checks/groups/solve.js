@@ -114,5 +114,25 @@ export const group = {
       check.close(point.values()[1], -2, tolerance, 'y');
       check.match(refused, /^invalid-argument: solve: method/);
     }),
+
+    ...onEach('a number that is added to energies makes no success of a point that is no minimum', async (check) => {
+      const problem = new Problem();
+      const point = problem.parameters('point', { dim: 2, values: [-1.2, 1] });
+      const added = problem.parameters('added', { dim: 1, values: [0] });
+      added.setConstant([0]);
+      const rosenbrock = (p) => p.y.sub(p.x.square()).square().mul(100).add(p.x.sub(1).square());
+      problem.residuals('valley', { inputs: { p: point.shared(), added: added.shared() }, residual: ({ p, added }) => rosenbrock(p).add(added) });
+      const functions = await check.compile(problem);
+      for (const number of [0, 1e3, 1e6, 1e9]) {
+        point.set([-1.2, 1]);
+        added.set([number]);
+        const { success, message, iterations } = await lbfgs(functions);
+        const [x, y] = point.values();
+        const left = 100 * (y - x * x) ** 2 + (x - 1) ** 2;
+        check.note(`${number}: ${left.toExponential(2)} left after ${iterations} iterations, ${message}`);
+        // Of a fall of 24: in f32 a gradient of some 1e-4 along a valley whose curvature is 0.4.
+        if (success || number <= 1e3) check.below(left, 1e-4, 'The minimum is 0.', 'what is left');
+      }
+    }),
   ],
 };

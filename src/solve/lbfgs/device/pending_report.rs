@@ -67,10 +67,10 @@ impl<'a> PendingReport<'a> {
         }
     }
 
-    /// Whether the solution is the lowest point rather than the current one. A current point that met the gradient tolerance is the solution,
-    /// even where another one has a lower cost within the noise.
+    /// Whether the solution is the lowest point rather than the current one. A current point that met a tolerance is the solution, even where
+    /// another one has a lower cost within the noise.
     pub fn ends_at_lowest(&self) -> bool {
-        self.number(state::HAS_LOWEST) != 0.0 && self.ending().0 != Termination::GradientTolerance
+        self.number(state::HAS_LOWEST) != 0.0 && !self.ending().0.converged()
     }
 
     /// The summary of the ended run.

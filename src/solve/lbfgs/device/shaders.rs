@@ -101,6 +101,7 @@ impl Kernel {
             Kernel::Decide => {
                 vec![
                     convergence::progress(),
+                    convergence::fall(),
                     convergence::share_limit(),
                     convergence::ending(),
                     history::pair(),

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::eval::Arithmetic;
+use crate::eval::{Arithmetic, Objective};
 use crate::model::line;
 use crate::solve::lbfgs::rules::{convergence, line_search as line_rule, losses};
 use crate::solve::options::LbfgsOptions;
@@ -93,8 +93,10 @@ words! { pub usize, distinct STATE:
     MAX_ITERATIONS = 55,
     /// Above it a cost or a norm is no result.
     LARGEST_RESULT = 56,
-    /// The cost of the start.
-    FIRST_COST = 57,
+    /// By how much the cost has fallen since the start.
+    FALL = 57,
+    /// Whether nothing was added to the cost: whether it is half a sum of squares.
+    HAS_SIZE = 58,
     /// Whether the run has converged if rounding hides any further fall of the cost.
     SETTLED = 59,
     /// Whether a step of this search was refused since it loses a parameter, and how many were in the run.
@@ -277,6 +279,7 @@ pub fn initial(options: &LbfgsOptions, arithmetic: Arithmetic, places: Places) -
         (PARAMETER_TOLERANCE, tolerance(solve.parameter_tolerance)),
         (MAX_ITERATIONS, solve.max_iterations as f32),
         (LARGEST_RESULT, convergence::largest_result(arithmetic) as f32),
+        (HAS_SIZE, f32::from(u8::from(options.objective == Objective::LeastSquares))),
     ];
     for (word, value) in told {
         state[word] = value;

@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use crate::eval::Arithmetic;
+use crate::eval::{Arithmetic, Objective};
 use crate::solve::lbfgs::ending;
 use crate::solve::lbfgs::rules::convergence as rule;
-use crate::solve::options::SolveOptions;
+use crate::solve::options::{LbfgsOptions, SolveOptions};
 use crate::solve::scalar::evaluate;
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_codegen::Function;
@@ -17,10 +17,15 @@ pub struct Convergence {
     options: SolveOptions,
     arithmetic: Arithmetic,
     progress: Rc<Function>,
+    fall_of_step: Rc<Function>,
     share_limit: Rc<Function>,
     ending: Rc<Function>,
+    /// Whether nothing was added to the cost: whether it is half a sum of squares.
+    has_size: bool,
     /// The cost of the start.
     first: f64,
+    /// By how much the cost has fallen since.
+    fall: f64,
     /// What [`rule::share_limit`] gave for the last iteration.
     limit: f64,
     settled: bool,
@@ -34,6 +39,8 @@ pub struct Convergence {
 /// What is measured at the end of an iteration, beside its summary: arguments of [`rule::ending`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measures {
+    /// By how much the slopes at both ends of the step say that it lowered the cost.
+    pub by_slopes: f64,
     /// Euclidean norm of the coordinates that are not constant.
     pub size: f64,
     /// Rounding error of the cost.
@@ -48,14 +55,17 @@ pub struct Measures {
 
 impl Convergence {
     /// The test of a run with these options, over evaluations in this arithmetic.
-    pub fn new(options: SolveOptions, arithmetic: Arithmetic) -> Convergence {
+    pub fn new(options: &LbfgsOptions, arithmetic: Arithmetic) -> Convergence {
         Convergence {
-            options,
+            options: options.solve.clone(),
             arithmetic,
+            has_size: options.objective == Objective::LeastSquares,
             progress: rule::progress(),
+            fall_of_step: rule::fall(),
             share_limit: rule::share_limit(),
             ending: rule::ending(),
             first: 0.0,
+            fall: 0.0,
             limit: 0.0,
             settled: false,
             cost: 0.0,
@@ -75,10 +85,15 @@ impl Convergence {
     }
 
     /// Whether the run ends with this iteration, and the sentence that says why, without its full stop. Called once for each iteration, in
-    /// order.
-    pub fn test(&mut self, last: &IterationSummary, measures: &Measures) -> Option<(Termination, String)> {
+    /// order. `promise`: ½gᵀHg, what the history's model still promises; a number beyond any cost where there is none.
+    pub fn test(
+        &mut self,
+        last: &IterationSummary,
+        measures: &Measures,
+        promise: impl FnOnce() -> f64,
+    ) -> Option<(Termination, String)> {
         let IterationSummary { cost, cost_change, gradient_max_norm, step_norm, .. } = *last;
-        let Measures { size, noise, effect, share, unsettled } = *measures;
+        let Measures { by_slopes, size, noise, effect, share, unsettled } = *measures;
         let iteration = f64::from(last.iteration);
         let arguments = [iteration, self.cost - cost, noise, gradient_max_norm, self.gradient_max_norm, self.idle];
         let [better, idle] = evaluate(&self.progress, &arguments);
@@ -89,33 +104,42 @@ impl Convergence {
         if last.iteration == 0 {
             self.first = cost;
         }
-        let fall = self.first - cost;
+        let [change] = evaluate(&self.fall_of_step, &[cost_change, by_slopes, noise]);
+        self.fall += change;
         let SolveOptions { max_iterations, cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = self.options;
         let epsilon = self.arithmetic.epsilon();
-        [self.limit] = evaluate(&self.share_limit, &[cost, fall, cost_tolerance, parameter_tolerance, epsilon]);
-        let before = cost + cost_change;
-        let [result, settled] = evaluate(
-            &self.ending,
-            &[
-                iteration,
-                cost_change,
-                before,
-                fall,
-                gradient_max_norm,
-                share,
-                unsettled,
-                effect,
-                step_norm,
-                size,
-                idle,
-                cost_tolerance,
-                gradient_tolerance,
-                parameter_tolerance,
-                f64::from(max_iterations),
-                epsilon,
-                rule::largest_result(self.arithmetic),
-            ],
-        );
+        [self.limit] = evaluate(&self.share_limit, &[cost, self.fall, cost_tolerance, parameter_tolerance, epsilon]);
+        let judge = |promise: f64| {
+            evaluate(
+                &self.ending,
+                &[
+                    iteration,
+                    change,
+                    cost + change,
+                    self.fall,
+                    f64::from(u8::from(self.has_size)),
+                    promise,
+                    gradient_max_norm,
+                    share,
+                    unsettled,
+                    effect,
+                    step_norm,
+                    size,
+                    idle,
+                    cost_tolerance,
+                    gradient_tolerance,
+                    parameter_tolerance,
+                    f64::from(max_iterations),
+                    epsilon,
+                    rule::largest_result(self.arithmetic),
+                ],
+            )
+        };
+        // The promise takes as long as a direction, so that it is computed where all else is met.
+        let [mut result, settled] = judge(0.0);
+        if result == rule::COST || result == rule::PARAMETER {
+            [result, _] = judge(promise());
+        }
         self.settled = settled != 0.0;
         ending::of_convergence(result, &self.options, self.arithmetic, last, self.first, share, size)
     }
@@ -149,14 +173,18 @@ mod tests {
 
     /// Of a run whose gradient was 1, and all of whose coordinates have come to rest.
     fn tested(options: &SolveOptions, last: &IterationSummary, size: f64) -> Option<Termination> {
-        let measures = Measures { size, noise: 0.0, effect: 0.0, share: last.gradient_max_norm, unsettled: 0.0 };
+        let share = last.gradient_max_norm;
+        let by_slopes = last.cost_change;
+        let measures = Measures { by_slopes, size, noise: 0.0, effect: 0.0, share, unsettled: 0.0 };
         tested_at(options, last, &measures)
     }
 
     fn tested_at(options: &SolveOptions, last: &IterationSummary, measures: &Measures) -> Option<Termination> {
-        let mut convergence = Convergence::new(options.clone(), Arithmetic::F64);
+        let options = LbfgsOptions { solve: options.clone(), ..LbfgsOptions::defaults() };
+        let mut convergence = Convergence::new(&options, Arithmetic::F64);
         convergence.first = 1000.0;
-        convergence.test(last, measures).map(|(termination, _)| termination)
+        convergence.fall = 1000.0 - last.cost - last.cost_change;
+        convergence.test(last, measures, || 0.0).map(|(termination, _)| termination)
     }
 
     #[test]
@@ -174,8 +202,8 @@ mod tests {
         let cases = [
             (&gradient, iteration(0, 1.0, 0.0, 0.01, 0.0), Some(Termination::GradientTolerance)),
             (&gradient, iteration(0, 1.0, 0.0, 0.011, 0.0), None),
-            (&cost, iteration(1, 99.0, 1.0, 1.0, 1.0), Some(Termination::CostTolerance)),
-            (&cost, iteration(1, -101.0, 1.0, 1.0, 1.0), Some(Termination::CostTolerance)),
+            (&cost, iteration(1, 100.0, 1.0, 1.0, 1.0), Some(Termination::CostTolerance)),
+            (&cost, iteration(1, -100.0, 1.0, 1.0, 1.0), Some(Termination::CostTolerance)),
             (&cost, iteration(1, 98.0, 2.0, 1.0, 1.0), None),
             // Iteration 0 is the start, which has no change.
             (&cost, iteration(0, 98.0, 0.0, 1.0, 0.0), None),
@@ -193,15 +221,17 @@ mod tests {
 
     #[test]
     fn ten_iterations_within_the_noise_end_at_the_precision_limit_unless_the_gradient_halves() {
-        let options = SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() };
+        let solve = SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() };
+        let options = LbfgsOptions { solve, ..LbfgsOptions::defaults() };
         for (gradient_at_5, expected_end) in [(1.0, 10), (0.5, 15)] {
-            let mut convergence = Convergence::new(options.clone(), Arithmetic::F32);
+            let mut convergence = Convergence::new(&options, Arithmetic::F32);
             let ended = (0..50).find(|&i| {
                 let gradient = if i < 5 { 1.0 } else { gradient_at_5 };
                 // The cost varies by less than the noise, 1e-3.
                 let cost = 1.0 + if i % 2 == 0 { 0.0 } else { -9e-4 };
-                let measures = Measures { size: 1.0, noise: 1e-3, effect: 1.0, share: gradient, unsettled: 1.0 };
-                let ended = convergence.test(&iteration(i, cost, 1e-4, gradient, 1.0), &measures);
+                let (noise, share) = (1e-3, gradient);
+                let measures = Measures { by_slopes: 0.0, size: 1.0, noise, effect: 1.0, share, unsettled: 1.0 };
+                let ended = convergence.test(&iteration(i, cost, 1e-4, gradient, 1.0), &measures, || 0.0);
                 ended.is_some_and(|(termination, _)| termination == Termination::PrecisionLimit)
             });
             assert_eq!(ended, Some(expected_end));

@@ -361,8 +361,8 @@ mod tests {
         // With a derivative of the wrong sign the cost rises at every step.
         let (end, stored, _) = search(|a| (1.0 + a, -1.0), 1e-16, CONDITIONS, 1.0);
         assert_eq!((end, stored), (Next::Fail(Failure::Contradiction), None));
-        // Noise a hundred times the expected noise rises too, but by the same amount at every step.
-        let noisy = |a: f64| (1.0 + if a > 0.0 { 1e-5 } else { 0.0 } - 1e-7 * a, -1e-7);
+        // Noise a thousand times the expected noise rises too, but by the same amount at every step.
+        let noisy = |a: f64| (1.0 + if a > 0.0 { 1e-4 } else { 0.0 } - 1e-7 * a, -1e-7);
         let (end, stored, _) = search(noisy, 1e-7, CONDITIONS, 1.0);
         assert_eq!((end, stored), (Next::Fail(Failure::Precision), None));
     }
@@ -377,10 +377,14 @@ mod tests {
         let (end, _, tried) = search(noisy, 1e-7, CONDITIONS, 2.0);
         assert_eq!((end, tried.len()), (Next::Accept, 2));
         assert!((tried[1] - 1.0).abs() < 1e-9, "{tried:?}");
+        // What is predicted is within the noise, and rounding errors of a sum of 20 numbers are more than that.
+        let sum = |a: f64| (1.0 + if a > 0.0 { 20e-7 } else { 0.0 }, 1e-9 * 2.0 * (a - 1.0));
+        let (end, stored, _) = search(sum, 1e-7, CONDITIONS, 1.0);
+        assert_eq!((end, stored), (Next::Accept, Some(1.0)));
         // Above the ceiling a trial is rejected, although its slope is almost 0.
         let mut search =
             LineSearch::new(Rule::new(), Origin { ceiling: 1.0, ..origin(1.0, -1e-9, 1e-7) }, CONDITIONS, 1.0);
-        let trial = Trial::Finite { cost: 1.0 + 5e-8, slope: -1e-12, predicted: -1e-9, bent: false };
+        let trial = Trial::Finite { cost: 1.0 + 101e-7, slope: -1e-12, predicted: -1e-9, bent: false };
         assert_eq!(search.judge(trial).then, Next::Fail(Failure::Precision));
     }
 

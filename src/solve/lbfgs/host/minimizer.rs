@@ -91,6 +91,8 @@ pub struct Lbfgs {
     /// The reason to end the run at the next call.
     ending: Option<(Termination, String)>,
     convergence: Convergence,
+    /// By how much the slopes at both ends of the last step say that it lowered the cost.
+    by_slopes: f64,
     /// How many there are, if what the model promises counts.
     residuals: Option<usize>,
     summary: SolveSummary,
@@ -129,7 +131,8 @@ impl Lbfgs {
             history: History::new(n, capacity as usize)?,
             phase: Phase::Start,
             ending: None,
-            convergence: Convergence::new(options.solve.clone(), arithmetic),
+            convergence: Convergence::new(options, arithmetic),
+            by_slopes: 0.0,
             residuals: None,
             summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
         })
@@ -391,8 +394,9 @@ impl Lbfgs {
             s[i] = step;
             y[i] = if self.frozen[i] { 0.0 } else { change };
         }
-        let (s, _) = self.history.slot();
+        let (s, y) = self.history.slot();
         let step_norm = norm(s);
+        self.by_slopes = -(dot(s, &self.current.gradient) + 0.5 * dot(s, y));
         if !self.history.keep(self.arithmetic.epsilon()) && self.history.is_empty() {
             let slopes = self.stored.gradient.iter().zip(&self.frozen).filter(|(_, frozen)| !**frozen);
             let gradient_norm = slopes.map(|(slope, _)| slope * slope).sum::<f64>().sqrt();
@@ -428,21 +432,16 @@ impl Lbfgs {
         self.residuals = Some(residuals);
     }
 
-    /// What the quadratic model of H promises, ½ gᵀHg, in units of the residuals' variance, and what rounding explains of it; nothing without an H.
+    /// What the quadratic model of H promises in units of the residuals' variance, and what rounding explains of it; nothing without an H.
     fn promise(&mut self) -> Option<(f64, f64)> {
         let residuals = self.residuals?;
         let gradient = self.free_gradient();
-        let mut step = gradient.clone();
-        if !self.history.is_empty() {
-            self.history.multiply(&mut step);
-        } else if max_norm(&gradient) > 0.0 {
-            return None;
-        }
+        let promise = promised(&mut self.history, &gradient)?;
         let free = self.frozen.iter().filter(|frozen| !**frozen).count();
         let variance = 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64;
         let fall = self.summary.initial_cost - self.current.cost;
         let share = |part: f64| if part == 0.0 { 0.0 } else { part / variance };
-        Some((share(0.5 * dot(&gradient, &step)), share(self.noise().max(self.arithmetic.epsilon() * fall))))
+        Some((share(promise), share(self.noise().max(self.arithmetic.epsilon() * fall))))
     }
 
     /// Whether the run ends with this iteration.
@@ -453,7 +452,9 @@ impl Lbfgs {
         let on_manifold = |i| self.manifolds.as_ref().is_some_and(|manifolds| manifolds.contains(i));
         let (share, unsettled) = self.shares.take(&self.current.point, &gradient, on_manifold, limit, epsilon);
         let (noise, effect) = (self.noise(), self.effect());
-        let ending = self.convergence.test(last, &Measures { size, noise, effect, share, unsettled })?;
+        let measures = Measures { by_slopes: self.by_slopes, size, noise, effect, share, unsettled };
+        let history = &mut self.history;
+        let ending = self.convergence.test(last, &measures, || promised(history, &gradient).unwrap_or(f64::MAX))?;
         let promise = self.promise();
         let is_open = promise.is_some_and(|(promise, rounding)| promise > LEAST_PROMISE.max(rounding));
         let end = if !is_open || !matches!(ending.0, Termination::CostTolerance | Termination::ParameterTolerance) {
@@ -485,8 +486,8 @@ impl Lbfgs {
     }
 
     fn finish(&mut self, (termination, why): (Termination, String)) -> Pending {
-        // The current point met the gradient tolerance, even where another one has a lower cost within the noise.
-        if termination != Termination::GradientTolerance
+        // The current point met a tolerance, even where another one has a lower cost within the noise.
+        if !termination.converged()
             && let Some(lowest) = self.lowest.take()
         {
             self.current = lowest;
@@ -507,4 +508,17 @@ impl Lbfgs {
     fn gradient_norm(&self) -> f64 {
         norm(&self.free_gradient())
     }
+}
+
+/// ½gᵀHg; nothing without an H.
+fn promised(history: &mut History, gradient: &[f64]) -> Option<f64> {
+    if max_norm(gradient) == 0.0 {
+        return Some(0.0);
+    }
+    if history.is_empty() {
+        return None;
+    }
+    let mut step = gradient.to_vec();
+    history.multiply(&mut step);
+    Some(0.5 * dot(gradient, &step))
 }

@@ -83,22 +83,36 @@ pub fn share_limit() -> Rc<Function> {
     })
 }
 
+/// The fall of the cost in a step: what the costs tell beyond their rounding, else what the slopes at both ends of the step tell, whatever number is added to the
+/// cost. `change`: cost before − cost after; `by_slopes`: −½(g + g′)ᵀs.
+pub fn fall() -> Rc<Function> {
+    function("fall_of_step", &["change", "by_slopes", "noise"], |f, [change, by_slopes, noise]| {
+        let [size, told] = [change, by_slopes].map(|fall| f.magnitude(fall));
+        let within = f.at_most(size, noise);
+        let faint = f.at_most(told, noise);
+        let hidden = f.or(within, faint);
+        [f.choose(hidden, by_slopes, change)]
+    })
+}
+
 /// (Whether and why the run ends with an accepted iteration, from [`CONTINUE`] to [`UNBOUNDED`]; whether it has converged if rounding hides any
 /// further fall of the cost).
 ///
-/// The tests take ratios, so that the unit of the cost changes no decision, and the unit of a parameter none that ends as convergence.
+/// The tests take ratios, so that the unit of the cost changes no decision, and the unit of a parameter none that ends as convergence. The cost has a size of its
+/// own, F, where nothing may have been added to it; of a sum of energies F is no more than their fall in the run.
 ///
 /// - Gradient: `share` ≤ `gradient_tolerance`, unless the cost still falls by much of the fall of the run at parameters whose own size would change
 ///   it by much: so ends −ln x, which has no minimum, though its gradient vanishes.
-/// - Cost: |change| ≤ `cost_tolerance`·|before|. Parameters: step ≤ `parameter_tolerance`·size. Neither is a sign of a minimum by itself: a step
-///   is short, too, where the direction is badly scaled. Both count only where every entry of the gradient has fallen to [`share_limit`], or
-///   its coordinate's own size would change the cost by little: `unsettled` ≤ [`MINOR_EFFECT`]·|cost|.
+/// - Cost: change ≤ `cost_tolerance`·F. Parameters: step ≤ `parameter_tolerance`·size. Neither is a sign of a minimum by itself: a step
+///   is short, too, where the direction is badly scaled. Both count only where `promise` is at most the larger tolerance times F, and every entry of the gradient
+///   has fallen to [`share_limit`], or its coordinate's own size would change the cost by little: `unsettled` ≤ [`MINOR_EFFECT`]·F.
 ///
 /// The gradient is compared with that of the run because f may have any offset, and x any origin, and a comparison with |f|/‖x‖ would depend on
 /// both. A tolerance of 0 switches its test off; one of the cost or the step below [`ROUNDINGS`] ε counts as that. The gradient's has no such
 /// limit, since the rounding of a gradient is not relative to the largest of the run. A gradient of exactly 0 is convergence.
 ///
-/// `change`: cost before − cost after; `before`: cost before; `fall`: cost of the start − cost after; `gradient`: ‖g‖∞; `share`: the largest of
+/// `change`: [`fall`] of the step; `before`: cost after + change; `run`: sum of the falls; `has_size`: whether nothing was added to the cost; `promise`: ½gᵀHg, the
+/// fall that the history's model still promises; `gradient`: ‖g‖∞; `share`: the largest of
 /// |gᵢ| over the largest |gᵢ| of the run; `unsettled`: the largest of |gᵢxᵢ| over the entries above [`share_limit`], divided by ε for
 /// coordinates whose size is not known, by [`KNOWN_TRAVEL`]; `effect`: the norm of all gᵢxᵢ; `step`: ‖s‖; `size`:
 /// norm of the coordinates that are not constant; `largest`: above it a cost or a norm is no result.
@@ -107,7 +121,9 @@ pub fn ending() -> Rc<Function> {
         "iteration",
         "change",
         "before",
-        "fall",
+        "run",
+        "has_size",
+        "promise",
         "gradient",
         "share",
         "unsettled",
@@ -130,7 +146,9 @@ pub fn ending() -> Rc<Function> {
             iteration,
             change,
             before,
-            fall,
+            run,
+            has_size,
+            promise,
             gradient,
             share,
             unsettled,
@@ -154,8 +172,13 @@ pub fn ending() -> Rc<Function> {
             let cost_now = f.minus(before, change);
             let cost_size = f.magnitude(cost_now);
 
+            let fallen = f.magnitude(run);
+            let deep = f.less(cost_size, fallen);
+            let is_size = f.or(has_size, deep);
+            let own = f.choose(is_size, cost_size, fallen);
+
             let minor = f.number(MINOR_EFFECT);
-            let minor = f.times(minor, cost_size);
+            let minor = f.times(minor, own);
             let at_rest = f.at_most(unsettled, minor);
             let settled = f.and(at_rest, follows);
             let judged = f.less(zero, cost_tolerance);
@@ -169,28 +192,28 @@ pub fn ending() -> Rc<Function> {
                 let none = f.at_most(what, zero);
                 f.or(small, none)
             };
-            let run = f.magnitude(fall);
-            let scale = f.plus(run, cost_size);
-            let slow = is_minor(change, run, f);
+            let sum = f.plus(fallen, cost_size);
+            let scale = f.choose(has_size, sum, fallen);
+            let slow = is_minor(change, fallen, f);
             let weak = is_minor(effect, scale, f);
             let comes_to_rest = f.or(slow, weak);
             let starts = f.not(follows);
             let comes_to_rest = f.or(comes_to_rest, starts);
 
-            let [cost, parameter, flat] = [
-                (change, before, cost_tolerance, least, settled),
-                (step, size, parameter_tolerance, least, settled),
-                (share, one, gradient_tolerance, zero, comes_to_rest),
-            ]
-            .map(|(what, scale, tolerance, least, judged)| {
-                let (what, scale) = (f.magnitude(what), f.magnitude(scale));
+            let within = |f: &mut Formula, what, scale, tolerance, least, judged| {
+                let what = f.magnitude(what);
                 let raised = f.larger(tolerance, least);
                 let most = f.times(raised, scale);
                 let on = f.less(zero, tolerance);
                 let within = f.at_most(what, most);
                 let within = f.and(within, on);
                 f.and(within, judged)
-            });
+            };
+            let tolerance = f.larger(cost_tolerance, parameter_tolerance);
+            let promised = within(f, promise, own, tolerance, least, settled);
+            let cost = within(f, change, own, cost_tolerance, least, promised);
+            let parameter = within(f, step, size, parameter_tolerance, least, promised);
+            let flat = within(f, share, one, gradient_tolerance, zero, comes_to_rest);
             let vanishes = f.is(gradient, 0.0);
             let flat = f.or(flat, vanishes);
 
@@ -199,7 +222,7 @@ pub fn ending() -> Rc<Function> {
             let far = f.less(largest, size);
             let minus = f.minus(zero, cost_now);
             let low = f.less(largest, minus);
-            let start = f.plus(cost_now, fall);
+            let start = f.plus(cost_now, run);
             let start = f.magnitude(start);
             let part = f.number(1e-8);
             let part = f.times(part, cost_size);

@@ -51,8 +51,7 @@ pub const CONTRADICTION: f64 = 5.0;
 /// Outcome: the search made as many trials as allowed.
 pub const EXHAUSTED: f64 = 6.0;
 
-/// Rounding errors that may add up in one evaluation, in units of `noise`. It distinguishes [`PRECISION`] from [`EXHAUSTED`], and has no
-/// influence on the steps.
+/// Rounding errors that may add up in one evaluation, in units of `noise`.
 pub const ROUNDINGS: f64 = 100.0;
 
 /// Trials in a row that contradict the derivative before the outcome is [`CONTRADICTION`]. Rounding errors do not grow in proportion to the
@@ -83,7 +82,7 @@ pub fn verdict() -> Rc<Function> {
         let lower = f.at_most(rise, share);
         let seen = f.and(downhill, lower);
         // A, or below the noise the condition that is equivalent to A on a parabola: φ′(t) ≤ (2c₁ − 1) φ′(0) (Hager and Zhang).
-        let within = within_noise(f, rise, noise, headroom);
+        let within = within_noise(f, rise, predicted, noise, headroom);
         let twice = f.times(two, c1);
         let factor = f.minus(twice, one);
         let steepest = f.times(factor, slope0);
@@ -99,11 +98,18 @@ pub fn verdict() -> Rc<Function> {
     })
 }
 
-/// Whether the rise of a trial is within the noise, so that slopes decide.
-fn within_noise(f: &mut Formula, rise: Scalar, noise: Scalar, headroom: Scalar) -> Scalar {
-    let size = f.magnitude(rise);
-    let small = f.at_most(size, noise);
-    let low = f.at_most(rise, headroom);
+/// Whether the rise of a trial is within the noise, so that slopes decide. Where the noise would hide the predicted change, rounding errors that add up are no
+/// more than noise either.
+fn within_noise(f: &mut Formula, rise: Scalar, predicted: Scalar, noise: Scalar, headroom: Scalar) -> Scalar {
+    let (size, predicted) = (f.magnitude(rise), f.magnitude(predicted));
+    let faint = f.at_most(predicted, noise);
+    let roundings = f.number(ROUNDINGS);
+    let sum = f.times(roundings, noise);
+    let most = f.choose(faint, sum, noise);
+    let small = f.at_most(size, most);
+    let room = f.minus(most, noise);
+    let room = f.plus(headroom, room);
+    let low = f.at_most(rise, room);
     f.and(small, low)
 }
 
@@ -239,7 +245,7 @@ pub fn outcome() -> Rc<Function> {
             // `noise` says.
             let tiny = f.at_most(predicted_reduction, noise);
             let falls = f.less(slope, zero);
-            let within = within_noise(f, rise, noise, headroom);
+            let within = within_noise(f, rise, predicted_reduction, noise, headroom);
             let unmoved = f.number(UNMOVED);
             let has_cost = f.less(verdict, unmoved);
             let apart = f.not(within);

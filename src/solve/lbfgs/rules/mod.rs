@@ -10,6 +10,7 @@
 //! | | [`losses::refused`] | whether a trial is not taken, since it loses a parameter |
 //! | history update | [`history::pair`] | whether a pair is kept, its ρ and its γ |
 //! | convergence | [`convergence::progress`] | iterations since the last visible progress |
+//! | | [`convergence::fall`] | by how much a step lowered the cost |
 //! | | [`convergence::share_limit`] | how far entries of the gradient must have fallen |
 //! | | [`convergence::ending`] | whether the run ends, and by which test |
 

@@ -114,3 +114,54 @@ fn a_first_step_below_the_spacing_of_f32_is_lengthened_until_it_moves() {
     assert!(summary.iterations > 0, "{}", summary.message());
     assert!((solution[0] - 1.1e9).abs() <= 128.0, "{solution:?} {}", summary.message());
 }
+
+#[test]
+fn a_constant_that_is_added_to_the_cost_makes_no_success_of_a_point_that_is_no_minimum() {
+    let mut met = 0;
+    // At the saddle of Wood's function, where the least eigenvalue is -0.02 and the largest 2,000, a run ends with any constant.
+    for case in small_cases().filter(|case| case.name != "Wood") {
+        for (constant, arithmetic) in [
+            (0.0, Arithmetic::F64),
+            (1e3, Arithmetic::F64),
+            (-1e6, Arithmetic::F64),
+            (1e9, Arithmetic::F64),
+            (1e12, Arithmetic::F64),
+            (1e15, Arithmetic::F64),
+            (1e9, Arithmetic::F32),
+        ] {
+            let raised = |x: &[f64], gradient: &mut [f64]| {
+                let cost = (case.objective)(x, gradient) + constant;
+                if arithmetic == Arithmetic::F32 { f64::from(cost as f32) } else { cost }
+            };
+            let mut options = LbfgsOptions::defaults();
+            options.solve.max_iterations = case.max_iterations;
+            let Run { summary, solution, .. } = minimise(&raised, &case.start, &options, arithmetic);
+            let mut gradient = vec![0.0; case.start.len()];
+            let start = (case.objective)(&case.start, &mut gradient);
+            let left = (case.objective)(&solution, &mut gradient) - (case.objective)(&case.minimum, &mut gradient);
+            // The model of ten pairs may promise a tenth of what is left; in f32 points have seven digits.
+            let tolerance = if arithmetic == Arithmetic::F32 { 1e-5 } else { 1e-7 };
+            assert!(
+                !summary.success() || left <= tolerance * start,
+                "{} {constant} {arithmetic:?}: {left} {}",
+                case.name,
+                summary.message()
+            );
+            met += u32::from(summary.success());
+        }
+    }
+    assert!(met >= 22, "{met} of 28 runs met their minimum");
+}
+
+#[test]
+fn a_cost_that_falls_without_a_bound_has_no_minimum_where_a_constant_hides_the_fall() {
+    for arithmetic in [Arithmetic::F64, Arithmetic::F32] {
+        let logarithm = |x: &[f64], gradient: &mut [f64]| {
+            gradient[0] = -1.0 / x[0];
+            let cost = 1e9 - x[0].ln();
+            if arithmetic == Arithmetic::F32 { f64::from(cost as f32) } else { cost }
+        };
+        let Run { summary, .. } = minimise(&logarithm, &[1.0], &LbfgsOptions::defaults(), arithmetic);
+        assert!(!summary.success(), "{arithmetic:?}: {}", summary.message());
+    }
+}
