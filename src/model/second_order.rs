@@ -75,28 +75,12 @@ impl Planner<'_> {
                 bend[local.0 as usize] = bends;
             }
         }
-        if !self.graph.loops().is_empty() {
-            return self.second_along(&velocity, &bend);
-        }
-        let rows = autodiff::sparse_jacobian(&mut self.graph, &class.outputs, &locals);
-        let slopes = rows.iter().map(|row| self.along(row, &velocity)).list();
-        let bends = autodiff::sparse_jacobian(&mut self.graph, &slopes, &locals);
-        for (output, (row, second)) in (0..).zip(rows.iter().zip(&bends)) {
-            let of_path = self.along(row, &bend);
-            let of_residual = self.along(second, &velocity);
-            let node = self.graph.add(of_residual, of_path);
-            let index = self.row_index(output);
-            self.write(Role::Residuals, index, node, matches!(self.rows, Rows::Addends(_)));
-        }
-    }
-
-    /// The same by sweeps forward along the path: a loop has tangents along it alone, and not by each local parameter.
-    fn second_along(&mut self, velocity: &[Option<NodeId>], bend: &[Option<NodeId>]) {
+        // Sweeps forward along the path: their length is that of the residuals, however many there are, and of however many parameters.
         let moving = |numbers: &[Option<NodeId>]| {
             let inputs = (0u32..).map(InputId).zip(numbers);
             inputs.filter_map(|(input, number)| Some((input, (*number)?))).list()
         };
-        let (velocity, bend) = (moving(velocity), moving(bend));
+        let (velocity, bend) = (moving(&velocity), moving(&bend));
         let (zero, outputs) = (self.graph.literal(0.0), self.class.outputs.clone());
         let slopes = autodiff::directional(&mut self.graph, &outputs, &velocity);
         let slopes = slopes.into_iter().map(|slope| slope.unwrap_or(zero)).list();
@@ -222,16 +206,6 @@ impl Planner<'_> {
     fn load_direction(&mut self, column: u32, component: u32) -> NodeId {
         let (buffer, indices) = (self.buffer(Role::Vector), self.buffer(Role::Indices));
         self.load(Load::read(buffer, Index::indexed(indices, column, component)))
-    }
-
-    /// The derivatives of a row along a direction. What does not move adds nothing, whatever its derivative.
-    fn along(&mut self, row: &[(InputId, NodeId)], direction: &[Option<NodeId>]) -> NodeId {
-        let product = |&(local, partial): &(InputId, NodeId)| {
-            let along = direction[local.0 as usize]?;
-            Some(self.graph.guarded_mul(along, partial))
-        };
-        let products = row.iter().filter_map(product).list();
-        self.sum(products)
     }
 
     /// The local parameter that each number of a block is; none where no residual depends on it.

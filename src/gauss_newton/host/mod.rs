@@ -103,6 +103,14 @@ impl HostModel {
         self.products.prepare(functions, blocks, end).await
     }
 
+    /// Σ w e² of the errors e of plain functions' residuals, as they were last differentiated.
+    ///
+    /// # Errors
+    /// What the application throws.
+    pub fn noise(functions: &Functions) -> Result<f64> {
+        Ok(plain::accuracy(functions.model())?.1)
+    }
+
     /// Whether a block has a robust loss, so that the influence of its residuals is not their cost.
     pub fn is_robust(functions: &Functions) -> bool {
         influence::is_robust(functions)
@@ -169,6 +177,11 @@ impl HostModel {
         direction: &[f64],
     ) -> Result<Vec<f64>> {
         second_order::directional_gradient(functions, x, direction).await
+    }
+
+    /// Whether kernels of second derivatives take long to make.
+    pub fn has_long_second_order(functions: &Functions) -> bool {
+        second_order::is_long(functions.model())
     }
 
     /// Compiles what [`HostModel::second_order`] needs; `false` where the problem has more than [`second_order::MOST_PARAMETERS`], `None` where the deadline

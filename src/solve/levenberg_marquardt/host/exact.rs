@@ -23,7 +23,7 @@ pub(super) struct Exact {
     curvature: Option<Vec<f64>>,
     /// Whether second derivatives cannot be had.
     has_no_curvature: bool,
-    /// Whether there are too many coordinates for second derivatives at each point.
+    /// Whether there are too many coordinates for second derivatives at each point, or their code is too long.
     is_large: bool,
     /// Whether S is in the model of the next step.
     is_second_order: bool,
@@ -54,9 +54,9 @@ impl Exact {
         self.curvature = curvature;
     }
 
-    /// Goes without second derivatives where there are many coordinates, and the model predicts steps well.
-    pub(super) fn limit(&mut self, coordinates: usize) {
-        self.is_large = coordinates > MOST_OF_SECOND_ORDER;
+    /// Goes without second derivatives where there are many coordinates, or their code is long, and the model predicts steps well.
+    pub(super) fn limit(&mut self, coordinates: usize, is_long: bool) {
+        self.is_large = coordinates > MOST_OF_SECOND_ORDER || is_long;
     }
 
     /// Whether the cost falls at the second order where it does not at the first.

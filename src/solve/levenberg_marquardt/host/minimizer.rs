@@ -91,6 +91,8 @@ pub struct LevenbergMarquardt {
     pub(super) length: f64,
     /// The trial point and the projected step of a bent step that is compared with another.
     pub(super) bent: (Vec<f64>, Vec<f64>),
+    /// Whether the code of second derivatives is long, so that steps do without where the model predicts them well.
+    pub(super) has_long_curvature: bool,
     /// The iteration at which it was last asked what rounding leaves of the cost.
     doubted: u32,
     /// Points in a row that determine fewer directions than the start.
@@ -119,6 +121,7 @@ impl LevenbergMarquardt {
             retraction,
             systems,
             trial: point.clone(),
+            has_long_curvature: false,
             doubted: 0,
             lost_points: 0,
             attempts: Attempts { start: point.clone(), ..Attempts::default() },
@@ -478,9 +481,7 @@ impl LevenbergMarquardt {
         // A system without a solution gave no step that could show that nothing is left to gain.
         let end = gain.end.or(collapsed).filter(|_| trial.linear_iterations.is_some()).map(|end| match end {
             Termination::NonFinite => end,
-            _ if self.is_minimum(self.strategy.tolerable_promise(self.linearised(), self.is_exact()))
-                && !self.exact.bends_down() =>
-            {
+            _ if self.is_minimum(self.strategy.tolerable_promise(self.linearised(), self.is_exact())) && !self.exact.bends_down() => {
                 Termination::CostTolerance
             }
             Termination::CostTolerance => Termination::PrecisionLimit,

@@ -63,6 +63,7 @@ pub async fn minimise_least_squares(
         }
     };
     let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, options);
+    solver.has_long_curvature = HostModel::has_long_second_order(functions);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
     let (x, summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(solver.point().to_vec())).await?;

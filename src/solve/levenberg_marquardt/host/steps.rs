@@ -38,7 +38,7 @@ impl LevenbergMarquardt {
         if self.is_exact() {
             let promise = self.exact.region.as_mut().map_or(f64::NAN, |region| region.promise());
             self.take_promise(promise);
-            self.exact.limit(self.coordinates);
+            self.exact.limit(self.coordinates, self.has_long_curvature);
             let [least, most] = DOUBT.map(|errors| self.exact.deficiency_with(errors));
             let deficiency = self.exact.deficiency();
             self.first_deficiency.get_or_insert(least);
