@@ -269,7 +269,7 @@ fn conclude(promise: f32) {
     state[SHARE] = shares.x;
     state[SHARE_LIMIT] = share_limit(state[COST], state[FALL], state[COST_TOLERANCE], state[PARAMETER_TOLERANCE], state[RESOLUTION]);
     let ends = ending(
-        iteration, fall, state[COST] + fall, state[FALL], state[HAS_SIZE], promise, state[record + 3u], shares.x, shares.y, sqrt(total(EFFECT)),
+        promise, iteration, fall, state[COST] + fall, state[FALL], state[HAS_SIZE], state[record + 3u], shares.x, shares.y, sqrt(total(EFFECT)),
         state[record + 4u], state[SIZE_NOW], state[IDLE],
         state[COST_TOLERANCE], state[GRADIENT_TOLERANCE], state[PARAMETER_TOLERANCE], state[MAX_ITERATIONS], state[RESOLUTION],
         state[LARGEST_RESULT]

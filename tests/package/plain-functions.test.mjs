@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onCpu } from '../www/residua.mjs';
 
-const { covariance, GpuCompiledFunctions, levenbergMarquardt, loss, Problem, rank, solve, V } = await import('residua');
+const { covariance, GpuCompiledFunctions, lbfgs, levenbergMarquardt, loss, Problem, rank, solve, V } = await import('residua');
 
 const TIMES = Array.from({ length: 12 }, (_, i) => i / 4);
 // An outlier at the sixth.
@@ -291,4 +291,28 @@ test('compiled functions of plain functions have no kernels, and no GPU', async 
   assert.ok(names.length > 0 && names.every((name) => name.includes('prior') && !name.includes("'f'")), names.join(', '));
   functions.dispose();
   await assert.rejects(solve(decay(true).problem, { backend: 'gpu' }), { code: 'invalid-argument' });
+});
+
+test('L-BFGS knows the noise of plain functions', async () => {
+  const t = Array.from({ length: 40 }, (_, i) => i / 8);
+  const y = t.map((x, i) => 3 * Math.exp(-0.7 * x) + 1 + 0.05 * Math.sin(91 * i * i));
+  const model = (x, [a, k, c]) => a * Math.exp(-k * x) + c;
+  const found = async (unit) => {
+    const problem = new Problem();
+    const curve = problem.parameters('curve', { dim: 3, values: [1, 0.2, 0] });
+    const evaluate = ({ curve }, out) => t.forEach((x, i) => (out[i] = unit * Math.round((model(x, curve) - y[i]) / unit)));
+    problem.residuals('samples', { inputs: { curve: curve.shared() }, outputs: t.length, evaluate });
+    const result = await onCpu(problem, (functions) => lbfgs(functions, { objective: 'least-squares', maxIterations: 500 }));
+    return { result, cost: t.reduce((sum, x, i) => sum + 0.5 * (model(x, result.x) - y[i]) ** 2, 0) };
+  };
+  const exact = await found(2 ** -50);
+  const { result, cost } = await found(1e-5);
+  assert.ok(exact.result.success && result.success, result.message);
+  // Costs differ by their noise, some 1e-7 of them; what slopes tell is a hundred times as exact.
+  assert.ok(cost - exact.cost < 1e-8 * exact.cost, `${cost}, not ${exact.cost}`);
+  const noise = result.findings.find(({ kind }) => kind === 'noise');
+  // A number that is rounded to a unit is off by its twelfth's root.
+  assert.ok(Math.abs(noise.figures.size / (1e-5 / Math.sqrt(12)) - 1) < 0.5, result.message);
+  const coarse = await found(1e-3);
+  assert.ok(!coarse.result.success && coarse.result.findings.some(({ kind }) => kind === 'noise'), coarse.result.message);
 });

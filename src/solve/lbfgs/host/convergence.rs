@@ -109,36 +109,32 @@ impl Convergence {
         let SolveOptions { max_iterations, cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = self.options;
         let epsilon = self.arithmetic.epsilon();
         [self.limit] = evaluate(&self.share_limit, &[cost, self.fall, cost_tolerance, parameter_tolerance, epsilon]);
-        let judge = |promise: f64| {
-            evaluate(
-                &self.ending,
-                &[
-                    iteration,
-                    change,
-                    cost + change,
-                    self.fall,
-                    f64::from(u8::from(self.has_size)),
-                    promise,
-                    gradient_max_norm,
-                    share,
-                    unsettled,
-                    effect,
-                    step_norm,
-                    size,
-                    idle,
-                    cost_tolerance,
-                    gradient_tolerance,
-                    parameter_tolerance,
-                    f64::from(max_iterations),
-                    epsilon,
-                    rule::largest_result(self.arithmetic),
-                ],
-            )
-        };
+        let mut arguments = [
+            0.0,
+            iteration,
+            change,
+            cost + change,
+            self.fall,
+            f64::from(u8::from(self.has_size)),
+            gradient_max_norm,
+            share,
+            unsettled,
+            effect,
+            step_norm,
+            size,
+            idle,
+            cost_tolerance,
+            gradient_tolerance,
+            parameter_tolerance,
+            f64::from(max_iterations),
+            epsilon,
+            rule::largest_result(self.arithmetic),
+        ];
+        let [mut result, settled] = evaluate(&self.ending, &arguments);
         // The promise takes as long as a direction, so that it is computed where all else is met.
-        let [mut result, settled] = judge(0.0);
         if result == rule::COST || result == rule::PARAMETER {
-            [result, _] = judge(promise());
+            arguments[0] = promise();
+            [result, _] = evaluate(&self.ending, &arguments);
         }
         self.settled = settled != 0.0;
         ending::of_convergence(result, &self.options, self.arithmetic, last, self.first, share, size)

@@ -5,7 +5,6 @@ use residua_base::list::Listed;
 use std::rc::Rc;
 
 use crate::eval::{Arithmetic, Evaluation};
-use crate::solve::ending::iteration_limit;
 use crate::solve::feasible::FeasibleSet;
 use crate::solve::findings::Finding;
 use crate::solve::lbfgs::ending::{self, Failure};
@@ -91,9 +90,11 @@ pub struct Lbfgs {
     /// The reason to end the run at the next call.
     ending: Option<(Termination, String)>,
     convergence: Convergence,
+    /// Σ w e² of the errors e of plain functions' residuals.
+    uncertain: f64,
     /// By how much the slopes at both ends of the last step say that it lowered the cost.
     by_slopes: f64,
-    /// How many there are, if what the model promises counts.
+    /// How many there are, if the cost is half the sum of their squares.
     residuals: Option<usize>,
     summary: SolveSummary,
 }
@@ -132,6 +133,7 @@ impl Lbfgs {
             phase: Phase::Start,
             ending: None,
             convergence: Convergence::new(options, arithmetic),
+            uncertain: 0.0,
             by_slopes: 0.0,
             residuals: None,
             summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
@@ -292,10 +294,17 @@ impl Lbfgs {
         self.judge_trial(LineSearch::new(self.line_search_rule.clone(), origin, conditions, 1.0), None)
     }
 
+    /// Takes Σ w e² of the errors e of residuals that are plain functions.
+    pub(super) fn take_noise(&mut self, squares: f64) {
+        self.uncertain = squares;
+    }
+
     /// Rounding error of the cost: that of the sum, and that of the coordinates, each of which changes the cost by gᵢ times its own rounding
-    /// error. Independent errors add as squares.
+    /// error; beside the noise of plain functions, of half a sum of squares r e for each residual. Independent errors add as squares.
     fn noise(&self) -> f64 {
-        self.arithmetic.epsilon() * (self.current.cost.abs() + self.effect())
+        let cost = self.current.cost.abs();
+        let factor = self.residuals.map_or(1.0, |residuals| 2.0 * cost / residuals.max(1) as f64);
+        self.arithmetic.epsilon() * (cost + self.effect()) + (factor * self.uncertain).sqrt()
     }
 
     /// The norm of what the coordinates change the cost by when each changes by its own size.
@@ -432,18 +441,6 @@ impl Lbfgs {
         self.residuals = Some(residuals);
     }
 
-    /// What the quadratic model of H promises in units of the residuals' variance, and what rounding explains of it; nothing without an H.
-    fn promise(&mut self) -> Option<(f64, f64)> {
-        let residuals = self.residuals?;
-        let gradient = self.free_gradient();
-        let promise = promised(&mut self.history, &gradient)?;
-        let free = self.frozen.iter().filter(|frozen| !**frozen).count();
-        let variance = 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64;
-        let fall = self.summary.initial_cost - self.current.cost;
-        let share = |part: f64| if part == 0.0 { 0.0 } else { part / variance };
-        Some((share(promise), share(self.noise().max(self.arithmetic.epsilon() * fall))))
-    }
-
     /// Whether the run ends with this iteration.
     fn converge(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
         let size = self.feasible.norm_of_free(&self.current.point);
@@ -452,20 +449,21 @@ impl Lbfgs {
         let on_manifold = |i| self.manifolds.as_ref().is_some_and(|manifolds| manifolds.contains(i));
         let (share, unsettled) = self.shares.take(&self.current.point, &gradient, on_manifold, limit, epsilon);
         let (noise, effect) = (self.noise(), self.effect());
+        let rounding = noise.max(epsilon * (self.summary.initial_cost - self.current.cost));
+        let free = self.frozen.iter().filter(|frozen| !**frozen).count();
+        let variance = |residuals: usize| 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64;
+        let variance = self.residuals.map(variance);
         let measures = Measures { by_slopes: self.by_slopes, size, noise, effect, share, unsettled };
-        let history = &mut self.history;
-        let ending = self.convergence.test(last, &measures, || promised(history, &gradient).unwrap_or(f64::MAX))?;
-        let promise = self.promise();
-        let is_open = promise.is_some_and(|(promise, rounding)| promise > LEAST_PROMISE.max(rounding));
-        let end = if !is_open || !matches!(ending.0, Termination::CostTolerance | Termination::ParameterTolerance) {
-            ending
-        } else if last.iteration >= self.options.solve.max_iterations {
-            (Termination::MaxIterations, iteration_limit(&self.options.solve))
-        } else {
-            return None;
-        };
-        self.summary.promise = promise.map(|(promise, _)| promise);
-        Some(end)
+        let Lbfgs { convergence, history, .. } = self;
+        let ending = convergence.test(last, &measures, || {
+            let promise = promised(history, &gradient);
+            let is_open = |promise: &f64| variance.is_some_and(|of| *promise > (LEAST_PROMISE * of).max(rounding));
+            promise.filter(|promise| !is_open(promise)).unwrap_or(f64::MAX)
+        })?;
+        self.summary.promise = variance.and_then(|variance| {
+            promised(history, &gradient).map(|promise| if promise == 0.0 { 0.0 } else { promise / variance })
+        });
+        Some(ending)
     }
 
     /// After a line search without a step: searches along the gradient, or ends the run if that was the direction.
@@ -496,6 +494,11 @@ impl Lbfgs {
         }
         self.lowest = None;
         (self.summary.termination, self.summary.why) = (termination, why);
+        if let Some(residuals) = self.residuals.filter(|_| self.uncertain > 0.0) {
+            let size = (self.uncertain / residuals.max(1) as f64).sqrt();
+            let share = (self.uncertain / (2.0 * self.current.cost)).sqrt();
+            self.summary.findings.push(Finding::Noise(size, share));
+        }
         self.summary.final_cost = self.current.cost;
         self.phase = Phase::Finished;
         Pending::Finished

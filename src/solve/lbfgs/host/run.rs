@@ -2,6 +2,7 @@
 
 use super::minimizer::{Lbfgs, Step};
 use crate::eval::{Functions, Objective, Place};
+use crate::gauss_newton::host::HostModel;
 use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
@@ -47,6 +48,7 @@ pub async fn run(
                 if let Some(manifolds) = manifolds {
                     manifolds.convert_gradient(x, &mut found.gradient)?;
                 }
+                solver.take_noise(HostModel::noise(functions)?);
                 evaluation = Some(found);
             }
             Step::Iteration(summary) => {

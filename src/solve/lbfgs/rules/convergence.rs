@@ -118,12 +118,12 @@ pub fn fall() -> Rc<Function> {
 /// norm of the coordinates that are not constant; `largest`: above it a cost or a norm is no result.
 pub fn ending() -> Rc<Function> {
     let parameters = &[
+        "promise",
         "iteration",
         "change",
         "before",
         "run",
         "has_size",
-        "promise",
         "gradient",
         "share",
         "unsettled",
@@ -143,12 +143,12 @@ pub fn ending() -> Rc<Function> {
         parameters,
         |f,
          [
+            promise,
             iteration,
             change,
             before,
             run,
             has_size,
-            promise,
             gradient,
             share,
             unsettled,
