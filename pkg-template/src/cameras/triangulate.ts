@@ -25,9 +25,10 @@ const MOST_POINTS = 2 ** 24;
 
 /**
  * What became of a point: 'found'; 'few-views' where fewer than two directions see it; 'no-parallax' where directions are parallel, as of a point at
- * infinity, or seen from one place; 'behind' where the directions meet behind a camera.
+ * infinity, or seen from one place; 'diverging' where the directions meet behind all cameras, as noise makes of a point that is far away; 'behind' where they
+ * meet behind some of them.
  */
-export type TriangulationStatus = 'found' | 'few-views' | 'no-parallax' | 'behind';
+export type TriangulationStatus = 'found' | 'few-views' | 'no-parallax' | 'diverging' | 'behind';
 
 /** The points, in their order. */
 export interface Triangulation {
@@ -110,11 +111,12 @@ function meet(views: readonly View[], minParallax: number): { point: number[]; s
   const parallax = views.length < 2 ? 0 : 2 * Math.asin(Math.sqrt(Math.min(1, Math.max(0, (spread.values[0] as number) / views.length))));
   const isSeen = views.length >= 2 && parallax > 0 && parallax >= minParallax;
   const nearest = isSeen ? solveBy(spread, right) : null;
-  const isAhead = nearest !== null && views.every(({ direction }, view) => dot(direction, sum(nearest, places[view] as number[], -1)) > 0);
+  const depths = nearest === null ? [] : views.map(({ direction }, view) => dot(direction, sum(nearest, places[view] as number[], -1)));
+  const isAhead = nearest !== null && depths.every((depth) => depth > 0);
   const offset = nearest !== null && isAhead ? nearest : ahead(views, places, Math.max(minParallax, 1e-6));
   const point = sum(offset, origin);
   const squares = views.map(({ direction }, view) => angleBetween(direction, sum(offset, places[view] as number[], -1)) ** 2);
-  const status = views.length < 2 ? 'few-views' : !isSeen ? 'no-parallax' : isAhead ? 'found' : 'behind';
+  const status = views.length < 2 ? 'few-views' : !isSeen ? 'no-parallax' : isAhead ? 'found' : depths.every((depth) => depth < 0) ? 'diverging' : 'behind';
   return { point, status, parallax, error: Math.sqrt(squares.reduce((total, square) => total + square, 0) / Math.max(1, views.length)) };
 }
 
