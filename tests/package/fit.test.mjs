@@ -439,3 +439,12 @@ test('weights of a wide range are no noise of a plain function', async () => {
   const found = await fit(({ a, b }) => (t) => a * Math.exp(-b * t), { x, y: x.map((t, i) => 3 * Math.exp(-0.7 * t) + 0.02 * Math.cos(17 * i * i)) }, { initialValues: { a: 1, b: 1 }, weights });
   assert.ok(found.success && !found.solve.findings.some(({ kind }) => kind === 'noise'), found.message);
 });
+
+test('equal measurements have no coefficient of determination', async () => {
+  for (const y of [[0.1, 0.1, 0.1, 0.1], [2, 2, 5, 2]]) {
+    const weights = y.map((number) => (number === 5 ? 0 : 1));
+    const found = await fit(([a, b]) => (t) => a + b * t, { x: [0, 1, 2, 3], y }, { initialValues: [1, 1], weights, backend: 'cpu' });
+    assert.ok(Number.isNaN(found.rSquared), `${found.rSquared}`);
+    assert.ok(Math.abs(found.parameterValues[0] - y[0]) < 1e-12 && found.parameterError < 1e-20);
+  }
+});

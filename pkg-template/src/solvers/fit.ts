@@ -78,7 +78,7 @@ export interface FitResult<S extends FitStart> {
   covariance: Float64Array;
   /** Σ weight · residual². */
   parameterError: number;
-  /** The coefficient of determination, 1 − Σ weight · residual² / Σ weight · (y − ȳ)², with the weighted mean ȳ. */
+  /** The coefficient of determination, 1 − Σ weight · residual² / Σ weight · (y − ȳ)², with the weighted mean ȳ; NaN where all measurements are equal, so that there is nothing to explain. */
   rSquared: number;
   /** Model minus measurement, for each sample; 0 for one of weight 0. */
   residuals: Float64Array;
@@ -263,13 +263,16 @@ function resultOf(
     if (weight(i) !== 0) squares += weight(i) * (residuals[i] as number) ** 2;
   }
   const mean = weighted / sum;
+  // The mean of equal numbers may be another one, by its rounding.
+  const counted = y.filter((_, i) => weight(i) !== 0);
+  const isConstant = counted.every((number) => number === counted[0]);
   const deviations = y.reduce((total, number, i) => total + weight(i) * (number - mean) ** 2, 0);
+  const rSquared = isConstant ? NaN : 1 - squares / deviations;
   const { x, success, termination, promise, iterations } = solve;
   const named = (numbers: ArrayLike<number>) => {
     const list = Array.from(numbers);
     return names.keys === null ? list : Object.fromEntries(names.keys.map((key, k) => [key, list[k] as number]));
   };
-  const rSquared = 1 - squares / deviations;
   const titles = names.keys ?? Array.from(x, (_, k) => String(k));
   const message = uncertainty.reason === '' ? solve.message : `${solve.message} There are no standard errors: ${uncertainty.reason}`;
   const fitted: FitResult<FitStart> = {
