@@ -448,3 +448,32 @@ test('equal measurements have no coefficient of determination', async () => {
     assert.ok(Math.abs(found.parameterValues[0] - y[0]) < 1e-12 && found.parameterError < 1e-20);
   }
 });
+
+test('frequency and phase of a wave are determined by a plain function although its times are dates', async () => {
+  const noise = (k) => 0.2 * Math.sin(12.9898 * k * k + 78.233 * k);
+  const t = Array.from({ length: 80 }, (_, k) => k / 5);
+  const y = t.map((time, k) => 2 * Math.sin(1.7 * time + 0.6) + 3 + noise(k));
+  const wave = ({ a, w, p, c }) => (time) => a * Math.sin(w * time + p) + c;
+  const near = await fit(wave, { x: t, y }, { initialValues: { a: 1.8, w: 1.69, p: 0.8, c: 2.8 }, backend: 'cpu' });
+  for (const origin of [1e5, 2459000, 1e8]) {
+    // The nearest frequencies with another phase there are minima, too.
+    const p = (0.6 - 1.7 * origin) % (2 * Math.PI);
+    const far = await fit(wave, { x: t.map((time) => origin + time), y }, { initialValues: { a: 1.8, w: 1.7, p, c: 2.8 }, backend: 'cpu' });
+    assert.ok(far.success && far.solve.findings.length === 0, `${origin}: ${far.message}`);
+    // Rounding of the phase is 1e-16 of 2e8.
+    assert.ok(far.parameterError - near.parameterError < 1e-4 * near.parameterError / 76, `${origin}: ${far.parameterError}, not ${near.parameterError}`);
+    for (const name of ['a', 'w', 'c']) {
+      const ratio = far.standardErrors[name] / near.standardErrors[name];
+      assert.ok(Math.abs(ratio - 1) < 0.02, `${origin}: the standard error of ${name} is ${ratio} times as large`);
+    }
+  }
+});
+
+test('parameters that are redundant remain undetermined by differences', async () => {
+  const x = Array.from({ length: 30 }, (_, k) => k / 6);
+  const y = x.map((t, k) => 2 * Math.exp(-0.4 * t) + 0.05 * Math.sin(91 * k * k));
+  const found = await fit(({ a, b, k }) => (t) => a * b * Math.exp(-k * t), { x, y }, { initialValues: { a: 1, b: 1, k: 1 }, backend: 'cpu' });
+  const [finding] = found.solve.findings;
+  assert.ok(found.success && finding?.kind === 'rank' && finding.figures.rank === 2, found.message);
+  assert.ok(Number.isNaN(found.standardErrors.a));
+});

@@ -11,7 +11,7 @@ import type { ArrayPlace } from './plain-steps.js';
 const SHARE = 2 ** -13;
 
 /** Errors are estimates, of which so many times are taken: a direction counts as determined where they do not explain what is seen of it. */
-const SAFETY = 8;
+export const SAFETY = 8;
 
 const EPSILON = 2 ** -52;
 

@@ -6,6 +6,7 @@ import { DataInput, DataStarInput, offsetsOf, type AnyInput } from './inputs.js'
 import { indexReader } from './instance-tables.js';
 import { Accuracy, pointsNear } from './plain-accuracy.js';
 import { CENTRAL, centralDifferences, FORWARD, forwardDifferences, riddersDifferences, type Bounds } from './plain-differences.js';
+import { correctDerivatives, type Columns } from './plain-correction.js';
 import type { Differences, PlainEvaluation, PlainInstances } from './plain-instances.js';
 import { Noise, pointsAlong } from './plain-noise.js';
 import { StepSearch } from './plain-search.js';
@@ -51,7 +52,7 @@ interface Data {
 }
 
 /** The plain function of a template, for one compile. */
-export class PlainEvaluator {
+export class PlainEvaluator implements Columns {
   /** Bounds of all parameters, at which differences stop; null while there are none. */
   bounds: { readonly lower: Float64Array; readonly upper: Float64Array } | null = null;
   private readonly slots: Slot[] = [];
@@ -108,6 +109,18 @@ export class PlainEvaluator {
     this.table = new Float64Array(count * outputs * (1 + this.locals.length));
     [this.bends, this.searched, this.before] = [new Float64Array(numParams), new Float64Array(numParams), new Float64Array(count * outputs)];
     [this.residuals, this.derivatives] = [new Float64Array(outputs), new Float64Array(outputs * this.locals.length)];
+  }
+
+  get count(): number {
+    return this.plain.count;
+  }
+
+  get outputs(): number {
+    return this.plain.function.outputs;
+  }
+
+  get parameters(): number {
+    return this.locals.length;
   }
 
   /** Sets the numbers of a data input, or the weights. */
@@ -173,7 +186,11 @@ export class PlainEvaluator {
     this.isNoisy = isNoisy;
     // The steps that noise needs are those of the search.
     if (kind === 'ridders' && !isNoisy) this.differ(x, (used = kind), { accuracy });
-    if (wanted === 1) this.judge(x, used, accuracy);
+    if (wanted === 1) {
+      this.judge(x, used, accuracy);
+      // One-sided differences are those of points that are far from a minimum.
+      if (used !== 'forward') this.correct(x);
+    }
     this.before.set(this.table.subarray(0, this.before.length));
   }
 
@@ -367,19 +384,34 @@ export class PlainEvaluator {
     this.accuracy = accuracy.relative(steps.positions, this.arrays, step, error, told);
   }
 
+  /** Corrects derivatives in directions which their errors leave in doubt. */
+  private correct(x: Float64Array): void {
+    if (this.arrays.some(({ manifold }) => manifold !== 'euclidean')) return;
+    const table = this.table.slice();
+    const { positions } = this.steps as Steps;
+    const accuracy = correctDerivatives(this, x, positions, this.accuracy, this.isNoisy);
+    if (accuracy === null) this.table.set(table);
+    else this.accuracy = accuracy;
+  }
+
+  /** The step of central differences by a parameter. */
+  stepOf(position: number): number {
+    return (this.steps as Steps).step(position, CENTRAL);
+  }
+
   /** The weight of a residual of an instance. */
-  private weightOf(instance: number, output: number): number {
+  weightOf(instance: number, output: number): number {
     if (this.weights === null) return 1;
     return this.weights[this.plain.function.perResidual ? output : (this.plain.instances?.[instance] ?? instance)] as number;
   }
 
-  private positionOf(instance: number, local: number): number {
+  positionOf(instance: number, local: number): number {
     const [slot, component] = this.locals[local] as (typeof this.locals)[number];
     return (slot.positions[instance] as number) + component;
   }
 
   /** The bounds of a parameter for differences at x, which ignore those that x is beyond, or that leave no room. */
-  private boundsAt(position: number, x: number): Bounds {
+  boundsAt(position: number, x: number): Bounds {
     const [lower, upper] = [this.bounds?.lower[position] ?? -Infinity, this.bounds?.upper[position] ?? Infinity];
     return x >= lower && x <= upper && lower < upper ? { lower, upper } : { lower: -Infinity, upper: Infinity };
   }
@@ -413,7 +445,7 @@ export class PlainEvaluator {
   }
 
   /** Computes residuals of an instance at a point of differences: NaN where the function throws, since no step of the solver leads there. */
-  private look(x: Float64Array, instance: number, out: Float64Array, changed?: Slot, component = 0, value = 0): void {
+  look(x: Float64Array, instance: number, out: Float64Array, changed?: Slot, component = 0, value = 0): void {
     try {
       this.call(this.plain.function.evaluate, 'evaluate', x, instance, out, changed, component, value);
     } catch (error) {
@@ -428,7 +460,7 @@ export class PlainEvaluator {
   }
 
   /** Writes numbers of `from`, beginning at `first` and `stride` apart, to a column of each residual of an instance: 0 for residuals, then derivatives. */
-  private store(instance: number, from: Float64Array, first: number, stride: number, column: number): void {
+  store(instance: number, from: Float64Array, first: number, stride: number, column: number): void {
     const { table } = this;
     const { outputs } = this.plain.function;
     const [start, step] = this.placeOf(instance, column);
@@ -436,7 +468,7 @@ export class PlainEvaluator {
   }
 
   /** Reads a column of an instance. */
-  private load(instance: number, column: number, into: Float64Array): void {
+  load(instance: number, column: number, into: Float64Array): void {
     const [start, step] = this.placeOf(instance, column);
     for (let output = 0, at = start; output < into.length; output++, at += step) into[output] = this.table[at] as number;
   }
@@ -457,7 +489,7 @@ export class PlainEvaluator {
     return isSplit ? [start + instance * outputs, 1] : [start + instance, count];
   }
 
-  private isLeftOut(instance: number): boolean {
+  isLeftOut(instance: number): boolean {
     if (this.weights === null || this.plain.function.perResidual) return false;
     return this.weights[this.plain.instances?.[instance] ?? instance] === 0;
   }
