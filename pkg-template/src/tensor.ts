@@ -41,7 +41,6 @@ export {
   grad,
   groupNorm,
   layerNorm,
-  linear,
   meshgrid,
   rmsNorm,
   rope,
@@ -52,6 +51,7 @@ export {
   type RopeOptions,
 } from './tensor/functions.js';
 export * as linalg from './tensor/linalg.js';
+export { linear, type LinearOptions } from './tensor/linear.js';
 export { loop, scan, type Like, type LoopOptions, type ScanBodyOptions } from './tensor/loops.js';
 export { fold, map, type Fold, type Planes, type Values } from './tensor/map.js';
 export { type Nested } from './tensor/nested.js';

@@ -128,3 +128,11 @@ longTest('the benchmarks of language models have a figure for each contender, an
   assert.deepEqual(decoder.rows.map(({ work }) => work), ['prompt of 48 tokens', 'token at position 24']);
   for (const row of decoder.rows) assert.ok(row.status === 'measured' && row['with a read, ms'] > 0, JSON.stringify(row));
 });
+
+longTest('products in integers have a figure beside f32, and differ by the rounding of rows', { timeout: 600_000 }, async () => {
+  const { figures } = await report('only=integer-products&shape=70,256,96&types=q8_0,q4_K&reps=1');
+  const { rows, error } = figures.results['integer-products'];
+  assert.equal(error, undefined);
+  assert.deepEqual(rows.map(({ weights, contender }) => `${weights} ${contender}`), ['q8_0 f32', 'q8_0 int8', 'q4_K f32', 'q4_K int8']);
+  for (const row of rows) assert.ok(row.status === 'measured' && row['in a row, ms'] > 0 && row.difference > 0 === (row.contender === 'int8'), JSON.stringify(row));
+});

@@ -75,6 +75,21 @@ describe('a decoder on the CPU', () => {
     }
   });
 
+  test('adds prompts in integers on request, with logits that differ by the rounding of rows', { timeout: 300_000 }, async (t) => {
+    const data = llama(t);
+    if (data === null) return;
+    const { ids } = data.prompts[0];
+    const logits = [];
+    for (const accumulate of ['f32', 'int8']) await withDecoder(data, FILES.q8_0, { accumulate }, async (decoder) => void logits.push(await decoder.feed(ids).data()));
+    const [exact, rounded] = logits;
+    const size = (numbers) => Math.hypot(...numbers) / Math.sqrt(numbers.length);
+    const share = size(exact.map((logit, k) => logit - rounded[k])) / size(exact);
+    // Rounding rows errs by 0.5 % in each product, of which a few layers follow one another.
+    assert.ok(share > 1e-6 && share < 0.03, `${share}`);
+    await withDecoder(data, FILES.q8_0, {}, (_, model) => assert.rejects(compileDecoder(device, model, { accumulate: 'int4' }), { code: 'invalid-argument', message: /^compileDecoder: accumulate: got "int4"; takes 'f32' or 'int8'$/ }));
+    await withDecoder(data, FILES.f16, {}, (_, model) => assert.rejects(compileDecoder(device, model, { accumulate: 'int8' }), { code: 'invalid-argument', message: /^compileDecoder: accumulate: got 'int8'; takes 'f32', as no weights of the model are quantised$/ }));
+  });
+
   test('has the same logits whether a prompt comes in one piece, in several or token by token', { timeout: 300_000 }, async (t) => {
     const data = llama(t);
     if (data === null) return;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { before, test } from 'node:test';
 import * as T from '../../pkg-template/dist/tensor.js';
-import { BLOCKS, blocksOf, numbersOf, partsOf } from '../../www/checks/tensors/ggml-numbers.js';
+import { BLOCKS, blocksOf, inBytes, numbersOf, partsOf } from '../../www/checks/tensors/ggml-numbers.js';
 
 const { default: golden } = await import('../facade/tensor-files/ggml-blocks.json', { with: { type: 'json' } });
 const unpacked = (base64) => new Uint8Array(Buffer.from(base64, 'base64'));
@@ -63,6 +63,35 @@ for (const [type, { numbers: block, bytes: size, halves }] of Object.entries(BLO
       assertClose(await T.linear(device.tensor(x, [m, k]), weights).data(), product(x, parts, [m, n, k]), `${m} × ${n} × ${k}`);
       const turned = weights.dequantize().matmul(device.tensor(x, [m, k]).transpose());
       assertClose(await turned.transpose().data(), product(x, parts, [m, n, k]), `${m} × ${n} × ${k}, on the left`);
+      weights.dispose();
+    }
+  });
+
+  test(`${type}: products in integers are those of the rounded rows, within their bound of those in f32, and have the derivatives of the rows as they are`, async () => {
+    for (const [m, n, k] of [[1, 7, block], [5, 9, 2 * block], [70, 13, 3 * block]]) {
+      const bytes = blocksOf((n * k) / block, type);
+      const weights = device.quantized(bytes, [n, k], type);
+      // Magnitudes of blocks differ, and one block is 0.
+      const x = numbers(m, m * k).map((number, at) => (at < 32 ? 0 : Math.fround(number * 2 ** ((Math.floor(at / 32) % 5) - 2))));
+      const parts = partsOf(bytes, type);
+      const [rows, bias] = [device.tensor(x, [m, k]), device.tensor(numbers(3, n))];
+      const found = await T.linear(rows, weights, { accumulate: 'int8' }).data();
+      const rounded = inBytes(x);
+      assertClose(found, product(rounded, parts, [m, n, k]), `${m} × ${n} × ${k}`);
+      const exact = product(x, parts, [m, n, k]);
+      found.forEach((sum, at) => {
+        const [i, j] = [Math.floor(at / n), at % n];
+        let bound = exact[at].allowed;
+        for (let first = 0; first < k; first += 32) {
+          const largest = Math.max(...x.slice(i * k + first, i * k + first + 32).map(Math.abs));
+          for (let l = first; l < first + 32; l++) bound += (largest / 254) * (1 + 2 ** -22) * Math.abs(parts[j * k + l][0] - parts[j * k + l][1]);
+        }
+        assert.ok(Math.abs(sum - exact[at].sum) <= bound, `${m} × ${n} × ${k}, ${at}: ${sum} for ${exact[at].sum}, within ${bound}`);
+      });
+      const added = await T.linear(rows, weights, { accumulate: 'int8', bias }).data();
+      added.forEach((sum, at) => assert.ok(Math.abs(sum - found[at] - Math.fround(Math.sin(12.9898 * ((at % n) + 1) + 3) * 0.9)) <= 2 ** -22 * (Math.abs(found[at]) + 1), `the bias at ${at}`));
+      const [derivative, plain] = ['int8', 'f32'].map((accumulate) => T.grad(T.linear(rows, weights, { accumulate }).sum(), [rows])[0]);
+      assert.deepEqual([...(await derivative.data())], [...(await plain.data())], 'the derivative');
       weights.dispose();
     }
   });
@@ -141,4 +170,28 @@ for (const [type, { numbers: block, bytes: size, halves }] of Object.entries(BLO
 test('formats that no device computes are refused by quantize(), and others by quantized()', async () => {
   await assert.rejects(device.quantize(device.zeros([1, 256]), 'q4_K'), (error) => error.code === 'invalid-argument' && /quantize: type: got "q4_K"; takes 'q8_0' or 'q4_0'/.test(error.message));
   assert.throws(() => device.quantized(new Uint8Array(66), [1, 256], 'iq2_xxs'), (error) => error.code === 'invalid-argument' && /quantized: type/.test(error.message));
+});
+
+test('products in integers take a derivative of a batch, and keep NaN and infinities to their rows', async () => {
+  const bytes = blocksOf(3 * 2 * 2, 'q4_0');
+  const experts = device.quantized(bytes, [3, 2, 64], 'q4_0');
+  const x = device.tensor(numbers(5, 4 * 64), [4, 64]);
+  const [derivative, plain] = ['int8', 'f32'].map((accumulate) => T.grad(T.linear(x, experts, { accumulate }).sum(), [x])[0]);
+  const [a, b] = [await derivative.data(), await plain.data()];
+  a.forEach((number, at) => assert.ok(Math.abs(number - b[at]) <= 1e-5, `${at}: ${number} for ${b[at]}`));
+  const weights = device.quantized(blocksOf(3 * 2, 'q4_0'), [3, 64], 'q4_0');
+  const special = device.tensor(numbers(5, 6 * 64).map((number, at) => ({ 70: NaN, 140: Infinity, 200: 3e36, 300: 1e-42 })[at] ?? (at >= 256 && at < 320 ? 0 : number)), [6, 64]);
+  const found = await T.linear(special, weights, { accumulate: 'int8' }).data();
+  found.forEach((sum, at) => assert.equal(Number.isFinite(sum), ![1, 2].includes(Math.floor(at / 3)), `${at}: ${sum}`));
+  assert.deepEqual([...found.slice(12, 15)], [0, 0, 0], 'numbers whose scale is not normal');
+});
+
+test('products in integers are refused by name where they have no meaning', () => {
+  const refused = (call, message) => assert.throws(call, (error) => error.code === 'invalid-argument' && message.test(error.message));
+  const weights = device.quantized(new Uint8Array(18), [1, 32], 'q4_0');
+  refused(() => T.linear(T.zeros([1, 32]), T.zeros([1, 32]), { accumulate: 'int8' }), /^linear: weight: got .*f32.*takes a QuantizedTensor, as accumulate is 'int8'/);
+  refused(() => T.linear(T.zeros([1, 32]), weights, { accumulate: 'int4' }), /^linear: accumulate: got "int4"; takes 'f32' or 'int8'$/);
+  refused(() => T.linear(T.zeros([1, 32]), weights, { acumulate: 'int8' }), /^linear: options: .*did you mean 'accumulate'/);
+  refused(() => T.linear(T.zeros([1, 33]), weights, { accumulate: 'int8' }), /^linear: weight/);
+  weights.dispose();
 });

@@ -5,10 +5,11 @@
  * the prompt has its whole time until the first token is read.
  *
  * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt'), `type` ('q4_0', by default, or 'q4_K': with q6_K for the output and, in every
- * second layer, for values and the way down, about as files named Q4_K_M have them).
+ * second layer, for values and the way down, about as files named Q4_K_M have them), `accumulate` ('f32', by default, or 'int8': how products of the prompt are added).
  */
 import { Device, Random } from 'residua/tensor';
 import { compileDecoder, decoderSettings } from 'residua/tensor/models';
+import { madeBlocks } from './made-blocks.js';
 import { repeated } from './repeated.js';
 import { median } from './statistics.js';
 
@@ -20,29 +21,6 @@ const TINY_LLAMA = { layers: 22, width: 2048, heads: 32, kvHeads: 4, forward: 56
 const SMALL = { layers: 2, width: 256, heads: 8, kvHeads: 4, forward: 512, vocabulary: 512, position: 24, prompt: 48 };
 /** Tokens between two reads. */
 const IN_A_ROW = 32;
-
-/** Formats of 256 numbers: bytes of a block, where its halves stand, and the first one in units of a number's size. The second half makes numbers as often negative as positive. */
-const LONG_BLOCKS = { q4_K: { bytes: 144, halves: [0, 2], unit: 1 / (32 * 4), second: 7.5 }, q6_K: { bytes: 210, halves: [208], unit: 1 / (64 * 16) } };
-
-/** The bits of a positive number in half precision, rounded down. */
-function halfBits(value) {
-  const exponent = Math.max(-14, Math.floor(Math.log2(value)));
-  const fraction = Math.floor((value / 2 ** exponent) * 1024);
-  return fraction < 1024 ? fraction : ((exponent + 14) << 10) + fraction;
-}
-
-/** Blocks of bytes that repeat after some thousands, as weights of about the size 1 / √columns. */
-function madeBlocks(device, type, [rows, columns]) {
-  const { bytes: size, halves, unit, second } = LONG_BLOCKS[type];
-  const count = Math.min(4096, (rows * columns) / 256);
-  const part = Uint8Array.from({ length: count * size }, (_, i) => (Math.imul(i + 1, 0x9e3779b1) >>> 15) & 255);
-  const view = new DataView(part.buffer);
-  const scale = unit / Math.sqrt(columns);
-  for (let block = 0; block < count; block++) halves.forEach((at, k) => view.setUint16(block * size + at, halfBits(k === 0 ? scale : second * scale), true));
-  const bytes = new Uint8Array(((rows * columns) / 256) * size);
-  for (let at = 0; at < bytes.length; at += part.length) bytes.set(part.subarray(0, bytes.length - at), at);
-  return device.quantized(bytes, [rows, columns], type);
-}
 
 /** Weights of the shape. Those in q4_0 are drawn and rounded on the device, and the numbers they came from are freed. */
 async function madeModel(device, { layers, width, heads, kvHeads, forward, vocabulary, prompt }, type, progress) {
@@ -90,9 +68,10 @@ export async function run(parameters, report, progress, { reps }) {
     const weightBytes = device.stats().tensorBytes;
     progress('compiling', true);
     const began = performance.now();
-    const decoder = await compileDecoder(device, model);
+    const accumulate = parameters.get('accumulate') ?? 'f32';
+    const decoder = await compileDecoder(device, model, { accumulate });
     const choose = (position) => decoder.choose(position, greedy);
-    const about = { contender: `residua ${backend.toUpperCase()}`, weights: type, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.token.dispatches, 'weights, MB': weightBytes / 1e6 };
+    const about = { contender: `residua ${backend.toUpperCase()}`, weights: type, 'prompt is added in': accumulate, 'compile, ms': performance.now() - began, 'dispatches of a token': decoder.plans.token.dispatches, 'dispatches of a prompt': decoder.plans.prompt.dispatches, 'weights, MB': weightBytes / 1e6 };
     const prompt = Array.from({ length: shape.prompt }, (_, k) => (k * 7919) % shape.vocabulary);
 
     if (jobs.includes('prompt')) {

@@ -15,9 +15,10 @@ import { lbfgsSolve, lmSolve } from './jobs/solves.js';
 import { springGradient, springGradientGpuTime } from './jobs/spring-gradient.js';
 import * as decoder from './decoder.js';
 import * as encoder from './encoder.js';
+import * as integerProducts from './integer-products.js';
 import * as many from './many.js';
 import * as odeFits from './ode-fits.js';
 import * as springsLm from './springs-lm.js';
 import * as tensors from './tensors.js';
 
-export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, odeFits, bundleAdjustment, tensors, decoder, encoder];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, odeFits, bundleAdjustment, tensors, decoder, encoder, integerProducts];

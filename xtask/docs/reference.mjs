@@ -47,7 +47,7 @@ const TENSOR_PAGES = [
   {
     name: 'api-tensor-functions', title: 'Functions of tensors', words: 'Sources without memory, random numbers, functions of several tensors, Fourier transforms, kernels of your own, loops, derivatives.',
     exports: [
-      'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'ScanBodyOptions', 'loop', 'LoopOptions', 'Like', 'Values', 'Planes', 'where', 'concat', 'stack', 'meshgrid', 'cdist', 'einsum', 'linear', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
+      'zeros', 'ones', 'full', 'eye', 'arange', 'linspace', 'iota', 'oneHot', 'Random', 'map', 'fold', 'Fold', 'scan', 'ScanBodyOptions', 'loop', 'LoopOptions', 'Like', 'Values', 'Planes', 'where', 'concat', 'stack', 'meshgrid', 'cdist', 'einsum', 'linear', 'LinearOptions', 'embedding', 'layerNorm', 'rmsNorm', 'groupNorm',
       'batchNorm', 'NormOptions', 'rope', 'RopeOptions', 'crossEntropy', 'segmentSum', 'segmentMean', 'segmentMax', 'segmentMin', 'bincount', 'histogram', 'SparseMatrix', 'SparseParts', 'SparseProduct', 'attention', 'AttentionOptions', 'complex', 'fft', 'ifft', 'rfft', 'irfft', 'FftOptions', 'stft', 'StftOptions', 'istft', 'IstftOptions', 'melSpectrogram', 'MelOptions', 'grad', 'jvp', 'jacobian', 'Derivatives', 'hessian', 'Hessians', 'customGradient', 'vmap',
       'conv1d', 'conv2d', 'convTranspose1d', 'convTranspose2d', 'ConvOptions', 'ConvTransposeOptions', 'maxPool', 'avgPool', 'adaptiveMaxPool', 'adaptiveAvgPool', 'PoolOptions', 'Padding', 'resize', 'ResizeOptions',
       'gridSample', 'GridSampleOptions', 'linalg',

@@ -1,7 +1,7 @@
 //! The forms of quantised numbers, as one table: each is a few numbers that say where a block has its integers, its scale and its minimum.
 //!
 //! A number is scale × level − minimum, of integers of at most 8 bits that are levels. Blocks lie along rows, in two pieces of memory. *Words* hold the
-//! integers in order, or their low bits; the *side* holds what belongs to a block: one half, or a record of words. Formats and their meaning are those of
+//! integers in order, or their low bits; the *side* holds what belongs to a block: one number, or a record of words. Formats and their meaning are those of
 //! GGML (ggml-common.h and ggml-quants.c in the repository ggml-org/ggml); the order of bits is one of our own, in which a few shifts give eight integers
 //! of 4 bits in a word.
 //!
@@ -64,8 +64,10 @@ pub struct Format {
     pub group: u32,
     /// Numbers of a record.
     pub span: u32,
-    /// Words of a record; 0 if it is a half.
+    /// Words of a record; 0 if it is one number, the scale.
     pub record: u32,
+    /// Whether that number is an f32 in place of a half.
+    pub is_single: bool,
     /// Numbers that share a half: one after the other from the first of the record on.
     pub half: u32,
     /// What halves are multiplied by.
@@ -83,6 +85,7 @@ const PLAIN: Format = Format {
     group: 32,
     span: 32,
     record: 0,
+    is_single: false,
     half: 32,
     scales: None,
     minimum: Minimum::None,
@@ -94,7 +97,7 @@ const LONG: Format = Format { span: 256, half: 256, ..PLAIN };
 const NIBBLES: Field = Field { bits: 4, at: 1, upper: None, less: 0 };
 
 /// All formats, by their codes on the tape.
-pub const FORMATS: [Format; 12] = [
+pub const FORMATS: [Format; 13] = [
     // q8_0
     Format { low: 8, level: Level::Signed, ..PLAIN },
     // q4_0
@@ -144,6 +147,8 @@ pub const FORMATS: [Format; 12] = [
     Format { level: Level::Curve, ..PLAIN },
     // iq4_xs
     Format { level: Level::Curve, record: 2, scales: Some(Field { upper: Some(16), less: 32, ..NIBBLES }), ..LONG },
+    // Left factors of products of integers: bytes from -127 to 127.
+    Format { low: 8, level: Level::Signed, is_single: true, ..PLAIN },
 ];
 
 const Q5_K_WITHOUT_FIFTH_BITS: Format = Format {
@@ -174,7 +179,7 @@ impl Format {
         self.low
     }
 
-    /// Words of the side for a row of so many numbers; halves of a format whose record is a half.
+    /// Words of the side for a row of so many numbers; scales of a format whose record is one.
     pub const fn side(&self, numbers: u32) -> u32 {
         let records = numbers.div_ceil(self.span);
         if self.record == 0 { records } else { records * self.record }

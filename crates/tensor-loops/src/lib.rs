@@ -12,6 +12,7 @@ pub mod format;
 mod four;
 pub mod fourier;
 mod integers;
+mod integers_tile;
 mod pack;
 mod product;
 mod quantised;
@@ -21,6 +22,7 @@ mod sort;
 mod tests;
 mod tile;
 mod vector;
+mod whole;
 
 use elements::Element;
 pub use elements::{Half, number_of_half};

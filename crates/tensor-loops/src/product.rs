@@ -3,9 +3,12 @@
 use residua_base::threads::{Divided, are_several, for_each_piece};
 
 use super::blocks::{DEPTH_BLOCK, clear};
+use super::integers_tile::{self, Groups};
 use super::pack::pack;
+use super::quantised::{BLOCK, Quantised};
 use super::tile::{COLUMNS, ROWS, tile};
 use super::{Extents, Reals, Target, vector};
+use crate::format::Minimum;
 
 /// Rows and columns of the packed parts of the factors: 98 kB and 786 kB with blocks of 384 places. Both fit a second cache of 1 MiB or more,
 /// not a smaller one.
@@ -20,18 +23,94 @@ const PIECE: usize = 128;
 /// the panels are of its product.
 #[derive(Debug, Default)]
 pub struct Panels {
-    left: Vec<[f32; ROWS]>,
-    right: Vec<[f32; COLUMNS]>,
+    numbers: Pair<f32>,
+    words: Pair<u32>,
     /// The number of the product that the right panels are of.
     owner: Option<u32>,
     rows: Vec<f32>,
+}
+
+/// Panels of both factors.
+#[derive(Debug, Default)]
+struct Pair<N> {
+    left: Vec<[N; ROWS]>,
+    right: Vec<[N; COLUMNS]>,
+}
+
+/// How factors become panels, and panels a tile.
+trait Tiles: Copy + Send + Sync {
+    /// What panels consist of.
+    type Number: Copy + Default + Send + Sync;
+    /// Lines of a panel for so many places.
+    fn lines(self, places: usize) -> usize;
+    /// Fills panels of the left factor from a row and a place on.
+    fn pack_left(self, panels: &mut [[Self::Number; ROWS]], rows: (usize, usize), along: (usize, usize));
+    /// Fills panels of the right factor.
+    fn pack_right(self, panels: &mut [[Self::Number; COLUMNS]], columns: (usize, usize), along: (usize, usize));
+    /// The product of two panels.
+    fn tile(self, left: &[[Self::Number; ROWS]], right: &[[Self::Number; COLUMNS]]) -> [[f32; COLUMNS]; ROWS];
+}
+
+/// In f32.
+#[derive(Clone, Copy)]
+struct InSingles<'a> {
+    left: &'a Reals<'a>,
+    right: &'a Reals<'a>,
+}
+
+impl Tiles for InSingles<'_> {
+    type Number = f32;
+
+    fn lines(self, places: usize) -> usize {
+        places
+    }
+
+    fn pack_left(self, panels: &mut [[f32; ROWS]], rows: (usize, usize), along: (usize, usize)) {
+        pack(panels, self.left, rows, along);
+    }
+
+    fn pack_right(self, panels: &mut [[f32; COLUMNS]], columns: (usize, usize), along: (usize, usize)) {
+        pack(panels, self.right, columns, along);
+    }
+
+    fn tile(self, left: &[[f32; ROWS]], right: &[[f32; COLUMNS]]) -> [[f32; COLUMNS]; ROWS] {
+        tile(left, right)
+    }
+}
+
+/// In integers: a left factor of bytes.
+#[derive(Clone, Copy)]
+struct InIntegers<'a> {
+    left: &'a Quantised<'a>,
+    right: &'a Quantised<'a>,
+    groups: Groups,
+}
+
+impl Tiles for InIntegers<'_> {
+    type Number = u32;
+
+    fn lines(self, places: usize) -> usize {
+        integers_tile::lines(places)
+    }
+
+    fn pack_left(self, panels: &mut [[u32; ROWS]], rows: (usize, usize), along: (usize, usize)) {
+        integers_tile::pack(panels, self.left, rows, along);
+    }
+
+    fn pack_right(self, panels: &mut [[u32; COLUMNS]], columns: (usize, usize), along: (usize, usize)) {
+        integers_tile::pack(panels, self.right, columns, along);
+    }
+
+    fn tile(self, left: &[[u32; ROWS]], right: &[[u32; COLUMNS]]) -> [[f32; COLUMNS]; ROWS] {
+        integers_tile::tile(left, right, self.groups)
+    }
 }
 
 /// A product of two matrices.
 ///
 /// Products and sums are rounded to f32. Sums of at most 384 terms are added up, so the error of an element is at most
 /// (384 + ⌈depth / 384⌉) · 2⁻²⁴ · Σ|aᵢbᵢ| to first order. With few rows and a quantised factor it is at most
-/// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|.
+/// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|. Of a left factor of bytes and a quantised right one blocks of 32 terms are added up exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'a> {
     extents: Extents,
@@ -84,13 +163,29 @@ impl<'a> Product<'a> {
             let range = first..(first + columns).min(self.extents.columns);
             vector::product(self.extents, range, &self.left, &self.right, target, &mut panels.rows);
         } else {
-            self.tiles(part, target, panels, owner);
+            let is_owner = panels.owner.replace(owner) == Some(owner);
+            match (&self.left, &self.right) {
+                (Reals::Quantised(left), Reals::Quantised(right)) if left.is_of_bytes() => {
+                    let format = right.format;
+                    let have_minima = format.minimum != Minimum::None;
+                    let groups = Groups { count: BLOCK / format.group as usize, have_minima };
+                    self.tiles(part, target, &mut panels.words, is_owner, InIntegers { left, right, groups });
+                }
+                (left, right) => self.tiles(part, target, &mut panels.numbers, is_owner, InSingles { left, right }),
+            }
         }
     }
 
     /// A part in tiles: parts count blocks of rows, after them blocks of the depth, after them blocks of columns.
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    fn tiles(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels, owner: u32) {
+    fn tiles<T: Tiles>(
+        &self,
+        part: usize,
+        target: &mut Target<f32>,
+        panels: &mut Pair<T::Number>,
+        is_owner: bool,
+        tiles: T,
+    ) {
         let Extents { rows, columns, depth } = self.extents;
         let (row_parts, depth_blocks) = (rows.div_ceil(part_rows()), depth.div_ceil(DEPTH_BLOCK));
         let first_row = part % row_parts * part_rows();
@@ -103,22 +198,22 @@ impl<'a> Product<'a> {
         let row_blocks = height.div_ceil(ROW_BLOCK);
         let column_pieces = width.div_ceil(PIECE);
 
-        let is_packed = first_row > 0 && panels.owner == Some(owner);
-        panels.owner = Some(owner);
-        panels.left.resize(height.div_ceil(ROWS) * length, [0.0; ROWS]);
-        panels.right.resize(width.div_ceil(COLUMNS) * length, [0.0; COLUMNS]);
+        let is_packed = first_row > 0 && is_owner;
+        let lines = tiles.lines(length);
+        panels.left.resize(height.div_ceil(ROWS) * lines, [T::Number::default(); ROWS]);
+        panels.right.resize(width.div_ceil(COLUMNS) * lines, [T::Number::default(); COLUMNS]);
         let (left, right) = (Divided::new(&mut panels.left), Divided::new(&mut panels.right));
         for_each_piece(row_blocks + if is_packed { 0 } else { column_pieces }, |piece| {
             if let Some(piece) = piece.checked_sub(row_blocks) {
                 let (first, count) = piece_of(piece, PIECE, width);
                 // SAFETY: each piece has the panels of its own columns.
-                let panels = unsafe { right.part(panels_of::<COLUMNS>(first, count, length)) };
-                pack(panels, &self.right, (first_column + first, count), along);
+                let panels = unsafe { right.part(panels_of::<COLUMNS>(first, count, lines)) };
+                tiles.pack_right(panels, (first_column + first, count), along);
             } else {
                 let (first, count) = piece_of(piece, ROW_BLOCK, height);
                 // SAFETY: each piece has the panels of its own rows.
-                let panels = unsafe { left.part(panels_of::<ROWS>(first, count, length)) };
-                pack(panels, &self.left, (first_row + first, count), along);
+                let panels = unsafe { left.part(panels_of::<ROWS>(first, count, lines)) };
+                tiles.pack_left(panels, (first_row + first, count), along);
             }
         });
 
@@ -132,11 +227,11 @@ impl<'a> Product<'a> {
             // SAFETY: each piece writes the elements of its own rows and columns.
             let values = unsafe { values.part(0..count) };
             let target = &mut Target { values, row_stride, column_stride };
-            let right = right[panels_of::<COLUMNS>(first_of_columns, columns, length)].chunks_exact(length);
+            let right = right[panels_of::<COLUMNS>(first_of_columns, columns, lines)].chunks_exact(lines);
             for (right_panel, column) in right.zip((0..).step_by(COLUMNS)) {
-                let left = left[panels_of::<ROWS>(first_of_rows, rows, length)].chunks_exact(length);
+                let left = left[panels_of::<ROWS>(first_of_rows, rows, lines)].chunks_exact(lines);
                 for (left_panel, row) in left.zip((0..).step_by(ROWS)) {
-                    let sums = tile(left_panel, right_panel);
+                    let sums = tiles.tile(left_panel, right_panel);
                     let place = [first_row + first_of_rows + row, first_column + first_of_columns + column];
                     let extent = [ROWS.min(rows - row), COLUMNS.min(columns - column)];
                     put(target, &sums, place, extent, first_depth == 0);

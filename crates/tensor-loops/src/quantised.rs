@@ -12,6 +12,8 @@ pub const BLOCK: usize = super::format::BLOCK as usize;
 pub enum Side<'a> {
     /// A half for each block.
     Halves(&'a [u16]),
+    /// An f32 for each block.
+    Singles(&'a [f32]),
     /// Records of words.
     Records(&'a [u32]),
 }
@@ -59,7 +61,7 @@ impl<'a> Quantised<'a> {
     #[inline]
     fn record(&self, outer: usize, block: usize) -> &'a [u32] {
         match self.side {
-            Side::Halves(_) => &[],
+            Side::Halves(_) | Side::Singles(_) => &[],
             Side::Records(records) => {
                 let words = self.format.record as usize;
                 &records[outer * self.side_stride + block * BLOCK / self.format.span as usize * words..][..words]
@@ -74,6 +76,10 @@ impl<'a> Quantised<'a> {
         let record = match self.side {
             Side::Halves(halves) => {
                 factors.scales[0] = number_of_half(halves[outer * self.side_stride + block]);
+                return;
+            }
+            Side::Singles(scales) => {
+                factors.scales[0] = scales[outer * self.side_stride + block];
                 return;
             }
             Side::Records(_) => self.record(outer, block),
@@ -172,8 +178,34 @@ impl<'a> Quantised<'a> {
     fn halves(&self, outer: usize, blocks: usize) -> &'a [u16] {
         match self.side {
             Side::Halves(halves) => &halves[outer * self.side_stride..][..blocks],
-            Side::Records(_) => &[],
+            Side::Singles(_) | Side::Records(_) => &[],
         }
+    }
+
+    /// Whether it is a left factor of products of integers.
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        self.format.is_single
+    }
+
+    /// The levels of a block, which are whole numbers, two neighbours of 16 bits in a word, and for each of its halves what they are to be multiplied by and
+    /// lessened by.
+    #[inline]
+    #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+    pub(crate) fn pairs(&self, outer: usize, block: usize) -> ([[u32; BLOCK / 4]; 2], [[f32; 2]; 2]) {
+        let mut factors = Factors::default();
+        let groups = self.groups(block);
+        self.find_factors(outer, block, groups, &mut factors);
+        // The low bits of 1.5 · 2²³ and a whole number are those of the number.
+        let large = Four::all(12_582_912.0);
+        let pairs = self.levels(outer, block).map(|fours| {
+            let mut pairs = [0; BLOCK / 4];
+            for (to, four) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(fours) {
+                let [a, b, c, d] = four.plus(large).numbers().map(f32::to_bits);
+                *to = [a & 0xffff | b << 16, c & 0xffff | d << 16];
+            }
+            pairs
+        });
+        (pairs, groups.map(|group| [factors.scales[group], factors.minima[group]]))
     }
 }
 

@@ -185,7 +185,7 @@ fn a_product_passes_infinities_and_nan() {
 /// Numbers as the elements of a factor have them, and the factor of these elements.
 enum Elements {
     Halves(Vec<u16>),
-    Blocks { format: Format, words: Vec<u32>, halves: Vec<u16>, records: Vec<u32> },
+    Blocks { format: Format, words: Vec<u32>, halves: Vec<u16>, singles: Vec<f32>, records: Vec<u32> },
 }
 
 /// Elements that are halves.
@@ -206,25 +206,31 @@ impl Elements {
         let words = (0..outer * depth * format.low as usize / 32).map(|_| (bits() << 12) ^ bits()).collect();
         let count = outer * format.side(depth as u32) as usize;
         if format.record == 0 {
-            let halves = (0..count).map(|_| half(bits())).collect();
-            return Elements::Blocks { format, words, halves, records: Vec::new() };
+            let halves: Vec<u16> = (0..count).map(|_| half(bits())).collect();
+            let singles = halves.iter().map(|bits| self::half(*bits) as f32 / 3.0).collect();
+            return Elements::Blocks { format, words, halves, singles, records: Vec::new() };
         }
         let word = |place: u32| match place % format.record {
             0 => u32::from(half(bits())) | u32::from(half(bits())) << 16,
             _ => (bits() << 12) ^ bits(),
         };
-        Elements::Blocks { format, words, halves: Vec::new(), records: (0..count as u32).map(word).collect() }
+        let records = (0..count as u32).map(word).collect();
+        Elements::Blocks { format, words, halves: Vec::new(), singles: Vec::new(), records }
     }
 
     fn factor(&self, outer: usize, depth: usize, is_along_outer: bool) -> Reals<'_> {
         let (outer_stride, depth_stride) = if is_along_outer { (1, outer) } else { (depth, 1) };
         match self {
             Elements::Halves(values) => Reals::Halves(Factor { values, outer_stride, depth_stride }),
-            Elements::Blocks { format, words, halves, records } => Reals::Quantised(Quantised {
+            Elements::Blocks { format, words, halves, singles, records } => Reals::Quantised(Quantised {
                 format: *format,
                 words,
                 words_stride: depth * format.low as usize / 32,
-                side: if format.record == 0 { Side::Halves(halves) } else { Side::Records(records) },
+                side: match format.record {
+                    0 if format.is_single => Side::Singles(singles),
+                    0 => Side::Halves(halves),
+                    _ => Side::Records(records),
+                },
                 side_stride: format.side(depth as u32) as usize,
             }),
         }
@@ -235,11 +241,12 @@ impl Elements {
         let at = if is_along_outer { place * extents[0] + outer } else { outer * extents[1] + place };
         match self {
             Elements::Halves(values) => [half(values[at]), 0.0],
-            Elements::Blocks { format, words, halves, records } => {
+            Elements::Blocks { format, words, halves, singles, records } => {
                 let words = &words[outer * extents[1] * format.low as usize / 32..];
                 let low = bits_of(words, format.low as usize, place);
                 if format.record == 0 {
-                    let scale = half(halves[outer * extents[1] / 32 + place / 32]);
+                    let block = outer * extents[1] / 32 + place / 32;
+                    let scale = if format.is_single { f64::from(singles[block]) } else { half(halves[block]) };
                     return [scale * level(format, low), 0.0];
                 }
                 let (span, count) = (format.span as usize, format.record as usize);
@@ -372,6 +379,38 @@ fn products_with_narrow_factors_are_within_their_bound() {
         ] {
             for layout in 0..if kind == HALVES { 4 } else { 2 } {
                 check_narrow(Extents { rows, columns, depth }, kind, layout % 2 == 1, layout / 2 == 1, layout);
+            }
+        }
+    }
+}
+
+/// A product of bytes with any format, which is computed in integers from five rows on.
+#[test]
+fn products_of_integers_are_exact_but_for_their_sums() {
+    let bytes = FORMATS.iter().position(|format| format.is_single).expect("a format for left factors");
+    for (kind, format) in FORMATS.iter().enumerate() {
+        for (rows, columns, blocks) in [(5, 5, 1), (4, 3, 2), (70, 17, 3), (9, 600, 2), (65, 9, 13)] {
+            let depth = (32 * blocks as usize).next_multiple_of(format.multiple() as usize);
+            let (left, right) = (Elements::random(bytes, 5, rows, depth), Elements::random(kind, 9, columns, depth));
+            let mut result = vec![f32::NAN; rows * columns];
+            let mut target = Target { values: &mut result, row_stride: columns, column_stride: 1 };
+            let factors = [left.factor(rows, depth, false), right.factor(columns, depth, false)];
+            product(Extents { rows, columns, depth }, factors[0], factors[1], &mut target);
+            for row in 0..rows {
+                for column in 0..columns {
+                    let (mut sum, mut size) = (0.0, 0.0);
+                    for place in 0..depth {
+                        let [a, _] = left.number(row, place, [rows, depth], false);
+                        for part in right.number(column, place, [columns, depth], false) {
+                            sum += a * part;
+                            size += (a * part).abs();
+                        }
+                    }
+                    // A group is a product of two scales and a whole number, and one sum; a minimum is as much.
+                    let bound = (depth as f64 / 16.0 + 12.0) * 2f64.powi(-24);
+                    let error = (f64::from(result[row * columns + column]) - sum).abs();
+                    assert!(error <= bound * size, "kind {kind}, {rows} × {columns} × {depth}: {error} of {size}");
+                }
             }
         }
     }

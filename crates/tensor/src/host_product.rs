@@ -253,7 +253,10 @@ impl Operand {
                 }
                 let words: Matrix<u32> = words.matrix(buffers, point, [outer, (axis, blocks)]);
                 // The last block and record are as long as the others.
-                let (side, side_stride) = if form.record == 0 {
+                let (side, side_stride) = if form.is_single {
+                    let scales: Matrix<f32> = side.matrix(buffers, point, [outer, (axis, records)]);
+                    (Side::Singles(unsafe { scales.slice(0) }), scales.strides[0])
+                } else if form.record == 0 {
                     let halves: Matrix<u16> = side.matrix(buffers, point, [outer, (axis, records)]);
                     (Side::Halves(unsafe { halves.slice(0) }), halves.strides[0])
                 } else {

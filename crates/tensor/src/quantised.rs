@@ -25,9 +25,13 @@ impl Form {
         u32::from(self.0)
     }
 
-    /// The type of the side: halves, or words of records.
+    /// The type of the side: scales, or words of records.
     pub fn side_dtype(self) -> DType {
-        if self.record == 0 { DType::F16 } else { DType::U32 }
+        match self.record {
+            0 if self.is_single => DType::F32,
+            0 => DType::F16,
+            _ => DType::U32,
+        }
     }
 
     /// Numbers a word.
@@ -51,6 +55,8 @@ impl Form {
     pub const Q8_0: Form = Form(0);
     /// Nibbles with a half for each block.
     pub const Q4_0: Form = Form(1);
+    /// Bytes with an f32 for each block: left factors of products of integers.
+    pub const BYTES: Form = Form(12);
 
     /// All formats.
     pub fn all() -> impl Iterator<Item = Form> + Clone {

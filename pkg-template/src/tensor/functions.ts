@@ -11,7 +11,6 @@ import { gradients } from './recipe/loop-gradient.js';
 import { ComplexNode, type Node } from './recipe/node.js';
 import * as normalisation from './recipe/normalisation.js';
 import { checkType, nodeOf, nodeText, NOT_COMPLEX, operandOf, REALS } from './recipe/operands.js';
-import * as products from './recipe/products.js';
 import { rope as rotated } from './recipe/rotary.js';
 import * as slices from './recipe/slices.js';
 import { sameSize, sizeText, type Size } from './size.js';
@@ -42,15 +41,6 @@ export function stack<D extends DType>(parts: readonly Tensor<D>[], axis: Axis =
  */
 export function einsum<D extends DType>(formula: string, ...tensors: Tensor<D>[]): Tensor<D> {
   return Tensor.make(einsumOf(formula, nodesOf('einsum', tensors)));
-}
-
-/**
- * x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats or a QuantizedTensor, in single precision. With several matrices,
- * weights [..., out, in], x is [..., n, in], and the leading axes broadcast: a matrix for each batch of rows, as experts have.
- */
-export function linear(x: Tensor, weight: Tensor | Quantized, bias?: Tensor): Tensor<'f32'> {
-  const matrix = weight instanceof Quantized ? weight.planes.numbers() : nodeOf('linear: weight', weight, 'a Tensor or a QuantizedTensor');
-  return Tensor.make(products.linear(nodeOf('linear: x', x), matrix, bias === undefined ? null : nodeOf('linear: bias', bias)));
 }
 
 /**

@@ -3,7 +3,7 @@ import { dim, embedding, grad, linear, spec, zeros } from 'residua/tensor';
 import { onEach } from '../define.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { fill, unitOf } from '../tensors/numbers.js';
-import { BLOCKS, blocksOf, numbersOf, partsOf } from '../tensors/ggml-numbers.js';
+import { BLOCKS, blocksOf, inBytes, numbersOf, partsOf } from '../tensors/ggml-numbers.js';
 import { GOLDEN } from '../tensors/quantised-golden.js';
 
 /** Formats that devices compute. */
@@ -38,14 +38,14 @@ const BECAUSE = 'a rounding for each part of a term and the bias, of at most the
 const unitsOf = ({ array, magnitudes }, k) => (i) => Math.max(1, ((2 * k + 1) * magnitudes[i] * 2 ** -24) / unitOf('f32', array.values[i]));
 
 /** `x · weightᵀ` of a shape [rows, out, in], where `in` is rounded up to whole blocks, and what becomes of it. */
-async function checkLinear(check, device, type, [m, n, least], { dtype = 'f32', bias = false } = {}) {
+async function checkLinear(check, device, type, [m, n, least], { dtype = 'f32', bias = false, accumulate = 'f32' } = {}) {
   const k = columnsOf(type, least);
   const bytes = blocksOf((n * k) / BLOCKS[type].numbers, type);
   const weight = device.quantized(bytes, [n, k], type);
   const x = fill([-1, 1], m * k, dtype);
   const added = bias ? fill([-1, 1], n, 'f32', 1) : undefined;
-  const expected = product(x, partsOf(bytes, type), [m, n, k], added);
-  const tensor = linear(device.tensor(x, [m, k], dtype), weight, bias ? device.tensor(added) : undefined);
+  const expected = product(accumulate === 'int8' ? inBytes(x) : x, partsOf(bytes, type), [m, n, k], added);
+  const tensor = linear(device.tensor(x, [m, k], dtype), weight, { accumulate, ...(bias ? { bias: device.tensor(added) } : {}) });
   await compare(check, device, 'f32', [{ name: `${type} ${m} × ${n} × ${k}`, tensor, array: expected.array, allowed: unitsOf(expected, k), because: BECAUSE }]);
   weight.dispose();
 }
@@ -139,6 +139,14 @@ export const group = {
       const device = await tensorDevice(check);
       for (const type of TYPES) for (const size of SIZES) await checkLinear(check, device, type, size, { bias: size[0] % 2 === 1 });
       for (const type of TYPES) await checkLinear(check, device, type, [12, 36, 64], { dtype: 'f16', bias: true });
+    }, { long: true }),
+    ...onEach('linear in integers is that of rows that are rounded to bytes', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of FEW_TYPES) for (const size of FEW_SIZES) await checkLinear(check, device, type, size, { accumulate: 'int8' });
+    }),
+    ...onEach('linear in integers is that of rows that are rounded to bytes, of all formats and sizes', async (check) => {
+      const device = await tensorDevice(check);
+      for (const type of TYPES) for (const size of SIZES) await checkLinear(check, device, type, size, { accumulate: 'int8', bias: size[0] % 2 === 1 });
     }, { long: true }),
     ...onEach('linear with quantised weights takes halves and a bias', async (check) => {
       const device = await tensorDevice(check);

@@ -88,3 +88,18 @@ export function blocksOf(count, type) {
   for (let block = 0; block < count; block++) halves.forEach((at, k) => view.setUint16(block * size + at, first + ((block * 389 + 211 * k) % 512), true));
   return bytes;
 }
+
+/** Rows as 'int8' has them: the nearest multiples of the largest magnitude of a block by 127, with that quotient in single precision. */
+export function inBytes(x) {
+  const rounded = new Float64Array(x.length);
+  for (let first = 0; first < x.length; first += 32) {
+    const block = x.slice(first, first + 32);
+    const scale = Math.fround(Math.max(...block.map(Math.abs)) * Math.fround(1 / 127));
+    const inverse = Math.fround(1 / scale);
+    block.forEach((number, k) => {
+      const quotient = Math.fround(number * inverse);
+      rounded[first + k] = scale === 0 ? 0 : Math.sign(quotient) * Math.floor(Math.abs(quotient) + 0.5) * scale;
+    });
+  }
+  return rounded;
+}

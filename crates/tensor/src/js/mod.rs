@@ -358,12 +358,14 @@ impl Options {
             let value = Reflect::get(options, &name.into()).ok().and_then(|value| value.as_f64());
             value.ok_or_else(|| Error::internal(format!("plan options: {name} is no number")))
         };
-        let is_host = Reflect::get(options, &"host".into()).is_ok_and(|value| value.is_truthy());
+        let flag = |name: &str| Reflect::get(options, &name.into()).is_ok_and(|value| value.is_truthy());
+        let is_host = flag("host");
         let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
         let limits = Limits {
             storage_buffers: target.most_buffers,
             binding_bytes: number("maxBindingBytes")? as u64,
             workgroup_bytes: number("maxWorkgroupBytes")? as u32,
+            has_packed_dot: flag("hasPackedDot"),
         };
         Ok(Options { target, limits })
     }

@@ -68,12 +68,14 @@ pub struct Limits {
     pub binding_bytes: u64,
     /// Bytes of the memory of a workgroup.
     pub workgroup_bytes: u32,
+    /// Whether its language has products of packed bytes, `packed_4x8_integer_dot_product`.
+    pub has_packed_dot: bool,
 }
 
 impl Default for Limits {
     /// What every device has.
     fn default() -> Limits {
-        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: 16 << 10 }
+        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: 16 << 10, has_packed_dot: false }
     }
 }
 
@@ -101,7 +103,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::Elements(elements) => elements::write(module, elements),
         Body::Rows(rows) => rows::write(module, rows),
         Body::Scan(scan) => scan::write(module, scan),
-        Body::Product(product) => product::write(module, product, limits.workgroup_bytes),
+        Body::Product(product) => product::write(module, product, limits.workgroup_bytes, limits.has_packed_dot),
         Body::Maps(maps) => elements::write_several(module, maps),
         Body::Products(products) => product::write_siblings(module, products, false),
         Body::Sequence(products) => product::write_siblings(module, products, true),
@@ -117,7 +119,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
 /// Words that describe a product: see [`words_of_product`].
 pub const PRODUCT_WORDS: usize = 10;
 
-/// What the time of a kernel's product depends on, if its tile may change: the number of the kernel, that of its tile in [`Tile::EXCHANGEABLE`], the number of
+/// What the time of a kernel's product depends on, if its tile may change, as that of a product of integers does not: the number of the kernel, that of its tile in [`Tile::EXCHANGEABLE`], the number of
 /// the type of its elements, whether the left and the right factor have their vectors along the depth, the bits of a number of the right factor in memory,
 /// where whole words are read of it, and for values of the dims how many matrices there are, with how many rows and columns, and the depth.
 ///
@@ -126,7 +128,7 @@ pub fn words_of_product(number: u32, kernel: &Kernel, windows: &Windows, dims: &
     let Body::Product(product) = &kernel.body else { return None };
     let tile = Tile::EXCHANGEABLE.iter().position(|tile| *tile == product.tile)? as u32;
     let extent = |extent: &Extent| kernel.extent(*extent, dims);
-    let [ty, left, right, bits] = product::form(&Module::new(kernel, windows), product);
+    let [ty, left, right, bits] = product::form(&Module::new(kernel, windows), product)?;
     let matrices = product.batch.iter().map(extent).fold(1, u32::saturating_mul);
     let [rows, columns, depth] = [product.rows, product.columns, product.depth].map(|axis| extent(&axis));
     Some([number, tile, ty, left, right, bits, matrices, rows, columns, depth])

@@ -10,6 +10,7 @@ use super::layout::Layout;
 use super::text::{KernelText, uniform_bytes};
 use super::windows::Windows;
 use super::workgroups::Workgroups;
+use crate::dtype::DType;
 use crate::kernel::{Extent, Kernel};
 use crate::scalar::{self, Id, Node};
 
@@ -38,6 +39,8 @@ pub(in crate::wgsl) use shader;
 pub const COMPARE: Template<'static> = shader!("compare");
 /// Numbers of few bits.
 pub const QUANTISED: Template<'static> = shader!("quantised");
+/// Numbers of few bits as bytes.
+pub const BYTES: Template<'static> = shader!("bytes");
 /// Integers of reals.
 pub const CONVERT: Template<'static> = shader!("convert");
 /// The high half of a product.
@@ -103,6 +106,14 @@ impl<'a> Module<'a> {
     /// What a node depends on.
     pub fn dependence(&self, id: Id) -> Dependence {
         self.dependences[id.index()]
+    }
+
+    /// The type in memory of what a load reads.
+    pub fn dtype_of_load(&self, id: Id) -> Option<DType> {
+        match self.kernel.graph.node(id) {
+            Node::Load { buffer, .. } => Some(self.kernel.buffers[buffer as usize].dtype),
+            Node::Coordinate(_) | Node::Literal(..) | Node::Size(_) | Node::Folded { .. } | Node::Apply(..) => None,
+        }
     }
 
     /// Whether a node depends on a coordinate.

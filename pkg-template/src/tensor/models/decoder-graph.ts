@@ -2,7 +2,8 @@
 
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import type { Device } from '../device/device.js';
-import { attention, concat, embedding, linear, rope, where } from '../functions.js';
+import { attention, concat, embedding, rope, where } from '../functions.js';
+import { linear } from '../linear.js';
 import type { LoadOptions } from '../files/load.js';
 import { dispose } from '../device/dispose.js';
 import { largest, plus, type Size } from '../size.js';
@@ -65,15 +66,17 @@ export interface GraphOptions {
   readonly starts: Tensor<'i32'> | null;
   /** Whether logits of the last token alone are wanted. */
   readonly isLast: boolean;
+  /** How products of the layers with quantised weights are added; 'f32' unless told. */
+  readonly accumulate?: 'f32' | 'int8';
   /** The attention of a layer. */
   readonly mix: (layer: number) => Mix;
 }
 
 /** Logits [..., tokens, vocabulary], or of the last token [..., vocabulary], of tokens [..., tokens]. */
-export function graph(call: string, ids: Tensor<'i32'>, model: DecoderModel, { position, starts, isLast, mix }: GraphOptions): Tensor<'f32'> {
+export function graph(call: string, ids: Tensor<'i32'>, model: DecoderModel, { position, starts, isLast, accumulate = 'f32', mix }: GraphOptions): Tensor<'f32'> {
   const { settings } = model;
   const { width, layers, context, embeddingScale, logitCap, isTied, rotary, isTransposed } = settings;
-  const w = new Weights(call, model.weights, settings.naming, isTransposed);
+  const w = new Weights(call, model.weights, settings.naming, isTransposed, accumulate);
   const table = w.take('token_embd.weight', [null, width]);
   let x: Tensor<'f32'> = embedding(ids, table);
   if (embeddingScale !== 1) x = x.mul(embeddingScale);

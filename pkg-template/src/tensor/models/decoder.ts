@@ -9,6 +9,8 @@ import type { KvCache } from '../device/kv-cache.js';
 import { spec, type Program, type ProgramPlan } from '../device/program.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import { where } from '../functions.js';
+import { checkAccumulate } from '../linear.js';
+import { Quantized } from '../quantized.js';
 import { dim, plus, type Size } from '../size.js';
 import { arange } from '../sources.js';
 import type { Tensor } from '../tensor.js';
@@ -27,6 +29,11 @@ export interface DecoderOptions {
   piece?: number;
   /** Type in which keys and values are stored. Default 'f16'. */
   cache?: 'f16' | 'f32';
+  /**
+   * How products of prompts with quantised weights are added: 'int8' as in linear(), which is faster where a device multiplies bytes faster than floats, and off by what it rounds. Tokens that are
+   * generated, and the products that give logits, are 'f32', the default.
+   */
+  accumulate?: 'f32' | 'int8';
   /** How many of the likeliest tokens may be drawn from. Default 64. */
   likeliest?: number;
   /** Called with the number of kernels that are compiled, the number of all, and the program: 'prompt' or 'token'. */
@@ -35,7 +42,7 @@ export interface DecoderOptions {
   signal?: AbortSignal;
 }
 
-const DECODER_OPTIONS: OptionNames<DecoderOptions> = { capacity: true, batch: true, piece: true, cache: true, likeliest: true, onProgress: true, signal: true };
+const DECODER_OPTIONS: OptionNames<DecoderOptions> = { capacity: true, batch: true, piece: true, cache: true, accumulate: true, likeliest: true, onProgress: true, signal: true };
 
 /** Options of {@link Decoder.generate}. */
 export interface GenerateOptions extends SamplingOptions {
@@ -68,7 +75,8 @@ export async function compileDecoder(device: Device, model: DecoderModel, option
     layers, kvHeads, size, context, ends,
     // Positions of a table end; others go on, with ever less sense.
     isBounded: rotary === null,
-    logits: (ids, parts) => graph('compileDecoder', ids, model, { position: parts.position, starts: parts.starts, isLast: true, mix: mixes(parts) }),
+    isQuantised: Object.values(model.weights).some((weight) => weight instanceof Quantized),
+    logits: (ids, parts) => graph('compileDecoder', ids, model, { position: parts.position, starts: parts.starts, isLast: true, accumulate: parts.accumulate, mix: mixes(parts) }),
   }, options);
 }
 
@@ -80,6 +88,8 @@ export interface StepParts {
   readonly starts: Tensor<'i32'> | null;
   /** The most tokens that there can be. */
   readonly capacity: number;
+  /** How products with quantised weights are added. */
+  readonly accumulate: 'f32' | 'int8';
   /** Keeps the keys and values of a layer, and gives all of them. */
   readonly keep: (layer: number, k: Tensor, v: Tensor) => { k: Tensor; v: Tensor };
 }
@@ -91,6 +101,8 @@ export interface StepGraph {
   readonly size: number;
   readonly context: number;
   readonly isBounded: boolean;
+  /** Whether some weights are quantised. */
+  readonly isQuantised: boolean;
   readonly ends: readonly number[];
   /** Logits [..., vocabulary] after tokens [..., tokens]. */
   readonly logits: (ids: Tensor<'i32'>, parts: StepParts) => Tensor<'f32'>;
@@ -100,10 +112,12 @@ export interface StepGraph {
 export async function compileSteps(call: string, device: Device, of: StepGraph, options: DecoderOptions): Promise<Decoder> {
   if (!(device instanceof Device)) throw invalidArgument(`${call}: device`, describe(device), 'a Device');
   checkOptions(`${call}: options`, options, DECODER_OPTIONS);
-  const { layers, kvHeads, size, context, isBounded, ends } = of;
-  const { capacity = Math.min(context, 2048), batch = 1, piece: asked = 1024, cache: dtype = 'f16', likeliest = 64, onProgress, signal } = options;
+  const { layers, kvHeads, size, context, isBounded, isQuantised, ends } = of;
+  const { capacity = Math.min(context, 2048), batch = 1, piece: asked = 1024, cache: dtype = 'f16', accumulate = 'f32', likeliest = 64, onProgress, signal } = options;
   checkWholeNumber(`${call}: capacity`, capacity, 1, isBounded ? context : undefined);
   for (const [name, value] of Object.entries({ batch, piece: asked, likeliest })) checkWholeNumber(`${call}: ${name}`, value, 1);
+  checkAccumulate(`${call}: accumulate`, accumulate);
+  if (accumulate === 'int8' && !isQuantised) throw invalidArgument(`${call}: accumulate`, "'int8'", "'f32', as no weights of the model are quantised");
   const piece = Math.min(asked, capacity);
   const made: { dispose(): void }[] = [];
   const keep = <T extends { dispose(): void }>(thing: T): T => {
@@ -116,10 +130,10 @@ export async function compileSteps(call: string, device: Device, of: StepGraph, 
     // Of a batch, where each sequence begins: shorter prompts have padding before them.
     const starts = batch === 1 ? null : keep(device.zeros([batch], 'i32'));
     const [position, count] = [dim('position', capacity), dim('count', piece)];
-    const body = (ids: Tensor<'i32'>) => ({ logits: record(of, ids, { position, starts, history, cache, capacity }) });
+    const body = (ids: Tensor<'i32'>, added: 'f32' | 'int8') => ({ logits: record(of, ids, { position, starts, history, cache, capacity, accumulate: added }) });
     const told = (name: string) => ({ name, ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress: (done: number, total: number) => onProgress(done, total, name) }) });
-    const read: Step = keep(await device.compile({ ids: spec('i32', [batch, count]) }, ({ ids }) => body(ids), told('prompt')));
-    const write: Step = keep(await device.compile({}, () => body(next.expandDims(-1)), told('token')));
+    const read: Step = keep(await device.compile({ ids: spec('i32', [batch, count]) }, ({ ids }) => body(ids, accumulate), told('prompt')));
+    const write: Step = keep(await device.compile({}, () => body(next.expandDims(-1), 'f32'), told('token')));
     const vocabulary = read.outputs.logits.shape[1] as number;
     const sampler = keep(await compileSampler(device, { vocabulary, history, next, likeliest }));
     return new Decoder({ capacity, batch, piece, vocabulary, ends }, { read, write, sampler, starts }, made);
@@ -133,9 +147,9 @@ export async function compileSteps(call: string, device: Device, of: StepGraph, 
 function record(
   of: StepGraph,
   ids: Tensor<'i32'>,
-  { position, starts, history, cache, capacity }: { position: Size; starts: StoredTensor<'i32'> | null; history: StoredTensor<'i32'>; cache: KvCache; capacity: number },
+  { position, starts, history, cache, capacity, accumulate }: { position: Size; starts: StoredTensor<'i32'> | null; history: StoredTensor<'i32'>; cache: KvCache; capacity: number; accumulate: 'f32' | 'int8' },
 ): Tensor<'f32'> {
-  const parts: StepParts = { position, starts, capacity, keep: (layer, k, v) => cache.append(layer, k, v, position) };
+  const parts: StepParts = { position, starts, capacity, accumulate, keep: (layer, k, v) => cache.append(layer, k, v, position) };
   if (starts === null) {
     history.assignAt([0, position], ids);
     return of.logits(ids.squeeze(0), parts).expandDims(0);

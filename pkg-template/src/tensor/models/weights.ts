@@ -9,7 +9,7 @@ import type { LoadOptions } from '../files/load.js';
 import { loadSafetensors } from '../files/safetensors.js';
 import type { FileSource } from '../files/source.js';
 import { dispose } from '../device/dispose.js';
-import { linear } from '../functions.js';
+import { linear } from '../linear.js';
 import { Quantized } from '../quantized.js';
 import { Tensor } from '../tensor.js';
 
@@ -113,6 +113,8 @@ export class Weights {
     private readonly naming: Naming | undefined,
     /** Whether matrices are [in, out], as files of GPT-2 have them. */
     private readonly isTransposed = false,
+    /** How products with quantised weights are added. */
+    private readonly accumulate: 'f32' | 'int8' = 'f32',
   ) {}
 
   /** Whether there is a weight of this name. */
@@ -145,6 +147,7 @@ export class Weights {
     const matrix = this.isTransposed ? (weight as Tensor).T : weight;
     const rows = matrix.shape[0] as number;
     const hasBias = bias === 'needed' || (bias === 'optional' && this.has(`${name}.bias`));
-    return linear(x, matrix, hasBias ? (this.take(`${name}.bias`, [rows]) as Tensor) : undefined);
+    const accumulate = matrix instanceof Quantized ? this.accumulate : 'f32';
+    return linear(x, matrix, { accumulate, ...(hasBias ? { bias: this.take(`${name}.bias`, [rows]) as Tensor } : {}) });
   }
 }

@@ -8,7 +8,8 @@ import { spec, type Program } from '../device/program.js';
 import type { StoredTensor } from '../device/stored-tensor.js';
 import type { LoadOptions } from '../files/load.js';
 import { conv1d } from '../convolutions.js';
-import { attention, embedding, linear } from '../functions.js';
+import { attention, embedding } from '../functions.js';
+import { linear } from '../linear.js';
 import { plus, type Size } from '../size.js';
 import { arange, full, zeros } from '../sources.js';
 import type { Tensor } from '../tensor.js';
@@ -75,7 +76,7 @@ export async function loadWhisper(source: ModelSource, options: WhisperLoadOptio
     const { encoder, decoder, bands } = settings;
     // Recording asks for every weight, and checks it.
     const heard = crossParts(call, encodeSpeech(call, zeros([bands, 2 * encoder.places]), model), model);
-    decode(call, full([1], 0, 'i32'), model, heard, { position: 0, starts: null, capacity: decoder.context, keep: (_, k, v) => ({ k, v }) });
+    decode(call, full([1], 0, 'i32'), model, heard, { position: 0, starts: null, capacity: decoder.context, accumulate: 'f32', keep: (_, k, v) => ({ k, v }) });
     return model;
   } catch (error) {
     dispose(weights);
@@ -155,11 +156,12 @@ function decode(call: string, ids: Tensor<'i32'>, { settings: { decoder }, weigh
 }
 
 /** Options of {@link compileWhisper}. */
-export type WhisperOptions = Omit<DecoderOptions, 'batch'>;
+export type WhisperOptions = Omit<DecoderOptions, 'batch' | 'accumulate'>;
 
 /** Compiles a Whisper: a program that listens, and the decoder. Rejects as {@link compileDecoder}. */
 export async function compileWhisper(device: Device, model: WhisperModel, options: WhisperOptions = {}): Promise<Whisper> {
   const call = 'compileWhisper';
+  if ('accumulate' in options) throw invalidArgument(`${call}: options`, 'accumulate', 'no accumulate: its weights are floats');
   if ('batch' in options) throw invalidArgument(`${call}: options`, 'batch', 'no batch: one recording at a time');
   const { encoder, decoder, bands, ends } = model.settings;
   const { layers, heads, size, context } = decoder;
@@ -172,7 +174,7 @@ export async function compileWhisper(device: Device, model: WhisperModel, option
   try {
     const type = options.cache ?? 'f16';
     const heard = Array.from({ length: layers }, () => ({ k: keep(device.zeros([heads, encoder.places, size], type)), v: keep(device.zeros([heads, encoder.places, size], type)) }));
-    const steps = await compileSteps(call, device, { layers, kvHeads: heads, size, context, ends, isBounded: true, logits: (ids, parts) => decode(call, ids, model, heard, parts) }, options);
+    const steps = await compileSteps(call, device, { layers, kvHeads: heads, size, context, ends, isBounded: true, isQuantised: false, logits: (ids, parts) => decode(call, ids, model, heard, parts) }, options);
     keep(steps);
     const filters = keep(melFilters(device, bands));
     const body = ({ samples: x }: { samples: Tensor<'f32'> }) => {

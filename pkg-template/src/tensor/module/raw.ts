@@ -16,6 +16,8 @@ export interface RawPlanOptions {
   readonly maxBindingBytes: number;
   /** Bytes of the memory of a workgroup. Not read on the CPU. */
   readonly maxWorkgroupBytes: number;
+  /** Whether WGSL has products of packed bytes. Not read on the CPU. */
+  readonly hasPackedDot?: boolean;
 }
 
 /** A compile under way. */

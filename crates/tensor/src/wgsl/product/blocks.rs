@@ -7,11 +7,11 @@ use super::roles::Roles;
 use crate::dtype::DType;
 use crate::kernel::{Product, Tile};
 use crate::quantised::{self, Level};
-use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
+use crate::scalar::{Dequantized, Id, LoadAt, Node};
 use crate::wgsl::batch;
 use crate::wgsl::code::Code;
 use crate::wgsl::layout::{Layout, name_of_buffer};
-use crate::wgsl::module::{COMPONENTS, Module, QUANTISED};
+use crate::wgsl::module::{BYTES, COMPONENTS, Module, QUANTISED};
 use crate::wgsl::operation::Text;
 
 template_parameters! {
@@ -102,9 +102,20 @@ fn if_bytes<T>(form: quantised::Form, bytes: T, others: T) -> T {
     if form.low == 8 { bytes } else { others }
 }
 
+/// What functions give of the integers of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// Four as f32, as `quantised.wgsl` has them.
+    Singles,
+    /// Four as signed bytes of a word.
+    Bytes,
+}
+
 /// How a thread reads a right factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
+    /// With which word the names of its functions begin.
+    name: &'static str,
     form: Form,
     /// The words, or the numbers themselves.
     words: LoadAt,
@@ -122,6 +133,15 @@ impl Blocks {
 
     /// How the right factor of a product is read; none if it is no load along the depth of whole vectors.
     pub fn of(module: &Module, roles: Roles) -> Option<Blocks> {
+        Blocks::named("right", module, roles)
+    }
+
+    /// How the left factor is read, likewise.
+    pub fn of_left(module: &Module, roles: Roles) -> Option<Blocks> {
+        Blocks::named("left", module, roles.transposed())
+    }
+
+    fn named(name: &'static str, module: &Module, roles: Roles) -> Option<Blocks> {
         let kernel = module.kernel;
         let [_, _, depth] = roles.axes;
         let factor = kernel.graph.as_dequantized(roles.right);
@@ -149,7 +169,7 @@ impl Blocks {
         let [rows, columns, length] = roles.extents.map(|extent| kernel.bound(extent));
         let blocks = length.map_or(64, |length| length / block);
         let rows = rows.unwrap_or(4).clamp(1, Tile::MOST_ROWS);
-        Some(Blocks { form, words, factor, places: places_of(columns, blocks), rows })
+        Some(Blocks { name, form, words, factor, places: places_of(columns, blocks), rows })
     }
 
     /// Columns of a workgroup of so many threads.
@@ -245,12 +265,13 @@ impl Blocks {
         threads: u32,
         suffix: &str,
     ) -> String {
-        let mut writer = Functions { module, product, roles, columns: self.columns(threads), suffix };
-        let mut text = self.words_functions(&mut writer);
+        let columns = self.columns(threads);
+        let mut writer = Functions { module, product, roles, columns, name: self.name, suffix };
+        let mut text = self.words_functions(&mut writer) + &self.four_function(&mut writer);
         if let Some(Dequantized { scale, minimum, .. }) = self.factor {
-            text += &writer.function("right_scale", "f32", "", scale, None);
+            text += &writer.function("scale", "f32", "", scale, None);
             if let Some(minimum) = minimum {
-                text += &writer.function("right_minimum", "f32", "", minimum, None);
+                text += &writer.function("minimum", "f32", "", minimum, None);
             }
         }
         text
@@ -258,16 +279,27 @@ impl Blocks {
 
     /// The functions that say where the numbers of a column begin, in tiles of so many columns, which bits of the side the scale and the minimum need,
     /// and what these are. They are not computed where the bits are loaded, which would wait for them.
-    pub fn functions_of_bits(&self, module: &mut Module, product: &Product, roles: Roles, columns: u32) -> String {
+    pub fn functions_of_bits(
+        &self,
+        module: &mut Module,
+        product: &Product,
+        roles: Roles,
+        columns: u32,
+        numbers: Numbers,
+    ) -> String {
         let (ty, loads) = (self.side_type(module), self.side_loads(module));
-        let mut writer = Functions { module, product, roles, columns, suffix: "" };
+        let mut writer = Functions { module, product, roles, columns, name: self.name, suffix: "" };
         let mut text = self.words_functions(&mut writer);
+        text += &match numbers {
+            Numbers::Singles => self.four_function(&mut writer),
+            Numbers::Bytes => self.bytes_function(&mut writer),
+        };
         let Some(Dequantized { scale, minimum, .. }) = self.factor else { return text };
-        text += &writer.bits("right_side", &ty, &loads);
+        text += &writer.bits("side", &ty, &loads);
         let parameter = format!(", side: {ty}");
-        text += &writer.function("right_scale_of", "f32", &parameter, scale, Some(&loads));
+        text += &writer.function("scale_of", "f32", &parameter, scale, Some(&loads));
         if let Some(minimum) = minimum {
-            text += &writer.function("right_minimum_of", "f32", &parameter, minimum, Some(&loads));
+            text += &writer.function("minimum_of", "f32", &parameter, minimum, Some(&loads));
         }
         text
     }
@@ -278,36 +310,43 @@ impl Blocks {
         module.kernel.graph.loads_of(side.0, [scale].into_iter().chain(minimum))
     }
 
-    /// The functions of words, and of the numbers in them.
+    /// The functions of words.
     fn words_functions(&self, writer: &mut Functions) -> String {
         let Some(Dequantized { form, word, side, level, .. }) = self.factor else { return self.index(writer) };
         writer.module.push_shader(QUANTISED);
-        let Functions { product, suffix, .. } = *writer;
+        let Functions { product, name, suffix, .. } = *writer;
         let parameters = format!("{}column: u32, depth: u32", batch::parameters(&product.batch));
         let arguments = format!("{}column, depth", batch::arguments(&product.batch));
-        let mut load = |name: &str, buffer: u32| {
+        let mut load = |of: &str, buffer: u32| {
             let load = writer.module.kernel.graph.loads_of(buffer, [level]);
-            load.first().map_or_else(String::new, |load| writer.function(name, "u32", "", *load, None))
+            load.first().map_or_else(String::new, |load| writer.function(of, "u32", "", *load, None))
         };
-        let pairs =
-            |name: &str| format!("spread_pairs({name}{suffix}({arguments}), {name}{suffix}({arguments} + 16u))");
+        let pairs = |of: &str| {
+            format!("spread_pairs({name}_{of}{suffix}({arguments}), {name}_{of}{suffix}({arguments} + 16u))")
+        };
         let high = match form.high {
-            1 => format!("spread_bits(right_high{suffix}({arguments}))"),
-            _ => pairs("right_high"),
+            1 => format!("spread_bits({name}_high{suffix}({arguments}))"),
+            _ => pairs("high"),
         };
         let vector =
-            |name: &str, value: &str| function_text(&format!("{name}{suffix}({parameters}) -> vec4<u32>"), value);
-        let mut text = if form.high > 0 { load("right_high", side.0) } else { String::new() };
+            |of: &str, value: &str| function_text(&format!("{name}_{of}{suffix}({parameters}) -> vec4<u32>"), value);
+        let mut text = if form.high > 0 { load("high", side.0) } else { String::new() };
         if self.is_spread() {
-            text += &load("right_word", word.0);
+            text += &load("word", word.0);
             let third = if form.high > 0 { format!(" | ({high} << vec4<u32>(2u))") } else { String::new() };
-            text += &vector("right_words", &(pairs("right_word") + &third));
+            text += &vector("words", &(pairs("word") + &third));
         } else {
             text += &self.index(writer);
         }
         if self.has_upper() {
-            text += &vector("right_upper", &high);
+            text += &vector("upper", &high);
         }
+        text
+    }
+
+    /// The function of four numbers of a word.
+    fn four_function(&self, writer: &mut Functions) -> String {
+        let Some(Dequantized { form, .. }) = self.factor else { return String::new() };
         let (parameters, four) = match form.level {
             Level::Signed => ("word: u32", "four_bytes(word)".to_owned()),
             Level::Curve => ("word: u32", "four_of_curve(word)".to_owned()),
@@ -320,13 +359,33 @@ impl Blocks {
                 }
             }
         };
-        text + &function_text(&format!("right_four{suffix}({parameters}) -> vec4<f32>"), &four)
+        let Functions { name, suffix, .. } = *writer;
+        function_text(&format!("{name}_four{suffix}({parameters}) -> vec4<f32>"), &four)
+    }
+
+    /// The function of four numbers of the low half of a word as signed bytes.
+    fn bytes_function(&self, writer: &mut Functions) -> String {
+        let level = self.factor.map(|factor| factor.form.level);
+        let (parameters, bytes) = match level {
+            Some(Level::Curve) => ("word: u32", "bytes_of_curve(word)".to_owned()),
+            Some(Level::Less(zero)) => {
+                let zero = zero * 0x0101_0101;
+                match self.has_upper() {
+                    true => ("word: u32, upper: u32", format!("bytes_of_more(word, upper, {zero}u)")),
+                    false => ("word: u32", format!("bytes_of_nibbles(word, {zero}u)")),
+                }
+            }
+            Some(Level::Signed) | None => return String::new(),
+        };
+        writer.module.push_shader(BYTES);
+        let Functions { name, suffix, .. } = *writer;
+        function_text(&format!("{name}_bytes{suffix}({parameters}) -> u32"), &bytes)
     }
 
     /// The function that says where the words of a column begin.
     fn index(&self, writer: &mut Functions) -> String {
         let shift = self.form.elements().trailing_zeros();
-        writer.text("right_index", "u32", "", |code| {
+        writer.text("index", "u32", "", |code| {
             let index = code.value(self.words.1).text;
             format!("{index} >> {shift}u")
         })
@@ -387,6 +446,7 @@ struct Functions<'w, 'a> {
     product: &'w Product,
     roles: Roles,
     columns: u32,
+    name: &'static str,
     suffix: &'w str,
 }
 
@@ -408,7 +468,8 @@ impl Functions<'_, '_> {
         let value = result(&mut code);
         code.line(&format!("return {value};"));
         let (parameters, suffix, body) = (batch::parameters(&self.product.batch), self.suffix, code.finish());
-        format!("\nfn {name}{suffix}({parameters}column: u32, depth: u32{parameter}) -> {ty} {{\n{body}}}\n")
+        let prefix = self.name;
+        format!("\nfn {prefix}_{name}{suffix}({parameters}column: u32, depth: u32{parameter}) -> {ty} {{\n{body}}}\n")
     }
 
     /// A function that returns a value. Loads that are known are the bits of `side`.
@@ -418,7 +479,11 @@ impl Functions<'_, '_> {
             let of = |(place, load): (usize, &Id)| {
                 let bits = if loads.len() == 1 { "side".to_owned() } else { format!("side.{}", COMPONENTS[place]) };
                 let ty = code.module.kernel.graph.ty(*load);
-                let text = if ty == Type::F32 { format!("unpack2x16float({bits}).x") } else { bits };
+                let text = match code.module.dtype_of_load(*load) {
+                    Some(DType::F16) => format!("unpack2x16float({bits}).x"),
+                    Some(DType::F32) => format!("bitcast<f32>({bits})"),
+                    _ => bits,
+                };
                 ((*load, false), Text { text, ty, is_vector: false, literal: None })
             };
             let values = loads.iter().enumerate().map(of).collect();
@@ -435,8 +500,11 @@ impl Functions<'_, '_> {
                 let Node::Load { buffer, index } = code.module.kernel.graph.node(*load) else { continue };
                 let index = code.value(index).text;
                 let place = code.module.place(buffer);
-                let is_half = code.module.kernel.buffers[buffer as usize].dtype == DType::F16;
-                bits.push(if is_half { place.load_bits(&index) } else { place.load(&index) });
+                bits.push(match code.module.kernel.buffers[buffer as usize].dtype {
+                    DType::F16 => place.load_bits(&index),
+                    DType::F32 => format!("bitcast<u32>({})", place.load(&index)),
+                    _ => place.load(&index),
+                });
             }
             if bits.len() == 1 { bits.remove(0) } else { format!("{ty}({})", bits.join(", ")) }
         })

@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 use residua_codegen::template_parameters;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Numbers};
 use super::functions::{Side, store};
 use super::roles::{Roles, is_along_depth};
 use super::shape::TileShape;
@@ -77,7 +77,7 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
         Some(blocks) => {
             declare(&mut module, product, roles, &[&left]);
             blocks.declare(&mut module);
-            blocks.functions_of_bits(&mut module, product, roles, shape.columns())
+            blocks.functions_of_bits(&mut module, product, roles, shape.columns(), Numbers::Singles)
         }
         None => {
             declare(&mut module, product, roles, &[&left, &right]);

@@ -11,6 +11,7 @@ use super::text::KernelText;
 use crate::kernel::{Product, Tile};
 
 mod blocks;
+mod bytes;
 mod depth;
 mod functions;
 mod roles;
@@ -21,10 +22,15 @@ mod vector;
 
 use blocks::Blocks;
 use roles::{Roles, is_along_depth};
-use shape::TileShape;
+use shape::{ByteShape, TileShape};
 
-/// Writes the kernel, for a device whose workgroups have so many bytes of memory.
-pub fn write(module: Module, product: &Product, workgroup_bytes: u32) -> Result<KernelText> {
+/// Writes the kernel, for a device whose workgroups have so many bytes of memory. `has_dot` tells whether its language has products of packed bytes.
+pub fn write(module: Module, product: &Product, workgroup_bytes: u32, has_dot: bool) -> Result<KernelText> {
+    if product.tile != Tile::Vector
+        && let Some(factors) = bytes::factors(&module, product)
+    {
+        return bytes::write(module, product, factors, ByteShape::of(product.tile), has_dot);
+    }
     match product.tile {
         Tile::Large if depth::suits(&module, product) => depth::write(module, product),
         Tile::Large | Tile::LargeOf64 | Tile::Wide | Tile::Medium | Tile::Small => {
@@ -40,14 +46,17 @@ pub fn write(module: Module, product: &Product, workgroup_bytes: u32) -> Result<
 }
 
 /// The number of the type of a product's elements, whether the left and the right factor have their vectors along the depth, and what the right factor has in
-/// memory: bits of a number, or 64 and the code of a format.
-pub fn form(module: &Module, product: &Product) -> [u32; 4] {
+/// memory: bits of a number, or 64 and the code of a format. None of a product of integers.
+pub fn form(module: &Module, product: &Product) -> Option<[u32; 4]> {
+    if bytes::factors(module, product).is_some() {
+        return None;
+    }
     let roles = Roles::of(product);
     let [row, column, depth] = roles.axes;
     let ty = module.kernel.graph.ty(product.left) as u32;
     let is_along_depth = |factor, outer| u32::from(is_along_depth(module, factor, outer, depth));
     let stored = Blocks::of(module, roles).map_or(32, |blocks| blocks.stored());
-    [ty, is_along_depth(product.left, row), is_along_depth(product.right, column), stored]
+    Some([ty, is_along_depth(product.left, row), is_along_depth(product.right, column), stored])
 }
 
 /// Writes the kernel of several products with few rows, which workgroups compute side by side or one after the other.

@@ -96,6 +96,43 @@ impl TileShape {
     }
 }
 
+/// A tile of a product of integers: as [`TileShape`], with a step of a block. Each thread loads half a block of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteShape {
+    /// Threads along the columns.
+    pub x: u32,
+    /// Threads along the rows.
+    pub y: u32,
+    /// How many threads along the columns stand beside one another in a subgroup.
+    pub lanes: u32,
+    /// Blocks of 4 rows of a thread.
+    pub row_blocks: u32,
+    /// Blocks of 4 columns of a thread.
+    pub column_blocks: u32,
+}
+
+impl ByteShape {
+    /// That of a tile. Eight rows and four columns a thread leave registers for several workgroups, whose waiting overlaps.
+    pub fn of(tile: Tile) -> ByteShape {
+        let shape = ByteShape { x: 16, y: 16, lanes: 8, row_blocks: 2, column_blocks: 1 };
+        match tile {
+            Tile::Large | Tile::LargeOf64 | Tile::Wide => shape,
+            Tile::Medium => ByteShape { y: 8, ..shape },
+            Tile::Small | Tile::Vector => ByteShape { x: 8, y: 8, lanes: 8, row_blocks: 1, ..shape },
+        }
+    }
+
+    /// Rows of the tile.
+    pub const fn rows(self) -> u32 {
+        self.y * self.row_blocks * 4
+    }
+
+    /// Columns of the tile.
+    pub const fn columns(self) -> u32 {
+        self.x * self.column_blocks * 4
+    }
+}
+
 /// How a product with few rows is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorShape {

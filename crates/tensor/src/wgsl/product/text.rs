@@ -21,6 +21,9 @@ const FILES: &[Template<'static>] = &[
     shader!("product_depth_load"),
     shader!("product_depth_compute"),
     shader!("product_depth_store"),
+    shader!("product_bytes_load"),
+    shader!("product_bytes_compute"),
+    shader!("product_bytes_store"),
 ];
 
 /// Declares buffers for what is done with them: results and what they are computed from go by four along the columns, factors along the axis

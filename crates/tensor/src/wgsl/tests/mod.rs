@@ -3,7 +3,7 @@ use std::rc::Rc;
 use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use super::module::{
-    COMPARE, CONVERT, EXPONENTIAL, EXTREME, HALF, HIDDEN, HIGH_PRODUCT, MOMENTS, PLACE, PRODUCT, QUANTISED, SUM,
+    BYTES, COMPARE, CONVERT, EXPONENTIAL, EXTREME, HALF, HIDDEN, HIGH_PRODUCT, MOMENTS, PLACE, PRODUCT, QUANTISED, SUM,
 };
 use super::*;
 use crate::dtype::DType;
@@ -140,8 +140,21 @@ fn more_windows_than_bindings_are_refused() {
 #[test]
 fn texts_are_the_golden_ones() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wgsl/tests/golden");
-    let shaders =
-        [COMPARE, CONVERT, EXPONENTIAL, EXTREME, HALF, HIDDEN, HIGH_PRODUCT, MOMENTS, PLACE, PRODUCT, QUANTISED, SUM];
+    let shaders = [
+        BYTES,
+        COMPARE,
+        CONVERT,
+        EXPONENTIAL,
+        EXTREME,
+        HALF,
+        HIDDEN,
+        HIGH_PRODUCT,
+        MOMENTS,
+        PLACE,
+        PRODUCT,
+        QUANTISED,
+        SUM,
+    ];
     let shaders = shaders.map(|file| file.source);
     for (name, kernel) in cases::golden().into_iter().chain(products::golden()).chain(sorts::golden()) {
         let text = write(&kernel, &Limits::default()).unwrap().text;

@@ -123,28 +123,36 @@ pub fn all() -> Vec<Kernel> {
     cases
 }
 
-/// Rows times a quantised matrix [columns, depth], transposed.
-fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3]) -> Kernel {
+/// Rows times a quantised matrix [columns, depth], transposed. The rows are f32, or bytes.
+fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes: bool) -> Kernel {
     let depth = depth.next_multiple_of(form.multiple());
-    let buffers = [(DType::F32, false), (DType::U32, false), (form.side_dtype(), false), (DType::F32, true)];
+    let left_buffers: &[DType] = if has_bytes { &[DType::U32, DType::F32] } else { &[DType::F32] };
+    let dtypes = left_buffers.iter().copied().chain([DType::U32, form.side_dtype()]);
+    let buffers: Vec<(DType, bool)> = dtypes.map(|dtype| (dtype, false)).chain([(DType::F32, true)]).collect();
     let mut sample = Sample::new(&buffers);
     let [row, column, place] = [0, 1, 2].map(|axis| sample.coordinate(axis));
-    let element = |sample: &mut Sample, buffer: u32, length: u32, within| {
-        let length = sample.word(i64::from(length));
-        let index = sample.affine(column, length, within);
-        sample.load(buffer, index)
+    let number = |sample: &mut Sample, form: Form, buffer: u32, outer: Id| {
+        let element = |sample: &mut Sample, buffer: u32, length: u32, within| {
+            let length = sample.word(i64::from(length));
+            let index = sample.affine(outer, length, within);
+            sample.load(buffer, index)
+        };
+        let count = sample.u32(form.a_word().trailing_zeros());
+        let within = sample.apply(Op::Shr, &[place, count]);
+        let word = element(sample, buffer, depth / form.a_word(), within);
+        let places = sample.graph.side_places(form, place);
+        let side: Vec<Id> =
+            places.iter().map(|within| element(sample, buffer + 1, form.side(depth), *within)).collect();
+        sample.graph.dequantized(form, word, &side, place)
     };
-    let count = sample.u32(form.a_word().trailing_zeros());
-    let within = sample.apply(Op::Shr, &[place, count]);
-    let word = element(&mut sample, 1, depth / form.a_word(), within);
-    let places = sample.graph.side_places(form, place);
-    let side: Vec<Id> = places.iter().map(|within| element(&mut sample, 2, form.side(depth), *within)).collect();
-    let right = sample.graph.dequantized(form, word, &side, place);
+    let count = left_buffers.len() as u32;
+    let right = number(&mut sample, form, count, column);
+    let left = has_bytes.then(|| number(&mut sample, Form::BYTES, 0, row));
     let [rows, columns, depth] = [rows, columns, depth].map(|extent| sample.word(i64::from(extent)));
-    let (left, result) = (sample.affine(row, depth, place), sample.affine(row, columns, column));
-    let left = sample.load(0, left);
+    let (at, result) = (sample.affine(row, depth, place), sample.affine(row, columns, column));
+    let left = left.unwrap_or_else(|| sample.load(0, at));
     let value = sample.folded(0, 0, Type::F32);
-    let elements = vec![store(3, result, value)];
+    let elements = vec![store(count + 2, result, value)];
     let body = Product { batch: Vec::new(), rows, columns, depth, left, right, elements, tile };
     sample.kernel("product", Body::Product(body))
 }
@@ -168,7 +176,9 @@ pub fn of_quantised() -> Vec<Kernel> {
             256..=257 => Tile::Large,
             258.. => Tile::LargeOf64,
         };
-        extents.iter().map(move |extents| quantised(form, tile(extents), *extents))
+        let kernel =
+            move |extents: [u32; 3]| [false, true].map(|bytes| quantised(form, tile(&extents), extents, bytes));
+        extents.into_iter().flat_map(kernel)
     };
     Form::all().flat_map(all).collect()
 }
@@ -189,8 +199,9 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
         ("product", plain.kernel()),
         ("product_guarded", guarded.kernel()),
         ("product_vector", vector.kernel()),
-        ("product_quantised", quantised(Form::Q4_0, Tile::Vector, [1, 256, 512])),
-        ("product_along_depth", quantised(Form::Q4_0, Tile::Large, [256, 128, 64])),
+        ("product_quantised", quantised(Form::Q4_0, Tile::Vector, [1, 256, 512], false)),
+        ("product_along_depth", quantised(Form::Q4_0, Tile::Large, [256, 128, 64], false)),
+        ("product_of_bytes", quantised(Form::Q4_0, Tile::Small, [64, 64, 64], true)),
     ]
 }
 
@@ -217,6 +228,8 @@ fn numbers_of_tiles_and_types_are_those_of_the_facade() {
     assert_eq!(words(&PLAIN.kernel()), Some([7, 3, 0, 1, 0, 32, 1, 96, 60, 64]));
     let batch = Description { extents: [5, 33, 30, 17], tile: Tile::Medium, transposed: [true, true], ..PLAIN };
     assert_eq!(words(&batch.kernel()), Some([7, 2, 0, 0, 1, 32, 5, 33, 30, 17]));
+    // Products of integers have tiles of their own.
+    assert_eq!(words(&quantised(Form::Q4_0, Tile::Large, [256, 128, 64], true)), None);
     // A product with few rows has an order of sums of its own.
     assert_eq!(words(&Description { tile: Tile::Vector, ..PLAIN }.kernel()), None);
 }
@@ -230,8 +243,8 @@ fn the_form_of_a_product_has_its_type_its_layouts_and_its_packing() {
     assert_eq!(form(&Description { dtypes: [DType::U32; 3], ..PLAIN }.kernel()), [2, 1, 0, 32]);
     let halves = Description { dtypes: [DType::F32, DType::F16, DType::F32], transposed: [false, true], ..PLAIN };
     assert_eq!(form(&halves.kernel()), [0, 1, 1, 16]);
-    assert_eq!(form(&quantised(Form::Q4_0, Tile::Large, [64, 64, 64])), [0, 1, 1, 65]);
-    assert_eq!(form(&quantised(Form::Q8_0, Tile::Large, [64, 64, 64])), [0, 1, 1, 64]);
+    assert_eq!(form(&quantised(Form::Q4_0, Tile::Large, [64, 64, 64], false)), [0, 1, 1, 65]);
+    assert_eq!(form(&quantised(Form::Q8_0, Tile::Large, [64, 64, 64], false)), [0, 1, 1, 64]);
 }
 
 /// The page check of tiles (www/checks/groups/tensor-tuning.js) counts the texts by this rule.
@@ -248,5 +261,15 @@ fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batc
     ] {
         let text = |tile| write(&Description { tile, ..description }.kernel(), &Limits::default()).unwrap().text;
         assert_eq!(text(Tile::Large) != text(Tile::LargeOf64), differs, "{:?}", description.extents);
+    }
+}
+
+#[test]
+fn products_of_bytes_take_a_packed_product_where_the_language_has_it() {
+    for form in Form::all() {
+        let kernel = quantised(form, Tile::Medium, [64, 64, 64], true);
+        let text = |has_packed_dot| write(&kernel, &Limits { has_packed_dot, ..Limits::default() }).unwrap().text;
+        residua_portable::validated(&text(true));
+        assert_eq!([true, false].map(|has| text(has).contains("dot4I8Packed")), [true, false]);
     }
 }

@@ -59,7 +59,14 @@ export class GpuEngine implements LocalEngine {
     options: GpuEngineOptions,
   ) {
     const { limits, features } = gpu;
-    this.planOptions = { host: false, maxStorageBuffers: limits.maxStorageBuffersPerShaderStage, maxBindingBytes: limits.maxStorageBufferBindingSize, maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize };
+    this.planOptions = {
+      host: false,
+      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+      maxBindingBytes: limits.maxStorageBufferBindingSize,
+      maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize,
+      // Fake devices of applications have no navigator.gpu.
+      hasPackedDot: globalThis.navigator?.gpu?.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product') ?? false,
+    };
     this.largestBytes = limits.maxBufferSize;
     this.isTimed = options.isTimed && features.has('timestamp-query');
     this.sliceMs = options.sliceMs;

@@ -1,7 +1,8 @@
 /** Quantised numbers. Products of integers are added as integers, so that they are exact; scales are applied in single precision. */
 
 import { invalidArgument } from '../../../arguments/errors.js';
-import { linear, stack } from '../../functions.js';
+import { stack } from '../../functions.js';
+import { linear } from '../../linear.js';
 import { checkAxis } from '../../recipe/operands.js';
 import { product, type Size } from '../../size.js';
 import { Tensor } from '../../tensor.js';

@@ -5,10 +5,10 @@
  * what rounds a product adds in integers.
  */
 
-import { where } from '../functions.js';
-import { BITS, BLOCK, type ComputedType } from '../recipe/quantised.js';
-import { full, iota } from '../sources.js';
-import type { Tensor } from '../tensor.js';
+import { where } from './functions.js';
+import { BITS, BLOCK, numbersOfBytes, type ComputedType } from './recipe/quantised.js';
+import { full, iota } from './sources.js';
+import { Tensor } from './tensor.js';
 
 /** The parts of normal f32 numbers: significands of 24 bits, and exponents e of 2^(e − 150). */
 interface Parts {
@@ -88,6 +88,25 @@ export function quantised(weights: Tensor, type: ComputedType): [words: Tensor<'
   const quotients = blocks.mul(where(isNormal, reciprocal(scale), 0));
   const numbers = type === 'q8_0' ? bytesOf(quotients) : halvesOf(quotients);
   return [packed(numbers, [rows, columns], BITS[type]), scale.cast<'f16'>('f16').reshape([rows, columns / BLOCK])];
+}
+
+/**
+ * The left factor of a product of integers, [..., in] of whole blocks, as a recipe of its rounded numbers: n · s with s the largest magnitude of a block of 32 by 127, and n the nearest integers.
+ * Only products that are rounded to f32 and integers decide them, so that every engine has the same bits. Blocks of which s is no normal number are 0, those with NaN or an infinity NaN.
+ */
+export function inBytes(x: Tensor): Tensor<'f32'> {
+  const leading = x.shape.slice(0, -1);
+  const size = x.shape.at(-1) as number;
+  const blocks: Tensor<'f32'> = x.cast('f32').reshape([...leading, size / BLOCK, BLOCK]);
+  const scale: Tensor<'f32'> = blocks.abs().max(-1, { keep: true }).mul(Math.fround(1 / 127));
+  const exponent = exponentOf(scale);
+  const isNormal = exponent.gte(LEAST_SCALE).and(exponent.lte(MOST_SCALE));
+  const bytes = bytesOf(blocks.mul(where(isNormal, reciprocal(scale), 0)));
+  // Four neighbours of a word are slices, which take one pass.
+  const fours = bytes.reshape([...leading, size / 4, 4]);
+  const words = [0, 1, 2, 3].map((k) => fours.slice(...leading.map(() => null), null, [k, k + 1]).squeeze(-1).shl(8 * k)).reduce((word, byte) => word.or(byte));
+  const scales = where(isNormal, scale, where(exponent.eq(255), full([], NaN), 0)).squeeze(-1);
+  return Tensor.make(numbersOfBytes(words.node, scales.node));
 }
 
 /** The nearest integers, halves away from 0, as bytes. */
