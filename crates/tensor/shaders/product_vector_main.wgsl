@@ -8,6 +8,9 @@ fn main(
     @builtin(num_workgroups) groups: vec3<u32>,
 ) {
     var tile = group.x + group.y * groups.x;
+#if ROW_KEPT
+    keep_row(lane);
+#endif
 #if IN_SEQUENCE
     if (tile >= tiles_0()) {
         return;

@@ -202,7 +202,7 @@ pub struct Scan {
 }
 
 /// A batch of products of matrices, [`rows`, `depth`] times [`depth`, `columns`]. Coordinates 0 … count the axes of the batch, the three after
-/// them are the row, the column and the place along the depth.
+/// them are the row, the column and the place along the depth. Reductions of a row are numbered from 0 on, and the product after them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     /// Extents of the axes of the batch; may be empty.
@@ -213,11 +213,13 @@ pub struct Product {
     pub columns: Extent,
     /// Length of the sums.
     pub depth: Extent,
+    /// Reductions along the depth on which the left factor depends; only of a product of one row with [`Tile::Vector`].
+    pub folds: Vec<Fold>,
     /// The left factor at (batch, row, depth): a load, or a few operations on loads. f32, i32 or u32.
     pub left: Id,
     /// The right factor at (batch, depth, column), of the same type.
     pub right: Id,
-    /// What is written for each (batch, row, column), where `Folded { fold: 0, result: 0 }` is the element of the product.
+    /// What is written for each (batch, row, column), where result 0 of the fold after those of a row is the element of the product.
     pub elements: Vec<Store>,
     /// How it is tiled.
     pub tile: Tile,

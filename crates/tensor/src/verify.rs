@@ -46,7 +46,7 @@ pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
 
 /// A product of a kernel as rows. Axes of both forms are numbered alike: batch, row, column, depth.
 fn rows_of(kernel: &Kernel, product: &Product) -> Kernel {
-    let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
+    let Product { batch, rows, columns, depth, folds, left, right, elements, .. } = product;
     let mut graph = kernel.graph.clone();
     let (term, combine) = match graph.ty(*left) {
         Type::F32 => (graph.real(Real::Mul, &[*left, *right]), Combine::Sum),
@@ -57,7 +57,7 @@ fn rows_of(kernel: &Kernel, product: &Product) -> Kernel {
         outer: batch.iter().chain([rows, columns]).copied().list(),
         row: vec![*depth],
         valid: None,
-        folds: vec![sum],
+        folds: folds.iter().cloned().chain([sum]).list(),
         elements: Vec::new(),
         results: elements.clone(),
     });

@@ -1,5 +1,5 @@
 /** Products of matrices: every size about a tile, batches that broadcast, transposed operands, element types. */
-import { attention, einsum as einsumOf, eye, full, grad, iota, linear, ones, zeros } from 'residua/tensor';
+import { attention, einsum as einsumOf, eye, full, grad, iota, linear, ones, rmsNorm, zeros } from 'residua/tensor';
 import { build, einsum, get } from '../tensors/arrays.js';
 import { compare, tensorDevice } from '../tensors/compare.js';
 import { fill, unitOf } from '../tensors/numbers.js';
@@ -67,6 +67,24 @@ export const group = {
   title: 'Tensors: products',
   about: 'Products of matrices at sizes about a tile, transposed and in batches, against sums in double precision.',
   checks: [
+    ...onEach('a norm of one row within the products after it has the bits of one that is stored', async (check) => {
+      const device = await tensorDevice(check);
+      for (const [width, type] of [[64, null], [1000, null], [2048, null], [2048, 'q4_0'], [2560, 'q8_0'], [4096, 'q4_0']]) {
+        const [x, g] = [device.tensor(fill([-3, 3], width, 'f32'), [1, width]), device.tensor(fill([-1, 1], width, 'f32', 1), [width])];
+        const matrices = [2, 3].map((seed) => device.tensor(fill([-1, 1], 12 * width, 'f32', seed), [12, width]));
+        const [gate, up] = type === null ? matrices : [await device.quantize(matrices[0], type), await device.quantize(matrices[1], type)];
+        const normed = (of) => [linear(of, gate).sigmoid().mul(linear(of, up))];
+        const stored = await device.store(rmsNorm(x, { weight: g }));
+        const [within, after] = [await device.compile({}, () => normed(rmsNorm(x, { weight: g }))), await device.compile({}, () => normed(stored))];
+        check.same(within.plan.dispatches - after.plan.dispatches, device.backend === 'gpu' && width < 4096 && (width < 2048 || type !== null) ? 0 : 1, `kernels more, ${width}`);
+        within.run();
+        after.run();
+        const [found, expected] = [await device.read(...within.outputs), await device.read(...after.outputs)];
+        found.forEach((values, k) => check.same([...values], [...expected[k]], `the bits of ${type ?? 'f32'}, ${width}, product ${k}`));
+        within.dispose();
+        after.dispose();
+      }
+    }),
     ...Object.entries(FORMS).flatMap(([form, words]) => onEach(`matmul of matrices, ${words}`, (check) => checkForm(check, form, FEW_SIZES))),
     ...Object.entries(FORMS).flatMap(([form, words]) => onEach(`matmul of matrices of all sizes, ${words}`, (check) => checkForm(check, form, SIZES), { long: true })),
 

@@ -11,6 +11,8 @@ use residua_base::list::Listed;
 pub struct Composed {
     /// What it computes.
     pub graph: Graph,
+    /// How many folds stand before those that are copied.
+    pub first_fold: u32,
     buffers: Buffers,
     sizes: Vec<Size>,
 }
@@ -18,7 +20,7 @@ pub struct Composed {
 impl Composed {
     /// Nothing yet, with the words of a uniform.
     pub fn new(sizes: &[Size]) -> Composed {
-        Composed { graph: Graph::default(), buffers: Buffers::default(), sizes: sizes.to_vec() }
+        Composed { graph: Graph::default(), first_fold: 0, buffers: Buffers::default(), sizes: sizes.to_vec() }
     }
 
     /// The word of a size.
@@ -73,7 +75,7 @@ impl Composed {
                 Node::Literal(ty, bits) => self.graph.literal(ty, bits),
                 Node::Coordinate(axis) => coordinates[axis as usize],
                 Node::Size(word) => self.graph.size(words.map_or(word, |words| words[word as usize])),
-                Node::Folded { fold, result } => self.graph.folded(fold, result, from.ty(id)),
+                Node::Folded { fold, result } => self.graph.folded(self.first_fold + fold, result, from.ty(id)),
                 Node::Load { buffer, index } => {
                     let position = buffer as usize;
                     let read = Buffer { written: false, ..built.kernel.buffers[position] };

@@ -7,7 +7,7 @@
 //! 4. The file of each kind of group ([`elements`], [`rows`], [`scan`], [`product`], [`sort`], [`attention`], [`fourier`], [`scatter`]) makes its kernel, with what
 //!    [`build`] has for all: it lowers the members to one scalar graph ([`crate::lower`]), merges axes, and lists buffers and stores. Long rows and
 //!    depths become several kernels, by way of [`states`] in scratch memory.
-//! 5. On a device [`siblings`] makes one dispatch of kernels that wait for nothing in between.
+//! 5. On a device [`siblings`] makes one dispatch of kernels that wait for nothing in between, and [`norms`] of a norm and the products of its row.
 //!
 //! [`crate::plan`] calls these steps, and puts the kernels in order.
 
@@ -21,6 +21,7 @@ pub mod fourier;
 pub mod group;
 pub mod groups;
 pub mod linalg;
+pub mod norms;
 mod operations;
 pub mod product;
 pub mod rows;

@@ -47,14 +47,15 @@ pub fn product(
     let ty = Type::of(tensor.dtype);
     let folded = lowering.graph.folded(0, 0, ty);
     let folded = lowering.kept(folded, tensor.dtype);
+    // Of one row all kernels name the elements alike, so that siblings find what others write.
+    let zero = lowering.graph.u32(0);
     let mut place = batch.clone();
-    place.extend([row, column]);
+    place.extend([if tensor.shape[rank - 2].is(1) { zero } else { row }, column]);
     lowering.set(product, Index::Coordinates(place.clone()), folded);
     let mut all = Vec::new();
     writes(&mut lowering, product, &place, folded, destinations, &mut all);
     let shape = &tensor.shape;
     // What follows asks for the product at 0 where an axis has extent 1: these are the same point.
-    let zero = lowering.graph.u32(0);
     let ones = place.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
     lowering.set(product, Index::Coordinates(ones), folded);
     computed(&mut lowering, elements, &long_axes(shape, &place), destinations, &mut all)?;
@@ -72,6 +73,7 @@ pub fn product(
         columns: axis(2),
         depth: axis(3),
         batch,
+        folds: Vec::new(),
         left: roots[0],
         right: roots[1],
         elements: stores,

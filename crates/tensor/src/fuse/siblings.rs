@@ -2,7 +2,8 @@
 //!
 //! Products with few rows take little longer than their dispatch. Those with many rows keep a device busy by themselves and stay apart.
 //!
-//! What writes a part of a slot runs side by side with another map that reads something of the same: rotated queries beside keys and values.
+//! What writes a part of a slot runs side by side with another map that reads something of the same, or that is as short: rotated queries beside keys and
+//! values.
 //!
 //! Two products of the same extents, where what follows one is computed from the same element of the other, as of a gate, run one after the
 //! other in each workgroup.
@@ -18,6 +19,9 @@ const MOST_PRODUCTS: usize = 4;
 
 /// Kernels between two siblings at most, so that few are looked at.
 const REACH: usize = 24;
+
+/// Most points of maps that run side by side though they read nothing in common: a dispatch takes longer than they do.
+const SHORT: u64 = 1 << 16;
 
 /// Joins siblings of a run in one kernel, at the place of the first of them.
 pub fn join_siblings(mut built: Vec<Built>, most_buffers: u32) -> Vec<Built> {
@@ -109,7 +113,14 @@ fn maps(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let (a, b) = (&built[first], &built[other]);
     let (of_a, of_b) = (elements(a)?, elements(b)?);
     let all_fill = of_a.iter().chain(of_b).all(|elements| elements.fills);
-    let shares = a.memories.iter().any(|memory| b.memories.contains(memory));
+    let is_short = |built: &Built, maps: &[Elements]| {
+        let points = |map: &Elements| {
+            let extents = map.space.iter().map(|extent| built.kernel.bound(*extent).map(u64::from));
+            extents.reduce(|a, b| Some(a?.saturating_mul(b?))).flatten()
+        };
+        maps.iter().all(|map| points(map).is_some_and(|points| points <= SHORT))
+    };
+    let shares = a.memories.iter().any(|memory| b.memories.contains(memory)) || is_short(a, of_a) && is_short(b, of_b);
     let can_wait = !built[first + 1..=other].iter().any(|later| conflicts(a, later));
     if all_fill || !shares || a.kernel.guard != b.kernel.guard || !can_wait {
         return None;
@@ -230,6 +241,8 @@ fn copied(composed: &mut Composed, built: &Built, words: &[u32], product: &Produ
         rows: extent(product.rows),
         columns: extent(product.columns),
         depth: extent(product.depth),
+        // Norms are joined after siblings.
+        folds: Vec::new(),
         left,
         right,
         elements,

@@ -34,6 +34,7 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
         right: copied[1],
         elements: vec![Store { buffer, index, value }],
         tile,
+        folds: Vec::new(),
         ..*product
     };
     let products = composed.built(format!("{}_of_slices", built.kernel.name), Body::Product(body));

@@ -75,19 +75,7 @@ impl Machine<'_> {
         let results = self.needed_by_stores(&rows.results);
         let (outer, row) = (self.extents(&rows.outer), self.extents(&rows.row));
         self.each_point(&outer, |machine| {
-            machine.folded.clear();
-            for fold in &rows.folds {
-                let needed = machine.needed(fold.operands.iter().copied());
-                let mut state = machine.identity(fold);
-                machine.each_point(&row, |machine| {
-                    if machine.holds(rows.valid, &valid)? {
-                        state = machine.with_point(fold, &needed, &state)?;
-                    }
-                    Ok(())
-                })?;
-                let results = finished(fold, state);
-                machine.folded.push(results);
-            }
+            machine.fold(&rows.folds, &row, rows.valid, &valid)?;
             machine.each_point(&row, |machine| {
                 if machine.holds(rows.valid, &valid)? {
                     machine.write(&elements, &rows.elements)?;
@@ -96,6 +84,24 @@ impl Machine<'_> {
             })?;
             machine.write(&results, &rows.results)
         })
+    }
+
+    /// Finds the results of reductions over the points of a row.
+    fn fold(&mut self, folds: &[Fold], row: &[u32], valid: Option<Id>, needed_by_valid: &[Id]) -> Result<()> {
+        self.folded.clear();
+        for fold in folds {
+            let needed = self.needed(fold.operands.iter().copied());
+            let mut state = self.identity(fold);
+            self.each_point(row, |machine| {
+                if machine.holds(valid, needed_by_valid)? {
+                    state = machine.with_point(fold, &needed, &state)?;
+                }
+                Ok(())
+            })?;
+            let results = finished(fold, state);
+            self.folded.push(results);
+        }
+        Ok(())
     }
 
     fn scan(&mut self, scan: &Scan) -> Result<()> {
@@ -137,6 +143,7 @@ impl Machine<'_> {
                 let mut sum = 0;
                 let (row, column) = (machine.coordinates[batch.len()], machine.coordinates[batch.len() + 1]);
                 debug_assert!(row < matrix[0] && column < matrix[1]);
+                machine.fold(&product.folds, &[depth], None, &[])?;
                 for place in 0..depth {
                     machine.coordinates.push(place);
                     machine.evaluate(&factors)?;
@@ -148,7 +155,7 @@ impl Machine<'_> {
                     };
                     machine.coordinates.pop();
                 }
-                machine.folded = vec![vec![sum]];
+                machine.folded.push(vec![sum]);
                 machine.write(&elements, &product.elements)
             })
         })

@@ -74,7 +74,8 @@ fn products_are_those_of_matrices() {
     let folded = sample.folded(0, 0, Type::F32);
     let negative = sample.real(Real::Neg, &[folded]);
     let elements = vec![store(2, result, negative)];
-    let product = Product { batch: vec![], rows, columns, depth, left, right, elements, tile: Tile::Small };
+    let product =
+        Product { batch: vec![], rows, columns, depth, folds: vec![], left, right, elements, tile: Tile::Small };
     let kernel = sample.kernel("product", Body::Product(product));
     let y = run_on(&kernel, &[&bytes(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &bytes(&[1.0, 0.0, 2.0]), &[0; 8]]);
     assert_eq!(floats(&y[2]), [-7.0, -16.0]);

@@ -14,6 +14,7 @@ use crate::fuse::elements;
 use crate::fuse::fourier;
 use crate::fuse::group::{Group, RowGroup};
 use crate::fuse::groups::{Groups, groups, waits_for};
+use crate::fuse::norms::join_norms;
 use crate::fuse::rows;
 use crate::fuse::scan;
 use crate::fuse::siblings::join_siblings;
@@ -125,6 +126,8 @@ pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32])
     }
     if !target.is_host {
         built = join_siblings(built, target.most_buffers);
+        let is_kept = |id: TensorId| results.contains(&id) || copies.iter().any(|(value, _)| *value == id);
+        built = join_norms(built, target.most_buffers, &is_kept);
     }
     Ok(Ordered::Dispatches(Dispatches { built, copies }))
 }

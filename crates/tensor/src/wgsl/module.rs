@@ -133,6 +133,11 @@ impl<'a> Module<'a> {
         }
     }
 
+    /// Whether functions of the text need units, which the entry point makes.
+    pub fn has_units(&self) -> bool {
+        self.pushed.contains(SUM.name)
+    }
+
     /// How an address varies between four points along an axis, the first of which is at a multiple of 4.
     pub fn access(&self, index: Id, axis: u32) -> scalar::Access {
         self.kernel.graph.access_of_four(index, axis, &self.kernel.sizes)
@@ -180,7 +185,7 @@ impl<'a> Module<'a> {
     ) -> Result<KernelText> {
         let (mut text, bindings) = self.head();
         text += declarations;
-        let has_units = self.pushed.contains(SUM.name);
+        let has_units = self.has_units();
         let (functions, is_guarded) = std::mem::take(&mut self.program).finish_with_guard();
         if is_guarded {
             text += "var<private> guard: u32;\n";

@@ -128,3 +128,77 @@ fn a_transposed_factor_is_read_in_place() {
     let plan = check(expr, &[product, sine], &[numbers(30, 1), numbers(24, 2)], &[]);
     assert_eq!(plan.steps.len(), 2, "{plan}");
 }
+
+/// x / √(mean of x² + ε) · g of rows.
+fn root_mean_square_norm(expr: &mut Expr, x: TensorId, g: TensorId) -> TensorId {
+    let shape = expr.shape(x).to_vec();
+    let columns = shape[1].known().expect("a known length");
+    let square = expr.elementwise(E::Mul, &[x, x]);
+    let sum = expr.reduce(crate::expr::Reduction::Sum, square, &[1]);
+    let share = expr.constant(1.0 / columns as f64, DType::F32);
+    let mean = expr.elementwise(E::Mul, &[sum, share]);
+    let epsilon = expr.constant(1e-5, DType::F32);
+    let mean = expr.elementwise(E::Add, &[mean, epsilon]);
+    let root = expr.elementwise(E::Sqrt, &[mean]);
+    let root = expr.reshape(root, &[shape[0].clone(), size(1)]);
+    let normal = expr.elementwise(E::Div, &[x, root]);
+    expr.elementwise(E::Mul, &[normal, g])
+}
+
+#[test]
+fn a_norm_of_one_row_is_part_of_the_products_after_it() {
+    for (rows, columns, is_read, expected) in
+        [(1, 64, false, 1), (1, 64, true, 2), (3, 64, false, 2), (1, 62, false, 2)]
+    {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[rows, columns]));
+        let g = expr.input(1, DType::F32, &shape(&[columns]));
+        let y = root_mean_square_norm(&mut expr, x, g);
+        let mut results: Vec<TensorId> = [5, 4]
+            .iter()
+            .enumerate()
+            .map(|(place, count)| {
+                let weight = expr.input(place as u32 + 2, DType::F32, &shape(&[*count, columns]));
+                let transposed = expr.transpose(weight);
+                let product = expr.matmul(y, transposed, DType::F32);
+                expr.elementwise(E::Sin, &[product])
+            })
+            .collect();
+        results.extend(is_read.then_some(y));
+        let of = |rows: i64, seed| numbers((rows * columns) as usize, seed);
+        let plan = check(expr, &results, &[of(rows, 1), of(1, 2), of(5, 3), of(4, 4)], &[]);
+        assert_eq!(plan.kernels.len(), expected, "{rows} rows of {columns}: {plan}");
+    }
+}
+
+#[test]
+fn a_norm_that_its_product_replaces_stays_a_kernel() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[1, 32]));
+    let g = expr.input(1, DType::F32, &shape(&[32]));
+    let y = root_mean_square_norm(&mut expr, x, g);
+    let weight = expr.input(2, DType::F32, &shape(&[32, 32]));
+    let transposed = expr.transpose(weight);
+    let product = expr.matmul(y, transposed, DType::F32);
+    let sum = expr.elementwise(E::Add, &[x, product]);
+    let plan = check_assigned(expr, &[], &[(0, sum)], &[numbers(32, 1), numbers(32, 2), numbers(32 * 32, 3)], &[]);
+    assert_eq!(plan.kernels.len(), 2, "{plan}");
+}
+
+#[test]
+fn a_norm_of_one_row_is_part_of_a_gate_and_what_it_gates() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[1, 64]));
+    let g = expr.input(1, DType::F32, &shape(&[64]));
+    let y = root_mean_square_norm(&mut expr, x, g);
+    let [gate, up] = [2, 3].map(|slot| {
+        let weight = expr.input(slot, DType::F32, &shape(&[12, 64]));
+        let transposed = expr.transpose(weight);
+        expr.matmul(y, transposed, DType::F32)
+    });
+    let activated = expr.elementwise(E::Sigmoid, &[gate]);
+    let gated = expr.elementwise(E::Mul, &[activated, up]);
+    let inputs = [numbers(64, 1), numbers(64, 2), numbers(12 * 64, 3), numbers(12 * 64, 4)];
+    let plan = check(expr, &[gated], &inputs, &[]);
+    assert_eq!(plan.kernels.len(), 1, "{plan}");
+}

@@ -173,7 +173,11 @@ pub fn store(module: &mut Module, product: &Product, roles: Roles, suffix: &str)
     code.set_coordinate(row, "row".to_owned());
     code.set_coordinate(column, "column".to_owned());
     code.folds_vary = true;
-    code.set_folded(0, 0, Text { text: "product".to_owned(), ty, is_vector: true, literal: None });
+    code.set_folded(
+        product.folds.len() as u32,
+        0,
+        Text { text: "product".to_owned(), ty, is_vector: true, literal: None },
+    );
     let mask = masked.then(|| {
         let text = code.bind(&format!("(column + vec4<u32>(0u, 1u, 2u, 3u)) < vec4<u32>({columns})"));
         Text { text, ty: Type::Bool, is_vector: true, literal: None }

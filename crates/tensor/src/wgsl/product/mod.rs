@@ -15,6 +15,7 @@ mod bytes;
 mod depth;
 mod functions;
 mod roles;
+mod row;
 mod shape;
 mod text;
 mod tiles;

@@ -5,6 +5,7 @@ use residua_codegen::wgsl::{Parameters, Template};
 
 use super::functions::Side;
 use super::roles::Roles;
+use super::row;
 use crate::kernel::Product;
 use crate::scalar::Id;
 use crate::wgsl::module::{GUARD_ZERO, Module, shader};
@@ -35,7 +36,8 @@ pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: &[&S
     let masked = !module.is_multiple_of_4(roles.extents[1]);
     points::declare(module, Some(column), &loads, &product.elements, &[], masked);
     for side in sides {
-        for (buffer, index) in module.kernel.graph.loads([side.value]) {
+        let operands = if side.value == roles.left { row::operands(product) } else { Vec::new() };
+        for (buffer, index) in module.kernel.graph.loads(operands.into_iter().chain([side.value])) {
             module.read_vectors(buffer, index, side.lanes());
         }
     }

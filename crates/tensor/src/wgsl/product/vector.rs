@@ -8,6 +8,7 @@ use residua_codegen::wgsl::{Parameters, Template};
 use super::blocks::Blocks;
 use super::functions::{Side, store};
 use super::roles::Roles;
+use super::row;
 use super::shape::VectorShape;
 use super::text::{declare, finish, tiles};
 use crate::kernel::Product;
@@ -44,6 +45,7 @@ template_parameters! {
         threads: u32,
         count: u32,
         in_sequence: bool,
+        row_kept: bool,
     }
 }
 
@@ -102,7 +104,7 @@ impl<'a> Part<'a> {
 
     fn functions(&self, module: &mut Module) -> String {
         let Part { product, roles, suffix, left, right, threads } = self;
-        let left = left.function(module, product, &[]);
+        let left = if product.folds.is_empty() { left.function(module, product, &[]) } else { row::left(suffix) };
         let right = match right {
             Right::Vectors(_, right) => right.function(module, product, &[]),
             Right::Blocks(blocks) => blocks.functions(module, product, *roles, *threads, suffix),
@@ -132,10 +134,14 @@ pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bo
     for (place, (product, blocks)) in products.iter().zip(blocks).enumerate() {
         parts.push(Part::new(&mut module, *product, blocks, threads, format!("_{place}")));
     }
-    let functions: String = parts.iter().map(|part| part.functions(&mut module)).collect();
+    let mut functions: String = parts.iter().map(|part| part.functions(&mut module)).collect();
+    let row_kept = products.iter().any(|(product, _)| !product.folds.is_empty());
+    if row_kept {
+        functions += &row::functions(&mut module, products[0].0, products[0].1, threads);
+    }
     let counted = if in_sequence { &parts[..1] } else { &parts[..] };
     let workgroups = counted.iter().map(|part| tiles(part.product, part.roles, part.tile())).list();
-    let main = MainTemplate { threads, count: products.len() as u32, in_sequence };
+    let main = MainTemplate { threads, count: products.len() as u32, in_sequence, row_kept };
     let of_parts: Vec<(Template<'static>, Box<dyn Parameters>)> =
         parts.iter().map(|part| part.template(&module)).list();
     let mut templates: Vec<(_, &dyn Parameters)> = vec![(shader!("product_vector_main"), &main)];

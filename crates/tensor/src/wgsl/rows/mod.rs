@@ -18,9 +18,9 @@ use crate::kernel::{Rows, Store};
 use crate::scalar::{Id, Node, Op};
 
 mod schedule;
-mod tree;
+pub mod tree;
 
-use schedule::Schedule;
+pub use schedule::Schedule;
 use tree::Shared;
 
 /// Points, or fours of points, that a loop takes at a time.

@@ -16,8 +16,6 @@ const WORKGROUP_BYTES: u32 = 16_384;
 const THREADS: u32 = 256;
 /// Threads a workgroup where each row has one.
 const LONE_THREADS: u32 = 64;
-/// Rows of fewer points have one thread each: there is nothing to share.
-const SHORT: u32 = 32;
 /// Points, or fours of points, a thread, where a workgroup has enough threads.
 const SHARE: u32 = 4;
 /// Fewest threads along a longer row: their vectors fill a line of memory.
@@ -44,7 +42,21 @@ pub struct Schedule {
     pub held: u32,
 }
 
+/// Threads along a row of so many points, or fours of points.
+fn threads_along(chunks: u32) -> u32 {
+    chunks.div_ceil(SHARE).next_power_of_two().clamp(FEWEST_ALONG, THREADS)
+}
+
 impl Schedule {
+    /// That of one row of fours of points by itself, of at least [`Schedule::SHORT`] points.
+    pub fn of_row(length: u32) -> Schedule {
+        let along = threads_along(length / 4);
+        Schedule { lanes: Some(0), lanes_are_rows: false, across: 1, along, rows_are_neighbours: false, held: 0 }
+    }
+
+    /// Rows of fewer points have one thread each: there is nothing to share.
+    pub const SHORT: u32 = 32;
+
     /// Threads a workgroup.
     pub fn threads(&self) -> u32 {
         self.across * self.along
@@ -73,11 +85,8 @@ impl Schedule {
         };
         let (length, count) = (known(&rows.row), known(&rows.outer));
         let along = match length {
-            Some(length) if length < SHORT => 1,
-            Some(length) if !rows_are_neighbours => {
-                let chunks = length.div_ceil(if lanes.is_some() { 4 } else { 1 });
-                chunks.div_ceil(SHARE).next_power_of_two().clamp(FEWEST_ALONG, THREADS)
-            }
+            Some(length) if length < Schedule::SHORT => 1,
+            Some(length) if !rows_are_neighbours => threads_along(length.div_ceil(if lanes.is_some() { 4 } else { 1 })),
             None if !rows_are_neighbours => THREADS,
             // Rows side by side: as many threads along each as it takes to have enough in all.
             _ => match count.map(|count| count / if lanes.is_some() { 4 } else { 1 }) {

@@ -39,7 +39,6 @@ impl Shared {
         code: &mut Code,
     ) -> Vec<Vec<String>> {
         let arrays = self.allocate(folds);
-        let ordered = folds.iter().any(|(states, _)| states.is_ordered());
         if std::mem::replace(&mut self.used, true) {
             code.line("workgroupBarrier();");
         }
@@ -49,54 +48,11 @@ impl Shared {
                 code.line(&format!("{array}[{place}] = {state};"));
             }
         }
-        code.line("workgroupBarrier();");
-        let (mut rows, mut step) = (schedule.along, 1);
-        while rows > MERGED_AT_ONCE {
-            let columns = rows / MERGED_AT_ONCE;
-            code.open(&format!("if y < {columns}u"));
-            for ((states, lanes), array) in folds.iter().zip(&arrays) {
-                for lane in 0..lanes.len() {
-                    let (first, head) = if ordered {
-                        let first = format!("y * {}u", step * MERGED_AT_ONCE);
-                        (first, format!("for (var k = {step}u; k < {}u; k += {step}u)", step * MERGED_AT_ONCE))
-                    } else {
-                        ("y".to_owned(), format!("for (var k = {columns}u; k < {rows}u; k += {columns}u)"))
-                    };
-                    let state = code.name();
-                    let place = element(schedule, lane, &first);
-                    code.line(&format!("var {state} = {array}[{place}];"));
-                    code.open(&head);
-                    let other = format!("{array}[{}]", element(schedule, lane, &format!("{first} + k")));
-                    let merged = states.merged(&state, &other);
-                    code.line(&format!("{state} = {merged};"));
-                    code.close();
-                    code.line(&format!("{array}[{place}] = {state};"));
-                }
-            }
-            code.close();
-            code.line("workgroupBarrier();");
-            rows = columns;
-            step *= MERGED_AT_ONCE;
-        }
-        let stride = if ordered { step } else { 1 };
-        let mut results = Vec::new();
-        for ((states, lanes), array) in folds.iter().zip(&arrays) {
-            let merge = |lane: usize, code: &mut Code| {
-                let mut state = code.bind(&format!("{array}[{}]", element(schedule, lane, "0u")));
-                for row in 1..rows {
-                    let other = format!("{array}[{}]", element(schedule, lane, &format!("{}u", row * stride)));
-                    let merged = states.merged(&state, &other);
-                    state = code.bind(&merged);
-                }
-                state
-            };
-            results.push((0..lanes.len()).map(|lane| merge(lane, code)).list());
-        }
-        results
+        merge_arrays(folds, &arrays, schedule, code)
     }
 
     /// An array for each reduction; arrays of one type serve other stages again.
-    fn allocate(&mut self, folds: &[(&States, Vec<String>)]) -> Vec<String> {
+    pub fn allocate(&mut self, folds: &[(&States, Vec<String>)]) -> Vec<String> {
         let mut taken = vec![false; self.arrays.len()];
         let mut names = Vec::new();
         for (states, _) in folds {
@@ -111,6 +67,60 @@ impl Shared {
         }
         names
     }
+}
+
+/// Merges states that stand in arrays, of one row or of four; gives names of the merged ones, for all threads of a row.
+pub fn merge_arrays(
+    folds: &[(&States, Vec<String>)],
+    arrays: &[String],
+    schedule: &Schedule,
+    code: &mut Code,
+) -> Vec<Vec<String>> {
+    let ordered = folds.iter().any(|(states, _)| states.is_ordered());
+    code.line("workgroupBarrier();");
+    let (mut rows, mut step) = (schedule.along, 1);
+    while rows > MERGED_AT_ONCE {
+        let columns = rows / MERGED_AT_ONCE;
+        code.open(&format!("if y < {columns}u"));
+        for ((states, lanes), array) in folds.iter().zip(arrays) {
+            for lane in 0..lanes.len() {
+                let (first, head) = if ordered {
+                    let first = format!("y * {}u", step * MERGED_AT_ONCE);
+                    (first, format!("for (var k = {step}u; k < {}u; k += {step}u)", step * MERGED_AT_ONCE))
+                } else {
+                    ("y".to_owned(), format!("for (var k = {columns}u; k < {rows}u; k += {columns}u)"))
+                };
+                let state = code.name();
+                let place = element(schedule, lane, &first);
+                code.line(&format!("var {state} = {array}[{place}];"));
+                code.open(&head);
+                let other = format!("{array}[{}]", element(schedule, lane, &format!("{first} + k")));
+                let merged = states.merged(&state, &other);
+                code.line(&format!("{state} = {merged};"));
+                code.close();
+                code.line(&format!("{array}[{place}] = {state};"));
+            }
+        }
+        code.close();
+        code.line("workgroupBarrier();");
+        rows = columns;
+        step *= MERGED_AT_ONCE;
+    }
+    let stride = if ordered { step } else { 1 };
+    let mut results = Vec::new();
+    for ((states, lanes), array) in folds.iter().zip(arrays) {
+        let merge = |lane: usize, code: &mut Code| {
+            let mut state = code.bind(&format!("{array}[{}]", element(schedule, lane, "0u")));
+            for row in 1..rows {
+                let other = format!("{array}[{}]", element(schedule, lane, &format!("{}u", row * stride)));
+                let merged = states.merged(&state, &other);
+                state = code.bind(&merged);
+            }
+            state
+        };
+        results.push((0..lanes.len()).map(|lane| merge(lane, code)).list());
+    }
+    results
 }
 
 fn name_of(array: usize) -> String {

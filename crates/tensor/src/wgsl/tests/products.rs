@@ -66,7 +66,7 @@ impl Description {
         let elements = vec![store(2, result, value)];
         sample.kernel(
             "product",
-            Body::Product(Product { batch: outer, rows, columns, depth, left, right, elements, tile }),
+            Body::Product(Product { batch: outer, rows, columns, depth, folds: vec![], left, right, elements, tile }),
         )
     }
 }
@@ -153,7 +153,7 @@ fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes
     let left = left.unwrap_or_else(|| sample.load(0, at));
     let value = sample.folded(0, 0, Type::F32);
     let elements = vec![store(count + 2, result, value)];
-    let body = Product { batch: Vec::new(), rows, columns, depth, left, right, elements, tile };
+    let body = Product { batch: Vec::new(), rows, columns, depth, folds: vec![], left, right, elements, tile };
     sample.kernel("product", Body::Product(body))
 }
 

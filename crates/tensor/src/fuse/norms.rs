@@ -1,0 +1,171 @@
+//! Norms of one row that products alone read: each workgroup of a product normalises the row itself, since that takes less time than a dispatch.
+//!
+//! It holds for a decoder's token: a kernel of rows has one row, of which the product after it reads every element in every workgroup anyway.
+
+use residua_base::list::Listed;
+
+use super::build::Built;
+use super::composed::Composed;
+use crate::dtype::DType;
+use crate::expr::TensorId;
+use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Tile};
+use crate::lower::Memory;
+use crate::scalar::{Graph, Id, Node, Op};
+
+/// Bytes of a workgroup's memory on every device, and what the states of a reduction of a row take of it at most.
+const WORKGROUP_BYTES: u32 = 16 << 10;
+const STATES_BYTES: u32 = 256 * 8;
+/// Shortest row.
+const SHORTEST: u32 = 32;
+/// Kernels between a norm and its product at most.
+const REACH: usize = 8;
+
+/// Joins norms with the products after them. `kept` tells which tensors are read elsewhere: by the caller, or by copies at the end of a run.
+pub fn join_norms(mut built: Vec<Built>, most_buffers: u32, kept: &dyn Fn(TensorId) -> bool) -> Vec<Built> {
+    let mut at = 0;
+    while at < built.len() {
+        let joined = reader_of(&built, at, kept).and_then(|reader| {
+            let joined = joined(&built[at], &built[reader])?;
+            (joined.memories.len() <= most_buffers as usize).then_some((reader, joined))
+        });
+        match joined {
+            Some((reader, joined)) => {
+                built[reader] = joined;
+                built.remove(at);
+            }
+            None => at += 1,
+        }
+    }
+    built
+}
+
+/// The only kernel that reads what a norm of one row writes, if nothing before it changes what the norm reads.
+fn reader_of(built: &[Built], at: usize, kept: &dyn Fn(TensorId) -> bool) -> Option<usize> {
+    let norm = &built[at];
+    let (rows, _) = row_of(&norm.kernel)?;
+    let memory = norm.memories[rows.elements[0].buffer as usize];
+    let Memory::Tensor(id) = memory else { return None };
+    let mut readers = (0..built.len()).filter(|other| *other != at && built[*other].memories.contains(&memory));
+    let reader = readers.next().filter(|reader| (at + 1..=at + REACH).contains(reader))?;
+    let is_written = |memory: &Memory| {
+        let writes = |between: &Built| {
+            between
+                .memories
+                .iter()
+                .zip(&between.kernel.buffers)
+                .any(|(other, buffer)| other == memory && buffer.written)
+        };
+        built[at + 1..=reader].iter().any(writes)
+    };
+    let is_alone = readers.next().is_none() && !kept(id) && !norm.memories.iter().any(is_written);
+    is_alone.then_some(reader)
+}
+
+/// The body and the length of a kernel of one row that writes an f32 for each element and nothing else, from reductions that need no others.
+fn row_of(kernel: &Kernel) -> Option<(&Rows, u32)> {
+    let Body::Rows(rows) = &kernel.body else { return None };
+    let ([extent], [store]) = (&rows.row[..], &rows.elements[..]) else { return None };
+    let length = kernel.known(*extent)?;
+    let is_one = rows.outer.iter().all(|extent| kernel.known(*extent) == Some(1));
+    let depends = |fold: &Fold| {
+        let needed = kernel.graph.needed(fold.operands.iter().copied());
+        needed.into_iter().any(|id| matches!(kernel.graph.node(id), Node::Folded { .. }))
+    };
+    let are_plain = rows.folds.iter().all(|fold| {
+        !fold.merges_states && !fold.keeps_state && !matches!(fold.combine, Combine::By(_)) && !depends(fold)
+    });
+    let is_plain = kernel.guard.is_none() && rows.valid.is_none() && rows.results.is_empty();
+    let is_single = kernel.buffers.iter().all(|buffer| buffer.dtype == DType::F32);
+    let is_place = is_place(&kernel.graph, store.index, None, rows.outer.len() as u32);
+    let fits =
+        is_one && are_plain && is_plain && is_single && is_place && length >= SHORTEST && length.is_multiple_of(4);
+    fits.then_some((rows, length))
+}
+
+/// Whether an index is that of an element of a row by its coordinate; the first row has index 0.
+fn is_place(graph: &Graph, index: Id, row: Option<u32>, axis: u32) -> bool {
+    match graph.node(index) {
+        Node::Coordinate(of) => of == axis,
+        Node::Apply(Op::IntAdd, [a, b, _]) => {
+            let is_row = |id: Id| match graph.node(id) {
+                Node::Apply(Op::IntMul, [a, b, _]) => {
+                    [a, b].iter().any(|id| row.is_some_and(|row| graph.node(*id) == Node::Coordinate(row)))
+                }
+                _ => false,
+            };
+            [(a, b), (b, a)].iter().any(|(a, b)| is_row(*a) && graph.node(*b) == Node::Coordinate(axis))
+        }
+        _ => false,
+    }
+}
+
+/// One kernel for a norm and a product.
+fn joined(norm: &Built, product: &Built) -> Option<Built> {
+    let (rows, length) = row_of(&norm.kernel)?;
+    let products: &[Product] = match &product.kernel.body {
+        Body::Product(product) => std::slice::from_ref(product),
+        Body::Products(products) | Body::Sequence(products) => products,
+        _ => return None,
+    };
+    let memory = norm.memories[rows.elements[0].buffer as usize];
+    let buffer = product.memories.iter().position(|other| *other == memory)? as u32;
+    let graph = &product.kernel.graph;
+    let reads_row = |product: &Product| {
+        let is_left = matches!(graph.node(product.left), Node::Load { buffer: of, index } if of == buffer && is_place(graph, index, Some(0), 2));
+        let roots = product.elements.iter().flat_map(|store| [store.index, store.value]).chain([product.right]);
+        is_left && graph.loads(roots).iter().all(|(of, _)| *of != buffer)
+    };
+    let kernel = &product.kernel;
+    let is_one = |product: &Product| {
+        product.tile == Tile::Vector
+            && product.batch.is_empty()
+            && product.folds.is_empty()
+            && kernel.known(product.rows) == Some(1)
+            && kernel.known(product.depth) == Some(length)
+    };
+    let sums: u32 = products.iter().map(|product| sums_bytes(kernel, product)).sum();
+    let bytes = 4 * length + STATES_BYTES * rows.folds.len() as u32 + sums;
+    let fits = bytes <= WORKGROUP_BYTES && kernel.guard.is_none();
+    if !fits || !products.iter().all(|product| reads_row(product) && is_one(product)) {
+        return None;
+    }
+    let mut composed = Composed::new(&kernel.sizes);
+    let words = norm.kernel.sizes.iter().map(|size| composed.word(size)).list();
+    let mut all = Vec::new();
+    for one in products {
+        let coordinates: Vec<Id> = (0..3).map(|axis| composed.graph.coordinate(axis)).list();
+        let zero = composed.graph.u32(0);
+        let of_norm = rows.outer.iter().map(|_| zero).chain([coordinates[2]]).list();
+        composed.first_fold = 0;
+        let mut roots: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).list();
+        roots.push(rows.elements[0].value);
+        let mut copies = composed.copy(norm, Some(&words), &roots, &of_norm).into_iter();
+        let mut folds = rows.folds.clone();
+        for operand in folds.iter_mut().flat_map(|fold| &mut fold.operands) {
+            *operand = copies.next().unwrap_or(*operand);
+        }
+        let left = copies.next()?;
+        composed.first_fold = folds.len() as u32;
+        let mut roots = vec![one.right];
+        roots.extend(one.elements.iter().flat_map(|store| [store.index, store.value]));
+        let copies = composed.copy(product, None, &roots, &coordinates);
+        let stores = one.elements.iter().zip(copies[1..].chunks_exact(2));
+        let elements = stores.map(|(store, copy)| composed.store(product, store, copy[0], copy[1])).list();
+        all.push(Product { folds, left, right: copies[0], elements, ..one.clone() });
+    }
+    let body = match &kernel.body {
+        Body::Products(_) => Body::Products(all),
+        Body::Sequence(_) => Body::Sequence(all),
+        _ => Body::Product(all.pop()?),
+    };
+    Some(composed.built(format!("{}_of_{}", kernel.name, norm.kernel.name), body))
+}
+
+/// Bytes that the sums of a product take of a workgroup's memory: a vector for each thread.
+fn sums_bytes(kernel: &Kernel, product: &Product) -> u32 {
+    let factor = kernel.graph.as_dequantized(product.right);
+    let is_in_blocks = factor.is_some_and(|factor| {
+        kernel.graph.is_in_blocks(&factor, 2, &kernel.sizes) && !kernel.buffers[factor.word.0 as usize].written
+    });
+    if is_in_blocks { 128 * 16 } else { 256 * 16 }
+}
