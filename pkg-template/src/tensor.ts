@@ -86,6 +86,7 @@ export type { Group, Results } from './tensor/device/results.js';
 export { QuantizedTensor } from './tensor/device/quantized-tensor.js';
 export type { KernelComparison } from './tensor/device/compiler.js';
 export { SparseProduct } from './tensor/device/sparse-product.js';
+export { SparseTriangular, type SparseTriangularOptions } from './tensor/device/sparse-triangular.js';
 export { SharedTensor } from './tensor/device/shared-tensor.js';
 export { StoredTensor, type TensorMemory } from './tensor/device/stored-tensor.js';
 export type { ImageSource } from './arguments/picture.js';

@@ -17,6 +17,7 @@ mod pack;
 mod product;
 mod quantised;
 mod sort;
+pub mod sparse;
 #[cfg(test)]
 #[cfg(not(target_arch = "wasm32"))]
 mod tests;

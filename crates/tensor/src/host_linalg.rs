@@ -2,6 +2,7 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
+use residua_tensor_loops::sparse;
 
 use crate::expr::Linalg as Kind;
 use crate::host_strides::{Strides, strides};
@@ -51,6 +52,28 @@ pub unsafe fn run(kernel: &Kernel, linalg: &Linalg, words: &[u32], buffers: &[*m
         _ => Err(Error::internal("a matrix that is not read as it is")),
     };
     let a = read(linalg.matrix, first)?;
+    if let (Some(values), Some((pattern, length))) = (linalg.second, linalg.pattern) {
+        let (values, pattern) = (read(values, first + 2)?, read(pattern, first + 2)?);
+        let [store] = linalg.elements.as_slice() else { return Err(Error::internal("a system with an epilogue")) };
+        let to = access(store.buffer, store.index, first + 4)?;
+        // SAFETY: by the caller; the kernel reads and writes these elements.
+        let number = |of: &Access, row: usize, column: usize| unsafe {
+            f64::from(buffers[of.buffer].cast::<f32>().add(of.address(0, row, column)).read())
+        };
+        let values = (0..width).map(|place| number(&values, place, 0)).list();
+        // SAFETY: likewise.
+        let word = |place| unsafe { buffers[pattern.buffer].cast::<u32>().add(pattern.address(0, 0, place)).read() };
+        let pattern = (0..extent(&length)).map(word).list();
+        let mut x: Vec<f64> = (0..rows * columns).map(|place| number(&a, place / columns, place % columns)).list();
+        sparse::solve(&pattern, &values, &mut x, columns);
+        for (place, x) in x.iter().enumerate() {
+            // SAFETY: likewise.
+            unsafe {
+                buffers[to.buffer].cast::<f32>().add(to.address(0, place / columns, place % columns)).write(*x as f32)
+            };
+        }
+        return Ok(0);
+    }
     let b = linalg.second.map(|second| read(second, first + 2)).transpose()?;
     let [store] = linalg.elements.as_slice() else { return Err(Error::internal("linear algebra with an epilogue")) };
     let to = access(store.buffer, store.index, first + 4)?;

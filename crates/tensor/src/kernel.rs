@@ -319,7 +319,7 @@ pub struct Fourier {
     pub writes_rows: bool,
 }
 
-/// A kernel that factors matrices, or solves triangular systems. Coordinates 0 … count the axes of the batch, the two after them are the row and the column of
+/// A kernel that factors matrices, or solves triangular systems, dense or sparse. Coordinates 0 … count the axes of the batch, the two after them are the row and the column of
 /// the first matrix, the next two those of the second, the last two those of the result. The result `Folded { fold: 0, result: 0 }` is an element of the
 /// result, which is written where it stands in the memory of a tensor: there alone, since kernels of a device compute there.
 #[derive(Clone, Debug, PartialEq)]
@@ -342,8 +342,10 @@ pub struct Linalg {
     pub most: [u32; 2],
     /// An element of the first matrix, an f32.
     pub matrix: Id,
-    /// An element of the second matrix, an f32.
+    /// An element of the second matrix, an f32; of a sparse system a value, at the third coordinate.
     pub second: Option<Id>,
+    /// Of a sparse system a number of the pattern, a u32 at the fourth coordinate, and how many there are. The width is the number of values.
+    pub pattern: Option<(Id, Extent)>,
     /// Where an element of the result is written: one store.
     pub elements: Vec<Store>,
 }

@@ -69,6 +69,7 @@ export const LINALG = {
   eigh: 4,
   svd: 5,
   pseudoInverse: 6,
+  sparseSolve: 7,
 } as const;
 
 /** What stands beyond a border. */

@@ -27,7 +27,7 @@ pub fn run(text: &str, workgroups: [u32; 2], buffers: &mut [Vec<u32>]) {
             None => (0..words_of(&module, variable.ty)).map(|_| AtomicU32::new(0)).collect(),
         })
         .collect();
-    let has_barriers = module.global_variables.iter().any(|(_, variable)| variable.space == AddressSpace::WorkGroup);
+    let has_barriers = text.contains("Barrier()");
     let barrier = Barrier::new(shared as usize);
     let thread = |workgroup: [u32; 2], lane: u32| {
         let of_thread = |(_, variable): (_, &GlobalVariable)| match variable.space {

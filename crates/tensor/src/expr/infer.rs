@@ -274,7 +274,10 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
         Op::Dequantize(form) => {
             own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
         }
-        Op::Linalg(_) => own == DType::F32 && operands.iter().all(|operand| operand.dtype == DType::F32),
+        Op::Linalg(kind) => {
+            let of = |place: usize| if *kind == Linalg::SparseSolve && place > 1 { DType::U32 } else { DType::F32 };
+            own == DType::F32 && operands.iter().enumerate().all(|(place, operand)| operand.dtype == of(place))
+        }
         Op::SparseProduct => {
             own == DType::F32
                 && (0..).zip(operands).all(|(place, operand)| match place {
@@ -497,7 +500,12 @@ fn check_linalg(own: &[Size], operands: &[&Tensor], kind: Linalg) -> Finding {
     let is_wide = rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows < columns);
     ensure(!kind.is_of_columns() || !is_wide, "a matrix with fewer rows than columns")?;
     let mut width = Size::constant(1);
-    if kind == Linalg::PseudoInverse {
+    if kind == Linalg::SparseSolve {
+        let of_entries = &operands[1].shape;
+        let are_vectors = operands[1..].iter().all(|operand| operand.shape.len() == 1);
+        let are_of_entries = operands[4..].iter().all(|operand| operand.shape == *of_entries);
+        ensure(batch.is_empty() && are_vectors && are_of_entries, SHAPES)?;
+    } else if kind == Linalg::PseudoInverse {
         ensure(operands[1].shape.is_empty(), SHAPES)?;
     } else if let Some(second) = operands.get(1) {
         let [of_second @ .., height, columns] = second.shape.as_slice() else { return Err(SHAPES) };

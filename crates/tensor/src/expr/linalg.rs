@@ -26,13 +26,16 @@ pub enum Linalg {
     /// The Moore-Penrose inverse: [m, n] gives [n, m]. Singular values of at most the second operand, a scalar, times the largest count as 0. Planning makes
     /// singular values and products of it.
     PseudoInverse = 6,
+    /// The solution X of T X = B, where T is sparse and triangular: B [n, k], the values of T [m], and patterns of T and of Tᵀ
+    /// ([`residua_tensor_loops::sparse`]) give [n, k]. The row and the column of each value, n where it is not in the triangle, are for derivatives.
+    SparseSolve = 7,
     /// As singular values, with left vectors times the values and a power of 2. Planning makes it of these on a device; no tape has it.
-    Rotations = 7,
+    Rotations = 8,
 }
 
 impl Linalg {
     /// Those of tapes, by code.
-    pub const ALL: [Linalg; 7] = [
+    pub const ALL: [Linalg; 8] = [
         Linalg::Cholesky,
         Linalg::TriangularSolve,
         Linalg::Lu,
@@ -40,9 +43,10 @@ impl Linalg {
         Linalg::Eigh,
         Linalg::Svd,
         Linalg::PseudoInverse,
+        Linalg::SparseSolve,
     ];
 
-    /// Axes of a kernel besides those of the batch: two of each matrix and of the result.
+    /// Axes of a kernel besides those of the batch: two of each matrix and of the result. Of a sparse system the second two are those of values and pattern.
     pub const AXES: usize = 6;
 
     /// Its name in plans.
@@ -55,20 +59,25 @@ impl Linalg {
             Linalg::Eigh => "eigh",
             Linalg::Svd => "svd",
             Linalg::PseudoInverse => "pseudo_inverse",
+            Linalg::SparseSolve => "sparse_solve",
             Linalg::Rotations => "rotations",
         }
     }
 
     /// How many operands it takes.
     pub fn arity(self) -> usize {
-        if matches!(self, Linalg::TriangularSolve | Linalg::PseudoInverse) { 2 } else { 1 }
+        match self {
+            Linalg::SparseSolve => 6,
+            Linalg::TriangularSolve | Linalg::PseudoInverse => 2,
+            _ => 1,
+        }
     }
 
     /// Rows and columns of the result, from those of the first matrix and the columns of the second, which are 1 if there is none.
     pub fn result(self, [rows, columns, width]: [&Size; 3]) -> [Size; 2] {
         let more = |size: &Size, number: i64| size + &Size::constant(number);
         match self {
-            Linalg::Cholesky => [rows.clone(), columns.clone()],
+            Linalg::Cholesky | Linalg::SparseSolve => [rows.clone(), columns.clone()],
             Linalg::TriangularSolve => [rows.clone(), width.clone()],
             Linalg::Lu => [rows.clone(), more(columns, 2)],
             Linalg::Qr => [rows + columns, columns.clone()],
@@ -120,6 +129,8 @@ impl Linalg {
                 result.resize(2 * rows * rows, 0.0);
                 result
             }
+            // It has a pattern besides, and is solved where that is at hand.
+            Linalg::SparseSolve => a,
             Linalg::Svd | Linalg::Rotations | Linalg::PseudoInverse => {
                 let (values, right) = dense::singular(&mut a, rows, columns);
                 a.extend(right);

@@ -4,7 +4,7 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
 use super::build::{Buffers, Built, Destinations, coordinates, extent, extents, roots_of, writes};
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, Linalg as Kind, Op, TensorId};
 use crate::kernel::{Body, Linalg};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
@@ -28,7 +28,11 @@ pub fn linalg(
     let axes = [0, 1, 2, 3, 4, 5].map(|axis| lowering.graph.coordinate(first + axis));
     let point = |axis: usize| Index::Coordinates([at.as_slice(), &axes[axis..axis + 2]].concat());
     let matrix = lowering.value(tensor.operands[0], point(0))?;
-    let second = tensor.operands.get(1).map(|second| lowering.value(*second, point(2))).transpose()?;
+    let is_sparse = kind == Kind::SparseSolve;
+    let at_second = if is_sparse { Index::Coordinates(vec![axes[2]]) } else { point(2) };
+    let second = tensor.operands.get(1).map(|second| lowering.value(*second, at_second)).transpose()?;
+    let pattern = tensor.operands.get(2).filter(|_| is_sparse);
+    let number = pattern.map(|pattern| lowering.value(*pattern, Index::Coordinates(vec![axes[3]]))).transpose()?;
     let value = lowering.graph.folded(0, 0, Type::F32);
     let to = [at.as_slice(), &axes[4..]].concat();
     let mut all = Vec::new();
@@ -37,17 +41,20 @@ pub fn linalg(
     let of = &expr.shape(tensor.operands[0])[leading.len()..];
     let (rows, columns) = (&of[0], &of[1]);
     let one = Size::constant(1);
-    let width = tensor.operands.get(1).map_or(&one, |second| &expr.shape(*second)[leading.len() + 1]);
-    let inner = [rows, columns, rows, width, &result[0], &result[1]].map(|size| vec![size.clone()]);
+    let width = tensor.operands.get(1).and_then(|second| expr.shape(*second).last()).unwrap_or(&one);
+    let last = pattern.map_or(width, |pattern| &expr.shape(*pattern)[0]);
+    let height = if is_sparse { width } else { rows };
+    let inner = [rows, columns, height, last, &result[0], &result[1]].map(|size| vec![size.clone()]);
     let groups = [vec![batch], inner.to_vec()].concat();
-    let roots = [vec![matrix], second.into_iter().list(), roots_of(&all)].concat();
+    let roots = [vec![matrix], second.into_iter().chain(number).list(), roots_of(&all)].concat();
     let own = roots.len() - 2 * all.len();
     let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &groups, &roots);
     let mut buffers = Buffers::of(&lowering);
     let elements = buffers.stores(&all, &roots[own..]);
     let most = [rows, columns].map(|size| size.at(most_dims).max(0) as u32);
-    let [rows, columns, width, height, length] =
-        [1, 2, 4, 5, 6].map(|group: usize| extent(&groups[group][0], &mut sizes));
+    let of_width = if is_sparse { 3 } else { 4 };
+    let [rows, columns, width, last, height, length] =
+        [1, 2, of_width, 4, 5, 6].map(|group: usize| extent(&groups[group][0], &mut sizes));
     let body = Body::Linalg(Linalg {
         kind,
         batch: extents(&groups[0], &mut sizes),
@@ -59,6 +66,7 @@ pub fn linalg(
         most,
         matrix: roots[0],
         second: second.map(|_| roots[1]),
+        pattern: number.map(|_| (roots[2], last)),
         elements,
     });
     Ok(buffers.built(kind.name().to_owned(), sizes, graph, body))

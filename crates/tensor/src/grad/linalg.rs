@@ -2,7 +2,7 @@
 //!
 //! | of | adjoint of A |
 //! |---|---|
-//! | X = L⁻¹ B | B̄ = L⁻ᵀ X̄, L̄ = −tril(B̄ Xᵀ) |
+//! | X = L⁻¹ B, dense or sparse | B̄ = L⁻ᵀ X̄, L̄ = −tril(B̄ Xᵀ) |
 //! | A = L Lᵀ | L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, where Φ takes the lower triangle and halves the diagonal (Murray: "Differentiation of the Cholesky decomposition", 2016) |
 //! | P A = L U | Pᵀ L⁻ᵀ (tril(Lᵀ L̄, −1) + triu(Ū Uᵀ)) U⁻ᵀ (Giles: "An extended collection of matrix derivative results", 2008) |
 //! | A = Q R | (Q̄ + Q C) R⁻ᵀ, where C is the lower triangle of M = R R̄ᵀ − Q̄ᵀ Q, mirrored (Walter, Lehmann and Lamour, 2012) |
@@ -16,13 +16,14 @@ use residua_base::list::Listed;
 
 use super::{Adjoint, PullBack, Shares};
 use crate::dtype::DType;
-use crate::expr::{Elementwise as E, Linalg, TensorId};
+use crate::expr::{Elementwise as E, Linalg, Reduction, TensorId};
 use crate::size::Size;
 
 impl PullBack<'_> {
     pub(super) fn linalg(&mut self, kind: Linalg) -> Shares {
         let of = match kind {
             Linalg::TriangularSolve => return self.triangular_solve(),
+            Linalg::SparseSolve => return self.sparse_solve(),
             Linalg::Cholesky => self.cholesky(),
             Linalg::Lu => self.lu(),
             Linalg::Qr => self.qr(),
@@ -43,6 +44,25 @@ impl PullBack<'_> {
         let product = self.triangle(product, E::Ge);
         let of_lower = self.apply(E::Neg, &[product]);
         [of_lower, right].map(|node| Some(Adjoint { node, guarded: false })).to_vec()
+    }
+
+    /// Of a value the adjoint is that of its element of T̄ = −B̄ Xᵀ.
+    fn sparse_solve(&mut self) -> Shares {
+        let [_, values, pattern, turned, rows, columns] = self.operands[..] else { return Vec::new() };
+        let (result, adjoint) = (self.result, self.adjoint.node);
+        let operands = [adjoint, values, turned, pattern, columns, rows];
+        let right = self.expr().linalg(Linalg::SparseSolve, &operands);
+        let mut shares: Shares = vec![None; 6];
+        shares[0] = Some(Adjoint { node: right, guarded: false });
+        if self.wanted[1] {
+            let [of_right, of_result] =
+                [(right, rows), (result, columns)].map(|(of, at)| self.expr().gather(of, at, 0));
+            let product = self.times(of_right, of_result);
+            let sum = self.expr().reduce(Reduction::Sum, product, &[1]);
+            let node = self.apply(E::Neg, &[sum]);
+            shares[1] = Some(Adjoint { node, guarded: false });
+        }
+        shares
     }
 
     fn cholesky(&mut self) -> TensorId {

@@ -26,6 +26,7 @@ mod softmax;
 mod sorting;
 mod sources;
 mod sparse;
+mod sparse_systems;
 mod verified;
 mod windows;
 

@@ -14,7 +14,7 @@ use super::text::KernelText;
 use super::workgroups::{Factor, Workgroups};
 use crate::expr::Linalg as Kind;
 use crate::kernel::Linalg;
-use crate::scalar::Type;
+use crate::scalar::{Id, Type};
 
 /// Work of one workgroup for a matrix, rows times columns times the fewer of both, so that no browser takes its device for lost: about a second of a large
 /// GPU. Rotations go over a matrix some ten times, with fewer threads.
@@ -45,6 +45,7 @@ impl Teams {
         let [rows, columns] = linalg.most.map(u64::from);
         let size = match linalg.kind {
             Kind::Cholesky | Kind::TriangularSolve => rows * columns,
+            Kind::SparseSolve => 0,
             Kind::Lu => rows * (columns + 2),
             Kind::Qr => (rows + columns) * columns,
             Kind::Eigh => 2 * rows * rows,
@@ -59,7 +60,7 @@ impl Teams {
         // Odd, so that neighbouring threads have other banks.
         let padded = size | u64::from(team == 1);
         let shared = |team: u32| match linalg.kind {
-            Kind::Cholesky | Kind::TriangularSolve => 0,
+            Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => 0,
             Kind::Lu => 2 * u64::from(team),
             Kind::Qr => u64::from(team),
             Kind::Eigh => rows.div_ceil(2) * 2 + 4,
@@ -79,9 +80,13 @@ impl Teams {
 
 /// Writes the kernel.
 pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
-    let values = [linalg.matrix].into_iter().chain(linalg.second).list();
+    let pattern = linalg.pattern.map(|(pattern, _)| pattern);
+    let values = [linalg.matrix].into_iter().chain(linalg.second).chain(pattern).list();
     declare(&mut module, &values, &linalg.elements);
     let [store] = linalg.elements.as_slice() else { return Err(Error::internal("linear algebra with an epilogue")) };
+    if let (Some(values), Some((pattern, _))) = (linalg.second, linalg.pattern) {
+        return write_sparse(module, linalg, values, pattern, store.buffer);
+    }
     if linalg.kind == Kind::TriangularSolve {
         return write_solve(module, linalg, store.buffer);
     }
@@ -99,7 +104,7 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         ));
     }
     let template = match linalg.kind {
-        Kind::Cholesky | Kind::TriangularSolve => shader!("linalg_cholesky"),
+        Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => shader!("linalg_cholesky"),
         Kind::Lu => shader!("linalg_lu"),
         Kind::Qr => shader!("linalg_qr"),
         Kind::Eigh => shader!("linalg_eigh"),
@@ -249,4 +254,76 @@ fn write_solve(mut module: Module, linalg: &Linalg, buffer: u32) -> Result<Kerne
     let body = code.finish();
     let factors = outer.factors().into_iter().chain([Factor { extent: linalg.width, divisor: 1 }]).list();
     module.finish("", &body, LONE_THREADS, Workgroups::new(factors, LONE_THREADS))
+}
+
+/// Threads of a workgroup of sparse systems, and columns of one with several.
+const SPARSE_THREADS: u32 = 256;
+const SPARSE_COLUMNS: u32 = 4;
+
+/// Writes the kernel of sparse triangular systems: a workgroup has some columns, and solves the rows of a level side by side before those of the next.
+fn write_sparse(mut module: Module, linalg: &Linalg, values: Id, pattern: Id, buffer: u32) -> Result<KernelText> {
+    let axis = linalg.batch.len() as u32;
+    let across = if module.kernel.known(linalg.columns) == Some(1) { 1 } else { SPARSE_COLUMNS };
+    let mut code = Code::new(&mut module, None);
+    let width = code.module.extent(linalg.columns);
+    let word = |code: &mut Code, place: &str| {
+        // A number of the pattern is not that of another place.
+        code.push_values(Default::default());
+        code.set_coordinate(axis + 3, place.to_owned());
+        let value = code.value(pattern).text;
+        let name = code.bind(&value);
+        code.pop_values();
+        name
+    };
+    let at = |code: &mut Code, place: &str| {
+        let place = code.bind(place);
+        word(code, &place)
+    };
+    code.open(&format!("if workgroup * {across}u >= {width}"));
+    code.line("return;");
+    code.close();
+    // A thread beyond the last column meets the others at the barriers.
+    code.line(&format!("let column = workgroup * {across}u + lane % {across}u;"));
+    let levels = word(&mut code, "0u");
+    let count = word(&mut code, "1u");
+    code.line(&format!("let order = 3u + {levels};"));
+    code.line(&format!("let offsets = order + {count};"));
+    code.line(&format!("let entries = offsets + {count} + 1u;"));
+    code.open(&format!("for (var level = 0u; level < {levels}; level++)"));
+    let [first, end] = ["2u + level", "3u + level"].map(|place| at(&mut code, place));
+    code.open(&format!("if column < {width}"));
+    let step = SPARSE_THREADS / across;
+    code.open(&format!("for (var p = {first} + lane / {across}u; p < {end}; p += {step}u)"));
+    let [row, begin, last] = ["order + p", "offsets + p", "offsets + p + 1u"].map(|place| at(&mut code, place));
+    code.set_coordinate(axis, row.clone());
+    code.set_coordinate(axis + 1, "column".to_owned());
+    let right = code.value(linalg.matrix).text;
+    code.line(&format!("var sum = {right};"));
+    code.line("var pivot = 0.0;");
+    code.open(&format!("for (var e = {begin}; e < {last}; e++)"));
+    let [entry, other] = ["entries + 2u * e", "entries + 2u * e + 1u"].map(|place| at(&mut code, place));
+    code.set_coordinate(axis + 2, entry.clone());
+    let value = code.value(values).text;
+    // A place beyond all values stands for 1.
+    let count = code.module.extent(linalg.width);
+    let value = code.bind(&format!("select({value}, 1.0, {entry} >= {count})"));
+    let place = code.module.place(buffer);
+    let known = place.load(&format!("({other} * {width} + column)"));
+    code.open(&format!("if {other} == {row}"));
+    code.line(&format!("pivot += {value};"));
+    code.close();
+    code.open(&format!("if {other} != {row}"));
+    code.line(&format!("sum -= {value} * {known};"));
+    code.close();
+    code.close();
+    for line in place.store(&format!("({row} * {width} + column)"), "sum / pivot", code.module) {
+        code.line(&line);
+    }
+    code.close();
+    code.close();
+    code.line("storageBarrier();");
+    code.close();
+    let body = code.finish();
+    let factors = vec![Factor { extent: linalg.columns, divisor: across }];
+    module.finish("", &body, SPARSE_THREADS, Workgroups { parts: vec![factors], units: 1 })
 }

@@ -41,7 +41,9 @@ import { readNodes, withSignal } from './reading.js';
 import { inFormOf, tensorsOf, type Results } from './results.js';
 import { SharedTensor } from './shared-tensor.js';
 import { dataNumbers, gridNumbers, parameterNumbers, type SharedNumbers } from './solver-numbers.js';
+import type { PatternAccess } from './sparse-pattern.js';
 import { SparseProduct } from './sparse-product.js';
+import { SparseTriangular, type SparseTriangularOptions } from './sparse-triangular.js';
 import { StoredTensor } from './stored-tensor.js';
 import { checkTuning } from './tuner.js';
 
@@ -415,8 +417,19 @@ export class Device {
    * recipe. Rejects with 'invalid-argument', 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
   async sparseProduct(a: SparseMatrix, b: SparseMatrix, options: ReadOptions = {}): Promise<SparseProduct> {
-    const store = (numbers: Uint32Array) => this.tensor(numbers, undefined, 'u32');
-    return withSignal('sparseProduct', options, (caller) => SparseProduct.of({ read: (nodes) => readNodes(this.core, 'sparseProduct', nodes, caller), store }, a, b, caller));
+    return withSignal('sparseProduct', options, (caller) => SparseProduct.of(this.ofPatterns('sparseProduct'), a, b, caller));
+  }
+
+  /**
+   * Prepares systems with a triangle of a sparse matrix: its pattern and values are read, and the order of its rows is found in the memory of the page and stored. Solutions are recipes. Rejects with
+   * 'invalid-argument', for a row without an entry on the diagonal or with 0 there, too; 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
+   */
+  async sparseTriangular(matrix: SparseMatrix, options: SparseTriangularOptions = {}): Promise<SparseTriangular> {
+    return SparseTriangular.of(this.ofPatterns('sparseTriangular'), this.backend === 'gpu', matrix, options);
+  }
+
+  private ofPatterns(what: string): PatternAccess {
+    return { read: (nodes, caller) => readNodes(this.core, what, nodes, caller), store: (numbers) => this.tensor(numbers, undefined, 'u32') };
   }
 
   /**

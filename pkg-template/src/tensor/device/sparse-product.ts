@@ -3,24 +3,11 @@
 import { describe, invalidArgument } from '../../arguments/errors.js';
 import { makeDisposable } from '../../compile/dispose.js';
 import type { Pending } from '../engine/pending.js';
-import { Turns } from '../memory/turns.js';
-import type { Node } from '../recipe/node.js';
 import { nodeOf, nodeText } from '../recipe/operands.js';
 import { SparseMatrix } from '../sparse.js';
 import type { Tensor } from '../tensor.js';
-import { productPattern, type Pattern } from './product-pattern.js';
-
-/** Milliseconds of work after which the page has a turn. */
-const TURN = 12;
-
-/** A vector with memory of its own. */
-type Part = Tensor<'u32'> & { dispose(): void };
-
-/** What a device does for a product. */
-interface Access {
-  read(nodes: readonly Node[]): Promise<unknown[]>;
-  store(numbers: Uint32Array<ArrayBuffer>): Part;
-}
+import { productPattern } from './product-pattern.js';
+import { inTurns, patternOf, type Part, type PatternAccess } from './sparse-pattern.js';
 
 /**
  * The product of two sparse matrices, as `Device.sparseProduct` finds it: where its entries are, and of which pairs of entries of the factors each is the sum.
@@ -41,23 +28,15 @@ export class SparseProduct {
   }
 
   /** @internal Made by devices. */
-  static async of({ read, store }: Access, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
+  static async of({ read, store }: PatternAccess, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
     for (const [name, factor] of Object.entries({ a, b })) if (!(factor instanceof SparseMatrix)) throw invalidArgument(`sparseProduct: ${name}`, describe(factor), 'a SparseMatrix');
     if (a.columns !== b.rows) throw invalidArgument('sparseProduct: b', `${b.rows} rows`, `${a.columns}, the columns of a`);
     const nodes = [a.rowOffsets, a.colIndices, b.rowOffsets, b.colIndices].map(({ node }) => node);
-    const [ofA, toA, ofB, toB] = (await read(nodes)) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
-    const steps = productPattern(patternOf('sparseProduct: a', a, ofA, toA), patternOf('sparseProduct: b', b, ofB, toB));
-    const turns = new Turns();
-    let step = steps.next();
-    for (let start = performance.now(); step.done !== true; step = steps.next()) {
-      if (performance.now() - start < TURN) continue;
-      await new Promise<void>((resolve) => turns.next(resolve));
-      caller.check();
-      start = performance.now();
-    }
+    const [ofA, toA, ofB, toB] = (await read(nodes, caller)) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
+    const found = await inTurns(productPattern(patternOf('sparseProduct: a', a, ofA, toA), patternOf('sparseProduct: b', b, ofB, toB)), caller);
     const stored: [string, Part][] = [];
     try {
-      for (const [name, numbers] of Object.entries(step.value)) stored.push([name, store(numbers as Uint32Array<ArrayBuffer>)]);
+      for (const [name, numbers] of Object.entries(found)) stored.push([name, store(numbers as Uint32Array<ArrayBuffer>)]);
     } catch (error) {
       for (const [, part] of stored) part.dispose();
       throw error;
@@ -86,10 +65,3 @@ export class SparseProduct {
 }
 
 makeDisposable(SparseProduct);
-
-/** Throws 'invalid-argument' where the offsets fall. */
-function patternOf(argument: string, { rows, columns }: SparseMatrix, offsets: Uint32Array, indices: Uint32Array): Pattern {
-  const row = offsets.findIndex((offset, k) => offset < (offsets[k - 1] ?? 0));
-  if (row > 0) throw invalidArgument(argument, `rowOffsets that fall from ${offsets[row - 1]} to ${offsets[row]}`, 'offsets that do not fall');
-  return { rows, columns, offsets, indices };
-}

@@ -11,6 +11,7 @@ import { apply, where } from './elementwise.js';
 import { heldNode, inOrder, isCounter, Loop, LoopResult, nodesOfLoop } from './loop.js';
 import { constantNode, Node, type Attribute } from './node.js';
 import { reduce, sizeNode } from './reductions.js';
+import { LINALG } from '../tape-codes.js';
 import { permute, reshaped } from './views.js';
 
 /**
@@ -183,6 +184,7 @@ class Batch {
       case 'sparseProduct':
         return this.sparseProduct(node);
       case 'linalg':
+        if (node.attributes[0] === LINALG.sparseSolve) return this.sparseSolve(node);
         // The second operand of a pseudoinverse is a number.
         return operands.some((each) => each.shape.length === 0 && this.has(each)) ? this.refuse(node) : this.same(node, operands.map((each) => (each.shape.length === 0 ? each : this.front(each))));
       case 'gradient': {
@@ -279,6 +281,16 @@ class Batch {
     const given = operands.map((each) => (each === values ? own : each === x ? dense : each));
     const found = new Node('sparseProduct', 'f32', [shape[0] as Size, ...rest], given);
     return permute(found, [1, 0, ...shape.slice(1).map((_, k) => k + 2)]);
+  }
+
+  /** The right sides of all examples beside one another. The matrix is the same for all. */
+  private sparseSolve(node: Node): Node {
+    const [b, ...matrix] = node.operands as [Node, ...Node[]];
+    if (matrix.some((each) => this.has(each))) return this.refuse(node);
+    const [size, width] = b.shape as [Size, Size];
+    const sides = reshaped(permute(this.front(b), [1, 0, 2]), [size, times(this.size, width)]);
+    const found = new Node('linalg', 'f32', sides.shape, [sides, ...matrix], node.attributes);
+    return permute(reshaped(found, [size, this.size, width]), [1, 0, 2]);
   }
 
   private indexPut(node: Node): Node {

@@ -243,6 +243,12 @@ impl Node<'_> {
     /// Of each matrix of a batch.
     fn linalg(&self, shape: Vec<usize>, kind: Linalg) -> Array {
         let a = self.operand(0);
+        if kind == Linalg::SparseSolve {
+            let pattern = self.operand(2).data.iter().map(|number| *number as u32).list();
+            let mut data = a.data.clone();
+            residua_tensor_loops::sparse::solve(&pattern, &self.operand(1).data, &mut data, shape[1]);
+            return Array { data, shape };
+        }
         let batch = a.shape.len() - 2;
         let second = self.tensor.operands.get(1).map(|id| &self.values[id.0 as usize]);
         let width = second.and_then(|second| second.shape.last()).copied().unwrap_or(1);
