@@ -7,12 +7,25 @@ use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
 use residua_base::list::Listed;
 
+/// Memory that stands elsewhere: so many elements further in another piece.
+#[derive(Clone, Copy)]
+pub struct Move {
+    /// What it was.
+    pub from: Memory,
+    /// Where it is.
+    pub to: Memory,
+    /// How far from the first element.
+    pub distance: u32,
+}
+
 /// A kernel under construction, which computes what others do.
 pub struct Composed {
     /// What it computes.
     pub graph: Graph,
     /// How many folds stand before those that are copied.
     pub first_fold: u32,
+    /// Memory of the copied kernels that stands elsewhere.
+    pub moves: Vec<Move>,
     buffers: Buffers,
     sizes: Vec<Size>,
 }
@@ -20,7 +33,8 @@ pub struct Composed {
 impl Composed {
     /// Nothing yet, with the words of a uniform.
     pub fn new(sizes: &[Size]) -> Composed {
-        Composed { graph: Graph::default(), first_fold: 0, buffers: Buffers::default(), sizes: sizes.to_vec() }
+        let moves = Vec::new();
+        Composed { graph: Graph::default(), first_fold: 0, moves, buffers: Buffers::default(), sizes: sizes.to_vec() }
     }
 
     /// The word of a size.
@@ -36,7 +50,20 @@ impl Composed {
     /// A store of another kernel, with its index and value here.
     pub fn store(&mut self, built: &Built, store: &Store, index: Id, value: Id) -> Store {
         let position = store.buffer as usize;
-        Store { buffer: self.buffer(built.memories[position], built.kernel.buffers[position]), index, value }
+        let (memory, index) = self.moved(built.memories[position], index);
+        Store { buffer: self.buffer(memory, built.kernel.buffers[position]), index, value }
+    }
+
+    /// Where an element of a piece of memory stands.
+    fn moved(&mut self, memory: Memory, index: Id) -> (Memory, Id) {
+        match self.moves.iter().find(|of| of.from == memory).copied() {
+            None => (memory, index),
+            Some(Move { to, distance: 0, .. }) => (to, index),
+            Some(Move { to, distance, .. }) => {
+                let distance = self.graph.u32(distance);
+                (to, self.graph.apply(Op::IntAdd, &[index, distance]))
+            }
+        }
     }
 
     /// A value times a literal.
@@ -79,8 +106,9 @@ impl Composed {
                 Node::Load { buffer, index } => {
                     let position = buffer as usize;
                     let read = Buffer { written: false, ..built.kernel.buffers[position] };
-                    let buffer = self.buffer(built.memories[position], read);
-                    self.graph.load(buffer, of(index), from.ty(id))
+                    let (memory, index) = self.moved(built.memories[position], of(index));
+                    let buffer = self.buffer(memory, read);
+                    self.graph.load(buffer, index, from.ty(id))
                 }
                 Node::Apply(op, _) => {
                     let operands: Vec<Id> = from.operands(id).into_iter().map(of).list();

@@ -7,7 +7,8 @@
 //! 4. The file of each kind of group ([`elements`], [`rows`], [`scan`], [`product`], [`sort`], [`attention`], [`fourier`], [`scatter`]) makes its kernel, with what
 //!    [`build`] has for all: it lowers the members to one scalar graph ([`crate::lower`]), merges axes, and lists buffers and stores. Long rows and
 //!    depths become several kernels, by way of [`states`] in scratch memory.
-//! 5. On a device [`siblings`] makes one dispatch of kernels that wait for nothing in between, and [`norms`] of a norm and the products of its row.
+//! 5. On a device [`siblings`] makes one dispatch of kernels that wait for nothing in between, and [`norms`] of a norm and the products of its
+//!    row, whose results share memory where buffers are few ([`packed`]).
 //!
 //! [`crate::plan`] calls these steps, and puts the kernels in order.
 
@@ -23,6 +24,7 @@ pub mod groups;
 pub mod linalg;
 pub mod norms;
 mod operations;
+mod packed;
 pub mod product;
 pub mod rows;
 pub mod scan;

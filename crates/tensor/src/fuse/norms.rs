@@ -6,6 +6,7 @@ use residua_base::list::Listed;
 
 use super::build::Built;
 use super::composed::Composed;
+use super::packed::pack_results;
 use crate::dtype::DType;
 use crate::expr::TensorId;
 use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Tile};
@@ -21,13 +22,27 @@ const SHORTEST: u32 = 32;
 const REACH: usize = 8;
 
 /// Joins norms with the products after them. `kept` tells which tensors are read elsewhere: by the caller, or by copies at the end of a run.
-pub fn join_norms(mut built: Vec<Built>, most_buffers: u32, kept: &dyn Fn(TensorId) -> bool) -> Vec<Built> {
+/// `scratch` counts pieces of scratch memory.
+pub fn join_norms(
+    mut built: Vec<Built>,
+    most_buffers: u32,
+    kept: &dyn Fn(TensorId) -> bool,
+    scratch: &mut u32,
+) -> Vec<Built> {
+    let most = most_buffers as usize;
     let mut at = 0;
     while at < built.len() {
-        let joined = reader_of(&built, at, kept).and_then(|reader| {
-            let joined = joined(&built[at], &built[reader])?;
-            (joined.memories.len() <= most_buffers as usize).then_some((reader, joined))
-        });
+        let reader = reader_of(&built, at, kept);
+        let mut found = reader.and_then(|reader| Some((reader, joined(&built[at], &built[reader])?)));
+        if let Some((reader, of)) = &found
+            && of.memories.len() == most + 1
+            && pack_results(&mut built, *reader, kept, *scratch)
+        {
+            *scratch += 1;
+            let reader = *reader;
+            found = joined(&built[at], &built[reader]).map(|joined| (reader, joined));
+        }
+        let joined = found.filter(|(_, joined)| joined.memories.len() <= most);
         match joined {
             Some((reader, joined)) => {
                 built[reader] = joined;

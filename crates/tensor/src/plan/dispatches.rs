@@ -127,7 +127,7 @@ pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32])
     if !target.is_host {
         built = join_siblings(built, target.most_buffers);
         let is_kept = |id: TensorId| results.contains(&id) || copies.iter().any(|(value, _)| *value == id);
-        built = join_norms(built, target.most_buffers, &is_kept);
+        built = join_norms(built, target.most_buffers, &is_kept, &mut work.scratch);
     }
     Ok(Ordered::Dispatches(Dispatches { built, copies }))
 }

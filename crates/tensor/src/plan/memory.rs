@@ -8,7 +8,7 @@ use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
 use crate::expr::{Digit, Expr, Linalg, Op, TensorId, memory_dtype};
-use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Store};
+use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Product, Store};
 use crate::lower::Memory;
 use crate::roots;
 use crate::scalar::Node;
@@ -172,8 +172,13 @@ fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
         Body::Rows(rows) => count(&rows.outer),
         Body::Scan(scan) => count(&scan.outer) * count(&[scan.length]),
         Body::Product(product) => count(&product.batch) * count(&[product.rows, product.columns]),
-        // Products that write scratch memory are not joined.
-        Body::Products(_) | Body::Sequence(_) | Body::Maps(_) => 0,
+        // Results of one row, one after another.
+        Body::Products(products) => {
+            let writes = |product: &&Product| product.elements.iter().any(|store| store.buffer == buffer);
+            products.iter().filter(writes).map(|product| count(&[product.columns])).sum()
+        }
+        // Others that write scratch memory are not joined.
+        Body::Sequence(_) | Body::Maps(_) => 0,
         // Transforms leave nothing for others of their group.
         Body::Fourier(_) | Body::Linalg(_) => 0,
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),

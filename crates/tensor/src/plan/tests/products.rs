@@ -202,3 +202,37 @@ fn a_norm_of_one_row_is_part_of_a_gate_and_what_it_gates() {
     let plan = check(expr, &[gated], &inputs, &[]);
     assert_eq!(plan.kernels.len(), 1, "{plan}");
 }
+
+#[test]
+fn results_that_are_read_together_share_memory_where_a_norm_needs_a_buffer() {
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &shape(&[1, 64]));
+    let g = expr.input(1, DType::F32, &shape(&[64]));
+    let y = root_mean_square_norm(&mut expr, x, g);
+    let products = [2, 3, 4].map(|slot| {
+        let weight = expr.input(slot, DType::F32, &shape(&[12, 64]));
+        let transposed = expr.transpose(weight);
+        expr.matmul(y, transposed, DType::F32)
+    });
+    let both = expr.concat(&products[1..], 0);
+    let both = expr.elementwise(E::Sin, &[both]);
+    let results = [products[0], both];
+    let inputs = [numbers(64, 1), numbers(64, 2), numbers(768, 3), numbers(768, 4), numbers(768, 5)];
+    let kernels = |most_buffers| {
+        let recipe = Recipe { expr: expr.clone(), results: results.to_vec(), ..Recipe::default() };
+        Plan::new(&recipe, &Target { most_buffers, ..GPU }).expect("a recipe that plans")
+    };
+    // Of eight buffers a norm and three products with a result each have all, of seven none for the norm's weight.
+    assert_eq!([8, 7].map(|most| kernels(most).kernels.len()), [2, 2]);
+    let plan = kernels(7);
+    let mut slots: Vec<Vec<u8>> = inputs.iter().map(|numbers| bytes_of(DType::F32, numbers)).collect();
+    let found = execute(&plan, &[], &mut slots).expect("a plan that runs");
+    let expected = evaluate(&expr, &[], &inputs);
+    for (id, found) in results.iter().zip(found) {
+        let expected = &expected[id.0 as usize].data;
+        for (found, expected) in elements_of(DType::F32, &found, expected.len()).iter().zip(expected) {
+            assert!((found - expected).abs() <= 1e-4 * (1.0 + expected.abs()), "{found}, not {expected}");
+        }
+    }
+    check(expr, &results, &inputs, &[]);
+}
