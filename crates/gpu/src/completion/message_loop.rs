@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use super::Schedule;
-use crate::raw::{self, MessageChannel, MessagePort, RawQueue, now};
+use crate::raw::{self, MessageChannel, RawQueue, now};
 
 /// The loop of one context; it runs while there is a [`Wait`].
 pub struct CompletionLoop(Rc<State>);
@@ -15,17 +15,13 @@ pub struct CompletionLoop(Rc<State>);
 struct State {
     queue: RawQueue,
     is_software: bool,
-    /// None where there is no `MessageChannel`: then the browser notices finished work on its timer.
-    channel: Option<Channel>,
+    /// There while the loop runs, as Node and Deno do not end while a port is open. None too where there is no `MessageChannel`: then the browser notices
+    /// finished work on its timer.
+    channel: Cell<Option<MessageChannel>>,
+    turn: Closure<dyn FnMut()>,
     waits: Cell<u32>,
     is_running: Cell<bool>,
     schedule: Cell<Schedule>,
-}
-
-struct Channel {
-    listening: MessagePort,
-    sending: MessagePort,
-    turn: Closure<dyn FnMut()>,
 }
 
 /// A wait for GPU work: the loop runs until the last one is dropped.
@@ -37,19 +33,16 @@ impl CompletionLoop {
     pub fn new(queue: RawQueue, is_software: bool) -> CompletionLoop {
         CompletionLoop(Rc::new_cyclic(|this: &Weak<State>| {
             let this = this.clone();
-            let channel = MessageChannel::new().ok().map(|channel| Channel {
-                listening: channel.port1(),
-                sending: channel.port2(),
-                turn: Closure::new(move || {
-                    if let Some(this) = this.upgrade() {
-                        State::turn(this);
-                    }
-                }),
+            let turn = Closure::new(move || {
+                if let Some(this) = this.upgrade() {
+                    State::turn(this);
+                }
             });
             State {
                 queue,
                 is_software,
-                channel,
+                channel: Cell::default(),
+                turn,
                 waits: Cell::new(0),
                 is_running: Cell::new(false),
                 schedule: Cell::default(),
@@ -62,32 +55,34 @@ impl CompletionLoop {
         let CompletionLoop(state) = self;
         state.waits.set(state.waits.get() + 1);
         state.update_schedule(|schedule| schedule.begin(now()));
-        if let Some(channel) = &state.channel
-            && !state.is_running.replace(true)
-        {
-            // The port has a listener only while the loop runs: Node does not end while a port has one.
-            channel.listening.set_onmessage(Some(channel.turn.as_ref().unchecked_ref()));
-            channel.sending.post_message(0);
+        if !state.is_running.replace(true) {
+            state.start();
         }
         Wait(state.clone())
     }
 
     /// Ends the loop; it cannot be started again.
     pub fn close(&self) {
-        if let Some(channel) = &self.0.channel {
-            channel.listening.set_onmessage(None);
-            channel.listening.close();
-        }
+        self.0.end();
+        self.0.is_running.set(true);
     }
 }
 
 impl State {
+    /// Opens a channel and takes the first turn by it.
+    #[inline(never)]
+    fn start(&self) {
+        if let Ok(channel) = MessageChannel::new() {
+            channel.port1().set_onmessage(Some(self.turn.as_ref().unchecked_ref()));
+            channel.port2().post_message(0);
+            self.channel.set(Some(channel));
+        }
+    }
+
+    #[inline(never)]
     fn turn(this: Rc<State>) {
-        let Some(channel) = &this.channel else { return };
         if this.waits.get() == 0 {
-            this.is_running.set(false);
-            channel.listening.set_onmessage(None);
-            return;
+            return this.end();
         }
         let now = now();
         if this.update_schedule(|schedule| schedule.turn(now)) {
@@ -101,7 +96,19 @@ impl State {
             });
             return;
         }
-        channel.sending.post_message(0);
+        if let Some(channel) = this.channel.take() {
+            channel.port2().post_message(0);
+            this.channel.set(Some(channel));
+        }
+    }
+
+    /// Closes the channel, and lets the next wait make another one.
+    #[inline(never)]
+    fn end(&self) {
+        if let Some(channel) = self.channel.take() {
+            channel.port1().close();
+            self.is_running.set(false);
+        }
     }
 
     fn update_schedule<T>(&self, update: impl FnOnce(&mut Schedule) -> T) -> T {
