@@ -14,7 +14,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 export const MODULES = [
   { file: 'wasm/residua_bg.wasm', budget: 574_000 },
   { file: 'wasm-core/residua_core_bg.wasm', budget: 262_000 },
-  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 357_500 },
+  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 358_500 },
 ];
 
 /** The size of a file in bytes: raw, by gzip and by Brotli, both at their best level. */
