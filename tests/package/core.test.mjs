@@ -69,6 +69,65 @@ test('the core has what work calls that gives the page turns at each place', asy
   assert.deepEqual(loaded, ['core']);
 });
 
+test('usual calls stay in the core', async () => {
+  const loaded = await outcomeOf(`
+    const { loss, V } = await import(new URL('dist/index.js', PACKAGE));
+    const decay = ([a, k]) => (t) => a * Math.exp(-k * t), asValues = ([a, k], t) => a.mul(k.mul(t).neg().exp());
+    const dataOf = (count) => { const x = Array.from({ length: count }, (_, i) => (5 * i) / count); return { x, y: x.map((t, i) => 2 * Math.exp(-t) + 0.01 * Math.cos(9 * i)) }; };
+    for (const count of [3, 100, 512, 1000, 3000]) for (const model of [decay, asValues]) await fit(model, dataOf(count), { initialValues: [1, 0.5] });
+    for (const options of [{ loss: loss.cauchy(0.1) }, { minValues: [0, 0], maxValues: [1.5, 9] }, { weights: 4 }, { backend: 'cpu' }, { maxIterations: 3 }]) {
+      for (const model of [decay, asValues]) await fit(model, dataOf(50), { initialValues: { a: 1, k: 0.5 }, ...options, ...(options.minValues && { initialValues: [1, 0.5] }) }).catch(() => {});
+    }
+    const problem = new Problem();
+    const [centre, radius] = [problem.parameters('centre', { dim: 2, values: [0, 0] }), problem.parameters('radius', { dim: 1, values: [1] })];
+    problem.residuals('points', { inputs: { c: centre.shared(), r: radius.shared(), p: problem.data([5, 1, 4, 2, 3, 1, 4, 0], 2) }, residual: ({ c, r, p }) => p.distance(c).sub(r) });
+    await solve(problem);
+    console.log(JSON.stringify(modules()));
+  `);
+  assert.deepEqual(loaded, ['core']);
+});
+
+test('a second try begins where the first did', async () => {
+  // What follows the solve fails for once, as where the core lacks it.
+  const { first, second, loaded } = await outcomeOf(`
+    const { GpuCompiledFunctions } = await import(new URL('dist/index.js', PACKAGE));
+    const { evaluate } = GpuCompiledFunctions.prototype;
+    let isFirst = true;
+    const run = async () => {
+      const { solve, ...result } = await fit(([a, k]) => (t) => a * Math.exp(-k * t), { x, y }, { initialValues: [1, 1] });
+      return [...bits(result), solve.initialCost];
+    };
+    GpuCompiledFunctions.prototype.evaluate = function (...of) {
+      if (!isFirst) return evaluate.apply(this, of);
+      isFirst = false;
+      // A trap of the instance.
+      return this.read(() => { throw new WebAssembly.RuntimeError('unreachable'); });
+    };
+    const first = await run();
+    console.log(JSON.stringify({ first, second: await run(), loaded: modules() }));
+  `);
+  assert.deepEqual(loaded, ['core', 'whole']);
+  assert.deepEqual(first, second);
+});
+
+test('what is set while a call is tried a second time takes no part in it, and stays', async () => {
+  const outcomes = [];
+  for (const begin of ['', 'await init();']) {
+    outcomes.push(await outcomeOf(`
+      ${begin}
+      await fits();
+      const { problem, place } = lookedUp();
+      const solving = solve(problem);
+      await Promise.resolve();
+      place.set([3.5]);
+      const { initialCost, x } = await solving;
+      console.log(JSON.stringify([initialCost, [...x], [...place.values()]]));
+    `));
+  }
+  assert.deepEqual(outcomes[0], outcomes[1]);
+  assert.deepEqual(outcomes[0][2], [3.5]);
+});
+
 test('what the core lacks is done by the whole module, which later calls use', async () => {
   const { value, solved, later } = await outcomeOf(`
     const { problem, place } = lookedUp();

@@ -73,7 +73,7 @@ const dataOf = ([model, , truth, , [from, to]], count, size) => {
 async function fits({ fit, V, loss }) {
   for (const curve of Object.values(curves(V))) {
     const [numbers, values, truth, start] = curve;
-    for (const [count, size] of [[60, 0.01], [40, 0], [truth.length, 0.01], [500, 0.05]]) {
+    for (const [count, size] of [[60, 0.01], [40, 0], [truth.length, 0.01], [500, 0.05], [513, 0.05]]) {
       const data = dataOf(curve, count, size);
       for (const model of [numbers, values]) (await fit(model, data, { initialValues: start })).report();
     }
@@ -111,11 +111,15 @@ async function fits({ fit, V, loss }) {
     await settled(fit(([a, k], t) => a.mul(k.mul(t).neg().exp()), { x: x.map((t) => t / scale), y: decayed.map((y) => y * scale) }, { initialValues: [scale, scale] }));
   }
   await settled(fit(([a, m, s], t) => a.mul(V.square(t.sub(m).div(s)).neg().exp()), { x: x.map((t) => t + 1.7e9), y: x.map((t) => Math.exp(-((t - 2) ** 2))) }, { initialValues: [2, 1.7e9 + 3, 2] }));
-  await settled(fit(([a, b]) => (t) => Math.log(a) + b * t, { x, y: x }, { initialValues: [-1, 1] }));
-  await settled(fit(([a, b], t) => a.log().add(b.mul(t)), { x, y: x }, { initialValues: [-1, 1] }));
+  await settled(fit(([a, b]) => (t) => Math.log(a) + b * t, { x, y: x }, { initialValues: [-1, 1] }), 'non-finite');
+  await settled(fit(([a, b], t) => a.log().add(b.mul(t)), { x, y: x }, { initialValues: [-1, 1] }), 'non-finite');
   await settled(fit(([a, b], t) => a.log().add(b.mul(t)), { x, y: x }, { initialValues: [1e-3, 1] }));
-  await settled(fit(() => () => { throw new Error('no value'); }, { x, y: x }, { initialValues: [1] }));
-  await settled(fit(([a]) => (t) => (t > 3 ? NaN : a), { x, y: x }, { initialValues: [1] }));
+  await settled(fit(() => () => { throw new Error('no value'); }, { x, y: x }, { initialValues: [1] }), 'non-finite');
+  await settled(fit(([a]) => (t) => (t > 3 ? NaN : a), { x, y: x }, { initialValues: [1] }), 'non-finite');
+  await settled(fit(([a]) => (t) => 1e200 * a * t, { x, y: x }, { initialValues: [1] }), 'non-finite');
+  await settled(fit(([a], t) => a.mul(1e200).mul(t), { x, y: x }, { initialValues: [1] }), 'non-finite');
+  const jacobianFunction = () => () => { throw new Error('no derivative'); };
+  await settled(fit(([a]) => (t) => a * t, { x, y: x }, { initialValues: [1], jacobianFunction }), 'non-finite');
   await settled(fit(([a, k]) => (t) => a * Math.exp(-k * t), { x, y: decayed }, { initialValues: [1, 1], jacobianFunction: ([a, k]) => (t) => [Math.exp(-k * t), -a * t * Math.exp(-k * t)] }));
   // Every elementary function, so that each has its derivative and its code.
   for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(V.W(1)))) {
@@ -146,7 +150,8 @@ async function problems({ Problem, solve, V, loss }) {
     return [problem, values];
   };
   for (const options of [{}, { loss: loss.huber(0.02) }, { loss: loss.cauchy(0.02) }, { weight: 3 }]) report(await solve(curve(options)[0]));
-  for (const linearSolver of ['auto', 'dense-qr', 'dense-normal-cholesky']) await settled(solve(curve()[0], { linearSolver }));
+  report(await solve(curve()[0], { linearSolver: 'dense-qr' }));
+  report(await solve(curve()[0], { precision: 'f32x2' }));
   const bounded = curve();
   bounded[1].setBounds({ lower: [0, 0.8], upper: [10, 5] });
   report(await solve(bounded[0]));
@@ -174,6 +179,24 @@ async function problems({ Problem, solve, V, loss }) {
     residual: ({ r, p, q }) => r.act(p).sub(q),
   });
   report(await solve(turned));
+  // Several arrays and blocks, one of which nothing reads; a chain of points; many samples.
+  const several = new Problem();
+  const [heights, rates] = [several.parameters('heights', { dim: 1, values: [1, 2] }), several.parameters('rates', { dim: 1, values: [1] })];
+  several.parameters('unread', { dim: 3, values: [1, 2, 3] });
+  for (const k of [0, 1]) {
+    several.residuals(`decay ${k}`, {
+      inputs: { a: heights.at([k, k, k, k]), b: rates.shared(), t: several.data([0, 1, 2, 3]), y: several.data([3, 2, 1, 0.5]) },
+      residual: ({ a, b, t, y }) => a.mul(b.mul(t).neg().exp()).sub(y),
+      weights: [1, 1, 2, 0],
+    });
+  }
+  report(await solve(several));
+  const chain = new Problem();
+  const links = chain.parameters('links', { dim: 2, values: range(40, 0, 9).map((place, k) => place + 0.1 * noise(k)) });
+  const first = Array.from({ length: 19 }, (_, k) => k);
+  chain.residuals('link', { inputs: { a: links.at(first), b: links.at(first.map((k) => k + 1)) }, residual: ({ a, b }) => a.distance(b).sub(1) });
+  chain.residuals('place', { inputs: { a: links.at([0, 19]), p: chain.data([0, 0, 5, 5], 2) }, residual: ({ a, p }) => a.sub(p) });
+  report(await solve(chain));
   const rosenbrock = new Problem();
   const place = rosenbrock.parameters('valley’s place', { dim: 2, values: [-1.2, 1] });
   rosenbrock.residuals('valley', { inputs: { p: place.shared() }, residual: ({ p }) => [p.y.sub(V.square(p.x)).mul(10), V.sub(1, p.x)] });
@@ -190,7 +213,7 @@ async function problems({ Problem, solve, V, loss }) {
   const wrong = new Problem();
   const number = wrong.parameters('number', { dim: 1, values: [-1] });
   wrong.residuals('root', { inputs: { n: number.shared() }, residual: ({ n }) => n.sqrt() });
-  await settled(solve(wrong));
+  await settled(solve(wrong), 'non-finite');
 }
 
 /** Prints a result, as applications do. */
@@ -212,14 +235,12 @@ function elementary(value, name) {
   return value;
 }
 
-/** Waits for a call that may end with an error of the package. */
-async function settled(promise) {
+/** Waits for a call, and prints its result. `code` is that of the error with which it may end. */
+async function settled(promise, code) {
   try {
-    const result = await promise;
-    result.report();
+    report(await promise);
   } catch (error) {
-    if (error?.name !== 'ResiduaError') throw error;
-    if (error.code === 'internal') throw error;
+    if (error?.code !== code) throw error;
   }
 }
 

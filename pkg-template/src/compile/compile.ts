@@ -27,7 +27,7 @@ export interface CompileOptions {
   /**
    * Under this many residuals 'auto' takes the CPU, and from it on the GPU for every call. A residual that is a long sum counts as often as
    * it has terms. By default the choice follows from a measurement of this device and of the problem's kernels: calls that are faster on the
-   * CPU run there, and `backend` is 'cpu' only where that is every call.
+   * CPU run there, and `backend` is 'cpu' only where that is every call. One `solve` or `fit` of few operations takes the CPU without a measurement.
    */
   fallbackThreshold?: number;
   /** Called while compiling, about ten times a second at most. */

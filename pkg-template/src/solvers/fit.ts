@@ -119,7 +119,7 @@ const FIT_OPTIONS = { ...OF_COMPILE, ...OF_SOLVER, ...OWN_OPTIONS };
  *
  * The model computes numbers, `(parameters) => (x) => y`, and runs at every evaluation, on the CPU; or it is an expression of Values, `(parameters, x) => y`,
  * which is recorded once and has exact derivatives. Which it is, is what it returns: it is called for the first sample with the start values, and where that
- * gives no number, with Values. Both take both forms of call.
+ * gives no number, with Values. Both take both forms of call. A plain model may be evaluated again from the start: its results depend on its arguments alone.
  *
  * Rejects with 'invalid-argument' for data of different lengths, a model that gives neither, and wrong options, with 'non-finite' where the model is
  * not finite at the start or throws, and with the errors of compiling and of the solver.
@@ -180,6 +180,8 @@ function prepareFit<S extends FitStart, X extends number | ArrayLike<number>>(
   }
 
   const run = async (host: Host): Promise<FitResult<S>> => {
+    // A try before this one may have moved them.
+    array.set(names.start);
     const forCpu = compileOptions.backend !== 'gpu' && needsCpu(solverOptions) ? { backend: 'cpu' as const } : {};
     const functions = await GpuCompiledFunctions.compileOnce(host, problem, { ...compileOptions, ...forCpu });
     try {

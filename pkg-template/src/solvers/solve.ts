@@ -6,7 +6,7 @@ import { checkCompileOptions, COMPILE_OPTIONS, type CompileOptions } from '../co
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { isForCore } from '../compile/small.js';
 import { inCore } from '../module/core.js';
-import type { Host } from '../module/loading.js';
+import { here, type Host } from '../module/loading.js';
 import { Problem } from '../problem/problem.js';
 import { LBFGS_OPTIONS, lbfgsSolver, type LbfgsOptions } from './lbfgs.js';
 import { checkGpuOptions, LEVENBERG_MARQUARDT_OPTIONS, levenbergMarquardtSolver, needsCpu, type LevenbergMarquardtOptions } from './levenberg-marquardt.js';
@@ -26,7 +26,27 @@ export function solve(
   problem: Problem,
   options: CompileOptions & ((LevenbergMarquardtOptions & { method?: 'lm' }) | (LbfgsOptions & { method: 'lbfgs' }) | (NewtonOptions & { method: 'newton'; readBack?: boolean })) = {},
 ): Promise<SolveResult> {
-  return inCore(problem instanceof Problem && isForCore(problem, options ?? {}), (host) => solveOn(host, problem, options));
+  if (!(problem instanceof Problem) || !isForCore(problem, options ?? {})) return solveOn(here, problem, options);
+  const start = problem.arrays.map((array) => array.values());
+  let tries = 0;
+  return inCore(true, (host) => (tries++ === 0 ? solveOn(host, problem, options) : withValues(problem, start, () => solveOn(host, problem, options))));
+}
+
+/** Does work with the values that arrays had. Numbers that were set since then take no part in it, and keep what they were set to. */
+async function withValues<T>(problem: Problem, start: readonly Float64Array[], work: () => Promise<T>): Promise<T> {
+  const late = problem.arrays.map((array) => array.values());
+  const isLate = (k: number, i: number) => !Object.is(late[k]?.[i], start[k]?.[i]);
+  const replace = (numbers: readonly Float64Array[], isWanted: (k: number, i: number) => boolean) => {
+    problem.arrays.forEach((array, k) => {
+      if (start[k]?.some((_, i) => isLate(k, i))) array.set(array.values().map((value, i) => (isWanted(k, i) ? (numbers[k]?.[i] ?? value) : value)));
+    });
+  };
+  replace(start, () => true);
+  try {
+    return await work();
+  } finally {
+    replace(late, isLate);
+  }
 }
 
 /** solve() on a host. */
