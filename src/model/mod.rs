@@ -22,6 +22,7 @@ mod group;
 pub mod hessian;
 pub mod incidence;
 pub mod least_squares;
+pub mod levels;
 pub mod line;
 pub mod losses;
 pub mod manifolds;

@@ -18,6 +18,8 @@ pub(crate) trait Solvers {
     fn stage(&self) -> Stage;
     /// Whether residuals are long sums, which were split into addends.
     fn has_long_sums(&self) -> bool;
+    /// Whether a factorisation on the host takes less than the conjugate gradients of the device. An estimate, of counts.
+    fn is_for_factorisation(&mut self, options: &LevenbergMarquardtOptions) -> bool;
     /// The current parameters.
     async fn values(&mut self) -> Result<Vec<f64>>;
     /// Makes these the current parameters.
@@ -77,7 +79,9 @@ async fn through<S: Solvers>(
     listener: &mut dyn Listener,
 ) -> Result<Solution> {
     let is_dogleg = options.trust_region == TrustRegion::Dogleg;
-    let mut stage = first_stage(solvers.stage(), is_dogleg || solvers.has_long_sums());
+    let needs_host = is_dogleg || solvers.has_long_sums();
+    let factorises = !needs_host && solvers.stage().place == Place::Device && solvers.is_for_factorisation(options);
+    let mut stage = first_stage(solvers.stage(), needs_host || factorises);
     let moved = stage != solvers.stage();
     let mut before: Option<Before> = None;
     // A loop of frames does not read its starts back.
@@ -139,7 +143,12 @@ async fn through<S: Solvers>(
             None => (solution, Vec::new()),
         };
         let (Some(next), Some(reason)) = (next, reason) else {
-            return Ok(finished(solution, refusal, is_dogleg && moved));
+            let why = match (is_dogleg && moved, factorises) {
+                (true, _) => "; on the CPU, since trustRegion 'dogleg' does not run on the GPU",
+                (_, true) => "; on the CPU, where a factorisation takes less than conjugate gradients on the GPU",
+                _ => "",
+            };
+            return Ok(finished(solution, refusal, why));
         };
         let restarts = reason == HandOver::Lost && start.is_some();
         if restarts && let Some(start) = &start {
@@ -153,7 +162,7 @@ async fn through<S: Solvers>(
 
 /// The solution of a whole run, which says what its stages do not: why the first one had no solution, trial points without a cost, and why it ran
 /// on the host.
-fn finished(mut solution: Solution, refusal: Option<Finding>, for_dogleg: bool) -> Solution {
+fn finished(mut solution: Solution, refusal: Option<Finding>, why: &str) -> Solution {
     let summary = &mut solution.summary;
     let is_lost = |iteration: &&IterationSummary| {
         !iteration.accepted && iteration.step_norm > 0.0 && !iteration.cost_change.is_finite()
@@ -162,8 +171,6 @@ fn finished(mut solution: Solution, refusal: Option<Finding>, for_dogleg: bool) 
     let lost = (lost > 0).then_some(Finding::LostTrials(lost));
     let found = std::mem::take(&mut summary.findings);
     summary.findings = refusal.into_iter().chain(found).chain(lost).list();
-    if for_dogleg {
-        solution.details.linear_solver.push_str("; on the CPU, since trustRegion 'dogleg' does not run on the GPU");
-    }
+    solution.details.linear_solver.push_str(why);
     solution
 }

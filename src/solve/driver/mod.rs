@@ -10,6 +10,7 @@ mod call;
 mod continuation;
 mod descent;
 mod examine;
+mod factorisation;
 mod least_squares;
 mod occupancy;
 mod stages;
@@ -73,6 +74,22 @@ impl Solvers for Session {
 
     fn has_long_sums(&self) -> bool {
         self.functions.model().batches.iter().any(Batch::has_addends)
+    }
+
+    fn is_for_factorisation(&mut self, options: &LevenbergMarquardtOptions) -> bool {
+        // A solver, or a number of iterations, that was asked for is meant.
+        if options.linear_solver.is_some() || options.linear_tolerance <= 0.0 {
+            return false;
+        }
+        let (version, iterations) = (self.functions.constraints_version(), options.max_linear_iterations);
+        if let Some((known, of, answer)) = self.is_for_factorisation
+            && (known, of) == (version, iterations)
+        {
+            return answer;
+        }
+        let answer = factorisation::pays(self.functions.model(), self.functions.constant(), iterations);
+        self.is_for_factorisation = Some((version, iterations, answer));
+        answer
     }
 
     async fn values(&mut self) -> Result<Vec<f64>> {

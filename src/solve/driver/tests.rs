@@ -77,6 +77,7 @@ struct Run {
 struct Fakes {
     stage: Stage,
     has_long_sums: bool,
+    is_for_factorisation: bool,
     /// The loss that a check finds; no check is expected without one.
     loss: Option<f64>,
     /// Whether it finds that squares of residuals underflow.
@@ -102,6 +103,7 @@ impl Fakes {
         Fakes {
             stage,
             has_long_sums: false,
+            is_for_factorisation: false,
             loss: None,
             underflows: false,
             loses: false,
@@ -156,6 +158,10 @@ impl Solvers for Fakes {
 
     fn has_long_sums(&self) -> bool {
         self.has_long_sums
+    }
+
+    fn is_for_factorisation(&mut self, _: &LevenbergMarquardtOptions) -> bool {
+        self.is_for_factorisation
     }
 
     async fn values(&mut self) -> Result<Vec<f64>> {

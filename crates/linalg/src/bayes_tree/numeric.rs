@@ -1,6 +1,6 @@
 //! The elimination of cliques: each front is summed from factors and from the update matrices of its children, and factorised as far as its frontal columns go.
 
-use super::state::{BayesTree, Clique, NONE, Undetermined};
+use super::state::{BayesTree, Clique, Undetermined};
 use super::symbolic::Plan;
 use crate::loops::fronts::Front;
 use crate::loops::panels::{Pivots, Product, TILE, factorise_strip, subtract_product};
@@ -17,22 +17,10 @@ pub(super) struct NewClique {
 }
 
 impl BayesTree {
-    /// Eliminates variables anew, whose cliques are to be removed; gives the new cliques, children before parents.
-    pub(super) fn eliminate(
-        &mut self,
-        removed: &[u32],
-        affected: &[u32],
-        newest: &[u32],
-    ) -> Result<Vec<NewClique>, Undetermined> {
-        let mut orphans = Vec::new();
-        for &clique in removed {
-            let children = self.cliques[clique as usize].children.iter();
-            orphans.extend(children.filter(|&&child| !self.cliques[child as usize].is_removed));
-        }
-        let is_loose = |marginal: &&u32| self.cliques[**marginal as usize].parent == NONE;
-        orphans.extend(self.marginals.iter().filter(is_loose));
+    /// Eliminates variables anew, as planned; gives the new cliques, children before parents.
+    pub(super) fn eliminate(&mut self, plans: Vec<Plan>) -> Result<Vec<NewClique>, Undetermined> {
         let mut new: Vec<NewClique> = Vec::new();
-        for plan in self.plan(affected, &orphans, newest) {
+        for plan in plans {
             let clique = self.factorise(&plan, &new)?;
             let Plan { parent, children, orphans, .. } = plan;
             new.push(NewClique { clique, parent, children, orphans });

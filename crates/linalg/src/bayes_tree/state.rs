@@ -78,10 +78,20 @@ impl Clique {
         (self.below + 1).next_multiple_of(TILE)
     }
 
+    /// What its elimination takes, but for a factor that all cliques share.
+    pub fn work(&self) -> f64 {
+        work(self.width, self.below)
+    }
+
     /// From column to column of the panel.
     pub fn stride(&self) -> usize {
         self.width + self.update_stride()
     }
+}
+
+/// What the elimination of `width` coordinates takes that leaves `below`.
+pub(super) fn work(width: usize, below: usize) -> f64 {
+    width as f64 * ((width + below) as f64).powi(2)
 }
 
 /// A coordinate that no factor determines.
@@ -120,6 +130,11 @@ pub struct BayesTree {
     pub(super) is_stale: bool,
     /// Variables that are pending, each once.
     pub(super) pending: Vec<u32>,
+    /// What the elimination of all cliques takes, and what updates have taken since all variables were last ordered anew, or that was not worth it.
+    pub(super) work: f64,
+    pub(super) spent: f64,
+    /// How often in turn it was not.
+    pub(super) in_vain: i32,
     /// For each variable its place in the part that is eliminated anew, [`NONE`] outside of it.
     pub(super) place: Vec<u32>,
     /// For each variable its first row in the front that is being assembled.

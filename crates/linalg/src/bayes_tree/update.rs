@@ -3,7 +3,14 @@
 use residua_base::list::Listed;
 
 use super::numeric::NewClique;
-use super::state::{BayesTree, Clique, Failure, NONE, Updated, Variable};
+use super::state::{BayesTree, Failure, NONE, Updated, Variable, work};
+use super::symbolic::Plan;
+
+/// An order of all variables is taken if their elimination takes less than this part of what it takes as they are.
+const WORTHWHILE: f64 = 0.7;
+
+/// How many times the wait for the next try doubles: a try orders all variables, and eliminates none.
+const MOST_PATIENCE: i32 = 2;
 
 impl BayesTree {
     /// Brings the factorisation up to date, with the variables `newest` as near to the root as they can be, and δ where it changes: what depends only on
@@ -11,10 +18,11 @@ impl BayesTree {
     pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, Failure> {
         (0..self.pending.len()).for_each(|position| self.refresh(self.pending[position]));
         self.free_factors.append(&mut self.removed_factors);
-        let removed = self.affected_cliques();
-        let affected = self.affected_variables(&removed);
+        let mut removed = self.affected_cliques();
+        let planned = self.plan_anew(&mut removed, newest);
+        let (affected, plans) = planned.unwrap_or_else(|| self.plan_without(&removed, newest));
         let eliminated = affected.len();
-        let result = self.eliminate(&removed, &affected, newest);
+        let result = self.eliminate(plans);
         affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
         let cliques = result.map_err(|undetermined| {
             removed.iter().for_each(|&clique| self.cliques[clique as usize].is_removed = false);
@@ -45,6 +53,47 @@ impl BayesTree {
                 Err(Failure::NonFinite(variable))
             }
         }
+    }
+
+    /// The variables of cliques that are to be removed, and what they are eliminated in.
+    fn plan_without(&mut self, removed: &[u32], newest: &[u32]) -> (Vec<u32>, Vec<Plan>) {
+        let affected = self.affected_variables(removed);
+        let mut orphans = Vec::new();
+        for &clique in removed {
+            let children = self.cliques[clique as usize].children.iter();
+            orphans.extend(children.filter(|&&child| !self.cliques[child as usize].is_removed));
+        }
+        let is_loose = |marginal: &&u32| self.cliques[**marginal as usize].parent == NONE;
+        orphans.extend(self.marginals.iter().filter(is_loose));
+        let plans = self.plan(&affected, &orphans, newest);
+        (affected, plans)
+    }
+
+    /// The same for all cliques, which then are to be removed, where that is due and leaves less to do. Updates order the variables near the root alone, with
+    /// what was cut off below as it is: after many of them cliques are several times as large as they would be by an order of all. So all are ordered again when
+    /// updates have taken as long as the elimination of all, which at most doubles what they take, and half as often after each time that it was in vain.
+    fn plan_anew(&mut self, removed: &mut Vec<u32>, newest: &[u32]) -> Option<(Vec<u32>, Vec<Plan>)> {
+        if self.spent <= self.work * f64::from(self.in_vain).exp2() {
+            return None;
+        }
+        self.spent = 0.0;
+        let few = removed.len();
+        for (number, clique) in (0..).zip(&mut self.cliques) {
+            if !clique.frontals.is_empty() && !std::mem::replace(&mut clique.is_removed, true) {
+                removed.push(number);
+            }
+        }
+        let (affected, plans) = self.plan_without(removed, newest);
+        let dims = |variables: &[u32]| variables.iter().map(|&of| self.variables[of as usize].dim as usize).sum();
+        let planned: f64 = plans.iter().map(|plan| work(dims(&plan.frontals), dims(&plan.separator))).sum();
+        if planned < WORTHWHILE * self.work {
+            self.in_vain = 0;
+            return Some((affected, plans));
+        }
+        self.in_vain = (self.in_vain + 1).min(MOST_PATIENCE);
+        affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
+        removed.drain(few..).for_each(|clique| self.cliques[clique as usize].is_removed = false);
+        None
     }
 
     /// Marks the cliques that the pending changes invalidate.
@@ -95,9 +144,12 @@ impl BayesTree {
     /// Puts new cliques, children before parents, in the place of those that are removed; gives their numbers, parents first.
     fn exchange(&mut self, removed: &[u32], cliques: Vec<NewClique>) -> Vec<u32> {
         for &clique in removed {
-            self.cliques[clique as usize] = Clique::default();
+            self.work -= std::mem::take(&mut self.cliques[clique as usize]).work();
             self.free_cliques.push(clique);
         }
+        let taken: f64 = cliques.iter().map(|new| new.clique.work()).sum();
+        self.work += taken;
+        self.spent += taken;
         let numbers = cliques.iter().map(|_| self.place_of_clique()).list();
         for (&number, new) in numbers.iter().zip(cliques) {
             let NewClique { mut clique, parent, children, orphans } = new;
