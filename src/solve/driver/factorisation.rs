@@ -69,7 +69,8 @@ mod tests {
             .flatten()
             .collect();
         let apart: Vec<[u32; 2]> = (0..5000).map(|k| [2 * k, 2 * k + 1]).collect();
-        let table: [(&str, u32, u32, &[[u32; 2]], bool); 8] = [
+        type Case<'a> = (&'a str, u32, u32, &'a [[u32; 2]], bool);
+        let table: [Case; 8] = [
             ("a chain of scalars", 10_000, 1, &chain(10_000, 1), true),
             ("a chain of blocks", 10_000, 6, &chain(10_000, 1), true),
             ("a band", 200, 1, &band, true),
