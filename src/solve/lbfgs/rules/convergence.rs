@@ -178,9 +178,11 @@ pub fn ending() -> Rc<Function> {
             let own = f.choose(is_size, cost_size, fallen);
 
             let minor = f.number(MINOR_EFFECT);
-            let minor = f.times(minor, own);
-            let at_rest = f.at_most(unsettled, minor);
+            let [of_own, of_cost] = [own, cost_size].map(|size| f.times(minor, size));
+            let at_rest = f.at_most(unsettled, of_own);
             let settled = f.and(at_rest, follows);
+            // Where no step is left, slopes have told all that they can.
+            let at_rest = f.at_most(unsettled, of_cost);
             let judged = f.less(zero, cost_tolerance);
             let at_rest = f.and(at_rest, judged);
 
