@@ -17,6 +17,12 @@ const LEAST_DEPTH: usize = 32;
 
 /// Whether a step takes less on the host, by a factorisation, than on the device, by so many iterations at most.
 pub(super) fn pays(model: &Model, constant: &[bool], iterations: u32) -> bool {
+    let residuals: f64 =
+        model.batches.iter().map(|batch| f64::from(batch.count) * batch.class.outputs.len() as f64).sum();
+    // Directions that no residual determines stay as they are in conjugate gradients. A factorisation takes long steps along them.
+    if residuals < constant.iter().filter(|&&constant| !constant).count() as f64 {
+        return false;
+    }
     let entries = model.batches.iter().map(|batch| {
         let width: u32 = batch.class.block_dims.iter().sum();
         f64::from(batch.count) * f64::from(width) * batch.class.outputs.len() as f64
@@ -39,15 +45,20 @@ mod tests {
     use crate::model::tests::{Recorder, compiled};
     use residua_ir::graph::Op;
 
-    /// Differences of blocks of `dim`, of which the first numbers count, and one known number for each block.
+    /// Differences of blocks of `dim`, and one known number for each block.
     fn differences(count: u32, dim: u32, pairs: &[[u32; 2]]) -> Model {
+        first_differences(count, dim, dim, pairs)
+    }
+
+    /// The same of which the first `outputs` numbers count.
+    fn first_differences(count: u32, dim: u32, outputs: u32, pairs: &[[u32; 2]]) -> Model {
         let mut input = CompileInput::problem();
         let array = input.add_array("x", dim, count, "euclidean").unwrap();
         let mut r = Recorder::default();
-        let ends = [r.parameter(0), r.parameter(dim)];
-        let difference = r.apply(Op::Sub, &ends);
+        let slots: Vec<_> = (0..2 * dim).map(|slot| r.parameter(slot)).collect();
+        let numbers = (0..outputs as usize).map(|k| r.apply(Op::Sub, &[slots[k], slots[k + dim as usize]])).collect();
         let indices = (0..2).flat_map(|end| pairs.iter().map(move |pair| pair[end])).collect();
-        input.add_residuals("r", vec![array; 2], indices, Vec::new(), r.tape(vec![difference], 2 * dim)).unwrap();
+        input.add_residuals("r", vec![array; 2], indices, Vec::new(), r.tape(numbers, 2 * dim)).unwrap();
         let mut known = Recorder::default();
         let x = known.parameter(0);
         let tape = known.tape(vec![x], dim);
@@ -68,6 +79,8 @@ mod tests {
             .flat_map(|k| [(k % 100 < 99).then_some([k, k + 1]), (k < 9900).then_some([k, k + 100])])
             .flatten()
             .collect();
+        let rope = first_differences(10_000, 3, 1, &chain(10_000, 1));
+        assert!(!pays(&rope, &[false; 30_000], 500), "a rope in space, whose residuals are fewer than its coordinates");
         let apart: Vec<[u32; 2]> = (0..5000).map(|k| [2 * k, 2 * k + 1]).collect();
         type Case<'a> = (&'a str, u32, u32, &'a [[u32; 2]], bool);
         let table: [Case; 8] = [
