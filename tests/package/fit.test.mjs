@@ -459,7 +459,8 @@ test('frequency and phase of a wave are determined by a plain function although 
     // The nearest frequencies with another phase there are minima, too.
     const p = (0.6 - 1.7 * origin) % (2 * Math.PI);
     const far = await fit(wave, { x: t.map((time) => origin + time), y }, { initialValues: { a: 1.8, w: 1.7, p, c: 2.8 }, backend: 'cpu' });
-    assert.ok(far.success && far.solve.findings.length === 0, `${origin}: ${far.message}`);
+    // Rounding of the phase may hide the last digits that the tolerance asks for: such a fit has no success.
+    assert.ok((far.success && far.solve.findings.length === 0) || far.termination === 'precision-limit', `${origin}: ${far.message}`);
     // Rounding of the phase is 1e-16 of 2e8.
     assert.ok(far.parameterError - near.parameterError < 1e-4 * near.parameterError / 76, `${origin}: ${far.parameterError}, not ${near.parameterError}`);
     for (const name of ['a', 'w', 'c']) {

@@ -28,8 +28,6 @@ pub const GROWTH: f64 = 3.0;
 pub const GROWTH_AFTER_REJECTION: f64 = 1.5;
 /// The promise of a minimum in units of σ²: each parameter is within √(2 · 10⁻⁴) of its standard error of it.
 pub const LEAST_PROMISE: f64 = 1e-4;
-/// Part of it that is no more worth a new attempt where no step leads on: a thousandth of a standard error.
-pub const PROMISE_AT_AN_END: f64 = 1e-2;
 /// The share of the cost tolerance that quadratic convergence leaves of the cost with one step more.
 pub const LEFT_OF_TOLERANCE: f64 = 1e-5;
 /// A cost is uncertain by so many times the rounding of its residuals, taken as independent. A tolerance of the cosine

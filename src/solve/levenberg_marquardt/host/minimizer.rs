@@ -481,7 +481,7 @@ impl LevenbergMarquardt {
         // A system without a solution gave no step that could show that nothing is left to gain.
         let end = gain.end.or(collapsed).filter(|_| trial.linear_iterations.is_some()).map(|end| match end {
             Termination::NonFinite => end,
-            _ if self.is_minimum(self.strategy.promise_at_an_end(self.linearised(), self.is_exact()))
+            _ if self.is_minimum(self.strategy.tolerable_promise(self.linearised(), self.is_exact()))
                 && !self.exact.bends_down() =>
             {
                 Termination::CostTolerance

@@ -171,12 +171,6 @@ impl Strategy {
         linearised.tolerable_promise(self.rounding(linearised), tolerance)
     }
 
-    /// The same where no step leads on: tolerances are of steps that do.
-    pub(super) fn promise_at_an_end(&self, linearised: Linearised, is_exact: bool) -> f64 {
-        let tolerable = self.tolerable_promise(linearised, is_exact);
-        tolerable.max(rules::PROMISE_AT_AN_END * self.least_promise(linearised))
-    }
-
     /// What rounding of the residuals leaves of a promise.
     pub(super) fn rounding(&self, linearised: Linearised) -> f64 {
         let rounding = linearised.rounding(self.noise(linearised), self.epsilon());
