@@ -97,10 +97,10 @@ async function fits({ fit, V, loss }) {
       await run(data, { maxIterations: 2 });
       for (const differences of ['forward', 'ridders']) if (model === numbers) await run(data, { differences });
       for (const trustRegion of ['dogleg', 'levenberg-marquardt']) await run(data, { trustRegion });
-      await run(data, { onIteration: () => true });
     }
   }
-  // What the arithmetic and the data may do to a fit: undetermined parameters, rounded results, shifted places, tiny and large units, plain functions that fail.
+  // What the arithmetic and the data may do to a fit: undetermined parameters, rounded results, shifted places, tiny and large units, plain functions that
+  // fail.
   const x = range(50, 0, 5);
   const decayed = x.map((t) => 3 * Math.exp(-0.7 * t));
   await settled(fit(([a, b, k]) => (t) => a * b * Math.exp(-k * t), { x, y: decayed }, { initialValues: [1, 1, 1] }));

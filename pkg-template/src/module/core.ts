@@ -15,15 +15,15 @@ let hasFailed = false;
  * Does work that makes, uses and frees all that it needs in the module, and can be done a second time without a trace of the first: in the core, if it is small
  * and the whole module is not wanted already, and again in the whole module where the core cannot be loaded or lacks a function.
  */
-export async function inCore<T>(isSmall: boolean, work: (host: Host) => Promise<T>): Promise<T> {
-  if (!isSmall || hasFailed || here.isLoaded) return work(here);
+export async function inCore<T>(isSmall: boolean, work: (host: Host, isAgain: boolean) => Promise<T>): Promise<T> {
+  if (!isSmall || hasFailed || here.isLoaded) return work(here, false);
   try {
-    return await work(core);
+    return await work(core, false);
   } catch (error) {
     // A failed load, or an instance that a trap has ended, whichever call met it.
     const isOfCore = hasFailed || !core.isLoaded || (error instanceof ResiduaError && error.code === 'not-initialized');
     if (!isOfCore) throw error;
     hasFailed = true;
-    return work(here);
+    return work(here, true);
   }
 }

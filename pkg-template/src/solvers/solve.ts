@@ -28,24 +28,19 @@ export function solve(
 ): Promise<SolveResult> {
   if (!(problem instanceof Problem) || !isForCore(problem, options ?? {})) return solveOn(here, problem, options);
   const start = problem.arrays.map((array) => array.values());
-  let tries = 0;
-  return inCore(true, (host) => (tries++ === 0 ? solveOn(host, problem, options) : withValues(problem, start, () => solveOn(host, problem, options))));
+  return inCore(true, (host, isAgain) => (isAgain ? withValues(problem, start, () => solveOn(host, problem, options)) : solveOn(host, problem, options)));
 }
 
 /** Does work with the values that arrays had. Numbers that were set since then take no part in it, and keep what they were set to. */
 async function withValues<T>(problem: Problem, start: readonly Float64Array[], work: () => Promise<T>): Promise<T> {
-  const late = problem.arrays.map((array) => array.values());
-  const isLate = (k: number, i: number) => !Object.is(late[k]?.[i], start[k]?.[i]);
-  const replace = (numbers: readonly Float64Array[], isWanted: (k: number, i: number) => boolean) => {
-    problem.arrays.forEach((array, k) => {
-      if (start[k]?.some((_, i) => isLate(k, i))) array.set(array.values().map((value, i) => (isWanted(k, i) ? (numbers[k]?.[i] ?? value) : value)));
-    });
-  };
-  replace(start, () => true);
+  const edited = problem.arrays
+    .map((array, k) => ({ array, before: start[k] ?? new Float64Array(0), late: array.values() }))
+    .filter(({ before, late }) => before.some((number, i) => !Object.is(number, late[i])));
+  for (const { array, before, late } of edited) array.set(late.map((number, i) => before[i] ?? number));
   try {
     return await work();
   } finally {
-    replace(late, isLate);
+    for (const { array, before, late } of edited) array.set(array.values().map((number, i) => (Object.is(before[i], late[i]) ? number : (late[i] ?? number))));
   }
 }
 
