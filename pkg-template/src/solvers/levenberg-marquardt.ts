@@ -21,8 +21,9 @@ export type TrustRegion = 'levenberg-marquardt' | 'dogleg';
 export interface LevenbergMarquardtOptions extends SolveOptions {
   /**
    * 'auto' (default) chooses by size and sparsity; the report states the choice and its reason. Functions on the GPU take 'auto', 'pcg'
-   * or 'iterative-schur'; anything else is 'invalid-argument'. With 'auto' those whose residuals form long chains or narrow bands, by count, are solved by a
-   * factorisation on the CPU: conjugate gradients on the GPU would use up their iterations. `solve(problem, options)` with backend 'auto' compiles for the CPU then.
+   * or 'iterative-schur'; anything else is 'invalid-argument'. With 'auto' long chains and narrow bands that have as many residuals as parameters are solved by
+   * a factorisation on the CPU: conjugate gradients on the GPU would use up their iterations. For a linear solver that the CPU alone has
+   * `solve(problem, options)` with backend 'auto' compiles for the CPU.
    */
   linearSolver?: LinearSolver;
   /**
