@@ -2,8 +2,8 @@
 //
 //   node xtask/bundle.mjs FROM TO
 //
-// FROM is the folder of modules that the TypeScript compiler wrote, TO the folder of the bundles, a sibling of the folders of the WebAssembly modules as FROM is,
-// whose glue is minified in its place.
+// FROM is the folder of modules that the TypeScript compiler wrote, TO the folder of the bundles, a sibling of the folders of the WebAssembly modules as FROM
+// is, whose glue is minified in its place.
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { build, transform } from 'esbuild';
@@ -22,8 +22,8 @@ const paths = {
 };
 
 /**
- * The script of a worker that has nearly all of the tensors' modules: a file of its own, which loads in one request. Chunks that it shared with pages would divide
- * those of all other entry points.
+ * The script of a worker that has nearly all of the tensors' modules: a file of its own, which loads in one request. Chunks that it shared with pages would
+ * divide those of all other entry points.
  */
 const alone = (path) => basename(path) === 'tensor-models-worker-entry.js';
 

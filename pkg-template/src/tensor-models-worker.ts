@@ -1,11 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
- * residua/tensor/models/worker: models of ONNX and of TensorFlow.js, and files of tensors, in a worker of the package, with the names of `residua/tensor/worker`.
+ * residua/tensor/models/worker: models of ONNX and of TensorFlow.js, and files of tensors, in a worker of the package, with the names of
+ * `residua/tensor/worker`.
  *
- * Files are fetched, read and stored in the worker: those of `loadSafetensors`, `loadGguf`, `loadNpy`, `loadNpz` and of the loaders of `residua/tensor/models` that
- * are given a device from here, too. Graphs of `loadOnnx` and `loadTfjs` are recorded, compiled and run there as well; the page has the model and its tensors as
- * handles. The worker is another one than that of `residua/tensor/worker`, as its script has all that models need; a page with models takes all of its tensors
- * from here. It starts with the first device, and runs until `terminate()`, or as long as the page.
+ * Files are fetched, read and stored in the worker: those of `loadSafetensors`, `loadGguf`, `loadNpy`, `loadNpz` and of the loaders of `residua/tensor/models`
+ * that are given a device from here, too. Graphs of `loadOnnx` and `loadTfjs` are recorded, compiled and run there as well; the page has the model and its
+ * tensors as handles. The worker is another one than that of `residua/tensor/worker`, as its script has all that models need; a page with models takes all of
+ * its tensors from here. It starts with the first device, and runs until `terminate()`, or as long as the page.
  *
  * @packageDocumentation
  */
@@ -48,7 +49,10 @@ export function init(source?: WasmSource): Promise<void> {
   return worker.init(source);
 }
 
-/** Ends the worker at once, with all its objects. Pending calls reject with 'disposed', and so do later calls on those objects. The next device starts a new worker. */
+/**
+ * Ends the worker at once, with all its objects. Pending calls reject with 'disposed', and so do later calls on those objects. The next device starts a new
+ * worker.
+ */
 export function terminate(): void {
   worker.terminate();
 }
@@ -70,8 +74,8 @@ const ONNX_OPTIONS: OptionNames<WorkerOnnxOptions> = { ...OPTIONS, external: tru
 const TFJS_OPTIONS: OptionNames<WorkerTfjsOptions> = { ...OPTIONS, weights: true };
 
 /**
- * Loads a model of ONNX in the worker, as `loadOnnx` of `residua/tensor/onnx` does on the page, with its errors. An address, a Blob and bytes go to the worker; a
- * response and a stream are read on the page, and their bytes go there as they come.
+ * Loads a model of ONNX in the worker, as `loadOnnx` of `residua/tensor/onnx` does on the page, with its errors. An address, a Blob and bytes go to the worker;
+ * a response and a stream are read on the page, and their bytes go there as they come.
  */
 export async function loadOnnx(source: FileSource, options: WorkerOnnxOptions = {}): Promise<WorkerModel> {
   checkOptions('loadOnnx: options', options, ONNX_OPTIONS);
@@ -81,8 +85,8 @@ export async function loadOnnx(source: FileSource, options: WorkerOnnxOptions = 
 }
 
 /**
- * Loads a model of TensorFlow.js in the worker, as `loadTfjs` of `residua/tensor/tfjs` does on the page, with its errors. An address, a Blob and bytes go to the
- * worker; a response and a stream are read on the page, and their bytes go there as they come.
+ * Loads a model of TensorFlow.js in the worker, as `loadTfjs` of `residua/tensor/tfjs` does on the page, with its errors. An address, a Blob and bytes go to
+ * the worker; a response and a stream are read on the page, and their bytes go there as they come.
  */
 export async function loadTfjs(source: FileSource, options: WorkerTfjsOptions = {}): Promise<WorkerModel> {
   checkOptions('loadTfjs: options', options, TFJS_OPTIONS);

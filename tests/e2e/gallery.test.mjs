@@ -1,4 +1,5 @@
-// The gallery: each link opens its example in the editor, which runs it; axe-core's audit in both themes, wide and at a phone's width, where nothing sticks out.
+// The gallery: each link opens its example in the editor, which runs it; axe-core's audit in both themes, wide and at a phone's width, where nothing sticks
+// out.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';

@@ -1,4 +1,5 @@
-// residua/tensor/models/worker at the two ends of a channel, by the module that is packed: files are read, graphs recorded and run at the other end; errors keep their codes.
+// residua/tensor/models/worker at the two ends of a channel, by the module that is packed: files are read, graphs recorded and run at the other end; errors
+// keep their codes.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

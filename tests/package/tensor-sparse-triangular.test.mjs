@@ -96,7 +96,8 @@ test('diagonals that are missing or 0, and what is no system, are refused by nam
 });
 
 test('SciPy gives the same solution', async () => {
-  // scipy.sparse.linalg.spsolve_triangular(csr_matrix([[3, 0, 0], [1, -1, 0], [2, 0, 1]], dtype=float), [[8, 4], [5, 2], [2, 9]]) of its documentation's matrix.
+  // scipy.sparse.linalg.spsolve_triangular(csr_matrix([[3, 0, 0], [1, -1, 0], [2, 0, 1]], dtype=float), [[8, 4], [5, 2], [2, 9]]) of its documentation's
+  // matrix.
   const matrix = T.SparseMatrix.fromCsr(3, 3, device.tensor([0, 1, 3, 5], [4], 'u32'), device.tensor([0, 0, 1, 0, 2], [5], 'u32'), device.tensor([3, 1, -1, 2, 1]));
   const system = await device.sparseTriangular(matrix);
   assert.equal(system.levels, 2);

@@ -18,7 +18,8 @@ const MOST_TIMES = 2;
 
 /**
  * Models that may miss it, for a reason that is known. basic-pitch takes the logarithm of magnitudes that are nearly 0. Its convolutions of 256 terms differ by
- * 3e-7 to 6e-7 of the largest between the backends of TensorFlow.js, which sum them in several parts or in double precision, and by 1.2e-6 from those of residua.
+ * 3e-7 to 6e-7 of the largest between the backends of TensorFlow.js, which sum them in several parts or in double precision, and by 1.2e-6 from those of
+ * residua.
  */
 const MAY_MISS = /basic-pitch/;
 /** What they may be off: the logarithm of what is wrong by itself is wrong by more. */

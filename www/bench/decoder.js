@@ -5,7 +5,8 @@
  * the prompt has its whole time until the first token is read.
  *
  * Parameters: `engine` ('gpu', by default, or 'cpu'), `small` (a small shape, for trying), `jobs` ('token,prompt'), `type` ('q4_0', by default, or 'q4_K': with q6_K for the output and, in every
- * second layer, for values and the way down, about as files named Q4_K_M have them), `accumulate` ('f32', by default, or 'int8': how products of the prompt are added).
+ * second layer, for values and the way down, about as files named Q4_K_M have them), `accumulate` ('f32', by default, or 'int8': how products of the prompt are
+ * added).
  */
 import { Device, Random } from 'residua/tensor';
 import { compileDecoder, decoderSettings } from 'residua/tensor/models';

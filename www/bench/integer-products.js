@@ -1,10 +1,12 @@
 /**
  * Products of many rows with quantised weights, added in f32 and in integers (`accumulate: 'int8'`), in turns.
  *
- * 'GPU in one pass, ms' is the time of the kernels of a run by timestamps, each dispatched many times in its pass, the least of some samples; of integers it contains the rounding of the rows.
- * 'in a row, ms' is the time of one of many runs without a read between them. 'difference' is the root mean square of the difference to f32 by that of the result.
+ * 'GPU in one pass, ms' is the time of the kernels of a run by timestamps, each dispatched many times in its pass, the least of some samples; of integers it
+ * contains the rounding of the rows. 'in a row, ms' is the time of one of many runs without a read between them. 'difference' is the root mean square of the
+ * difference to f32 by that of the result.
  *
- * Parameters: `shape` (rows, places along the depth, columns; '2048,2048,5632' by default), `types` (formats; 'q8_0,q4_0,q4_K,q6_K' by default), `engine` ('gpu', by default, or 'cpu').
+ * Parameters: `shape` (rows, places along the depth, columns; '2048,2048,5632' by default), `types` (formats; 'q8_0,q4_0,q4_K,q6_K' by default), `engine`
+ * ('gpu', by default, or 'cpu').
  */
 import { Device, linear, Random } from 'residua/tensor';
 import { madeBlocks } from './made-blocks.js';
@@ -22,7 +24,9 @@ const ADDED = ['f32', 'int8'];
 const COMPUTED = ['q8_0', 'q4_0'];
 /** Runs in a row, and samples of a pass. */
 const [IN_A_ROW, SAMPLES] = [20, 20];
-/** Numbers of rows are uniform: half a step of 1/127 of the largest has a root mean square of 0.4 % of theirs. A block's largest may be smaller, but not larger. */
+/**
+ * Numbers of rows are uniform: half a step of 1/127 of the largest has a root mean square of 0.4 % of theirs. A block's largest may be smaller, but not larger.
+ */
 const TOLERANCE = 0.01;
 
 async function measure(device, type, [rows, depth, columns], reps, progress) {

@@ -1,6 +1,9 @@
 /** Quantised weights that are made up. */
 
-/** Formats of 256 numbers: bytes of a block, where its halves stand, and the first one in units of a number's size. The second half makes numbers as often negative as positive. */
+/**
+ * Formats of 256 numbers: bytes of a block, where its halves stand, and the first one in units of a number's size. The second half makes numbers as often
+ * negative as positive.
+ */
 const LONG_BLOCKS = { q4_K: { bytes: 144, halves: [0, 2], unit: 1 / (32 * 4), second: 7.5 }, q6_K: { bytes: 210, halves: [208], unit: 1 / (64 * 16) } };
 
 /** The bits of a positive number in half precision, rounded down. */

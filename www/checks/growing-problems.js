@@ -77,8 +77,8 @@ function beginning(random, isConstrained) {
 }
 
 /**
- * Grows a problem at random in `steps` steps, and calls its functions after some of them; gives for each call its name and the numbers of the functions that have
- * grown, and of those of the same problem made whole. `compile` compiles a problem.
+ * Grows a problem at random in `steps` steps, and calls its functions after some of them; gives for each call its name and the numbers of the functions that
+ * have grown, and of those of the same problem made whole. `compile` compiles a problem.
  */
 export async function* grow(seed, steps, isConstrained, compile) {
   const random = randomNumbers(seed);

@@ -66,8 +66,8 @@ async function timed(device, work) {
 }
 
 /**
- * A model of a file, of ONNX or of TensorFlow.js: `nodes`, `initializers`, `outputs`, `types`, `constants`, and what loads it, all of it with the outputs of every
- * layer, and one layer with the inputs that it is given: `ofNode()` has their names in that model, too.
+ * A model of a file, of ONNX or of TensorFlow.js: `nodes`, `initializers`, `outputs`, `types`, `constants`, and what loads it, all of it with the outputs of
+ * every layer, and one layer with the inputs that it is given: `ofNode()` has their names in that model, too.
  * @param {Uint8Array} bytes
  * @param {((location: string) => unknown) | undefined} external the other files, by their names
  */
@@ -125,8 +125,8 @@ export function difference(one, other) {
 }
 
 /**
- * Every layer by itself: a model of one node, with the inputs that it has in the whole model. Calls `onLayer(index, { ms, shape, numbers } | { failure } | { isConstant })`
- * for each. Layers of a whole run are fused, so that their times add up to less there.
+ * Every layer by itself: a model of one node, with the inputs that it has in the whole model. Calls `onLayer(index, { ms, shape, numbers } | { failure } | {
+ * isConstant })` for each. Layers of a whole run are fused, so that their times add up to less there.
  * @param {Awaited<ReturnType<typeof openModel>>} model
  */
 export async function runLayers(device, model, feeds, { signal, onLayer }) {

@@ -128,9 +128,9 @@ const MODELS_WORKER = { name: 'api-tensor-models-worker', title: 'residua/tensor
 const TENSOR_WORKER = { name: 'api-tensor-worker', title: 'residua/tensor/worker', file: ['/tensor-worker.ts'] };
 
 /**
- * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker`, `modelsWorker` and `cameras` are the
- * other entry points: `{ declarations, doc }`, all declarations of one and what it says of itself. Of a worker's declarations its own are shown. Throws where
- * something public stands on no page or has no documentation.
+ * The pages as `{ name, title, description, html, headings }`. `worker`, `tensors`, `models`, `onnx`, `tfjs`, `training`, `tensorWorker`, `modelsWorker` and
+ * `cameras` are the other entry points: `{ declarations, doc }`, all declarations of one and what it says of itself. Of a worker's declarations its own are
+ * shown. Throws where something public stands on no page or has no documentation.
  */
 export function referencePages(declarations, worker, { declarations: all }, { declarations: models }, { declarations: onnx }, { declarations: tfjs }, { declarations: training }, tensorWorker, modelsWorker, { declarations: cameras }) {
   const tensors = new Map([...all].filter(([name]) => !SHARED.includes(name)));

@@ -1,4 +1,5 @@
-//! Tiles of products of quantised factors in integers: of a left factor of bytes and a right one of any format. Sums of a group are exact, and are added in f32.
+//! Tiles of products of quantised factors in integers: of a left factor of bytes and a right one of any format. Sums of a group are exact, and are added in
+//! f32.
 //!
 //! A panel has for each block of 32 places 16 lines of pairs of neighbours, two integers of 16 bits in a word, and after them what belongs to the block.
 

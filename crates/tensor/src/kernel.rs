@@ -319,9 +319,9 @@ pub struct Fourier {
     pub writes_rows: bool,
 }
 
-/// A kernel that factors matrices, or solves triangular systems, dense or sparse. Coordinates 0 … count the axes of the batch, the two after them are the row and the column of
-/// the first matrix, the next two those of the second, the last two those of the result. The result `Folded { fold: 0, result: 0 }` is an element of the
-/// result, which is written where it stands in the memory of a tensor: there alone, since kernels of a device compute there.
+/// A kernel that factors matrices, or solves triangular systems, dense or sparse. Coordinates 0 … count the axes of the batch, the two after them are the row
+/// and the column of the first matrix, the next two those of the second, the last two those of the result. The result `Folded { fold: 0, result: 0 }` is an
+/// element of the result, which is written where it stands in the memory of a tensor: there alone, since kernels of a device compute there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Linalg {
     /// What is computed.

@@ -67,7 +67,10 @@ const FEW_RESIDUALS = 100;
 /** Least time between two calls of onProgress. */
 const PROGRESS_INTERVAL_MS = 100;
 
-/** Compiles an input on a host. `reasonOfCpu` is why 'auto' takes the CPU whatever it would measure. Rejects with 'invalid-argument' for wrong options and with 'aborted' when the signal fires. */
+/**
+ * Compiles an input on a host. `reasonOfCpu` is why 'auto' takes the CPU whatever it would measure. Rejects with 'invalid-argument' for wrong options and with
+ * 'aborted' when the signal fires.
+ */
 export async function compileFunctions(host: Host, input: CompileInput, options: CompileOptions, reasonOfCpu: string | null = null): Promise<Compiled> {
   checkCompileOptions(host, 'compile', options);
   const { signal } = options;

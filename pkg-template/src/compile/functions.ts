@@ -150,8 +150,8 @@ export class GpuCompiledFunctions {
     options?: CompileOptions,
   ): Promise<GpuCompiledFunctions>;
   /**
-   * Compiles a problem in its current state. What is appended later to its arrays and residual blocks is part of the next call, without a new compile; arrays and
-   * blocks that are added later are not.
+   * Compiles a problem in its current state. What is appended later to its arrays and residual blocks is part of the next call, without a new compile; arrays
+   * and blocks that are added later are not.
    */
   static compile(problem: Problem, options?: CompileOptions): Promise<GpuCompiledFunctions>;
   static compile(what: readonly Value[] | Problem, fnOrOptions?: unknown, options?: CompileOptions): Promise<GpuCompiledFunctions> {
@@ -283,8 +283,8 @@ export class GpuCompiledFunctions {
    *
    * `gradient` is the same buffer for every call until an `append`, with the layout of `parameterBuffer`: f32, tightly packed (a Vec3 takes 12 bytes), a
    * ParameterArray's entries from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. The functions own it and destroy it with
-   * themselves, or at the call after an `append`. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not be written or destroyed. Only the next ...OnDevice call of the same functions
-   * overwrites it. On the CPU it is null; `value` is computed all the same.
+   * themselves, or at the call after an `append`. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not be written or destroyed.
+   * Only the next ...OnDevice call of the same functions overwrites it. On the CPU it is null; `value` is computed all the same.
    */
   async evaluateSumWithGradientOnDevice(x?: Numbers): Promise<GradientOnDevice> {
     return this.onDevice('evaluateSumWithGradientOnDevice', x);
@@ -384,10 +384,10 @@ export class GpuCompiledFunctions {
   }
 
   /**
-   * The current parameters on the GPU; null on the CPU. It is the same buffer until the call after an `append`, which replaces it: f32, tightly packed (a Vec3 takes 12
-   * bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point.
-   * In 'f32x2' these are the numbers rounded to f32, and the buffer is longer at its end. Its size is rounded up to 16 bytes.
-   * It may be copied from or bound, and must not be written or destroyed.
+   * The current parameters on the GPU; null on the CPU. It is the same buffer until the call after an `append`, which replaces it: f32, tightly packed (a Vec3
+   * takes 12 bytes), a ParameterArray from byte 4 × offset on; usage STORAGE | VERTEX | COPY_SRC. During a solve it holds the last accepted point. In 'f32x2'
+   * these are the numbers rounded to f32, and the buffer is longer at its end. Its size is rounded up to 16 bytes. It may be copied from or bound, and must not
+   * be written or destroyed.
    */
   get parameterBuffer(): GPUBuffer | null {
     return noteOwner(

@@ -6,8 +6,8 @@ import type { CompileOptions } from './compile.js';
 import type { EngineOptions } from './engine-choice.js';
 
 /**
- * Operations of all residuals. A core takes a millisecond or less for these with their derivatives, and a solve some tens of evaluations; a device is there after
- * 50 ms and more, and compiles a kernel in as many (docs/performance.md).
+ * Operations of all residuals. A core takes a millisecond or less for these with their derivatives, and a solve some tens of evaluations; a device is there
+ * after 50 ms and more, and compiles a kernel in as many (docs/performance.md).
  */
 const FEW_OPERATIONS = 100_000;
 
@@ -29,8 +29,8 @@ export function reasonOfCpu(problem: Problem, { fallbackThreshold, context }: En
 const NOT_FOR_CORE = ['context', 'onIteration', 'beforeIteration', 'onProgress', 'signal', 'maxTimeMs'];
 
 /**
- * Whether one solve is work for the core of the module (module/core.ts): small, on the CPU, by Levenberg-Marquardt and a dense factorisation, without callbacks of
- * the application that report to it, and without limits of time, which a second try would double. Models may be evaluated a second time.
+ * Whether one solve is work for the core of the module (module/core.ts): small, on the CPU, by Levenberg-Marquardt and a dense factorisation, without callbacks
+ * of the application that report to it, and without limits of time, which a second try would double. Models may be evaluated a second time.
  */
 export function isForCore(problem: Problem, options: CompileOptions & { method?: string; linearSolver?: string }): boolean {
   const { backend, method = 'lm', linearSolver } = options;

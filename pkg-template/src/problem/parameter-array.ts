@@ -78,8 +78,9 @@ export interface ParameterArray<D extends number = any, B = BlockOf<D>> {
   setAt(index: number, values: Numbers): void;
   /**
    * Adds blocks at the end, variable and without bounds; returns the index of the first. `values` are their start, block after block. A smoother of `incremental`
-   * takes them in at its next update, compiled functions at their next call, without a new compile. The parameters of later arrays then stand further back in `x`. Throws 'invalid-argument' for another number of numbers than a multiple of dim, and for numbers that are not finite; 'limit-exceeded' where
-   * the problem would have more than 2³² − 1 numbers.
+   * takes them in at its next update, compiled functions at their next call, without a new compile. The parameters of later arrays then stand further back in
+   * `x`. Throws 'invalid-argument' for another number of numbers than a multiple of dim, and for numbers that are not finite; 'limit-exceeded' where the
+   * problem would have more than 2³² − 1 numbers.
    */
   append(values: Numbers): number;
 }

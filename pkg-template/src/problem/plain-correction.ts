@@ -74,7 +74,10 @@ function columnsOf(of: Columns, places: ReadonlyMap<number, number>): Float64Arr
   return columns;
 }
 
-/** Takes differences along a direction in the place of what the derivatives make of it. Returns their error, as a share of the columns' lengths; NaN where there is nothing but noise. */
+/**
+ * Takes differences along a direction in the place of what the derivatives make of it. Returns their error, as a share of the columns' lengths; NaN where there
+ * is nothing but noise.
+ */
 function correctAlong(of: Columns, x: Float64Array, places: ReadonlyMap<number, number>, { along, dual }: Direction, isNoisy: boolean): number {
   const { count, outputs, parameters } = of;
   const positions = [...places.keys()];

@@ -1,7 +1,7 @@
 /**
- * Directions in which parameters nearly make up for each other, as the frequency and the phase of a wave whose times are dates. Differences by one parameter at a
- * time err by a share of the length of their column, which may be more than all that is left of such a direction. Along it residuals change slowly: differences
- * by long steps of both parameters together have as many digits of what is left as those of a column have of the column.
+ * Directions in which parameters nearly make up for each other, as the frequency and the phase of a wave whose times are dates. Differences by one parameter at
+ * a time err by a share of the length of their column, which may be more than all that is left of such a direction. Along it residuals change slowly:
+ * differences by long steps of both parameters together have as many digits of what is left as those of a column have of the column.
  */
 
 /** A direction is in doubt where so many times the errors of the columns explain its effect. */

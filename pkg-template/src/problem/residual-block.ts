@@ -53,10 +53,10 @@ export interface ResidualBlock {
    * the block has weights. Shared inputs are not given. In a block that was made without instances, with `sqrtInformation: []`, each has the upper triangle of
    * its own; in one that was made with one instance its matrix is that of all.
    *
-   * The residual function is not recorded again. A smoother of `incremental` takes the instances in at its next update, compiled functions at their next call, and
-   * nothing is compiled for it: tables and patterns are laid out anew, in a time like that of an evaluation. On the CPU kernels are written again where a block
-   * passes 1 and 255 instances or they cease to agree in a parameter block. GPU buffers of the functions are replaced. That call rejects with 'limit-exceeded' or
-   * 'out-of-memory' where the device has no room, and the next one tries again.
+   * The residual function is not recorded again. A smoother of `incremental` takes the instances in at its next update, compiled functions at their next call,
+   * and nothing is compiled for it: tables and patterns are laid out anew, in a time like that of an evaluation. On the CPU kernels are written again where a
+   * block passes 1 and 255 instances or they cease to agree in a parameter block. GPU buffers of the functions are replaced. That call rejects with
+   * 'limit-exceeded' or 'out-of-memory' where the device has no room, and the next one tries again.
    *
    * Takes blocks of recorded functions with `at`, `shared` and `data` as inputs. Throws 'invalid-argument' for a block with a star, with shared inputs alone or of
    * a plain function, for inputs that are missing or unknown or disagree on the number of instances, and for numbers as `residuals` does; then nothing is added.

@@ -78,7 +78,10 @@ export interface FitResult<S extends FitStart> {
   covariance: Float64Array;
   /** Σ weight · residual². */
   parameterError: number;
-  /** The coefficient of determination, 1 − Σ weight · residual² / Σ weight · (y − ȳ)², with the weighted mean ȳ; NaN where all measurements are equal, so that there is nothing to explain. */
+  /**
+   * The coefficient of determination, 1 − Σ weight · residual² / Σ weight · (y − ȳ)², with the weighted mean ȳ; NaN where all measurements are equal, so that
+   * there is nothing to explain.
+   */
   rSquared: number;
   /** Model minus measurement, for each sample; 0 for one of weight 0. */
   residuals: Float64Array;

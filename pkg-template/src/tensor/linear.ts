@@ -14,8 +14,8 @@ export interface LinearOptions {
   /** What is added, which broadcasts to [..., out]. */
   bias?: Tensor;
   /**
-   * 'int8' rounds x to bytes, and adds the products of 32 neighbours as integers: for prompts and other products of many rows with a QuantizedTensor, on devices that multiply bytes faster than
-   * floats. 'f32' by default.
+   * 'int8' rounds x to bytes, and adds the products of 32 neighbours as integers: for prompts and other products of many rows with a QuantizedTensor, on
+   * devices that multiply bytes faster than floats. 'f32' by default.
    */
   accumulate?: 'f32' | 'int8';
 }
@@ -31,8 +31,9 @@ export function checkAccumulate(argument: string, value: unknown): asserts value
  * x · weightᵀ + bias: x is [..., in] and the weight [out, in], as files have it. Floats or a QuantizedTensor, in single precision. With several matrices,
  * weights [..., out, in], x is [..., n, in], and the leading axes broadcast: a matrix for each batch of rows, as experts have.
  *
- * With `accumulate: 'int8'` each number of x becomes the nearest multiple of m / 127, where m is the largest magnitude of its 32 neighbours, of a block of the weight. So it is off by at most
- * m / 254, and an element of the result by at most Σ m |w| / 254, besides what sums in f32 round. Blocks with NaN or an infinity are NaN. Derivatives are those of x as it is.
+ * With `accumulate: 'int8'` each number of x becomes the nearest multiple of m / 127, where m is the largest magnitude of its 32 neighbours, of a block of the
+ * weight. So it is off by at most m / 254, and an element of the result by at most Σ m |w| / 254, besides what sums in f32 round. Blocks with NaN or an
+ * infinity are NaN. Derivatives are those of x as it is.
  */
 export function linear(x: Tensor, weight: Tensor | Quantized, options?: Tensor | LinearOptions): Tensor<'f32'> {
   const isBias = options === undefined || options instanceof Tensor;

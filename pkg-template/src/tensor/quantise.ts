@@ -91,8 +91,9 @@ export function quantised(weights: Tensor, type: ComputedType): [words: Tensor<'
 }
 
 /**
- * The left factor of a product of integers, [..., in] of whole blocks, as a recipe of its rounded numbers: n · s with s the largest magnitude of a block of 32 by 127, and n the nearest integers.
- * Only products that are rounded to f32 and integers decide them, so that every engine has the same bits. Blocks of which s is no normal number are 0, those with NaN or an infinity NaN.
+ * The left factor of a product of integers, [..., in] of whole blocks, as a recipe of its rounded numbers: n · s with s the largest magnitude of a block of 32
+ * by 127, and n the nearest integers. Only products that are rounded to f32 and integers decide them, so that every engine has the same bits. Blocks of which s
+ * is no normal number are 0, those with NaN or an infinity NaN.
  */
 export function inBytes(x: Tensor): Tensor<'f32'> {
   const leading = x.shape.slice(0, -1);

@@ -70,8 +70,8 @@ impl BayesTree {
     }
 
     /// The same for all cliques, which then are to be removed, where that is due and leaves less to do. Updates order the variables near the root alone, with
-    /// what was cut off below as it is: after many of them cliques are several times as large as they would be by an order of all. So all are ordered again when
-    /// updates have taken as long as the elimination of all, which at most doubles what they take, and half as often after each time that it was in vain.
+    /// what was cut off below as it is: after many of them cliques are several times as large as they would be by an order of all. So all are ordered again
+    /// when updates have taken as long as the elimination of all, which at most doubles what they take, and half as often after each time that it was in vain.
     fn plan_anew(&mut self, removed: &mut Vec<u32>, newest: &[u32]) -> Option<(Vec<u32>, Vec<Plan>)> {
         if self.spent <= self.work * f64::from(self.in_vain).exp2() {
             return None;

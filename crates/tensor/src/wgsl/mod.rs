@@ -119,9 +119,10 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
 /// Words that describe a product: see [`words_of_product`].
 pub const PRODUCT_WORDS: usize = 10;
 
-/// What the time of a kernel's product depends on, if its tile may change, as that of a product of integers does not: the number of the kernel, that of its tile in [`Tile::EXCHANGEABLE`], the number of
-/// the type of its elements, whether the left and the right factor have their vectors along the depth, the bits of a number of the right factor in memory,
-/// where whole words are read of it, and for values of the dims how many matrices there are, with how many rows and columns, and the depth.
+/// What the time of a kernel's product depends on, if its tile may change, as that of a product of integers does not: the number of the kernel, that of its
+/// tile in [`Tile::EXCHANGEABLE`], the number of the type of its elements, whether the left and the right factor have their vectors along the depth, the bits
+/// of a number of the right factor in memory, where whole words are read of it, and for values of the dims how many matrices there are, with how many rows and
+/// columns, and the depth.
 ///
 /// `readProducts` in pkg-template/src/tensor/device/tiles.ts reads these words: its `PRODUCT_WORDS` and `DTYPES` change together with this function.
 pub fn words_of_product(number: u32, kernel: &Kernel, windows: &Windows, dims: &[u32]) -> Option<[u32; PRODUCT_WORDS]> {

@@ -31,8 +31,8 @@ const OPTIONS: OptionNames<SparseTriangularOptions> = { triangle: true, unitDiag
 const MOST_LEVELS = 2 ** 19;
 
 /**
- * A sparse triangular system, as `Device.sparseTriangular` prepares it: the order in which its rows are solved, and that of its transpose, which derivatives take. They have memory of their own on the
- * device, some 24 bytes for each entry and 16 for each row, which dispose() frees.
+ * A sparse triangular system, as `Device.sparseTriangular` prepares it: the order in which its rows are solved, and that of its transpose, which derivatives
+ * take. They have memory of their own on the device, some 24 bytes for each entry and 16 for each row, which dispose() frees.
  */
 export class SparseTriangular {
   /** The same as dispose(), for `using`. */
@@ -80,8 +80,8 @@ export class SparseTriangular {
   }
 
   /**
-   * The solution X of T X = B: B is a vector [size] or a matrix [size, n] of f32. `values` are others of the same pattern, as many as the matrix has entries. A pivot of 0 among them gives infinities
-   * and NaN. Derivatives go to B and to the values. Throws 'invalid-argument'.
+   * The solution X of T X = B: B is a vector [size] or a matrix [size, n] of f32. `values` are others of the same pattern, as many as the matrix has entries. A
+   * pivot of 0 among them gives infinities and NaN. Derivatives go to B and to the values. Throws 'invalid-argument'.
    */
   solve(b: Tensor<'f32'>, values: Tensor<'f32'> = this.values): Tensor<'f32'> {
     const [right, entries] = [nodeOf('solve: b', b), nodeOf('solve: values', values)];

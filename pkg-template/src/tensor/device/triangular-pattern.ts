@@ -1,6 +1,6 @@
 /**
- * In which order the rows of a sparse triangular matrix are solved: rows of a level depend on rows of earlier levels alone, so that a device solves them side by side (Anderson and Saad 1989).
- * It is found in the memory of the page.
+ * In which order the rows of a sparse triangular matrix are solved: rows of a level depend on rows of earlier levels alone, so that a device solves them side
+ * by side (Anderson and Saad 1989). It is found in the memory of the page.
  */
 
 import { invalidArgument, ResiduaError } from '../../arguments/errors.js';
@@ -37,7 +37,10 @@ export interface TriangularPattern {
   readonly columns: Uint32Array<ArrayBuffer>;
 }
 
-/** The pattern of a triangle, or of its transpose. Yields after some work, so that the page may have a turn. Throws 'invalid-argument' for a row without an entry on the diagonal. */
+/**
+ * The pattern of a triangle, or of its transpose. Yields after some work, so that the page may have a turn. Throws 'invalid-argument' for a row without an
+ * entry on the diagonal.
+ */
 export function* triangularPattern(argument: string, pattern: Pattern, triangle: Triangle, isTransposed: boolean): Generator<void, TriangularPattern, void> {
   const { rows: size, indices } = pattern;
   const [rows, columns] = [array(indices.length).fill(size), array(indices.length).fill(size)];

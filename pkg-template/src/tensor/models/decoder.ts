@@ -30,8 +30,8 @@ export interface DecoderOptions {
   /** Type in which keys and values are stored. Default 'f16'. */
   cache?: 'f16' | 'f32';
   /**
-   * How products of prompts with quantised weights are added: 'int8' as in linear(), which is faster where a device multiplies bytes faster than floats, and off by what it rounds. Tokens that are
-   * generated, and the products that give logits, are 'f32', the default.
+   * How products of prompts with quantised weights are added: 'int8' as in linear(), which is faster where a device multiplies bytes faster than floats, and
+   * off by what it rounds. Tokens that are generated, and the products that give logits, are 'f32', the default.
    */
   accumulate?: 'f32' | 'int8';
   /** How many of the likeliest tokens may be drawn from. Default 64. */

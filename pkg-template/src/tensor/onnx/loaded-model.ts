@@ -15,8 +15,8 @@ import { OnnxPrograms } from './programs.js';
 import { Value, type ConstantMemory, type Host } from './values.js';
 
 /**
- * A model that was loaded from a file of ONNX or of TensorFlow.js, on a device. Integers of 64 bits are i32 here and doubles f32. Outputs have the names that the
- * file has for them.
+ * A model that was loaded from a file of ONNX or of TensorFlow.js, on a device. Integers of 64 bits are i32 here and doubles f32. Outputs have the names that
+ * the file has for them.
  */
 export class LoadedModel {
   /** The same as dispose(), for `using`. */

@@ -82,7 +82,10 @@ export function planeTypes(type: QuantizedType): readonly [words: DType, side: D
   return ['u32', FORMATS[type].record === 0 ? 'f16' : 'u32'];
 }
 
-/** The left factor of a product of integers: signed bytes in words [..., in / 4], and an f32 for each block of 32 that they are multiplied by. Its format stands after all others. */
+/**
+ * The left factor of a product of integers: signed bytes in words [..., in / 4], and an f32 for each block of 32 that they are multiplied by. Its format stands
+ * after all others.
+ */
 export function numbersOfBytes(words: Node, scales: Node): Node {
   return new Node('dequantize', 'f32', [...words.shape.slice(0, -1), (words.shape.at(-1) as number) * 4], [words, scales], [QUANTIZED_TYPES.length]);
 }
