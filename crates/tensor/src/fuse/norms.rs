@@ -13,9 +13,8 @@ use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Tile};
 use crate::lower::Memory;
 use crate::scalar::{Graph, Id, Node, Op};
 
-/// Bytes of a workgroup's memory on every device, and what the states of a reduction of a row take of it at most.
+/// Bytes of a workgroup's memory on every device.
 const WORKGROUP_BYTES: u32 = 16 << 10;
-const STATES_BYTES: u32 = 256 * 8;
 /// Shortest row.
 const SHORTEST: u32 = 32;
 /// Kernels between a norm and its product at most.
@@ -138,9 +137,7 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
             && kernel.known(product.rows) == Some(1)
             && kernel.known(product.depth) == Some(length)
     };
-    let sums: u32 = products.iter().map(|product| sums_bytes(kernel, product)).sum();
-    let bytes = 4 * length + STATES_BYTES * rows.folds.len() as u32 + sums;
-    let fits = bytes <= WORKGROUP_BYTES && kernel.guard.is_none();
+    let fits = 4 * length + reduction_bytes(kernel, &rows.folds, products) <= WORKGROUP_BYTES && kernel.guard.is_none();
     if !fits || !products.iter().all(|product| reads_row(product) && is_one(product)) {
         return None;
     }
@@ -176,11 +173,15 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
     Some(composed.built(format!("{}_of_{}", kernel.name, norm.kernel.name), body))
 }
 
-/// Bytes that the sums of a product take of a workgroup's memory: a vector for each thread.
-fn sums_bytes(kernel: &Kernel, product: &Product) -> u32 {
-    let factor = kernel.graph.as_dequantized(product.right);
-    let is_in_blocks = factor.is_some_and(|factor| {
-        kernel.graph.is_in_blocks(&factor, 2, &kernel.sizes) && !kernel.buffers[factor.word.0 as usize].written
-    });
-    if is_in_blocks { 128 * 16 } else { 256 * 16 }
+/// Bytes that states of reductions and sums of products take of a workgroup's memory, for each thread: a vector where moments are kept and for each product,
+/// else two words. Products have fewer threads if all read blocks.
+fn reduction_bytes(kernel: &Kernel, folds: &[Fold], products: &[Product]) -> u32 {
+    let is_in_blocks = |product: &Product| {
+        kernel.graph.as_dequantized(product.right).is_some_and(|factor| {
+            kernel.graph.is_in_blocks(&factor, 2, &kernel.sizes) && !kernel.buffers[factor.word.0 as usize].written
+        })
+    };
+    let threads = if products.iter().all(is_in_blocks) { 128 } else { 256 };
+    let states = folds.iter().map(|fold| if matches!(fold.combine, Combine::Variance) { 16 } else { 8 });
+    256 * states.sum::<u32>() + threads * 16 * products.len() as u32
 }

@@ -110,6 +110,22 @@ fn layer_norm(expr: &mut Expr, x: TensorId) -> TensorId {
 }
 
 #[test]
+fn a_layer_norm_is_part_of_the_product_after_it_as_far_as_the_memory_of_a_workgroup_goes() {
+    // For each of 256 threads two words of the sum, four of the moments, four of the product: 10 of 16 KiB.
+    for (columns, expected) in [(1536, 1), (1540, 2)] {
+        let mut expr = Expr::default();
+        let x = expr.input(0, DType::F32, &shape(&[1, columns]));
+        let y = layer_norm(&mut expr, x);
+        let weight = expr.input(1, DType::F32, &shape(&[8, columns]));
+        let transposed = expr.transpose(weight);
+        let product = expr.matmul(y, transposed, DType::F32);
+        let recipe = Recipe { expr, dims: vec![], results: vec![product], assignments: vec![] };
+        let plan = Plan::new(&recipe, &GPU).unwrap();
+        assert_eq!(plan.kernels.len(), expected, "{columns}: {:?}", names(&plan));
+    }
+}
+
+#[test]
 fn a_layer_norm_of_a_map_is_one_kernel_without_memory_for_the_map() {
     // With more inputs the states of two reductions would not fit the bindings of kernels.
     for inputs in 1..4 {
