@@ -95,6 +95,8 @@ fn assert_sound(tree: &BayesTree) {
         }
     }
     assert!(seen.iter().all(|&times| times == 1), "{seen:?}");
+    // Whole numbers.
+    assert_eq!(tree.work, tree.cliques.iter().map(|clique| clique.work()).sum::<f64>());
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl BayesTree {
         self.free_factors.append(&mut self.removed_factors);
         let mut removed = self.affected_cliques();
         let planned = self.plan_anew(&mut removed, newest);
+        let is_ordered_anew = planned.is_some() || self.work == 0.0;
         let (affected, plans) = planned.unwrap_or_else(|| self.plan_without(&removed, newest));
         let eliminated = affected.len();
         let result = self.eliminate(plans);
@@ -29,6 +30,9 @@ impl BayesTree {
             Failure::Undetermined(undetermined)
         })?;
         let top = self.exchange(&removed, cliques);
+        if is_ordered_anew {
+            self.spent = 0.0;
+        }
         let is_unchanged = self.pending.is_empty();
         for variable in std::mem::take(&mut self.pending) {
             let Variable { first, dim, is_moved, is_pending, is_gone, clique, .. } =
