@@ -245,7 +245,7 @@ impl CpuEngine {
             let pieces = in_pieces.then(|| cut(batch, &mut scatter));
             (scatter, pieces)
         };
-        if self.outgrown.get(&entry).is_some() && self.take_outgrown(entry, (0..model.batches.len()).map(way)) {
+        if self.take_outgrown(entry, (0..model.batches.len()).map(way)) {
             return Ok(self.is_ready(key) || self.compile_parts(key, end).await);
         }
         let mut plan = |number: usize| {

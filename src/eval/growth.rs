@@ -28,15 +28,15 @@ impl Functions {
         }
         // A block that had no instances has kernels of its own now.
         let has_same_kernels = model.batches.len() == self.model.batches.len();
-        self.engine.grow(&model, &values, has_same_kernels).await?;
-        let before = self.differentiated.take().filter(|_| has_same_kernels);
-        self.differentiated = match before {
-            Some(Differentiated { partials, .. }) => {
-                let pattern = pattern(&model, &partials)?;
-                Some(Differentiated { partials, pattern })
-            }
-            None => None,
+        // What can fail comes before the engine has changed.
+        let pattern = match &self.differentiated {
+            Some(Differentiated { partials, .. }) if has_same_kernels => Some(pattern(&model, partials)?),
+            _ => None,
         };
+        self.engine.grow(&model, &values, has_same_kernels).await?;
+        let before = self.differentiated.take().zip(pattern);
+        self.differentiated =
+            before.map(|(Differentiated { partials, .. }, pattern)| Differentiated { partials, pattern });
         self.constant = vec![false; model.num_params as usize];
         (self.model, self.values, self.bounds, self.hessians) = (model, values, None, [None, None]);
         (self.has_constants, self.has_bounds, self.ahead) = (false, false, false);
