@@ -441,6 +441,12 @@ impl Lbfgs {
         self.residuals = Some(residuals);
     }
 
+    /// σ² of the residuals at the current point, where there are residuals.
+    fn variance(&self) -> Option<f64> {
+        let free = self.frozen.iter().filter(|frozen| !**frozen).count();
+        self.residuals.map(|residuals| 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64)
+    }
+
     /// Whether the run ends with this iteration.
     fn converge(&mut self, last: &IterationSummary) -> Option<(Termination, String)> {
         let size = self.feasible.norm_of_free(&self.current.point);
@@ -450,9 +456,7 @@ impl Lbfgs {
         let (share, unsettled) = self.shares.take(&self.current.point, &gradient, on_manifold, limit, epsilon);
         let (noise, effect) = (self.noise(), self.effect());
         let rounding = noise.max(epsilon * (self.summary.initial_cost - self.current.cost));
-        let free = self.frozen.iter().filter(|frozen| !**frozen).count();
-        let variance = |residuals: usize| 2.0 * self.current.cost / residuals.saturating_sub(free).max(1) as f64;
-        let variance = self.residuals.map(variance);
+        let variance = self.variance();
         let measures = Measures { by_slopes: self.by_slopes, size, noise, effect, share, unsettled };
         let Lbfgs { convergence, history, .. } = self;
         let ending = convergence.test(last, &measures, || {
@@ -494,10 +498,11 @@ impl Lbfgs {
         }
         self.lowest = None;
         (self.summary.termination, self.summary.why) = (termination, why);
-        if let Some(residuals) = self.residuals.filter(|_| self.uncertain > 0.0) {
+        if let (Some(residuals), Some(variance)) = (self.residuals, self.variance())
+            && self.uncertain > 0.0
+        {
             let size = (self.uncertain / residuals.max(1) as f64).sqrt();
-            let share = (self.uncertain / (2.0 * self.current.cost)).sqrt();
-            self.summary.findings.push(Finding::Noise(size, share));
+            self.summary.findings.push(Finding::Noise(size, size / variance.sqrt()));
         }
         self.summary.final_cost = self.current.cost;
         self.phase = Phase::Finished;
