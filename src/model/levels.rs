@@ -123,6 +123,9 @@ fn parameters_of(batch: &Batch, instance: u32, take: &mut dyn FnMut(u32)) {
 
 fn for_each_entry(model: &Model, take: &mut dyn FnMut(u32, Instance)) {
     for (number, batch) in (0..).zip(&model.batches) {
+        if !model.blocks[batch.block as usize].takes_part() {
+            continue;
+        }
         for instance in 0..batch.count {
             parameters_of(batch, instance, &mut |parameter| take(parameter, (number, instance)));
         }

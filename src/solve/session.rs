@@ -22,8 +22,8 @@ pub struct Session {
     pub host: levenberg_marquardt::host::SolverResources,
     /// What solvers keep on the device.
     pub device: DeviceResources,
-    /// For these constants and so many iterations of conjugate gradients, whether a factorisation on the host takes less.
-    pub is_for_factorisation: Option<(u64, u32, bool)>,
+    /// For these constants, so many iterations of conjugate gradients and the blocks that take part, whether a factorisation on the host takes less.
+    pub is_for_factorisation: Option<((u64, u32, Vec<bool>), bool)>,
     /// The functions' own engine, while a solve goes on in pairs.
     #[cfg(target_arch = "wasm32")]
     engine: Option<Engine>,

@@ -17,13 +17,13 @@ const LEAST_DEPTH: usize = 32;
 
 /// Whether a step takes less on the host, by a factorisation, than on the device, by so many iterations at most.
 pub(super) fn pays(model: &Model, constant: &[bool], iterations: u32) -> bool {
-    let residuals: f64 =
-        model.batches.iter().map(|batch| f64::from(batch.count) * batch.class.outputs.len() as f64).sum();
+    let batches = || model.batches.iter().filter(|batch| model.blocks[batch.block as usize].takes_part());
+    let residuals: f64 = batches().map(|batch| f64::from(batch.count) * batch.class.outputs.len() as f64).sum();
     // Directions that no residual determines stay as they are in conjugate gradients. A factorisation takes long steps along them.
     if residuals < constant.iter().filter(|&&constant| !constant).count() as f64 {
         return false;
     }
-    let entries = model.batches.iter().map(|batch| {
+    let entries = batches().map(|batch| {
         let width: u32 = batch.class.block_dims.iter().sum();
         f64::from(batch.count) * f64::from(width) * batch.class.outputs.len() as f64
     });
@@ -79,6 +79,9 @@ mod tests {
             .flat_map(|k| [(k % 100 < 99).then_some([k, k + 1]), (k < 9900).then_some([k, k + 100])])
             .flatten()
             .collect();
+        let mut out = differences(10_000, 1, &chain(10_000, 1));
+        out.blocks[1].enabled = false;
+        assert!(!pays(&out, &[false; 10_000], 500), "a chain whose known numbers take no part");
         let rope = first_differences(10_000, 3, 1, &chain(10_000, 1));
         assert!(!pays(&rope, &[false; 30_000], 500), "a rope in space, whose residuals are fewer than its coordinates");
         let apart: Vec<[u32; 2]> = (0..5000).map(|k| [2 * k, 2 * k + 1]).collect();

@@ -25,7 +25,7 @@ pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};
 
 use crate::eval::{Objective, Place};
-use crate::model::Batch;
+use crate::model::{Batch, BlockInfo};
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
@@ -35,6 +35,7 @@ use crate::solve::untouched::Untouched;
 use examine::examine;
 use least_squares::{Solvers, Take};
 use residua_base::error::Result;
+use residua_base::list::Listed;
 #[cfg(target_arch = "wasm32")]
 use stages::PAIRS;
 use stages::Stage;
@@ -81,15 +82,17 @@ impl Solvers for Session {
         if options.linear_solver.is_some() || options.linear_tolerance <= 0.0 {
             return false;
         }
-        let (version, iterations) = (self.functions.constraints_version(), options.max_linear_iterations);
-        if let Some((known, of, answer)) = self.is_for_factorisation
-            && (known, of) == (version, iterations)
-        {
-            return answer;
+        let (functions, iterations) = (&self.functions, options.max_linear_iterations);
+        let taking_part = functions.model().blocks.iter().map(BlockInfo::takes_part).list();
+        let question = (functions.constraints_version(), iterations, taking_part);
+        match &self.is_for_factorisation {
+            Some((known, answer)) if *known == question => *answer,
+            _ => {
+                let answer = factorisation::pays(functions.model(), functions.constant(), iterations);
+                self.is_for_factorisation = Some((question, answer));
+                answer
+            }
         }
-        let answer = factorisation::pays(self.functions.model(), self.functions.constant(), iterations);
-        self.is_for_factorisation = Some((version, iterations, answer));
-        answer
     }
 
     async fn values(&mut self) -> Result<Vec<f64>> {

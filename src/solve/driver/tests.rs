@@ -390,6 +390,19 @@ fn each_solve_runs_through_its_stages() {
 }
 
 #[test]
+fn functions_on_the_device_are_solved_on_the_host_where_a_factorisation_takes_less() {
+    let why = "; on the CPU, where a factorisation takes less than conjugate gradients on the GPU";
+    for (stage, is_told) in [(DEVICE, true), (HOST, false)] {
+        let scripts = vec![fast(3, Termination::CostTolerance)];
+        let mut fakes = Fakes { is_for_factorisation: true, ..Fakes::new(stage, scripts) };
+        let outcome = run_synchronously(solve(&mut fakes, &options(), GPU, &mut Recording::default()));
+        let Details { linear_solver, .. } = outcome.unwrap().details;
+        assert_eq!(fakes.runs[0].stage, HOST);
+        assert_eq!(linear_solver.ends_with(why), is_told, "{linear_solver}");
+    }
+}
+
+#[test]
 fn a_caller_who_stops_a_stage_stops_the_solve() {
     for (scripts, stops_at) in
         [(vec![fast(3, Termination::PrecisionLimit)], 2), (vec![slow(Termination::MaxIterations)], 5)]
