@@ -253,6 +253,21 @@ test('functions are usable after an error of a call', async () => {
   });
 });
 
+test('directions that fewer residuals than parameters leave free cost no calls', async () => {
+  const problem = new Problem();
+  const points = problem.parameters('points', { dim: 2, values: [0, 0, 3, 4] });
+  let calls = 0;
+  const evaluate = ({ a, b }, out) => {
+    calls += 1;
+    out[0] = Math.hypot(a[0] - b[0], a[1] - b[1]) - 1;
+  };
+  problem.residuals('distance', { inputs: { a: points.at([0]), b: points.at([1]) }, outputs: 1, evaluate });
+  const { success, iterations, finalCost } = await solve(problem);
+  assert.ok(success && finalCost < 1e-20, String(finalCost));
+  // Central differences of four parameters take nine at a point; at the first steps are searched for.
+  assert.ok(calls < 100 + 20 * iterations, `${calls} calls in ${iterations} iterations`);
+});
+
 test('what a function reads may change between calls at the same point', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 1, values: [4] });

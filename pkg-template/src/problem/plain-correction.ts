@@ -40,7 +40,8 @@ const LEAST_ERROR = 2 ** -49;
  * Returns what is left of these, or null where a direction in doubt has no effect that is seen, so that nothing is to be corrected.
  */
 export function correctDerivatives(of: Columns, x: Float64Array, positions: Uint32Array, accuracy: Float64Array, isNoisy: boolean): Float64Array | null {
-  if (positions.length > MOST_PARAMETERS) return accuracy;
+  // Fewer residuals than parameters leave directions without an effect.
+  if (positions.length > MOST_PARAMETERS || of.count * of.outputs < positions.length) return accuracy;
   const places = new Map([...positions].map((position, k) => [position, k]));
   const corrected = accuracy.slice();
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -49,9 +50,12 @@ export function correctDerivatives(of: Columns, x: Float64Array, positions: Uint
     if (!(worst > LEAST_ERROR)) break;
     const directions = doubtfulDirections(columnsOf(of, places), errors);
     if (directions.length === 0) break;
-    const left = directions.map((direction) => correctAlong(of, x, places, direction, isNoisy));
-    if (left.some(Number.isNaN)) return null;
-    const error = Math.max(worst ** 2, LEAST_ERROR, ...left);
+    let error = Math.max(worst ** 2, LEAST_ERROR);
+    for (const direction of directions) {
+      const left = correctAlong(of, x, places, direction, isNoisy);
+      if (Number.isNaN(left)) return null;
+      error = Math.max(error, left);
+    }
     if (!(error < worst)) break;
     for (const at of positions) corrected[at] = Math.min(corrected[at] as number, error);
   }

@@ -24,15 +24,34 @@ export function doubtfulDirections(columns: readonly Float64Array[], errors: rea
   if (!lengths.every((length) => length > 0 && length < Infinity)) return [];
   columns.forEach((column, k) => column.forEach((entry, i) => (column[i] = entry / (lengths[k] as number))));
   const axes = columns.map((_, k) => Float64Array.from({ length: count }, (_, j) => Number(j === k)));
-  makeOrthogonal(columns, axes);
+  const triangle = triangleOf(columns);
+  makeOrthogonal(triangle, axes);
   const directions: Direction[] = [];
   axes.forEach((axis, k) => {
-    const length = Math.sqrt(dot(columns[k] as Float64Array, columns[k] as Float64Array));
+    const length = Math.sqrt(dot(triangle[k] as Float64Array, triangle[k] as Float64Array));
     const explained = Math.hypot(...axis.map((share, j) => share * (errors[j] as number)));
     if (length > DOUBTFUL * explained) return;
     directions.push({ along: axis.map((share, j) => share / (lengths[j] as number)), dual: axis.map((share, j) => share * (lengths[j] as number)) });
   });
   return directions;
+}
+
+/** Columns of R in columns = Q R, by modified Gram-Schmidt: rotations of few numbers are those of all residuals. The columns become those of Q. */
+function triangleOf(columns: readonly Float64Array[]): Float64Array[] {
+  const triangle = columns.map(() => new Float64Array(columns.length));
+  columns.forEach((column, k) => {
+    const length = Math.sqrt(dot(column, column));
+    (triangle[k] as Float64Array)[k] = length;
+    if (!(length > 0)) return;
+    column.forEach((entry, i) => (column[i] = entry / length));
+    for (let j = k + 1; j < columns.length; j++) {
+      const other = columns[j] as Float64Array;
+      const share = dot(column, other);
+      (triangle[j] as Float64Array)[k] = share;
+      for (let i = 0; i < other.length; i++) other[i]! -= share * (column[i] as number);
+    }
+  });
+  return triangle;
 }
 
 /** Rotates columns until they are orthogonal, and axes with them: J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR" (1992). */
