@@ -236,6 +236,8 @@ export async function load<T>(call: string, source: FileSource, options: LoadOpt
   const abortion = new Abortion(call, signal);
   try {
     if (format !== undefined && (options.device !== undefined || isDefaultElsewhere())) {
+      // A source that rejects while the worker starts is told when it is read.
+      if (source instanceof Promise) source.catch(() => {});
       const device = options.device ?? (await abortion.wait(defaultDevice()));
       const files = readElsewhere.get(Device.coreOf(device));
       if (files !== undefined) return (await files.load(device, call, format, source, options, abortion)) as T;

@@ -25,7 +25,11 @@ export class RemoteFiles implements FilesElsewhere {
     const { connection, number } = this;
     const { dtype, select, onProgress, signal } = options;
     const { pending } = Device.coreOf(device);
-    const file = await pending.wait(caller.wait(sending(call, source, false, signal)));
+    const opening = sending(call, source, false, signal);
+    const file = await pending.wait(caller.wait(opening)).catch((error: unknown) => {
+      opening.then((late) => late.end(), () => {});
+      throw error;
+    });
     const heard = (call: () => void): void => {
       try {
         call();

@@ -154,11 +154,18 @@ export async function loadInWorker(call: string, format: ModelFormat, source: Fi
   if (onProgress !== undefined && typeof onProgress !== 'function') throw invalidArgument(`${call}: onProgress`, describe(onProgress), 'a function of two numbers');
   const sent: Sending[] = [];
   const abortion = new Abortion(call, signal);
+  let isEnded = false;
   const send = async (place: string, file: FileSource, isTransferred: boolean): Promise<Sending> => {
     const each = await sending(place, file, isTransferred, signal);
     sent.push(each);
+    if (isEnded) {
+      each.end();
+      abortion.check();
+    }
     return each;
   };
+  // A source that rejects while the worker starts is told when it is read.
+  if (source instanceof Promise) source.catch(() => {});
   try {
     const device = given ?? (await abortion.wait(devices.default()));
     const { engine, pending } = Device.coreOf(device);
@@ -198,6 +205,7 @@ export async function loadInWorker(call: string, format: ModelFormat, source: Fi
     abortion.check();
     throw error;
   } finally {
+    isEnded = true;
     abortion.end();
     for (const each of sent) each.end();
   }
