@@ -421,9 +421,9 @@ export class Device {
   }
 
   /**
-   * Prepares systems with a triangle of a sparse matrix: its pattern and values are read, and the order of its rows is found in the memory of the page and
-   * stored. Solutions are recipes. Rejects with 'invalid-argument', for a row without an entry on the diagonal or with 0 there, too; 'out-of-memory',
-   * 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
+   * Prepares systems with a triangle of a sparse matrix: its pattern and, without `unitDiagonal`, its values are read, and the order of its rows is found in
+   * the memory of the page and stored. Solutions are recipes. Rejects with 'invalid-argument', for a row without an entry on the diagonal or with 0 there, too;
+   * 'out-of-memory', 'limit-exceeded', 'disposed', and with 'aborted' when `signal` fires.
    */
   async sparseTriangular(matrix: SparseMatrix, options: SparseTriangularOptions = {}): Promise<SparseTriangular> {
     return SparseTriangular.of(this.ofPatterns('sparseTriangular'), this.backend === 'gpu', matrix, options);

@@ -24,6 +24,8 @@ export interface ProductPattern {
   readonly right: Uint32Array<ArrayBuffer>;
 }
 
+const array = /* @__PURE__ */ arrayFor('sparseProduct');
+
 /** Places are i32. */
 const MOST_PAIRS = 2 ** 31 - 2;
 
@@ -96,15 +98,18 @@ export function* productPattern(a: Pattern, b: Pattern): Generator<void, Product
 }
 
 /** The entries of a row, from the first to before the last. */
-function rangesOf({ offsets, indices }: Pattern): (row: number) => readonly [begin: number, end: number] {
+export function rangesOf({ offsets, indices }: Pattern): (row: number) => readonly [begin: number, end: number] {
   return (row) => [Math.min(offsets[row] as number, indices.length), Math.min(offsets[row + 1] as number, indices.length)];
 }
 
-function array(length: number): Uint32Array<ArrayBuffer> {
-  try {
-    return new Uint32Array(length);
-  } catch (error) {
-    if (error instanceof RangeError) throw new ResiduaError('out-of-memory', `sparseProduct: the page has no memory for ${length} numbers of the pattern`);
-    throw error;
-  }
+/** Makes arrays for a call: zeros. They throw 'out-of-memory' where the page has no memory for one. */
+export function arrayFor(call: string): (length: number) => Uint32Array<ArrayBuffer> {
+  return (length) => {
+    try {
+      return new Uint32Array(length);
+    } catch (error) {
+      if (error instanceof RangeError) throw new ResiduaError('out-of-memory', `${call}: the page has no memory for ${length} numbers of the pattern`);
+      throw error;
+    }
+  };
 }

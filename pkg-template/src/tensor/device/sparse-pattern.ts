@@ -39,3 +39,15 @@ export function patternOf(argument: string, { rows, columns }: SparseMatrix, off
   if (row > 0) throw invalidArgument(argument, `rowOffsets that fall from ${offsets[row - 1]} to ${offsets[row]}`, 'offsets that do not fall');
   return { rows, columns, offsets, indices };
 }
+
+/** Stores numbers by their names; where one finds no memory, none keeps its own. */
+export function storeAll<K extends string>({ store }: PatternAccess, all: Readonly<Record<K, Uint32Array<ArrayBuffer>>>): Record<K, Part> {
+  const stored = {} as Record<K, Part>;
+  try {
+    for (const name of Object.keys(all) as K[]) stored[name] = store(all[name]);
+  } catch (error) {
+    for (const part of Object.values<Part>(stored)) part.dispose();
+    throw error;
+  }
+  return stored;
+}

@@ -7,7 +7,7 @@ import { nodeOf, nodeText } from '../recipe/operands.js';
 import { SparseMatrix } from '../sparse.js';
 import type { Tensor } from '../tensor.js';
 import { productPattern } from './product-pattern.js';
-import { inTurns, patternOf, type Part, type PatternAccess } from './sparse-pattern.js';
+import { inTurns, patternOf, storeAll, type Part, type PatternAccess } from './sparse-pattern.js';
 
 /**
  * The product of two sparse matrices, as `Device.sparseProduct` finds it: where its entries are, and of which pairs of entries of the factors each is the sum.
@@ -28,20 +28,13 @@ export class SparseProduct {
   }
 
   /** @internal Made by devices. */
-  static async of({ read, store }: PatternAccess, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
+  static async of(access: PatternAccess, a: SparseMatrix, b: SparseMatrix, caller: Pending): Promise<SparseProduct> {
     for (const [name, factor] of Object.entries({ a, b })) if (!(factor instanceof SparseMatrix)) throw invalidArgument(`sparseProduct: ${name}`, describe(factor), 'a SparseMatrix');
     if (a.columns !== b.rows) throw invalidArgument('sparseProduct: b', `${b.rows} rows`, `${a.columns}, the columns of a`);
     const nodes = [a.rowOffsets, a.colIndices, b.rowOffsets, b.colIndices].map(({ node }) => node);
-    const [ofA, toA, ofB, toB] = (await read(nodes, caller)) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
+    const [ofA, toA, ofB, toB] = (await access.read(nodes, caller)) as [Uint32Array, Uint32Array, Uint32Array, Uint32Array];
     const found = await inTurns(productPattern(patternOf('sparseProduct: a', a, ofA, toA), patternOf('sparseProduct: b', b, ofB, toB)), caller);
-    const stored: [string, Part][] = [];
-    try {
-      for (const [name, numbers] of Object.entries(found)) stored.push([name, store(numbers as Uint32Array<ArrayBuffer>)]);
-    } catch (error) {
-      for (const [, part] of stored) part.dispose();
-      throw error;
-    }
-    return new SparseProduct([a, b], Object.fromEntries(stored) as unknown as SparseProduct['parts']);
+    return new SparseProduct([a, b], storeAll(access, { ...found }));
   }
 
   /** The product of the same patterns with other values, as many as the factors have entries. Throws 'invalid-argument'. */

@@ -12,7 +12,7 @@ import { SparseMatrix } from '../sparse.js';
 import { LINALG } from '../tape-codes.js';
 import { Tensor } from '../tensor.js';
 import { withSignal } from './reading.js';
-import { inTurns, patternOf, type Part, type PatternAccess } from './sparse-pattern.js';
+import { inTurns, patternOf, storeAll, type Part, type PatternAccess } from './sparse-pattern.js';
 import { triangularPattern } from './triangular-pattern.js';
 
 /** Options of `Device.sparseTriangular`. */
@@ -48,7 +48,7 @@ export class SparseTriangular {
   ) {}
 
   /** @internal Made by devices. */
-  static async of({ read, store }: PatternAccess, isOnGpu: boolean, matrix: SparseMatrix, options: SparseTriangularOptions): Promise<SparseTriangular> {
+  static async of(access: PatternAccess, isOnGpu: boolean, matrix: SparseMatrix, options: SparseTriangularOptions): Promise<SparseTriangular> {
     if (!(matrix instanceof SparseMatrix)) throw invalidArgument('sparseTriangular: matrix', describe(matrix), 'a SparseMatrix');
     checkOptions('sparseTriangular: options', options, OPTIONS);
     const { triangle = 'lower', unitDiagonal: hasUnit = false, transpose: isTransposed = false } = options;
@@ -58,25 +58,19 @@ export class SparseTriangular {
     if (matrix.rows !== matrix.columns) throw invalidArgument('sparseTriangular: matrix', `${matrix.rows} rows and ${matrix.columns} columns`, 'as many rows as columns');
     const argument = 'sparseTriangular: matrix';
     const found = await withSignal('sparseTriangular', options.signal === undefined ? {} : { signal: options.signal }, async (caller) => {
-      const nodes = [matrix.rowOffsets, matrix.colIndices, matrix.values].map(({ node }) => node);
-      const [offsets, indices, values] = (await read(nodes, caller)) as [Uint32Array, Uint32Array, Float32Array];
+      // Values are read for their pivots alone.
+      const nodes = [matrix.rowOffsets, matrix.colIndices, ...(hasUnit ? [] : [matrix.values])].map(({ node }) => node);
+      const [offsets, indices, values] = (await access.read(nodes, caller)) as [Uint32Array, Uint32Array, Float32Array?];
       const pattern = patternOf(argument, matrix, offsets, indices);
       const system = await inTurns(triangularPattern(argument, pattern, { isLower: triangle === 'lower', hasUnit }, isTransposed), caller);
-      if (!hasUnit) checkPivots(argument, system.rows, system.columns, values, matrix.rows);
+      if (values !== undefined) checkPivots(argument, system.rows, system.columns, values, matrix.rows);
       return system;
     });
     const { levels, own, turned, rows, columns } = found;
-    if (isOnGpu && Math.max(levels, turned[0] as number) > MOST_LEVELS) {
+    if (isOnGpu && levels > MOST_LEVELS) {
       throw new ResiduaError('limit-exceeded', `sparseTriangular: ${levels} rows wait for one another, and the most on a GPU are ${MOST_LEVELS}; a device with backend 'cpu' takes them`);
     }
-    const stored: [string, Part][] = [];
-    try {
-      for (const [name, numbers] of Object.entries({ own, turned, rows, columns })) stored.push([name, store(numbers)]);
-    } catch (error) {
-      for (const [, part] of stored) part.dispose();
-      throw error;
-    }
-    return new SparseTriangular(matrix.rows, levels, matrix.values, Object.fromEntries(stored) as unknown as SparseTriangular['parts']);
+    return new SparseTriangular(matrix.rows, levels, matrix.values, storeAll(access, { own, turned, rows, columns }));
   }
 
   /**

@@ -3,8 +3,10 @@
  * by side (Anderson and Saad 1989). It is found in the memory of the page.
  */
 
-import { invalidArgument, ResiduaError } from '../../arguments/errors.js';
-import type { Pattern } from './product-pattern.js';
+import { invalidArgument } from '../../arguments/errors.js';
+import { arrayFor, rangesOf, type Pattern } from './product-pattern.js';
+
+const array = /* @__PURE__ */ arrayFor('sparseTriangular');
 
 /** Which elements of a matrix count, and how. */
 export interface Triangle {
@@ -13,7 +15,7 @@ export interface Triangle {
   readonly hasUnit: boolean;
 }
 
-/** An entry of the triangle. */
+/** The entries of a triangle. */
 interface Entries {
   readonly count: number;
   /** The row, the column and the place of each. */
@@ -27,7 +29,7 @@ const ONE = 2 ** 32 - 1;
 
 /** What devices take of a triangular system. */
 export interface TriangularPattern {
-  /** How many levels there are, of the system and of its transpose. */
+  /** How many levels there are: a longest chain of rows is as long in the transpose. */
   readonly levels: number;
   /** The patterns of the system and of its transpose, as crates/tensor-loops/src/sparse.rs has them. */
   readonly own: Uint32Array<ArrayBuffer>;
@@ -46,6 +48,7 @@ export function* triangularPattern(argument: string, pattern: Pattern, triangle:
   const [rows, columns] = [array(indices.length).fill(size), array(indices.length).fill(size)];
   const most = indices.length + (triangle.hasUnit ? size : 0);
   const all = { rows: array(most), columns: array(most), places: array(most) };
+  const rangeOf = rangesOf(pattern);
   let count = 0;
   const add = (row: number, column: number, place: number) => {
     [all.rows[count], all.columns[count], all.places[count]] = isTransposed ? [column, row, place] : [row, column, place];
@@ -53,8 +56,8 @@ export function* triangularPattern(argument: string, pattern: Pattern, triangle:
   };
   for (let row = 0; row < size; row++) {
     let hasDiagonal = triangle.hasUnit;
-    const end = Math.min(pattern.offsets[row + 1] as number, indices.length);
-    for (let place = Math.min(pattern.offsets[row] as number, indices.length); place < end; place++) {
+    const [begin, end] = rangeOf(row);
+    for (let place = begin; place < end; place++) {
       const column = indices[place] as number;
       if (column >= size || (triangle.isLower ? column > row : column < row) || (triangle.hasUnit && column === row)) continue;
       hasDiagonal ||= column === row;
@@ -116,13 +119,4 @@ function* levelled(size: number, { count, rows, columns, places }: Entries, isLo
     if ((position & 1023) === 0) yield;
   }
   return result;
-}
-
-function array(length: number): Uint32Array<ArrayBuffer> {
-  try {
-    return new Uint32Array(length);
-  } catch (error) {
-    if (error instanceof RangeError) throw new ResiduaError('out-of-memory', `sparseTriangular: the page has no memory for ${length} numbers of the pattern`);
-    throw error;
-  }
 }
