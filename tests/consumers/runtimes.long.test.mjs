@@ -32,13 +32,13 @@ for (const [runtime, args] of [['bun', ['run']], ['deno', ['run', '--allow-read'
 
 test('JSR takes the sources: all that is public has an explicit type', async () => {
   const folder = join(project.folder, 'jsr');
-  for (const part of ['src', 'wasm', 'wasm-tensor']) await cp(join(root, 'pkg-template', part), join(folder, part), { recursive: true });
+  for (const part of ['src', 'wasm', 'wasm-core', 'wasm-tensor']) await cp(join(root, 'pkg-template', part), join(folder, part), { recursive: true });
   await cp(join(root, 'LICENSE'), join(folder, 'LICENSE'));
   // There imports name the files that they mean.
   for (const name of await readdir(join(folder, 'src'), { recursive: true })) {
     if (!name.endsWith('.ts')) continue;
     const file = join(folder, 'src', name), text = await readFile(file, 'utf8');
-    await writeFile(file, text.replace(/((?:from|import) '\.[^']*)\.js'/g, (whole, start) => (/\/wasm(-tensor)?\//.test(whole) ? whole : `${start}.ts'`)));
+    await writeFile(file, text.replace(/((?:from|import) '\.[^']*)\.js'/g, (whole, start) => (/\/wasm(-core|-tensor)?\//.test(whole) ? whole : `${start}.ts'`)));
   }
   const { exports } = JSON.parse(await readFile(join(root, 'pkg-template/package.json'), 'utf8'));
   const entries = Object.entries(exports).flatMap(([name, entry]) => (entry.module === undefined ? [] : [[name, entry.module.replace('./modules/', './src/').replace(/js$/, 'ts')]]));

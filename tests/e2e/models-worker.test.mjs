@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { launch, openBlankPage } from '../browser.mjs';
 import { model } from '../onnx/writer.mjs';
 
-/** relu(x · w + b) of 64 columns: more numbers than a load keeps in memory. */
+/** relu(x · w + b) of 128 columns: more numbers than a load keeps in memory. */
 const SIZE = 128;
 const file = model({
   nodes: [{ op: 'Gemm', inputs: ['x', 'w', 'b'], outputs: ['p'] }, { op: 'Relu', inputs: ['p'], outputs: ['y'] }],

@@ -75,7 +75,7 @@ test('usual calls stay in the core', async () => {
     const dataOf = (count) => { const x = Array.from({ length: count }, (_, i) => (5 * i) / count); return { x, y: x.map((t, i) => 2 * Math.exp(-t) + 0.01 * Math.cos(9 * i)) }; };
     for (const count of [3, 100, 512, 1000, 3000]) for (const model of [decay, asValues]) await fit(model, dataOf(count), { initialValues: [1, 0.5] });
     for (const options of [{ loss: loss.cauchy(0.1) }, { minValues: [0, 0], maxValues: [1.5, 9] }, { weights: 4 }, { backend: 'cpu' }, { maxIterations: 3 }]) {
-      for (const model of [decay, asValues]) await fit(model, dataOf(50), { initialValues: { a: 1, k: 0.5 }, ...options, ...(options.minValues && { initialValues: [1, 0.5] }) }).catch(() => {});
+      for (const model of [decay, asValues]) await fit(model, dataOf(50), { initialValues: [1, 0.5], ...options });
     }
     const problem = new Problem();
     const [centre, radius] = [problem.parameters('centre', { dim: 2, values: [0, 0] }), problem.parameters('radius', { dim: 1, values: [1] })];

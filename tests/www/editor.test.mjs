@@ -71,6 +71,7 @@ const PRINTS = {
 test('the table of examples has those that there are, with a title and a sentence each', () => {
   const files = readdirSync(new URL('../../www/editor/examples/', import.meta.url)).map((name) => name.replace(/\.js$/, ''));
   assert.deepEqual(Object.keys(EXAMPLES).sort(), files.sort());
+  assert.deepEqual(Object.keys(PRINTS).sort(), files);
   for (const { title, words } of Object.values(EXAMPLES)) assert.ok(title.length > 5 && title.length < 40 && /^[A-Z].*\.$/.test(words));
 });
 
