@@ -1,20 +1,10 @@
 /** Problems that grow at random, and the same problems made whole: compiled functions of both must give the same bits. */
 import { covariance, lbfgs, levenbergMarquardt, loss, newton, Pose2, Problem, rank } from 'residua';
-
-/** Numbers in [0, 1) from a seed: the generator "mulberry32". */
-export function randomNumbers(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { seededNoise } from '../problems/seeded-noise.js';
 
 const LOSSES = [loss.squared(), loss.huber(0.3), loss.cauchy(0.5)];
 
-/** A problem of poses along a street, points beside it and a scale, with what `state` has; `sized` says how large it is. */
+/** A problem of poses along a street, points beside it and a scale, with what `state` has. */
 function build(state) {
   const problem = new Problem();
   const poses = problem.poses('poses', { dim: 2, values: state.poses.flat() });
@@ -81,7 +71,7 @@ function beginning(random, isConstrained) {
  * have grown, and of those of the same problem made whole. `compile` compiles a problem.
  */
 export async function* grow(seed, steps, isConstrained, compile) {
-  const random = randomNumbers(seed);
+  const random = seededNoise(seed + 1).uniform;
   const noise = () => 0.1 * (random() - 0.5);
   const state = beginning(random, isConstrained);
   const grown = build(state);

@@ -19,7 +19,7 @@ window.residuaModels = { state: () => structuredClone({ ...state, layers: state.
 
 const summary = (layer) => (layer === undefined ? null : { ms: layer.ms ?? null, shape: layer.shape ?? null, failure: layer.failure ?? null, isConstant: layer.isConstant === true });
 
-/** The file: its bytes, what it has, and files with external data. */
+/** The file: its name, what it has, and what it was opened as. */
 let source = null, info = null, open = new Map(), scalars = new Map();
 /** Devices by engine, and why there is none. */
 const devices = {}, reasons = {};
@@ -65,7 +65,7 @@ async function openDevices() {
 
 async function load({ name, bytes, external }, signal) {
   Object.assign(state, { name, failure: showFailure(null), engines: {}, difference: null, inputs: [], outputs: [], layers: [] });
-  source = { name, bytes, external };
+  source = { name };
   info = null;
   for (const id of ['values', 'engines', 'layers', 'sizes']) element(id).replaceChildren();
   element('difference').textContent = element('operators').textContent = '';

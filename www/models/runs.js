@@ -67,7 +67,7 @@ async function timed(device, work) {
 
 /**
  * A model of a file, of ONNX or of TensorFlow.js: `nodes`, `initializers`, `outputs`, `types`, `constants`, and what loads it, all of it with the outputs of
- * every layer, and one layer with the inputs that it is given: `ofNode()` has their names in that model, too.
+ * every layer, and one layer with the inputs that it is given: `loadNode()` gives their names in that model, too.
  * @param {Uint8Array} bytes
  * @param {((location: string) => unknown) | undefined} external the other files, by their names
  */

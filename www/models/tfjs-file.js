@@ -3,6 +3,8 @@
  * models by itself; this knows no layer and no operator.
  */
 
+import { joined } from './onnx-file.js';
+
 const encoder = new TextEncoder();
 const MODELS = ['Model', 'Functional', 'Sequential'];
 const BYTES = { float32: 4, int32: 4, bool: 1, uint8: 1, uint16: 2, float16: 2, complex64: 8 };
@@ -60,16 +62,6 @@ async function readWeights(manifest, fileAt) {
   return { specs, files, total, only: (names) => ({ manifest: [{ paths: ['part'], weights: names.map((name) => specs.get(name)) }], bytes: joined(names.map((name) => parts.get(name))) }) };
 }
 
-function joined(pieces) {
-  const all = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
-}
-
 // ---------------------------------------------------------------- Layers models
 
 const configOf = (model) => (Array.isArray(model.config) ? { layers: model.config } : model.config);
@@ -87,7 +79,7 @@ function inputName(model) {
 /** A model whose layers name what they take; layers one after another become such a model. */
 function functional(model) {
   const config = configOf(model);
-  if (model.class_name !== 'Sequential') return { config, isSequence: false };
+  if (model.class_name !== 'Sequential') return config;
   const [first] = config.layers, name = inputName(model), hasInput = first.class_name === 'InputLayer';
   const own = { ...first.config, batch_input_shape: first.config.batch_input_shape ?? first.config.batch_shape ?? config.build_input_shape ?? innerShape(first) };
   const input = hasInput ? first : { class_name: 'InputLayer', name, config: { name, batch_input_shape: own.batch_input_shape, dtype: own.dtype }, inbound_nodes: [] };
@@ -97,10 +89,10 @@ function functional(model) {
     before = chained.name;
     return chained;
   });
-  return { config: { name: config.name ?? 'model', layers: [{ ...input, name, inbound_nodes: [] }, ...rest], input_layers: [[name, 0, 0]], output_layers: [[before, 0, 0]] }, isSequence: true };
+  return { name: config.name ?? 'model', layers: [{ ...input, name, inbound_nodes: [] }, ...rest], input_layers: [[name, 0, 0]], output_layers: [[before, 0, 0]] };
 }
 
-const innerShape = (layer) => (MODELS.includes(layer.class_name) ? functional(layer).config.layers.find(({ class_name: kind }) => kind === 'InputLayer')?.config.batch_input_shape : undefined);
+const innerShape = (layer) => (MODELS.includes(layer.class_name) ? functional(layer).layers.find(({ class_name: kind }) => kind === 'InputLayer')?.config.batch_input_shape : undefined);
 
 const references = (list) => (typeof list[0] === 'string' ? [list] : list).map(([layer, call, output]) => ({ layer, call, output }));
 
@@ -112,7 +104,7 @@ function takenBy(call) {
 
 function layersOf(json, store) {
   const top = json.modelTopology.model_config ?? json.modelTopology;
-  const { config } = functional(top);
+  const config = functional(top);
   const calls = config.layers.flatMap((layer) => (layer.inbound_nodes ?? []).map((call, number) => ({ layer, number, takes: takenBy(call) })));
   const outputs = references(config.output_layers);
   const referred = [...calls.flatMap(({ takes }) => takes), ...outputs];
