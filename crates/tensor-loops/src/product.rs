@@ -110,7 +110,8 @@ impl Tiles for InIntegers<'_> {
 ///
 /// Products and sums are rounded to f32. Sums of at most 384 terms are added up, so the error of an element is at most
 /// (384 + ⌈depth / 384⌉) · 2⁻²⁴ · Σ|aᵢbᵢ| to first order. With few rows and a quantised factor it is at most
-/// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|. Of a left factor of bytes and a quantised right one blocks of 32 terms are added up exactly.
+/// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|. From five rows on, of a left factor of bytes and a quantised right
+/// one, groups of 16 or 32 terms are added up exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Product<'a> {
     extents: Extents,
