@@ -14,6 +14,17 @@ use crate::gauss_newton::host::HostModel;
 #[cfg(target_arch = "wasm32")]
 use residua_base::error::Result;
 
+/// What the answer of [`factorisation::pays`](super::driver::factorisation::pays) depends on.
+#[derive(PartialEq)]
+pub struct FactorisationQuestion {
+    /// Version of the constants.
+    pub constraints: u64,
+    /// Iterations of conjugate gradients that a step may take.
+    pub iterations: u32,
+    /// Whether each block takes part.
+    pub taking_part: Vec<bool>,
+}
+
 /// Compiled functions with the resources of their solvers.
 pub struct Session {
     /// What is minimised.
@@ -22,8 +33,8 @@ pub struct Session {
     pub host: levenberg_marquardt::host::SolverResources,
     /// What solvers keep on the device.
     pub device: DeviceResources,
-    /// For these constants, so many iterations of conjugate gradients and the blocks that take part, whether a factorisation on the host takes less.
-    pub is_for_factorisation: Option<((u64, u32, Vec<bool>), bool)>,
+    /// The last question whether a factorisation on the host takes less, and its answer.
+    pub is_for_factorisation: Option<(FactorisationQuestion, bool)>,
     /// The functions' own engine, while a solve goes on in pairs.
     #[cfg(target_arch = "wasm32")]
     engine: Option<Engine>,

@@ -29,7 +29,7 @@ use crate::model::{Batch, BlockInfo};
 use crate::solve::levenberg_marquardt::host;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
-use crate::solve::session::Session;
+use crate::solve::session::{FactorisationQuestion, Session};
 use crate::solve::solution::Solution;
 use crate::solve::untouched::Untouched;
 use examine::examine;
@@ -83,8 +83,11 @@ impl Solvers for Session {
             return false;
         }
         let (functions, iterations) = (&self.functions, options.max_linear_iterations);
-        let taking_part = functions.model().blocks.iter().map(BlockInfo::takes_part).list();
-        let question = (functions.constraints_version(), iterations, taking_part);
+        let question = FactorisationQuestion {
+            constraints: functions.constraints_version(),
+            iterations,
+            taking_part: functions.model().blocks.iter().map(BlockInfo::takes_part).list(),
+        };
         match &self.is_for_factorisation {
             Some((known, answer)) if *known == question => *answer,
             _ => {

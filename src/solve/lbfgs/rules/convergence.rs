@@ -104,19 +104,18 @@ pub fn fall() -> Rc<Function> {
 /// - Gradient: `share` ≤ `gradient_tolerance`, unless the cost still falls by much of the fall of the run at parameters whose own size would change
 ///   it by much: so ends −ln x, which has no minimum, though its gradient vanishes.
 /// - Cost: change ≤ `cost_tolerance`·F. Parameters: step ≤ `parameter_tolerance`·size. Neither is a sign of a minimum by itself: a step
-///   is short, too, where the direction is badly scaled. Both count only where `promise` is at most the larger tolerance times F, and every entry of the
-/// gradient
-///   has fallen to [`share_limit`], or its coordinate's own size would change the cost by little: `unsettled` ≤ [`MINOR_EFFECT`]·F.
+///   is short, too, where the direction is badly scaled. Both count only where `promise` is at most the larger tolerance times F, and every entry
+///   of the gradient has fallen to [`share_limit`], or its coordinate's own size would change the cost by little: `unsettled` ≤ [`MINOR_EFFECT`]·F.
 ///
 /// The gradient is compared with that of the run because f may have any offset, and x any origin, and a comparison with |f|/‖x‖ would depend on
 /// both. A tolerance of 0 switches its test off; one of the cost or the step below [`ROUNDINGS`] ε counts as that. The gradient's has no such
 /// limit, since the rounding of a gradient is not relative to the largest of the run. A gradient of exactly 0 is convergence.
 ///
-/// `change`: [`fall`] of the step; `before`: cost after + change; `run`: sum of the falls; `has_size`: whether nothing was added to the cost; `promise`: ½gᵀHg,
-/// the fall that the history's model still promises; `gradient`: ‖g‖∞; `share`: the largest of
-/// |gᵢ| over the largest |gᵢ| of the run; `unsettled`: the largest of |gᵢxᵢ| over the entries above [`share_limit`], divided by ε for
-/// coordinates whose size is not known, by [`KNOWN_TRAVEL`]; `effect`: the norm of all gᵢxᵢ; `step`: ‖s‖; `size`:
-/// norm of the coordinates that are not constant; `largest`: above it a cost or a norm is no result.
+/// `change`: [`fall`] of the step; `before`: cost after + change; `run`: sum of the falls; `has_size`: whether nothing was added to the cost;
+/// `promise`: ½gᵀHg, the fall that the history's model still promises; `gradient`: ‖g‖∞; `share`: the largest of |gᵢ| over the largest |gᵢ| of the
+/// run; `unsettled`: the largest of |gᵢxᵢ| over the entries above [`share_limit`], divided by ε for coordinates whose size is not known, by
+/// [`KNOWN_TRAVEL`]; `effect`: the norm of all gᵢxᵢ; `step`: ‖s‖; `size`: norm of the coordinates that are not constant; `largest`: above it a cost or
+/// a norm is no result.
 pub fn ending() -> Rc<Function> {
     let parameters = &[
         "promise",
