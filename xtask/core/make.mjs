@@ -63,9 +63,13 @@ new glue.RawProblem().free();
 glue.memoryBytes();
 glue.refusedBytes();
 
+// A call of a trap becomes the trap, and nothing follows it. No other function is inlined.
+binaryen.setAlwaysInlineMaxSize(1);
+binaryen.setFlexibleInlineMaxSize(0);
+binaryen.setOneCallerInlineMaxSize(0);
 const kept = rewrite(
   (module, i) => (entered.has(i) ? null : module.unreachable()),
-  (module) => module.runPasses(['duplicate-function-elimination', 'remove-unused-module-elements']),
+  (module) => module.runPasses(['inlining', 'dce', 'vacuum', 'remove-unused-names', 'duplicate-function-elimination', 'remove-unused-module-elements']),
 );
 writeFileSync(core, kept.written);
 console.log(`${core}: ${entered.size} of ${kept.count} functions`);
