@@ -3,29 +3,38 @@
 use super::{Expr, Op, TensorId};
 use crate::dtype::DType;
 
+/// The operations that no other kernel can compute within it, as a pattern.
+macro_rules! with_memory {
+    () => {
+        $crate::expr::Op::Input(_)
+            | $crate::expr::Op::Reduce(..)
+            | $crate::expr::Op::Scan { .. }
+            | $crate::expr::Op::Fold { .. }
+            | $crate::expr::Op::ScanBy { .. }
+            | $crate::expr::Op::MatMul
+            | $crate::expr::Op::Attention(_)
+            | $crate::expr::Op::Scatter(..)
+            | $crate::expr::Op::IndexPut(..)
+            | $crate::expr::Op::Argsort { .. }
+            | $crate::expr::Op::Fourier(_)
+            | $crate::expr::Op::Roots(_)
+            | $crate::expr::Op::SetSlice { slot: Some(_), .. }
+            | $crate::expr::Op::Linalg(_)
+            | $crate::expr::Op::SparseProduct
+            | $crate::expr::Op::RangeSum(_)
+            | $crate::expr::Op::DigitCounts(_)
+            | $crate::expr::Op::DigitSort(_)
+            | $crate::expr::Op::Gradient
+            | $crate::expr::Op::CustomGradient
+    };
+}
+
+pub(crate) use with_memory;
+
 /// Whether no other kernel can compute an operation within it.
 pub fn has_memory(op: &Op) -> bool {
     match op {
-        Op::Input(_)
-        | Op::Reduce(..)
-        | Op::Scan { .. }
-        | Op::Fold { .. }
-        | Op::ScanBy { .. }
-        | Op::MatMul
-        | Op::Attention(_)
-        | Op::Scatter(..)
-        | Op::IndexPut(..)
-        | Op::Argsort { .. }
-        | Op::Fourier(_)
-        | Op::Roots(_)
-        | Op::SetSlice { slot: Some(_), .. }
-        | Op::Linalg(_)
-        | Op::SparseProduct
-        | Op::RangeSum(_)
-        | Op::DigitCounts(_)
-        | Op::DigitSort(_)
-        | Op::Gradient
-        | Op::CustomGradient => true,
+        with_memory!() => true,
         Op::Constant(_)
         | Op::Extent(_)
         | Op::Number(_)

@@ -35,6 +35,7 @@ pub use elementwise::{Elementwise, Takes};
 pub use evaluate::{Array, evaluate};
 pub use fourier::{Fourier, FourierKind};
 pub use linalg::Linalg;
+pub(crate) use memory::with_memory;
 pub use memory::{has_memory, memory_dtype};
 
 /// A node of an [`Expr`].

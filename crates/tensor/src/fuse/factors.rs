@@ -3,7 +3,7 @@
 
 use super::blocks::block_axes;
 use super::operations::operations;
-use crate::expr::{Border, Expr, Op, Tensor, TensorId};
+use crate::expr::{Border, Expr, Op, Tensor, TensorId, with_memory};
 use crate::size::Size;
 
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
@@ -69,7 +69,7 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
     let tensor = expr.tensor(id);
     let is_view = match &tensor.op {
         Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } | Op::Pad { .. } => true,
-        Op::Input(_)
+        with_memory!()
         | Op::Constant(_)
         | Op::Extent(_)
         | Op::Number(_)
@@ -79,26 +79,8 @@ fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
         | Op::Concat(_)
         | Op::Gather(_)
         | Op::GatherElements(_)
-        | Op::Reduce(..)
-        | Op::Scan { .. }
-        | Op::Fold { .. }
-        | Op::ScanBy { .. }
-        | Op::MatMul
-        | Op::Attention(_)
-        | Op::Scatter(..)
-        | Op::IndexPut(..)
-        | Op::SetSlice { .. }
-        | Op::Argsort { .. }
-        | Op::Fourier(_)
-        | Op::Roots(_)
-        | Op::Dequantize(_)
-        | Op::Linalg(_)
-        | Op::SparseProduct
-        | Op::RangeSum(_)
-        | Op::DigitCounts(_)
-        | Op::DigitSort(_)
-        | Op::Gradient
-        | Op::CustomGradient => false,
+        | Op::SetSlice { slot: None, .. }
+        | Op::Dequantize(_) => false,
     };
     tensor.operands.first().copied().filter(|_| is_view && !stored[id.0 as usize])
 }

@@ -2,7 +2,7 @@
 
 use residua_ir::elementary;
 
-use crate::expr::{Elementwise, Op};
+use crate::expr::{Elementwise, Op, with_memory};
 
 /// Operations of one element, in units of a sum.
 pub(super) fn operations(op: &Op) -> f64 {
@@ -53,25 +53,6 @@ pub(super) fn operations(op: &Op) -> f64 {
         | Op::Dequantize(_) => 4.0,
         Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
         Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) => 0.0,
-        Op::Input(_)
-        | Op::Reduce(..)
-        | Op::Scan { .. }
-        | Op::Fold { .. }
-        | Op::ScanBy { .. }
-        | Op::MatMul
-        | Op::Attention(_)
-        | Op::Scatter(..)
-        | Op::IndexPut(..)
-        | Op::Argsort { .. }
-        | Op::Fourier(_)
-        | Op::Roots(_)
-        | Op::SetSlice { slot: Some(_), .. }
-        | Op::Linalg(_)
-        | Op::SparseProduct
-        | Op::RangeSum(_)
-        | Op::DigitCounts(_)
-        | Op::DigitSort(_)
-        | Op::Gradient
-        | Op::CustomGradient => 0.0,
+        with_memory!() => 0.0,
     }
 }

@@ -9,7 +9,7 @@ use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId, memory_dtype};
+use crate::expr::{Expr, Op, TensorId, memory_dtype, with_memory};
 use crate::kernel::Buffer;
 use crate::quantised::Form;
 use crate::scalar::{self, Graph, Id, Type};
@@ -255,28 +255,7 @@ impl<'a> Lowering<'a> {
             | Op::Gather(_)
             | Op::GatherElements(_) => self.view(id, index),
             Op::Dequantize(form) => self.dequantized(id, index, *form),
-            Op::Input(_)
-            | Op::Reduce(..)
-            | Op::Scan { .. }
-            | Op::Fold { .. }
-            | Op::ScanBy { .. }
-            | Op::MatMul
-            | Op::Attention(_)
-            | Op::Scatter(..)
-            | Op::IndexPut(..)
-            | Op::Argsort { .. }
-            | Op::Fourier(_)
-            | Op::Roots(_)
-            | Op::SetSlice { slot: Some(_), .. }
-            | Op::Linalg(_)
-            | Op::SparseProduct
-            | Op::RangeSum(_)
-            | Op::DigitCounts(_)
-            | Op::DigitSort(_)
-            | Op::Gradient
-            | Op::CustomGradient => {
-                Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0)))
-            }
+            with_memory!() => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
     }
 
