@@ -1,7 +1,7 @@
 //! Kernels that are made of parts of others.
 
 use super::build::{Buffers, Built};
-use crate::kernel::{Body, Buffer, Extent, Store};
+use crate::kernel::{Body, Buffer, Elements, Extent, Product, Store};
 use crate::lower::{Memory, word_of};
 use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
@@ -37,9 +37,22 @@ impl Composed {
         Composed { graph: Graph::default(), first_fold: 0, moves, buffers: Buffers::default(), sizes: sizes.to_vec() }
     }
 
-    /// The word of a size.
-    pub fn word(&mut self, size: &Size) -> u32 {
-        word_of(&mut self.sizes, size)
+    /// A word of another kernel's uniform.
+    fn word(&mut self, built: &Built, word: u32) -> u32 {
+        word_of(&mut self.sizes, &built.kernel.sizes[word as usize])
+    }
+
+    /// An extent of another kernel.
+    fn extent(&mut self, built: &Built, extent: Extent) -> Extent {
+        match extent {
+            Extent::Known(number) => Extent::Known(number),
+            Extent::Word(word) => Extent::Word(self.word(built, word)),
+        }
+    }
+
+    /// The coordinates of so many axes.
+    fn coordinates(&mut self, axes: usize) -> Vec<Id> {
+        (0..axes as u32).map(|axis| self.graph.coordinate(axis)).list()
     }
 
     /// The position of a piece of memory, as a buffer that is read or written.
@@ -47,11 +60,24 @@ impl Composed {
         self.buffers.position(memory, buffer)
     }
 
-    /// A store of another kernel, with its index and value here.
-    pub fn store(&mut self, built: &Built, store: &Store, index: Id, value: Id) -> Store {
-        let position = store.buffer as usize;
-        let (memory, index) = self.moved(built.memories[position], index);
-        Store { buffer: self.buffer(memory, built.kernel.buffers[position]), index, value }
+    /// A product of another kernel that has no reductions.
+    pub fn product(&mut self, built: &Built, product: &Product) -> Product {
+        let coordinates = self.coordinates(product.batch.len() + 3);
+        let (factors, elements) =
+            self.copy_with_stores(built, &[product.left, product.right], &product.elements, &coordinates);
+        let batch = product.batch.iter().map(|extent| self.extent(built, *extent)).list();
+        let [rows, columns, depth] =
+            [product.rows, product.columns, product.depth].map(|extent| self.extent(built, extent));
+        let [left, right] = [factors[0], factors[1]];
+        Product { batch, rows, columns, depth, folds: Vec::new(), left, right, elements, tile: product.tile }
+    }
+
+    /// A map of another kernel.
+    pub fn elements(&mut self, built: &Built, Elements { space, stores, fills }: &Elements) -> Elements {
+        let coordinates = self.coordinates(space.len());
+        let (_, stores) = self.copy_with_stores(built, &[], stores, &coordinates);
+        let space = space.iter().map(|extent| self.extent(built, *extent)).list();
+        Elements { space, stores, fills: *fills }
     }
 
     /// Where an element of a piece of memory stands.
@@ -86,8 +112,29 @@ impl Composed {
         address
     }
 
-    /// Copies values, with other coordinates, and with other words of sizes if there are some.
-    pub fn copy(&mut self, built: &Built, words: Option<&[u32]>, roots: &[Id], coordinates: &[Id]) -> Vec<Id> {
+    /// Copies values and stores, with other coordinates.
+    pub fn copy_with_stores(
+        &mut self,
+        built: &Built,
+        values: &[Id],
+        stores: &[Store],
+        coordinates: &[Id],
+    ) -> (Vec<Id>, Vec<Store>) {
+        let mut roots = values.to_vec();
+        roots.extend(Store::roots(stores));
+        let mut copies = self.copy(built, &roots, coordinates);
+        let of_stores = copies.split_off(values.len());
+        let copied = stores.iter().zip(of_stores.chunks_exact(2)).map(|(store, copy)| {
+            let position = store.buffer as usize;
+            let (memory, index) = self.moved(built.memories[position], copy[0]);
+            Store { buffer: self.buffer(memory, built.kernel.buffers[position]), index, value: copy[1] }
+        });
+        let copied = copied.list();
+        (copies, copied)
+    }
+
+    /// Copies values, with other coordinates.
+    pub fn copy(&mut self, built: &Built, roots: &[Id], coordinates: &[Id]) -> Vec<Id> {
         let from = &built.kernel.graph;
         let is_needed = from.reachable(roots.iter().copied());
         let mut copies: Vec<Id> = Vec::with_capacity(from.len());
@@ -101,7 +148,10 @@ impl Composed {
             let copy = match from.node(id) {
                 Node::Literal(ty, bits) => self.graph.literal(ty, bits),
                 Node::Coordinate(axis) => coordinates[axis as usize],
-                Node::Size(word) => self.graph.size(words.map_or(word, |words| words[word as usize])),
+                Node::Size(word) => {
+                    let word = self.word(built, word);
+                    self.graph.size(word)
+                }
                 Node::Folded { fold, result } => self.graph.folded(self.first_fold + fold, result, from.ty(id)),
                 Node::Load { buffer, index } => {
                     let position = buffer as usize;

@@ -8,7 +8,7 @@ use super::build::{
 };
 use super::group::{is_packed, points};
 use crate::expr::{Expr, Op, TensorId};
-use crate::kernel::{Body, Elements, Extent};
+use crate::kernel::{Body, Elements, Extent, Store};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering};
 use crate::scalar::{Id, Op as Scalar};
@@ -73,7 +73,7 @@ fn rows_of(expr: &Expr, roots: &[TensorId]) -> Option<Side> {
 /// The most loads of a point from one buffer.
 fn most_loads(built: &Built) -> usize {
     let Body::Elements(body) = &built.kernel.body else { return 0 };
-    let roots = body.stores.iter().flat_map(|store| [store.index, store.value]);
+    let roots = Store::roots(&body.stores);
     let loads = built.kernel.graph.loads(roots);
     let of = |buffer: usize| loads.iter().filter(|(from, _)| *from as usize == buffer).count();
     (0..built.kernel.buffers.len()).map(of).max().unwrap_or(0)

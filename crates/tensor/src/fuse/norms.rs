@@ -9,14 +9,10 @@ use super::composed::Composed;
 use super::packed::pack_results;
 use crate::dtype::DType;
 use crate::expr::TensorId;
-use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Tile};
+use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Store, Tile, WORKGROUP_BYTES, WORKGROUP_THREADS};
 use crate::lower::Memory;
 use crate::scalar::{Graph, Id, Node, Op};
 
-/// Bytes of a workgroup's memory on every device.
-const WORKGROUP_BYTES: u32 = 16 << 10;
-/// Shortest row.
-const SHORTEST: u32 = 32;
 /// Kernels between a norm and its product at most.
 const REACH: usize = 8;
 
@@ -92,7 +88,7 @@ fn row_of(kernel: &Kernel) -> Option<(&Rows, u32)> {
     let is_single = kernel.buffers.iter().all(|buffer| buffer.dtype == DType::F32);
     let is_place = is_place(&kernel.graph, store.index, None, rows.outer.len() as u32);
     let fits =
-        is_one && are_plain && is_plain && is_single && is_place && length >= SHORTEST && length.is_multiple_of(4);
+        is_one && are_plain && is_plain && is_single && is_place && length >= Rows::SHORT && length.is_multiple_of(4);
     fits.then_some((rows, length))
 }
 
@@ -126,7 +122,7 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
     let graph = &product.kernel.graph;
     let reads_row = |product: &Product| {
         let is_left = matches!(graph.node(product.left), Node::Load { buffer: of, index } if of == buffer && is_place(graph, index, Some(0), 2));
-        let roots = product.elements.iter().flat_map(|store| [store.index, store.value]).chain([product.right]);
+        let roots = Store::roots(&product.elements).chain([product.right]);
         is_left && graph.loads(roots).iter().all(|(of, _)| *of != buffer)
     };
     let kernel = &product.kernel;
@@ -142,7 +138,6 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
         return None;
     }
     let mut composed = Composed::new(&kernel.sizes);
-    let words = norm.kernel.sizes.iter().map(|size| composed.word(size)).list();
     let mut all = Vec::new();
     for one in products {
         let coordinates: Vec<Id> = (0..3).map(|axis| composed.graph.coordinate(axis)).list();
@@ -151,19 +146,15 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
         composed.first_fold = 0;
         let mut roots: Vec<Id> = rows.folds.iter().flat_map(|fold| fold.operands.iter().copied()).list();
         roots.push(rows.elements[0].value);
-        let mut copies = composed.copy(norm, Some(&words), &roots, &of_norm).into_iter();
+        let mut copies = composed.copy(norm, &roots, &of_norm).into_iter();
         let mut folds = rows.folds.clone();
         for operand in folds.iter_mut().flat_map(|fold| &mut fold.operands) {
             *operand = copies.next().unwrap_or(*operand);
         }
         let left = copies.next()?;
         composed.first_fold = folds.len() as u32;
-        let mut roots = vec![one.right];
-        roots.extend(one.elements.iter().flat_map(|store| [store.index, store.value]));
-        let copies = composed.copy(product, None, &roots, &coordinates);
-        let stores = one.elements.iter().zip(copies[1..].chunks_exact(2));
-        let elements = stores.map(|(store, copy)| composed.store(product, store, copy[0], copy[1])).list();
-        all.push(Product { folds, left, right: copies[0], elements, ..one.clone() });
+        let (right, elements) = composed.copy_with_stores(product, &[one.right], &one.elements, &coordinates);
+        all.push(Product { folds, left, right: right[0], elements, ..one.clone() });
     }
     let body = match &kernel.body {
         Body::Products(_) => Body::Products(all),
@@ -181,7 +172,7 @@ fn reduction_bytes(kernel: &Kernel, folds: &[Fold], products: &[Product]) -> u32
             kernel.graph.is_in_blocks(&factor, 2, &kernel.sizes) && !kernel.buffers[factor.word.0 as usize].written
         })
     };
-    let threads = if products.iter().all(is_in_blocks) { 128 } else { 256 };
+    let threads = if products.iter().all(is_in_blocks) { Product::BLOCK_THREADS } else { WORKGROUP_THREADS };
     let states = folds.iter().map(|fold| if matches!(fold.combine, Combine::Variance) { 16 } else { 8 });
-    256 * states.sum::<u32>() + threads * 16 * products.len() as u32
+    WORKGROUP_THREADS * states.sum::<u32>() + threads * 16 * products.len() as u32
 }

@@ -7,9 +7,8 @@ use super::build::Built;
 use super::composed::{Composed, Move};
 use crate::dtype::DType;
 use crate::expr::TensorId;
-use crate::kernel::{Body, Elements, Extent, Product};
+use crate::kernel::Body;
 use crate::lower::Memory;
-use crate::scalar::Id;
 
 /// Gives two results of a kernel of products one piece of scratch memory of this number, if they have one reader, a map, and no other. `kept` tells which
 /// tensors are read elsewhere.
@@ -60,34 +59,13 @@ fn moved(built: &Built, moves: &[Move]) -> Option<Built> {
     composed.moves = moves.to_vec();
     let body = match &built.kernel.body {
         Body::Products(products) => {
-            Body::Products(products.iter().map(|product| product_of(&mut composed, built, product)).list())
+            Body::Products(products.iter().map(|product| composed.product(built, product)).list())
         }
-        Body::Elements(elements) => Body::Elements(elements_of(&mut composed, built, elements)),
-        Body::Maps(maps) => Body::Maps(maps.iter().map(|elements| elements_of(&mut composed, built, elements)).list()),
+        Body::Elements(elements) => Body::Elements(composed.elements(built, elements)),
+        Body::Maps(maps) => Body::Maps(maps.iter().map(|elements| composed.elements(built, elements)).list()),
         _ => return None,
     };
     let mut moved = composed.built(built.kernel.name.clone(), body);
     moved.kernel.guard.clone_from(&built.kernel.guard);
     Some(moved)
-}
-
-fn product_of(composed: &mut Composed, built: &Built, product: &Product) -> Product {
-    let coordinates = (0..product.batch.len() as u32 + 3).map(|axis| composed.graph.coordinate(axis)).list();
-    let mut roots = vec![product.left, product.right];
-    roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));
-    let copies = composed.copy(built, None, &roots, &coordinates);
-    let stores = product.elements.iter().zip(copies[2..].chunks_exact(2));
-    let elements = stores.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
-    Product { left: copies[0], right: copies[1], elements, ..product.clone() }
-}
-
-fn elements_of(composed: &mut Composed, built: &Built, elements: &Elements) -> Elements {
-    let Elements { space, stores, fills } = elements;
-    let space: Vec<Extent> = space.clone();
-    let coordinates: Vec<Id> = (0..space.len() as u32).map(|axis| composed.graph.coordinate(axis)).list();
-    let roots = stores.iter().flat_map(|store| [store.index, store.value]).list();
-    let copies = composed.copy(built, None, &roots, &coordinates);
-    let copies = stores.iter().zip(copies.chunks_exact(2));
-    let stores = copies.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
-    Elements { space, stores, fills: *fills }
 }

@@ -10,7 +10,7 @@
 
 use super::build::Built;
 use super::composed::Composed;
-use crate::kernel::{Body, Elements, Extent, Kernel, Product, Tile};
+use crate::kernel::{Body, Elements, Kernel, Product, Store, Tile};
 use crate::scalar::{Id, Node};
 use residua_base::list::Listed;
 
@@ -90,10 +90,7 @@ fn joined(a: &Built, b: &Built) -> Option<Built> {
     let mut composed = Composed::new(&a.kernel.sizes);
     let mut all: Vec<Product> = Vec::new();
     for (built, products) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).list();
-        for product in products {
-            all.push(copied(&mut composed, built, &words, product));
-        }
+        all.extend(products.iter().map(|product| composed.product(built, product)));
     }
     let is_sibling = |other: &Product| {
         let Product { left, rows, depth, batch, .. } = &all[0];
@@ -128,17 +125,7 @@ fn maps(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let mut composed = Composed::new(&a.kernel.sizes);
     let mut all = Vec::new();
     for (built, maps) in [(a, of_a), (b, of_b)] {
-        let words: Vec<u32> = built.kernel.sizes.iter().map(|size| composed.word(size)).list();
-        for elements in maps {
-            let coordinates: Vec<Id> =
-                (0..elements.space.len() as u32).map(|axis| composed.graph.coordinate(axis)).list();
-            let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
-            let copies = composed.copy(built, Some(&words), &roots, &coordinates);
-            let copies = elements.stores.iter().zip(copies.chunks_exact(2));
-            let stores = copies.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
-            let space = elements.space.iter().map(|extent| with_words(*extent, &words)).list();
-            all.push(Elements { space, stores, fills: elements.fills });
-        }
+        all.extend(maps.iter().map(|elements| composed.elements(built, elements)));
     }
     let mut both = composed.built(format!("{}_and_{}", a.kernel.name, b.kernel.name), Body::Maps(all));
     both.kernel.guard.clone_from(&a.kernel.guard);
@@ -151,14 +138,6 @@ fn elements(built: &Built) -> Option<&[Elements]> {
         Body::Elements(elements) => Some(std::slice::from_ref(elements)),
         Body::Maps(maps) => Some(maps),
         _ => None,
-    }
-}
-
-/// An extent in a kernel that has its words elsewhere.
-fn with_words(extent: Extent, words: &[u32]) -> Extent {
-    match extent {
-        Extent::Known(number) => Extent::Known(number),
-        Extent::Word(word) => Extent::Word(words[word as usize]),
     }
 }
 
@@ -183,7 +162,7 @@ fn sequence(built: &[Built], first: usize, other: usize) -> Option<Built> {
     let stores = |product: &Product| product.elements.iter().map(|store| (store.buffer, store.index)).list();
     let (of_one, of_two) = (stores(one), stores(two));
     let reads = |roots: &[Id]| graph.loads(roots.iter().copied());
-    let results = |product: &Product| product.elements.iter().flat_map(|store| [store.index, store.value]).list();
+    let results = |product: &Product| Store::roots(&product.elements).list();
     let is_written = |stores: &[(u32, Id)], buffer: u32| stores.iter().any(|(other, _)| *other == buffer);
     let factors = reads(&[one.left, one.right, two.right]);
     let fits = of_two.iter().all(|(buffer, _)| !is_written(&of_one, *buffer))
@@ -222,30 +201,5 @@ fn products(built: &Built) -> Option<&[Product]> {
         }
         Body::Products(products) => Some(products),
         _ => None,
-    }
-}
-
-/// A product in another kernel.
-fn copied(composed: &mut Composed, built: &Built, words: &[u32], product: &Product) -> Product {
-    let extent = |extent: Extent| with_words(extent, words);
-    let coordinates: Vec<Id> = (0..product.batch.len() as u32 + 3).map(|axis| composed.graph.coordinate(axis)).list();
-    let mut roots = vec![product.left, product.right];
-    roots.extend(product.elements.iter().flat_map(|store| [store.index, store.value]));
-    let mut copies = composed.copy(built, Some(words), &roots, &coordinates).into_iter();
-    let mut next = |old: Id| copies.next().unwrap_or(old);
-    let (left, right) = (next(product.left), next(product.right));
-    let elements =
-        product.elements.iter().map(|store| composed.store(built, store, next(store.index), next(store.value))).list();
-    Product {
-        batch: product.batch.iter().copied().map(extent).list(),
-        rows: extent(product.rows),
-        columns: extent(product.columns),
-        depth: extent(product.depth),
-        // Norms are joined after siblings.
-        folds: Vec::new(),
-        left,
-        right,
-        elements,
-        tile: product.tile,
     }
 }

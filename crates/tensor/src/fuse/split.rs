@@ -24,7 +24,7 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
     let place = composed.graph.coordinate(axes + 3);
     let first = composed.of_literal(slice, length);
     coordinates.push(composed.graph.apply(Op::IntAdd, &[first, place]));
-    let copied = composed.copy(built, None, &[product.left, product.right], &coordinates);
+    let copied = composed.copy(built, &[product.left, product.right], &coordinates);
     let value = composed.graph.folded(0, 0, ty);
     let buffer = composed.buffer(Memory::Scratch(scratch), Buffer { dtype, written: true });
     let body = Product {
@@ -43,12 +43,9 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
     let coordinates: Vec<Id> = (0..axes + 2).map(|axis| composed.graph.coordinate(axis)).list();
     let slice = composed.graph.coordinate(axes + 2);
     let index = composed.address(slice, &coordinates, &matrices);
-    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).list();
-    let copied = composed.copy(built, None, &roots, &coordinates);
+    let (_, results) = composed.copy_with_stores(built, &[], &product.elements, &coordinates);
     let buffer = composed.buffer(Memory::Scratch(scratch), Buffer { dtype, written: false });
     let operand = composed.graph.load(buffer, index, ty);
-    let copied = product.elements.iter().zip(copied.chunks_exact(2));
-    let results = copied.map(|(store, copy)| composed.store(built, store, copy[0], copy[1])).list();
     let body = Rows {
         outer: matrices,
         row: vec![Extent::Known(slices)],

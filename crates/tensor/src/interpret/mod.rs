@@ -192,7 +192,7 @@ impl Machine<'_> {
     }
 
     fn needed_by_stores(&self, stores: &[Store]) -> Vec<Id> {
-        self.needed(stores.iter().flat_map(|store| [store.index, store.value]))
+        self.needed(Store::roots(stores))
     }
 
     /// Computes nodes at the present point.

@@ -13,11 +13,9 @@ use super::points::{self, Axes, count_of, goes_by_four, neighbours};
 use super::text::KernelText;
 use super::workgroups::Factor;
 use super::workgroups::Workgroups;
-use crate::kernel::{Elements, Extent};
+use crate::kernel::{Elements, Extent, Store, WORKGROUP_THREADS};
 use crate::scalar::{Id, Node};
 
-/// Threads a workgroup.
-const THREADS: u32 = 256;
 /// Threads of a tile along the innermost axis, where each has four points: a warp writes whole sectors of 64 bytes and reads some of 32.
 const WIDE_COLUMNS: u32 = 4;
 /// The same where each has one point.
@@ -47,33 +45,33 @@ pub fn write(mut module: Module, elements: &Elements) -> Result<KernelText> {
         Some(across) => locate_in_tile(elements, across, lanes.is_some(), &mut code),
         None => {
             let count = axes.count(code.module);
-            code.line(&format!("let point = workgroup * {THREADS}u + lane;"));
+            code.line(&format!("let point = workgroup * {WORKGROUP_THREADS}u + lane;"));
             code.open(&format!("if point >= {count}"));
             code.line("return;");
             code.close();
             axes.locate("point", &mut code);
-            Workgroups::new(axes.factors(), THREADS)
+            Workgroups::new(axes.factors(), WORKGROUP_THREADS)
         }
     };
     let mask = axes.mask(&mut code);
     code.store(&elements.stores, mask.as_ref());
     let body = code.finish();
-    module.finish("", &body, THREADS, workgroups)
+    module.finish("", &body, WORKGROUP_THREADS, workgroups)
 }
 
 /// Writes the kernel of a long map: a thread loads two fours of points before it computes, so that more loads are under way.
 fn write_twice(mut module: Module, elements: &Elements, axes: &Axes, lanes: Option<u32>) -> Result<KernelText> {
-    let values = elements.stores.iter().flat_map(|store| [store.index, store.value]);
+    let values = Store::roots(&elements.stores);
     let graph = &module.kernel.graph;
     let mut loads = graph.needed(values);
     loads.retain(|id| matches!(graph.node(*id), Node::Load { .. }));
     let mut code = Code::new(&mut module, lanes);
     let count = axes.count(code.module);
-    code.line(&format!("let point = workgroup * {}u + lane;", 2 * THREADS));
+    code.line(&format!("let point = workgroup * {}u + lane;", 2 * WORKGROUP_THREADS));
     code.open(&format!("if point >= {count}"));
     code.line("return;");
     code.close();
-    let second = code.bind(&format!("point + {THREADS}u"));
+    let second = code.bind(&format!("point + {WORKGROUP_THREADS}u"));
     let exists = code.bind(&format!("{second} < {count}"));
     let places = [("point".to_owned(), None), (second, Some(exists))].map(|(place, exists)| {
         axes.locate(&place, &mut code);
@@ -92,13 +90,13 @@ fn write_twice(mut module: Module, elements: &Elements, axes: &Axes, lanes: Opti
         code.pop_values();
     }
     let body = code.finish();
-    module.finish("", &body, THREADS, Workgroups::new(axes.factors(), 2 * THREADS))
+    module.finish("", &body, WORKGROUP_THREADS, Workgroups::new(axes.factors(), 2 * WORKGROUP_THREADS))
 }
 
 /// Writes the kernel of several spaces: points of one are numbered after those of another.
 pub fn write_several(mut module: Module, maps: &[Elements]) -> Result<KernelText> {
     let accesses: Vec<Access> = maps.iter().map(|elements| declare(&mut module, elements)).list();
-    let mut body = format!("    var point = workgroup * {THREADS}u + lane;\n");
+    let mut body = format!("    var point = workgroup * {WORKGROUP_THREADS}u + lane;\n");
     let mut parts = Vec::with_capacity(maps.len());
     for (elements, Access { lanes, axes, .. }) in maps.iter().zip(&accesses) {
         let mut code = Code::new(&mut module, *lanes);
@@ -113,7 +111,7 @@ pub fn write_several(mut module: Module, maps: &[Elements]) -> Result<KernelText
         body += &code.finish();
         parts.push(axes.factors());
     }
-    module.finish("", &body, THREADS, Workgroups { parts, units: THREADS })
+    module.finish("", &body, WORKGROUP_THREADS, Workgroups { parts, units: WORKGROUP_THREADS })
 }
 
 /// How a kernel goes through its points.
@@ -127,7 +125,7 @@ struct Access {
 
 /// Declares the buffers of a kernel for what is done with them.
 fn declare(module: &mut Module, elements: &Elements) -> Access {
-    let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.index, store.value]).list();
+    let roots: Vec<Id> = Store::roots(&elements.stores).list();
     let loads = module.kernel.graph.loads(roots);
     let innermost = elements.space.len().saturating_sub(1) as u32;
     // Several stores to one buffer are those of a block, of which a thread holds one.
@@ -160,7 +158,7 @@ fn locate_in_tile(elements: &Elements, across: u32, by_four: bool, code: &mut Co
     let (columns, points) = if by_four { (WIDE_COLUMNS, 4) } else { (COLUMNS, 1) };
     let divisor = |axis: u32| match axis {
         axis if axis == innermost => columns * points,
-        axis if axis == across => THREADS / columns,
+        axis if axis == across => WORKGROUP_THREADS / columns,
         _ => 1,
     };
     let mut factors = Vec::new();

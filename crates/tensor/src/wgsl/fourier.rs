@@ -18,16 +18,15 @@ use super::sort::declare;
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::expr::{Fourier as Of, FourierKind};
-use crate::kernel::Fourier;
+use crate::kernel::{Fourier, WORKGROUP_THREADS};
 use crate::scalar::{Id, Node, Type};
 
 /// Numbers of f32 in workgroup memory. Where it has place for one part of the numbers, parts are exchanged one after the other.
 const MEMORY: u32 = 4096;
 /// Numbers that a thread has, about.
 const OF_A_THREAD: u32 = 16;
-/// Threads a workgroup: fewest where it may have several rows, and most.
+/// Fewest threads of a workgroup that may have several rows.
 const FEWEST_THREADS: u32 = 64;
-const MOST_THREADS: u32 = 256;
 /// Rows that are neighbours in memory and in a workgroup, if there is place for so many.
 const NEIGHBOURS: u32 = 16;
 
@@ -63,7 +62,7 @@ impl Division {
         let length = fourier.of.length;
         let threads = length.div_ceil(OF_A_THREAD);
         let by_rows = fourier.reads_rows && fourier.writes_rows;
-        let most = (MEMORY / length).min(MOST_THREADS / threads);
+        let most = (MEMORY / length).min(WORKGROUP_THREADS / threads);
         let rows = if by_rows { FEWEST_THREADS / threads } else { NEIGHBOURS.max(FEWEST_THREADS / threads) };
         match radices(length) {
             Some(radices) if most > 0 => {

@@ -13,7 +13,7 @@ use super::sort::{declare, hoist};
 use super::text::KernelText;
 use super::workgroups::{Factor, Workgroups};
 use crate::expr::Linalg as Kind;
-use crate::kernel::Linalg;
+use crate::kernel::{Linalg, WORKGROUP_THREADS};
 use crate::scalar::{Id, Type};
 
 /// Work of one workgroup for a matrix, rows times columns times the fewer of both, so that no browser takes its device for lost: about a second of a large
@@ -256,8 +256,7 @@ fn write_solve(mut module: Module, linalg: &Linalg, buffer: u32) -> Result<Kerne
     module.finish("", &body, LONE_THREADS, Workgroups::new(factors, LONE_THREADS))
 }
 
-/// Threads of a workgroup of sparse systems, and columns of one with several.
-const SPARSE_THREADS: u32 = 256;
+/// Columns of a workgroup of sparse systems with several.
 const SPARSE_COLUMNS: u32 = 4;
 
 /// Writes the kernel of sparse triangular systems: a workgroup has some columns, and solves the rows of a level side by side before those of the next.
@@ -292,7 +291,7 @@ fn write_sparse(mut module: Module, linalg: &Linalg, values: Id, pattern: Id, bu
     code.open(&format!("for (var level = 0u; level < {levels}; level++)"));
     let [first, end] = ["2u + level", "3u + level"].map(|place| at(&mut code, place));
     code.open(&format!("if column < {width}"));
-    let step = SPARSE_THREADS / across;
+    let step = WORKGROUP_THREADS / across;
     code.open(&format!("for (var p = {first} + lane / {across}u; p < {end}; p += {step}u)"));
     let [row, begin, last] = ["order + p", "offsets + p", "offsets + p + 1u"].map(|place| at(&mut code, place));
     code.set_coordinate(axis, row.clone());
@@ -325,5 +324,5 @@ fn write_sparse(mut module: Module, linalg: &Linalg, values: Id, pattern: Id, bu
     code.close();
     let body = code.finish();
     let factors = vec![Factor { extent: linalg.columns, divisor: across }];
-    module.finish("", &body, SPARSE_THREADS, Workgroups { parts: vec![factors], units: 1 })
+    module.finish("", &body, WORKGROUP_THREADS, Workgroups { parts: vec![factors], units: 1 })
 }

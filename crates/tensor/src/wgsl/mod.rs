@@ -27,7 +27,7 @@
 
 use residua_base::error::{Error, ErrorCode, Result};
 
-use crate::kernel::{Body, Extent, Kernel, Tile};
+use crate::kernel::{Body, Extent, Kernel, Tile, WORKGROUP_BYTES};
 
 mod attention;
 mod batch;
@@ -75,7 +75,7 @@ pub struct Limits {
 impl Default for Limits {
     /// What every device has.
     fn default() -> Limits {
-        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: 16 << 10, has_packed_dot: false }
+        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: WORKGROUP_BYTES, has_packed_dot: false }
     }
 }
 

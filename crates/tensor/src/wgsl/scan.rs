@@ -15,11 +15,9 @@ use super::operation::Text;
 use super::points::{self, Axes, goes_by_four, neighbours};
 use super::text::KernelText;
 use super::workgroups::Workgroups;
-use crate::kernel::Scan;
+use crate::kernel::{Scan, WORKGROUP_THREADS};
 use crate::scalar::Id;
 
-/// Most threads a workgroup.
-const THREADS: u32 = 256;
 /// Threads a workgroup where each row has one.
 const LONE_THREADS: u32 = 64;
 /// Rows of so many points have one thread.
@@ -61,7 +59,7 @@ impl Schedule {
         if known.is_some_and(|length| length <= SHORT) {
             return Schedule { across: LONE_THREADS, along: 1, lanes: None, held: 0 };
         }
-        let most = (WORKGROUP_WORDS / (states.words + 1)).min(THREADS);
+        let most = (WORKGROUP_WORDS / (states.words + 1)).min(WORKGROUP_THREADS);
         let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
         if across_rows > along_rows {
             return Schedule { across: NEIGHBOURS, along: most / NEIGHBOURS, lanes: None, held: 0 };

@@ -96,7 +96,7 @@ fn comparisons(of: [[u32; 2]; 4]) -> String {
 
 /// Declares buffers that are read and written element by element.
 pub fn declare(module: &mut Module, values: &[Id], stores: &[Store]) {
-    let of_stores = stores.iter().flat_map(|store| [store.index, store.value]);
+    let of_stores = Store::roots(stores);
     let roots: Vec<Id> = values.iter().copied().chain(of_stores).list();
     let loads = module.kernel.graph.loads(roots);
     points::declare(module, None, &loads, stores, &[], true);

@@ -39,7 +39,7 @@ pub fn of_blocks(module: &mut Module, attention: &Attention) -> String {
 /// Declares buffers for what is done with them: queries, keys, values and results go by four along their places, terms of scores along the keys.
 fn declare(module: &mut Module, attention: &Attention, vectors: &[Store], states: &[Store]) {
     let [_, key, place, _] = axes(attention);
-    let roots: Vec<Id> = vectors.iter().flat_map(|store| [store.index, store.value]).list();
+    let roots: Vec<Id> = Store::roots(vectors).list();
     let loads = module.kernel.graph.loads(roots);
     points::declare(module, Some(place), &loads, vectors, states, false);
     let of = [(attention.query, place), (attention.key, place), (attention.value, place), (attention.score, key)];

@@ -7,13 +7,9 @@
 use super::super::combine::States;
 use super::super::module::Module;
 use super::super::points::{goes_by_four, neighbours};
-use crate::kernel::Rows;
+use crate::kernel::{Rows, WORKGROUP_BYTES, WORKGROUP_THREADS};
 use crate::scalar::Id;
 
-/// Most bytes of workgroup memory.
-const WORKGROUP_BYTES: u32 = 16_384;
-/// Most threads a workgroup.
-const THREADS: u32 = 256;
 /// Threads a workgroup where each row has one.
 const LONE_THREADS: u32 = 64;
 /// Points, or fours of points, a thread, where a workgroup has enough threads.
@@ -44,18 +40,15 @@ pub struct Schedule {
 
 /// Threads along a row of so many points, or fours of points.
 fn threads_along(chunks: u32) -> u32 {
-    chunks.div_ceil(SHARE).next_power_of_two().clamp(FEWEST_ALONG, THREADS)
+    chunks.div_ceil(SHARE).next_power_of_two().clamp(FEWEST_ALONG, WORKGROUP_THREADS)
 }
 
 impl Schedule {
-    /// That of one row of fours of points by itself, of at least [`Schedule::SHORT`] points.
+    /// That of one row of fours of points by itself, of at least [`Rows::SHORT`] points.
     pub fn of_row(length: u32) -> Schedule {
         let along = threads_along(length / 4);
         Schedule { lanes: Some(0), lanes_are_rows: false, across: 1, along, rows_are_neighbours: false, held: 0 }
     }
-
-    /// Rows of fewer points have one thread each: there is nothing to share.
-    pub const SHORT: u32 = 32;
 
     /// Threads a workgroup.
     pub fn threads(&self) -> u32 {
@@ -85,9 +78,9 @@ impl Schedule {
         };
         let (length, count) = (known(&rows.row), known(&rows.outer));
         let along = match length {
-            Some(length) if length < Schedule::SHORT => 1,
+            Some(length) if length < Rows::SHORT => 1,
             Some(length) if !rows_are_neighbours => threads_along(length.div_ceil(if lanes.is_some() { 4 } else { 1 })),
-            None if !rows_are_neighbours => THREADS,
+            None if !rows_are_neighbours => WORKGROUP_THREADS,
             // Rows side by side: as many threads along each as it takes to have enough in all.
             _ => match count.map(|count| count / if lanes.is_some() { 4 } else { 1 }) {
                 Some(65_536..) => 1,
@@ -95,7 +88,7 @@ impl Schedule {
                 _ => 32,
             },
         };
-        let across = if along == 1 { LONE_THREADS } else { THREADS / along };
+        let across = if along == 1 { LONE_THREADS } else { WORKGROUP_THREADS / along };
         let mut schedule = Schedule {
             lanes,
             lanes_are_rows: rows_are_neighbours && lanes.is_some(),
@@ -124,7 +117,7 @@ impl Schedule {
             0 => most.min(8),
             length => length.div_ceil(SHARE).next_power_of_two().min(most),
         };
-        let across = if along == 1 { LONE_THREADS } else { THREADS / along };
+        let across = if along == 1 { LONE_THREADS } else { WORKGROUP_THREADS / along };
         let lanes_are_rows = lanes.is_some();
         let rows_are_neighbours = columns.is_some();
         let mut schedule = Schedule { lanes, lanes_are_rows, across, along, rows_are_neighbours, held: 0 };
