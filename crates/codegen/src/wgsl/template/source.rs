@@ -1,6 +1,7 @@
 //! What a template is expanded from and into.
 
 use residua_base::error::Error;
+use residua_base::list::PushAll;
 
 /// A file of WGSL with directives.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,15 @@ impl From<String> for Value {
 pub trait Parameters {
     /// All values, by the names of the fields.
     fn values(&self) -> Vec<(&'static str, Value)>;
+}
+
+/// Those of both.
+impl<A: Parameters, B: Parameters> Parameters for (A, B) {
+    fn values(&self) -> Vec<(&'static str, Value)> {
+        let mut values = self.0.values();
+        values.push_all(self.1.values());
+        values
+    }
 }
 
 /// For templates without parameters.

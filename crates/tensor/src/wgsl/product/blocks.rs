@@ -39,12 +39,6 @@ template_parameters! {
         halves: bool,
         sum: String,
         unit: String,
-        rows: String,
-        columns: String,
-        depth: String,
-        batches: String,
-        batch_coordinates: String,
-        batch_arguments: String,
     }
 }
 
@@ -128,9 +122,6 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Threads of a workgroup.
-    pub const THREADS: u32 = 128;
-
     /// How the right factor of a product is read; none if it is no load along the depth of whole vectors.
     pub fn of(module: &Module, roles: Roles) -> Option<Blocks> {
         Blocks::named("right", module, roles)
@@ -392,14 +383,7 @@ impl Blocks {
     }
 
     /// The parameters of the template.
-    pub fn template(
-        &self,
-        module: &Module,
-        product: &Product,
-        roles: Roles,
-        threads: u32,
-        suffix: &str,
-    ) -> BlocksTemplate {
+    pub fn template(&self, module: &Module, threads: u32, suffix: &str) -> BlocksTemplate {
         let Blocks { form, words, places, rows, .. } = *self;
         let groups = self.quantised().map_or(1, |form| quantised::BLOCK / form.group);
         let (word_steps, half_steps) = match form {
@@ -430,12 +414,6 @@ impl Blocks {
             halves: form == Form::Halves,
             sum: if self.factor.is_some() { "block" } else { "sum" }.to_owned(),
             unit: form.unit().to_owned(),
-            rows: module.extent(roles.extents[0]),
-            columns: module.extent(roles.extents[1]),
-            depth: module.extent(product.depth),
-            batches: batch::count(module, &product.batch),
-            batch_coordinates: batch::coordinates(module, &product.batch),
-            batch_arguments: batch::arguments(&product.batch),
         }
     }
 }
@@ -526,7 +504,7 @@ const ENOUGH_THREADS: u32 = 1 << 17;
 fn places_of(columns: Option<u32>, blocks: u32) -> u32 {
     let groups = columns.unwrap_or(4096).div_ceil(4).max(1);
     let wanted = (ENOUGH_THREADS / groups).max(1);
-    let mut places = (1 << wanted.ilog2()).clamp(8, Blocks::THREADS);
+    let mut places = (1 << wanted.ilog2()).clamp(8, Product::BLOCK_THREADS);
     while places > 8 && blocks.next_multiple_of(places) > blocks + blocks / 8 {
         places /= 2;
     }

@@ -6,30 +6,18 @@ use residua_codegen::template_parameters;
 use super::blocks::{Blocks, Numbers};
 use super::functions::store;
 use super::roles::Roles;
-use super::shape::ByteShape;
-use super::text::{declare, finish, tiles};
+use super::shape::TileShape;
+use super::text::{Matrices, declare, finish, tiles};
 use crate::kernel::Product;
 use crate::quantised::BLOCK;
-use crate::wgsl::batch;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
 
 template_parameters! {
     /// Parameters of `product_bytes.wgsl`.
     struct BytesTemplate {
-        x: u32,
-        y: u32,
-        lanes: u32,
-        row_blocks: u32,
-        column_blocks: u32,
         rows_of_tile: u32,
         columns_of_tile: u32,
-        rows: String,
-        columns: String,
-        depth: String,
-        batches: String,
-        batch_coordinates: String,
-        batch_arguments: String,
         rows_guarded: bool,
         columns_guarded: bool,
         packed_dot: bool,
@@ -63,7 +51,7 @@ pub fn write(
     mut module: Module,
     product: &Product,
     [left, right]: [Blocks; 2],
-    shape: ByteShape,
+    shape: TileShape,
     has_dot: bool,
 ) -> Result<KernelText> {
     let roles = Roles::of(product);
@@ -81,19 +69,8 @@ pub fn write(
     let eight_bits = right.quantised().is_some_and(|form| form.low == 8);
     let groups = right.quantised().map_or(1, |form| BLOCK / form.group);
     let parameters = BytesTemplate {
-        x: shape.x,
-        y: shape.y,
-        lanes: shape.lanes,
-        row_blocks: shape.row_blocks,
-        column_blocks: shape.column_blocks,
         rows_of_tile: rows,
         columns_of_tile: columns,
-        rows: module.extent(product.rows),
-        columns: module.extent(product.columns),
-        depth: module.extent(product.depth),
-        batches: batch::count(&module, &product.batch),
-        batch_coordinates: batch::coordinates(&module, &product.batch),
-        batch_arguments: batch::arguments(&product.batch),
         rows_guarded: is_guarded(product.rows, rows),
         columns_guarded: is_guarded(product.columns, columns),
         packed_dot: has_dot,
@@ -113,5 +90,6 @@ pub fn write(
         both_halves: groups == 1,
     };
     let tiles = tiles(product, roles, [rows, columns]);
+    let parameters = ((Matrices::of(&module, product, roles), shape.template()), parameters);
     Ok(finish(module, &[(shader!("product_bytes"), &parameters)], &functions, vec![tiles]))
 }

@@ -7,28 +7,16 @@ use super::blocks::{Blocks, Numbers};
 use super::functions::{Side, store};
 use super::roles::{Roles, is_along_depth};
 use super::shape::TileShape;
-use super::text::{declare, finish, tiles};
+use super::text::{Matrices, declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
-use crate::wgsl::batch;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
 
 template_parameters! {
     /// Parameters of `product_depth.wgsl`.
     struct DepthTemplate {
-        x: u32,
-        y: u32,
-        lanes: u32,
-        row_blocks: u32,
-        column_blocks: u32,
         vectors: u32,
-        rows: String,
-        columns: String,
-        depth: String,
-        batches: String,
-        batch_coordinates: String,
-        batch_arguments: String,
         rows_guarded: bool,
         columns_guarded: bool,
         packed: bool,
@@ -90,18 +78,7 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
     let eight_bits = quantised.is_some_and(|form| form.low == 8);
     let four = |word: &str, upper: &str| blocks.map_or_else(String::new, |blocks| blocks.four(word, upper));
     let parameters = DepthTemplate {
-        x: shape.x,
-        y: shape.y,
-        lanes: shape.lanes,
-        row_blocks: shape.row_blocks,
-        column_blocks: shape.column_blocks,
         vectors: shape.rows() / 4,
-        rows: module.extent(product.rows),
-        columns: module.extent(product.columns),
-        depth: module.extent(product.depth),
-        batches: batch::count(&module, &product.batch),
-        batch_coordinates: batch::coordinates(&module, &product.batch),
-        batch_arguments: batch::arguments(&product.batch),
         rows_guarded: left.is_outer_guarded,
         columns_guarded: right.is_outer_guarded,
         packed: blocks.is_some(),
@@ -119,5 +96,6 @@ pub fn write(mut module: Module, product: &Product) -> Result<KernelText> {
         vector: blocks.map_or(8, |blocks| blocks.a_vector()),
     };
     let tiles = tiles(product, roles, [shape.rows(), shape.columns()]);
+    let parameters = ((Matrices::of(&module, product, roles), shape.template()), parameters);
     Ok(finish(module, &[(shader!("product_depth"), &parameters)], &functions, vec![tiles]))
 }

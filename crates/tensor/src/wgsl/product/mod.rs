@@ -23,14 +23,14 @@ mod vector;
 
 use blocks::Blocks;
 use roles::{Roles, is_along_depth};
-use shape::{ByteShape, TileShape};
+use shape::TileShape;
 
 /// Writes the kernel, for a device whose workgroups have so many bytes of memory. `has_dot` tells whether its language has products of packed bytes.
 pub fn write(module: Module, product: &Product, workgroup_bytes: u32, has_dot: bool) -> Result<KernelText> {
     if product.tile != Tile::Vector
         && let Some(factors) = bytes::factors(&module, product)
     {
-        return bytes::write(module, product, factors, ByteShape::of(product.tile), has_dot);
+        return bytes::write(module, product, factors, TileShape::of_bytes(product.tile), has_dot);
     }
     match product.tile {
         Tile::Large if depth::suits(&module, product) => depth::write(module, product),

@@ -1,8 +1,22 @@
 //! How the elements of a tile are divided among the threads of a workgroup.
 
+use residua_codegen::template_parameters;
+
 use super::super::module::Module;
 use super::roles::{Roles, is_along_depth};
-use crate::kernel::Tile;
+use crate::kernel::{Tile, WORKGROUP_THREADS};
+use crate::quantised::BLOCK;
+
+template_parameters! {
+    /// What the templates of products in tiles have.
+    pub struct TileShapeTemplate {
+        x: u32,
+        y: u32,
+        lanes: u32,
+        row_blocks: u32,
+        column_blocks: u32,
+    }
+}
 
 /// A tile: threads, and the elements of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,41 +99,21 @@ impl TileShape {
         }
     }
 
-    /// Rows of the tile.
-    pub const fn rows(self) -> u32 {
-        self.y * self.row_blocks * 4
+    /// That of a tile of a product of integers, whose step is a block. Eight rows and four columns a thread leave registers for several workgroups, whose
+    /// waiting overlaps. Each thread loads half a block of a row.
+    pub fn of_bytes(tile: Tile) -> TileShape {
+        let [x, y, row_blocks] = match tile {
+            Tile::Large | Tile::LargeOf64 | Tile::Wide => [16, 16, 2],
+            Tile::Medium => [16, 8, 2],
+            Tile::Small | Tile::Vector => [8, 8, 1],
+        };
+        TileShape { x, y, lanes: 8, row_blocks, column_blocks: 1, step: BLOCK, unrolled: false, loads_ahead: false }
     }
 
-    /// Columns of the tile.
-    pub const fn columns(self) -> u32 {
-        self.x * self.column_blocks * 4
-    }
-}
-
-/// A tile of a product of integers: as [`TileShape`], with a step of a block. Each thread loads half a block of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteShape {
-    /// Threads along the columns.
-    pub x: u32,
-    /// Threads along the rows.
-    pub y: u32,
-    /// How many threads along the columns stand beside one another in a subgroup.
-    pub lanes: u32,
-    /// Blocks of 4 rows of a thread.
-    pub row_blocks: u32,
-    /// Blocks of 4 columns of a thread.
-    pub column_blocks: u32,
-}
-
-impl ByteShape {
-    /// That of a tile. Eight rows and four columns a thread leave registers for several workgroups, whose waiting overlaps.
-    pub fn of(tile: Tile) -> ByteShape {
-        let shape = ByteShape { x: 16, y: 16, lanes: 8, row_blocks: 2, column_blocks: 1 };
-        match tile {
-            Tile::Large | Tile::LargeOf64 | Tile::Wide => shape,
-            Tile::Medium => ByteShape { y: 8, ..shape },
-            Tile::Small | Tile::Vector => ByteShape { x: 8, y: 8, lanes: 8, row_blocks: 1, ..shape },
-        }
+    /// For the templates.
+    pub fn template(self) -> TileShapeTemplate {
+        let TileShape { x, y, lanes, row_blocks, column_blocks, .. } = self;
+        TileShapeTemplate { x, y, lanes, row_blocks, column_blocks }
     }
 
     /// Rows of the tile.
@@ -136,8 +130,6 @@ impl ByteShape {
 /// How a product with few rows is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorShape {
-    /// Threads of a workgroup.
-    pub threads: u32,
     /// Threads that divide the depth of a column, or of 4 columns; a power of two.
     pub places: u32,
     /// Rows of a workgroup.
@@ -147,9 +139,6 @@ pub struct VectorShape {
 }
 
 impl VectorShape {
-    /// Threads of every workgroup.
-    pub const THREADS: u32 = 256;
-
     /// That of a product.
     pub fn of(module: &Module, roles: Roles) -> VectorShape {
         let [_, column, depth] = roles.axes;
@@ -159,7 +148,6 @@ impl VectorShape {
         let most_rows = if along_depth { Tile::MOST_ROWS } else { 4 };
         let is_wide = columns.is_some_and(|columns| columns >= 8192);
         VectorShape {
-            threads: VectorShape::THREADS,
             places: if is_wide && !along_depth { 32 } else { 64 },
             rows: rows.unwrap_or(4).clamp(1, most_rows),
             along_depth,
@@ -168,6 +156,6 @@ impl VectorShape {
 
     /// Columns of a workgroup.
     pub const fn columns(self) -> u32 {
-        self.threads / self.places * if self.along_depth { 1 } else { 4 }
+        WORKGROUP_THREADS / self.places * if self.along_depth { 1 } else { 4 }
     }
 }

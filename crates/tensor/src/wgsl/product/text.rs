@@ -1,13 +1,15 @@
 //! The text of a product: declarations, the template, and the functions that it calls.
 
 use residua_base::list::Listed;
+use residua_codegen::template_parameters;
 use residua_codegen::wgsl::{Parameters, Template};
 
 use super::functions::Side;
 use super::roles::Roles;
 use super::row;
-use crate::kernel::Product;
+use crate::kernel::{Product, Store};
 use crate::scalar::Id;
+use crate::wgsl::batch;
 use crate::wgsl::module::{GUARD_ZERO, Module, shader};
 use crate::wgsl::points;
 use crate::wgsl::text::KernelText;
@@ -27,11 +29,38 @@ const FILES: &[Template<'static>] = &[
     shader!("product_bytes_store"),
 ];
 
+template_parameters! {
+    /// What the templates of all products have.
+    pub struct Matrices {
+        rows: String,
+        columns: String,
+        depth: String,
+        batches: String,
+        batch_coordinates: String,
+        batch_arguments: String,
+    }
+}
+
+impl Matrices {
+    /// Those of a product in these roles.
+    pub fn of(module: &Module, product: &Product, roles: Roles) -> Matrices {
+        let [rows, columns, depth] = roles.extents.map(|extent| module.extent(extent));
+        Matrices {
+            rows,
+            columns,
+            depth,
+            batches: batch::count(module, &product.batch),
+            batch_coordinates: batch::coordinates(module, &product.batch),
+            batch_arguments: batch::arguments(&product.batch),
+        }
+    }
+}
+
 /// Declares buffers for what is done with them: results and what they are computed from go by four along the columns, factors along the axis
 /// of their vectors.
 pub fn declare(module: &mut Module, product: &Product, roles: Roles, sides: &[&Side]) {
     let [_, column, _] = roles.axes;
-    let roots: Vec<Id> = product.elements.iter().flat_map(|store| [store.index, store.value]).list();
+    let roots: Vec<Id> = Store::roots(&product.elements).list();
     let loads = module.kernel.graph.loads(roots);
     let masked = !module.is_multiple_of_4(roles.extents[1]);
     points::declare(module, Some(column), &loads, &product.elements, &[], masked);

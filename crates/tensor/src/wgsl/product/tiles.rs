@@ -2,15 +2,13 @@
 
 use residua_base::error::Result;
 use residua_codegen::template_parameters;
-use residua_codegen::wgsl::Parameters;
 
 use super::functions::{Side, store};
 use super::roles::{Roles, is_along_depth};
 use super::shape::TileShape;
-use super::text::{declare, finish, tiles};
+use super::text::{Matrices, declare, finish, tiles};
 use crate::kernel::Product;
 use crate::scalar::Type;
-use crate::wgsl::batch;
 use crate::wgsl::layout::type_name;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
@@ -20,21 +18,10 @@ template_parameters! {
     struct TileTemplate {
         type_name: String,
         float: bool,
-        x: u32,
-        y: u32,
-        lanes: u32,
         lanes_split: bool,
         threads: u32,
-        row_blocks: u32,
-        column_blocks: u32,
         step: u32,
         unrolled: bool,
-        rows: String,
-        columns: String,
-        depth: String,
-        batches: String,
-        batch_coordinates: String,
-        batch_arguments: String,
         rows_guarded: bool,
         columns_guarded: bool,
         left_vectors: u32,
@@ -107,21 +94,10 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     let parameters = TileTemplate {
         type_name: type_name(ty).to_owned(),
         float: ty == Type::F32,
-        x: shape.x,
-        y: shape.y,
-        lanes: shape.lanes,
         lanes_split: shape.lanes != shape.x,
         threads: shape.x * shape.y,
-        row_blocks: shape.row_blocks,
-        column_blocks: shape.column_blocks,
         step: shape.step,
         unrolled: shape.unrolled,
-        rows: module.extent(product.rows),
-        columns: module.extent(product.columns),
-        depth: module.extent(product.depth),
-        batches: batch::count(&module, &product.batch),
-        batch_coordinates: batch::coordinates(&module, &product.batch),
-        batch_arguments: batch::arguments(&product.batch),
         rows_guarded: left_side.is_outer_guarded,
         columns_guarded: right_side.is_outer_guarded,
         left_vectors,
@@ -152,6 +128,6 @@ pub fn write(mut module: Module, product: &Product, shape: TileShape) -> Result<
     ]
     .concat();
     let tiles = tiles(product, roles, [shape.rows(), shape.columns()]);
-    let templates: [(_, &dyn Parameters); 1] = [(shader!("product"), &parameters)];
-    Ok(finish(module, &templates, &functions, vec![tiles]))
+    let parameters = ((Matrices::of(&module, product, roles), shape.template()), parameters);
+    Ok(finish(module, &[(shader!("product"), &parameters)], &functions, vec![tiles]))
 }

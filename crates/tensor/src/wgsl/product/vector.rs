@@ -10,10 +10,9 @@ use super::functions::{Side, store};
 use super::roles::Roles;
 use super::row;
 use super::shape::VectorShape;
-use super::text::{declare, finish, tiles};
-use crate::kernel::Product;
+use super::text::{Matrices, declare, finish, tiles};
+use crate::kernel::{Product, WORKGROUP_THREADS};
 use crate::scalar::Type;
-use crate::wgsl::batch;
 use crate::wgsl::layout::type_name;
 use crate::wgsl::module::{Module, shader};
 use crate::wgsl::text::KernelText;
@@ -30,12 +29,6 @@ template_parameters! {
         row_count: u32,
         column_count: u32,
         right_along_depth: bool,
-        rows: String,
-        columns: String,
-        depth: String,
-        batches: String,
-        batch_coordinates: String,
-        batch_arguments: String,
     }
 }
 
@@ -114,12 +107,13 @@ impl<'a> Part<'a> {
 
     fn template(&self, module: &Module) -> (Template<'static>, Box<dyn Parameters>) {
         let Part { product, roles, suffix, right, threads, .. } = self;
+        let matrices = Matrices::of(module, product, *roles);
         match right {
             Right::Vectors(shape, _) => {
-                (shader!("product_vector"), Box::new(template_of(module, product, *roles, *shape, suffix)))
+                (shader!("product_vector"), Box::new((matrices, template_of(module, product, *shape, suffix))))
             }
             Right::Blocks(blocks) => {
-                (shader!("product_blocks"), Box::new(blocks.template(module, product, *roles, *threads, suffix)))
+                (shader!("product_blocks"), Box::new((matrices, blocks.template(module, *threads, suffix))))
             }
         }
     }
@@ -129,7 +123,7 @@ impl<'a> Part<'a> {
 /// for the same elements.
 pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bool) -> Result<KernelText> {
     let blocks: Vec<Option<Blocks>> = products.iter().map(|(_, roles)| Blocks::of(&module, *roles)).list();
-    let threads = if blocks.iter().all(Option::is_some) { Blocks::THREADS } else { VectorShape::THREADS };
+    let threads = if blocks.iter().all(Option::is_some) { Product::BLOCK_THREADS } else { WORKGROUP_THREADS };
     let mut parts = Vec::with_capacity(products.len());
     for (place, (product, blocks)) in products.iter().zip(blocks).enumerate() {
         parts.push(Part::new(&mut module, *product, blocks, threads, format!("_{place}")));
@@ -149,7 +143,7 @@ pub fn write(mut module: Module, products: &[(&Product, Roles)], in_sequence: bo
     Ok(finish(module, &templates, &functions, workgroups))
 }
 
-fn template_of(module: &Module, product: &Product, roles: Roles, shape: VectorShape, suffix: &str) -> VectorTemplate {
+fn template_of(module: &Module, product: &Product, shape: VectorShape, suffix: &str) -> VectorTemplate {
     let ty = module.kernel.graph.ty(product.left);
     let name = type_name(ty);
     VectorTemplate {
@@ -157,16 +151,10 @@ fn template_of(module: &Module, product: &Product, roles: Roles, shape: VectorSh
         type_name: name.to_owned(),
         sum_type: if shape.along_depth { name.to_owned() } else { format!("vec4<{name}>") },
         float: ty == Type::F32,
-        threads: shape.threads,
+        threads: WORKGROUP_THREADS,
         places: shape.places,
         row_count: shape.rows,
         column_count: shape.columns(),
         right_along_depth: shape.along_depth,
-        rows: module.extent(roles.extents[0]),
-        columns: module.extent(roles.extents[1]),
-        depth: module.extent(product.depth),
-        batches: batch::count(module, &product.batch),
-        batch_coordinates: batch::coordinates(module, &product.batch),
-        batch_arguments: batch::arguments(&product.batch),
     }
 }
