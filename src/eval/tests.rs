@@ -231,44 +231,6 @@ fn wrong_lengths_and_numbers_are_refused_in_words() {
     }
 }
 
-/// A list of descents, with nothing behind it.
-#[derive(Default)]
-struct DescentList {
-    list: residua_gpu::CommandList,
-    memory: Vec<(layout::Memory, residua_gpu::Slice)>,
-    programs: Vec<(record::Program, residua_gpu::PipelineId)>,
-}
-
-impl declare::Declare for DescentList {
-    fn list(&mut self) -> &mut residua_gpu::CommandList {
-        &mut self.list
-    }
-
-    fn memory(&mut self, memory: layout::Memory, bytes: u64) -> residua_gpu::Slice {
-        if let Some((_, slice)) = self.memory.iter().find(|(known, _)| *known == memory) {
-            return *slice;
-        }
-        let buffer = self.list.buffer(memory.name(), bytes);
-        let slice = self.list.whole(buffer);
-        self.memory.push((memory, slice));
-        slice
-    }
-
-    fn program(
-        &mut self,
-        program: record::Program,
-        name: &str,
-        layout: &[residua_gpu::BindingKind],
-    ) -> residua_gpu::PipelineId {
-        if let Some((_, pipeline)) = self.programs.iter().find(|(known, _)| *known == program) {
-            return *pipeline;
-        }
-        let pipeline = self.list.pipeline(name, layout);
-        self.programs.push((program, pipeline));
-        pipeline
-    }
-}
-
 /// 16,400 residuals of two kinds, one after the other, over 300 parameters, of which all of the first kind share one; and, if
 /// wanted, a long sum.
 fn two_kinds(with_long_sum: bool) -> Model {
@@ -371,7 +333,7 @@ fn recordings_keep_to_small_limits_and_run_every_instance_once() {
                 .make_lists(&layout, objective::Descent::<access_plan_cache::AccessPlanCache>::entries(objective)[0])
                 .unwrap();
         }
-        let mut list = DescentList::default();
+        let mut list = declare::Segment::<(), ()>::default();
         let vectors: Vec<_> = ["x", "g", "p"].map(|name| list.list.buffer(name, 4 * 300)).into();
         let [x, g, p] = [0, 1, 2].map(|k| list.list.whole(vectors[k]));
         let gate = list.list.buffer("gate", 16);

@@ -18,7 +18,7 @@ use residua_base::cooperative::{Slices, run_synchronously};
 use residua_codegen::Width;
 use residua_codegen::wgsl::PairForm;
 use residua_gpu::submission::{Encoded, Step};
-use residua_gpu::{BindingKind, Limits, Submissions};
+use residua_gpu::{BindingKind, Limits, PipelineRequest, Submissions};
 use residua_portable::{assert_guard_reads_storage, validated};
 
 /// A model laid out, with the plans of its kernels.
@@ -99,13 +99,12 @@ fn an_iteration_over_all_residuals_is_one_dispatch_and_one_for_each_kind_of_bloc
         assert_eq!(dispatches(&recording.head, &limits), chunks + 3 + 4 + 3 + 2);
         // The last direction; retract twice (numbers by themselves, quaternions, numbers), measure, perhaps images, decide.
         assert_eq!(dispatches(&recording.tail, &limits), 1 + 3 + 3 + usize::from(constrained) * chunks + chunks + 1);
-        for program in recording.iteration.programs.iter().chain(&recording.head.programs) {
-            if let Some((text, entry, layout)) = recording.program(*program, PairForm::Split).unwrap() {
-                let module = validated(&text);
-                assert_eq!(module.entry_points[0].name, entry);
-                assert_guard_reads_storage(&module);
-                assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
-            }
+        for program in recording.iteration.own_programs().chain(recording.head.own_programs()) {
+            let PipelineRequest { wgsl, entry, layout } = recording.request(program, PairForm::Split).unwrap();
+            let module = validated(&wgsl);
+            assert_eq!(module.entry_points[0].name, entry);
+            assert_guard_reads_storage(&module);
+            assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
         }
     }
 }
@@ -171,10 +170,9 @@ fn one_kind_of_residuals_is_fused_unless_it_has_very_many_instances() {
         let recording = Recording::new(&laid_out.recorder(), false, None).unwrap();
         // Products and update; or product, update and direction.
         assert_eq!(dispatches(&recording.iteration, &limits), if is_fused { 2 } else { 3 });
-        for program in &recording.iteration.programs {
-            if let Some((text, ..)) = recording.program(*program, PairForm::Split).unwrap() {
-                assert_guard_reads_storage(&validated(&text));
-            }
+        for program in recording.iteration.own_programs() {
+            let request = recording.request(program, PairForm::Split).unwrap();
+            assert_guard_reads_storage(&validated(&request.wgsl));
         }
     }
 }
@@ -220,11 +218,10 @@ fn an_elimination_is_one_product_of_its_own_or_two_and_a_substitution() {
         assert_eq!([&whole, &reduced].map(|recording| count(&recording.iteration)), [of_whole, of_reduced], "{about}");
         // Blocks of one kind are two groups if some of them are eliminated.
         assert_eq!(count(&reduced.head), count(&whole.head) + usize::from(!has_heading), "{about}");
-        for program in reduced.iteration.programs.iter().chain(&reduced.head.programs) {
-            if let Some((text, _, layout)) = reduced.program(*program, PairForm::Split).unwrap() {
-                assert_guard_reads_storage(&validated(&text));
-                assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
-            }
+        for program in reduced.iteration.own_programs().chain(reduced.head.own_programs()) {
+            let PipelineRequest { wgsl, layout, .. } = reduced.request(program, PairForm::Split).unwrap();
+            assert_guard_reads_storage(&validated(&wgsl));
+            assert!(layout.iter().filter(|&&kind| kind != BindingKind::Uniform).count() <= 8);
         }
     }
 }

@@ -14,6 +14,17 @@ pub enum BindingKind {
     Uniform,
 }
 
+/// A kernel to compile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PipelineRequest {
+    /// The WGSL text.
+    pub wgsl: String,
+    /// Its entry point.
+    pub entry: String,
+    /// Its bindings, numbered from 0, all in group 0.
+    pub layout: Vec<BindingKind>,
+}
+
 /// A buffer of a [`CommandList`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub(super) u32);

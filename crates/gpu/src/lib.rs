@@ -45,7 +45,7 @@ pub mod run;
 #[cfg(target_arch = "wasm32")]
 mod scope;
 
-pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
+pub use commands::{ArgumentId, BindingKind, BufferId, CommandList, DownloadId, PipelineId, PipelineRequest, Slice};
 pub use limits::Limits;
 pub use rounding::Rounding;
 pub use speed::Speed;
@@ -57,7 +57,7 @@ pub use buffer::{Allocation, Buffer, BufferRequest};
 #[cfg(target_arch = "wasm32")]
 pub use context::{Context, Stats};
 #[cfg(target_arch = "wasm32")]
-pub use pipeline::{Pipeline, PipelineRequest};
+pub use pipeline::Pipeline;
 #[cfg(target_arch = "wasm32")]
 pub use request::Adapter;
 #[cfg(target_arch = "wasm32")]

@@ -14,7 +14,7 @@ use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
-use super::commands::BindingKind;
+use super::commands::{BindingKind, PipelineRequest};
 use super::context::Context;
 use super::raw::{self, RawShaderModule, get, get_text, object};
 use super::scope::PendingErrors;
@@ -33,17 +33,6 @@ struct Compiled {
     group_layout: wgpu::BindGroupLayout,
     layout: Vec<BindingKind>,
     device: wgpu::Device,
-}
-
-/// A kernel to compile.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PipelineRequest {
-    /// The WGSL text.
-    pub wgsl: String,
-    /// Its entry point.
-    pub entry: String,
-    /// Its bindings, numbered from 0, all in group 0.
-    pub layout: Vec<BindingKind>,
 }
 
 /// Milliseconds of a timer of [`Context::pipelines_until`] at most: Node does not end while one is running.

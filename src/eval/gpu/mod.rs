@@ -26,6 +26,7 @@ mod gradient;
 mod memory;
 mod pair_check;
 mod programs;
+mod segments;
 mod shared_data;
 
 use buffers::Buffers;

@@ -3,10 +3,10 @@
 
 use super::shaders::{Kernel, LbfgsUniforms};
 use super::state::{self, Places};
-use crate::eval::declare::{Declare, Sums};
+use crate::eval::declare::{self, Declare, Sums};
 use crate::eval::layout::{ALIGNMENT, Memory};
 use crate::eval::objective::Descent;
-use crate::eval::record::{self, Kernels};
+use crate::eval::record::Kernels;
 use crate::model::ArrayInfo;
 use crate::model::line::{FIRST_STEP, STEPS};
 use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
@@ -16,8 +16,7 @@ use residua_base::error::Result;
 use residua_base::list::PushAll;
 use residua_codegen::Width;
 use residua_codegen::wgsl::{self, Dispatch, WORKGROUP_SIZE};
-use residua_gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
-use vecmap::VecMap;
+use residua_gpu::{DownloadId, PipelineRequest, Slice};
 
 /// Workgroups of a layer at most, since one workgroup adds up the partial sums of all.
 const MOST_WORKGROUPS: u32 = 256;
@@ -31,8 +30,6 @@ const THREADS: u32 = 256;
 /// A buffer, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferKind {
-    /// A buffer of the compiled functions.
-    Functions(Memory),
     /// The state block: [`state`].
     State,
     /// The current point, in the buffer that the application sees.
@@ -53,8 +50,6 @@ pub enum BufferKind {
 /// A pipeline, by its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
-    /// A kernel of the compiled functions.
-    Functions(record::Program),
     /// A kernel of the solver.
     Own(Kernel),
     /// A kernel for blocks on a manifold, of so many numbers each.
@@ -62,15 +57,19 @@ pub enum Program {
 }
 
 impl Program {
-    /// WGSL, entry point and bindings for a run of a shape; `None` for the functions, which compile their own.
-    pub fn request(self, shape: Shape) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+    /// What to compile for a run of a shape.
+    pub fn request(self, shape: Shape) -> Result<PipelineRequest> {
         Ok(match self {
-            Program::Functions(_) => None,
-            Program::Own(kernel) => Some((kernel.wgsl(shape.places()), kernel.name().to_owned(), kernel.layout())),
+            Program::Own(kernel) => PipelineRequest {
+                wgsl: kernel.wgsl(shape.places()),
+                entry: kernel.name().to_owned(),
+                layout: kernel.layout(),
+            },
             Program::InPlace(what, manifold, dim) => {
                 let kernel = in_place_kernel(what, manifold, dim, Width::Single)?;
                 let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
-                Some((wgsl::write(&kernel, wgsl::PairForm::Split)?, kernel.name.clone(), layout))
+                let wgsl = wgsl::write(&kernel, wgsl::PairForm::Split)?;
+                PipelineRequest { wgsl, entry: kernel.name.clone(), layout }
             }
         })
     }
@@ -108,10 +107,9 @@ impl Shape {
         self.count.div_ceil(THREADS * LEAST_COORDINATES).clamp(1, MOST_WORKGROUPS)
     }
 
-    /// Size in bytes of a buffer of the solver; 0 for those of the functions.
+    /// Size in bytes of a buffer.
     pub fn bytes(self, kind: BufferKind) -> u64 {
         4 * match kind {
-            BufferKind::Functions(_) => 0,
             BufferKind::State => self.places().words() as u64,
             BufferKind::Point => self.count.into(),
             BufferKind::Vectors => state::VECTORS as u64 * self.stride(),
@@ -140,16 +138,8 @@ impl Shape {
     }
 }
 
-/// A command list with its buffers and pipelines in the order of their declaration.
-#[derive(Debug, Default)]
-pub struct Segment {
-    /// The commands.
-    pub list: CommandList,
-    /// The buffers.
-    pub buffers: Vec<BufferKind>,
-    /// The pipelines.
-    pub programs: Vec<Program>,
-}
+/// A command list of a run.
+type Segment = declare::Segment<BufferKind, Program>;
 
 /// The command lists of a run.
 #[derive(Debug)]
@@ -168,46 +158,31 @@ pub struct Recording {
 
 /// Records a run.
 pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recording> {
-    let mut writer = Writer { shape, segment: Segment::default(), declared: Vec::new(), pipelines: VecMap::default() };
-    descent.begin(&mut writer);
-    let begin = writer.finish();
+    let mut writer = Writer { shape, segment: Segment::default() };
+    descent.begin(&mut writer.segment);
+    let begin = std::mem::take(&mut writer.segment);
     let mut uniforms = shape.uniforms(writer.round(descent)?).words().to_vec();
     for array in arrays_on_manifolds(&descent.model.arrays) {
         uniforms.resize(uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
         uniforms.push_all(Dispatch::new(array.count, array.count, array.offset).words());
     }
-    let round = writer.finish();
+    let round = std::mem::take(&mut writer.segment);
     let part = writer.buffer(BufferKind::State).part(0, 4 * state::READ as u64);
-    let state = writer.list().download(part);
-    Ok(Recording { begin, round, read: writer.finish(), state, uniforms })
+    let state = writer.segment.list.download(part);
+    Ok(Recording { begin, round, read: writer.segment, state, uniforms })
 }
 
 struct Writer {
     shape: Shape,
     segment: Segment,
-    declared: Vec<BufferId>,
-    pipelines: VecMap<Program, PipelineId>,
-}
-
-impl Declare for Writer {
-    fn list(&mut self) -> &mut CommandList {
-        &mut self.segment.list
-    }
-
-    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
-        self.declare(BufferKind::Functions(memory), bytes)
-    }
-
-    fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        self.pipeline(Program::Functions(program), name, layout)
-    }
 }
 
 impl Writer {
     /// Records one round, and returns the sums of the objective.
     fn round<K: Kernels>(&mut self, descent: &Descent<K>) -> Result<Sums> {
         let numbers = 4 * u64::from(self.shape.count);
-        let (trial, gradient) = (self.memory(Memory::Parameters, numbers), self.memory(Memory::Gradient, numbers));
+        let [trial, gradient] =
+            [Memory::Parameters, Memory::Gradient].map(|memory| self.segment.memory(memory, numbers));
         let [state, point, vectors, bounds, history, partials] = [
             BufferKind::State,
             BufferKind::Point,
@@ -222,13 +197,13 @@ impl Writer {
         let line = state.part(4 * state::LINE as u64, 4 * u64::from(FIRST_STEP + STEPS));
         // The path along a manifold is curved, so its steps are tried one at a time.
         if self.shape.manifold_arrays == 0 {
-            let sums = descent.along(self, point, direction, line)?;
+            let sums = descent.along(&mut self.segment, point, direction, line)?;
             self.run(Kernel::Walk, &[state, sums], [1, 1]);
         }
         self.run(Kernel::Place, &[state, point, vectors, bounds, partials, trial, gradient], [groups, 1]);
         let gate = state.part(4 * state::EVALUATES as u64, 8);
         self.on_manifolds(descent, InPlace::Turn, [point, trial, gate])?;
-        let sums = descent.evaluate(self, trial, gradient, gate)?;
+        let sums = descent.evaluate(&mut self.segment, trial, gradient, gate)?;
         self.on_manifolds(descent, InPlace::TangentGradient, [trial, gradient, gate])?;
         let slices = [state, point, vectors, bounds, trial, gradient, history, partials];
         self.run(Kernel::Measure, &slices, [groups, 1 + self.shape.capacity]);
@@ -248,7 +223,7 @@ impl Writer {
             let &ArrayInfo { manifold, dim, count, .. } = array;
             let uniforms = self.buffer(BufferKind::Uniforms).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
             let layout = binding_kinds(&wgsl::kernel_resources(&in_place_kernel(what, manifold, dim, Width::Single)?));
-            let pipeline = self.pipeline(Program::InPlace(what, manifold, dim), "in place", &layout);
+            let pipeline = self.segment.pipeline(Program::InPlace(what, manifold, dim), "in place", &layout);
             let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &[point, replaced, gate, uniforms], groups);
         }
@@ -258,37 +233,12 @@ impl Writer {
     fn run(&mut self, kernel: Kernel, bindings: &[Slice], workgroups: [u32; 2]) {
         let mut bindings = bindings.to_vec();
         bindings.push(self.buffer(BufferKind::Uniforms).part(0, ALIGNMENT));
-        let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        let pipeline = self.segment.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
         self.segment.list.dispatch(pipeline, &bindings, workgroups);
     }
 
     fn buffer(&mut self, kind: BufferKind) -> Slice {
-        self.declare(kind, self.shape.bytes(kind))
-    }
-
-    fn declare(&mut self, kind: BufferKind, bytes: u64) -> Slice {
-        let position = self.segment.buffers.iter().position(|known| *known == kind).unwrap_or_else(|| {
-            self.declared.push(self.segment.list.buffer(format!("{kind:?}"), bytes));
-            self.segment.buffers.push(kind);
-            self.segment.buffers.len() - 1
-        });
-        self.segment.list.whole(self.declared[position])
-    }
-
-    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        if let Some(pipeline) = self.pipelines.get(&program) {
-            return *pipeline;
-        }
-        let pipeline = self.segment.list.pipeline(name, layout);
-        self.segment.programs.push(program);
-        self.pipelines.insert(program, pipeline);
-        pipeline
-    }
-
-    fn finish(&mut self) -> Segment {
-        self.declared.clear();
-        self.pipelines = VecMap::default();
-        std::mem::take(&mut self.segment)
+        self.segment.buffer(kind, self.shape.bytes(kind))
     }
 }
 
@@ -298,13 +248,14 @@ mod tests {
 
     #[test]
     fn kernels_in_place_bind_the_point_what_they_overwrite_the_gate_and_their_uniform() {
-        use BindingKind::{StorageRead, StorageReadWrite, Uniform};
+        use residua_gpu::BindingKind::{StorageRead, StorageReadWrite, Uniform};
         let shape = Shape { count: 12, capacity: 3, constrained: false, manifold_arrays: 1 };
         for (manifold, dim) in [(Manifold::UnitQuaternion, 4), (Manifold::UnitVector, 3), (Manifold::Angle, 1)] {
             for what in [InPlace::Turn, InPlace::TangentGradient] {
-                let (text, entry, layout) = Program::InPlace(what, manifold, dim).request(shape).unwrap().unwrap();
+                let request = Program::InPlace(what, manifold, dim).request(shape).unwrap();
+                let PipelineRequest { wgsl, entry, layout } = request;
                 assert_eq!(layout, [StorageRead, StorageReadWrite, StorageRead, Uniform], "{entry}");
-                let module = residua_portable::validated(&text);
+                let module = residua_portable::validated(&wgsl);
                 assert_eq!(module.entry_points[0].name, entry);
             }
         }

@@ -1,9 +1,10 @@
 //! The device resources of L-BFGS: buffers, and command lists bound to them. Later solves of the same shape use them again.
 
-use super::record::{self, BufferKind, Program, Recording, Segment, Shape};
+use super::record::{self, BufferKind, Program, Recording, Shape};
 use super::state::initial;
 use crate::eval::Objective;
 use crate::eval::gpu::GpuEngine;
+use crate::eval::layout::Memory;
 use crate::eval::pairs::to_f32;
 use crate::model::Model;
 use crate::solve::manifold_map::ManifoldMap;
@@ -12,7 +13,7 @@ use crate::solve::start::Start;
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_base::list::{Listed, PushAll};
-use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PipelineRequest, Prepared, Submission};
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Prepared, Submission};
 
 /// Buffers and bound command lists for runs of one shape and objective.
 pub struct SolverResources {
@@ -60,21 +61,21 @@ impl SolverResources {
             })
             .list();
         let Recording { begin, round, read, state, uniforms } = recording;
-        let mut of_functions = Vec::new();
-        for kind in begin.buffers.iter().chain(&round.buffers).chain(&read.buffers) {
-            if let BufferKind::Functions(memory) = *kind {
-                of_functions.push(memory);
-            }
-        }
+        let segments = [&begin, &round, &read];
+        let of_functions: Vec<Memory> = segments.into_iter().flat_map(|segment| segment.of_functions()).list();
         let allocated = engine.allocate_for_solver(model, &of_functions, requests).await?;
         let mut buffers: Vec<(BufferKind, Buffer)> = own.into_iter().zip(allocated).list();
         buffers.push((BufferKind::Point, engine.published().clone()));
-        if !compile(engine, shape, [&begin, &round, &read], end).await? {
-            return Ok(None);
-        }
-        let begin = bind(engine, model, shape, &buffers, &begin).await?;
-        let round = bind(engine, model, shape, &buffers, &round).await?;
-        let read = bind(engine, model, shape, &buffers, &read).await?;
+        let request = |program: Program| program.request(shape);
+        let Some(pipelines) = engine.pipelines_of(&segments, request, end).await? else { return Ok(None) };
+        let [begin, round, read] = {
+            let of = |kind| find(&buffers, kind).cloned();
+            [
+                engine.bind_segment(model, &begin, of, &pipelines).await?,
+                engine.bind_segment(model, &round, of, &pipelines).await?,
+                engine.bind_segment(model, &read, of, &pipelines).await?,
+            ]
+        };
         let recordings_version = engine.recordings_version();
         Ok(Some(SolverResources { recordings_version, shape, objective, buffers, begin, round, read, state, uniforms }))
     }
@@ -142,67 +143,11 @@ impl SolverResources {
     }
 
     fn buffer(&self, kind: BufferKind) -> Result<&Buffer> {
-        let found = self.buffers.iter().find(|(known, _)| *known == kind);
-        found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is missing"))
+        find(&self.buffers, kind)
     }
 }
 
-/// Compiles the pipelines of all segments at the same time, so that [`bind`] finds them compiled; whether they are there at the deadline.
-async fn compile(engine: &mut GpuEngine, shape: Shape, segments: [&Segment; 3], end: Deadline) -> Result<bool> {
-    let (mut programs, mut requests) = (Vec::new(), Vec::new());
-    for segment in segments {
-        for &program in &segment.programs {
-            match (program, program.request(shape)?) {
-                (_, Some((wgsl, entry, layout))) => requests.push(PipelineRequest { wgsl, entry, layout }),
-                (Program::Functions(program), None) => programs.push(program),
-                (Program::Own(_) | Program::InPlace(..), None) => {}
-            }
-        }
-    }
-    Ok(engine.pipelines_with(&programs, &requests, end).await?.is_some())
-}
-
-/// Binds a list to its buffers and pipelines, which are made where they are missing.
-async fn bind(
-    engine: &mut GpuEngine,
-    model: &Model,
-    shape: Shape,
-    buffers: &[(BufferKind, Buffer)],
-    segment: &Segment,
-) -> Result<Prepared> {
-    let mut bound = Vec::new();
-    for &kind in &segment.buffers {
-        let known = buffers.iter().find(|(known, _)| *known == kind).map(|(_, buffer)| buffer.clone());
-        bound.push(match (known, kind) {
-            (Some(buffer), _) => buffer,
-            (None, BufferKind::Functions(memory)) => engine.buffer(model, memory).await?,
-            (None, _) => return Err(Error::internal("a buffer of L-BFGS is missing")),
-        });
-    }
-    let mut of_functions = Vec::new();
-    let mut own = Vec::new();
-    for &program in &segment.programs {
-        match program.request(shape)? {
-            Some((wgsl, entry, layout)) => own.push(PipelineRequest { wgsl, entry, layout }),
-            None => of_functions.push_all(match program {
-                Program::Functions(program) => Some(program),
-                Program::Own(_) | Program::InPlace(..) => None,
-            }),
-        }
-    }
-    let mut of_functions = engine.pipelines(&of_functions).await?.into_iter();
-    let mut own = engine.context().pipelines(&own, &mut |_, _| Ok(())).await?.into_iter();
-    let absent = || Error::internal("a pipeline of L-BFGS is missing");
-    let pipelines = segment
-        .programs
-        .iter()
-        .map(|program| {
-            let pipeline = match program {
-                Program::Functions(_) => of_functions.next(),
-                Program::Own(_) | Program::InPlace(..) => own.next(),
-            };
-            pipeline.ok_or_else(absent)
-        })
-        .list_or_error()?;
-    engine.context().prepare(&segment.list, &bound, &pipelines).await
+fn find(buffers: &[(BufferKind, Buffer)], kind: BufferKind) -> Result<&Buffer> {
+    let found = buffers.iter().find(|(known, _)| *known == kind);
+    found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is missing"))
 }

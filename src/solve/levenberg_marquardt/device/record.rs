@@ -10,10 +10,10 @@ use super::elimination::Elimination;
 use super::shaders::{GUARD_VECTORS, Kernel, MOST_GUARDED, SUM_SECTIONS, Setting, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
 use super::state;
-use crate::eval::declare::{Declare, Sums};
-use crate::eval::layout::{ALIGNMENT, Memory};
+use crate::eval::declare::{self, Sums};
+use crate::eval::layout::ALIGNMENT;
 use crate::eval::pairs::{table_len, vector_len};
-use crate::eval::record::{self, Kernels};
+use crate::eval::record::Kernels;
 use crate::gauss_newton::device::fused_lists::MOST_SUMS;
 use crate::gauss_newton::device::shaders::ModelShader;
 use crate::gauss_newton::device::{DeclareModel, ModelBuffer, ModelRecorder};
@@ -22,8 +22,7 @@ use crate::shader_source::binding_kinds;
 use residua_base::error::Result;
 use residua_base::list::PushAll;
 use residua_codegen::wgsl::{self, Dispatch, PairForm, WORKGROUP_SIZE};
-use residua_gpu::{BindingKind, BufferId, CommandList, PipelineId, Slice};
-use vecmap::VecMap;
+use residua_gpu::{PipelineId, PipelineRequest, Slice};
 
 /// Numbers that a thread moves where each moves by itself, if their count allows.
 const NUMBERS_A_THREAD: u32 = 4;
@@ -31,9 +30,7 @@ const NUMBERS_A_THREAD: u32 = 4;
 /// A buffer, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A buffer of the functions'.
-    Functions(Memory),
-    /// A buffer of their Gauss-Newton model.
+    /// A buffer of the functions' Gauss-Newton model.
     Model(ModelBuffer),
     /// The state block.
     State,
@@ -62,9 +59,7 @@ pub enum Place {
 /// A pipeline, by what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
-    /// One of the functions'.
-    Functions(record::Program),
-    /// A hand-written one of their Gauss-Newton model.
+    /// A hand-written one of the functions' Gauss-Newton model.
     Model(ModelShader),
     /// One of the solver's own.
     Own(Kernel),
@@ -72,16 +67,8 @@ pub enum Program {
     Retract(Manifold, u32),
 }
 
-/// A command list with the buffers and pipelines that it declares, in their order.
-#[derive(Debug, Default)]
-pub struct Segment {
-    /// What is to be done.
-    pub list: CommandList,
-    /// Its buffers.
-    pub places: Vec<Place>,
-    /// Its pipelines.
-    pub programs: Vec<Program>,
-}
+/// A command list of a solve.
+pub type Segment = declare::Segment<Place, Program>;
 
 /// Everything a solve submits.
 #[derive(Debug)]
@@ -135,20 +122,22 @@ impl Recording {
         self.shape.stride()
     }
 
-    /// The text, entry point and bindings of a pipeline of the solver's own, on a device that has the errors of products by this form.
-    pub fn program(&self, program: Program, form: PairForm) -> Result<Option<(String, String, Vec<BindingKind>)>> {
+    /// What to compile for a pipeline, on a device that has the errors of products by this form.
+    pub fn request(&self, program: Program, form: PairForm) -> Result<PipelineRequest> {
         Ok(match program {
-            Program::Functions(_) => None,
-            Program::Model(shader) => Some((shader.wgsl(), shader.entry().to_owned(), shader.layout())),
-            Program::Own(kernel) => {
-                let text = kernel.wgsl(self.setting, &self.fused_kernels, &self.coupling);
-                Some((text, kernel.name().to_owned(), kernel.layout(self.setting)))
+            Program::Model(shader) => {
+                PipelineRequest { wgsl: shader.wgsl(), entry: shader.entry().to_owned(), layout: shader.layout() }
             }
+            Program::Own(kernel) => PipelineRequest {
+                wgsl: kernel.wgsl(self.setting, &self.fused_kernels, &self.coupling),
+                entry: kernel.name().to_owned(),
+                layout: kernel.layout(self.setting),
+            },
             Program::Retract(manifold, dim) => {
                 let Setting { constrained, width, .. } = self.setting;
                 let kernel = retraction_kernel(manifold, dim, constrained, width)?;
-                let bindings = binding_kinds(&wgsl::kernel_resources(&kernel));
-                Some((wgsl::write(&kernel, form)?, kernel.name.clone(), bindings))
+                let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
+                PipelineRequest { wgsl: wgsl::write(&kernel, form)?, entry: kernel.name.clone(), layout }
             }
         })
     }
@@ -158,7 +147,7 @@ fn bytes(shape: &Shape, Setting { constrained, width, guarded }: Setting, unifor
     let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
     4 * match place {
         Place::Uniforms => uniforms / 4,
-        Place::Functions(_) | Place::Model(_) => 0,
+        Place::Model(_) => 0,
         Place::State => state::WORDS.into(),
         Place::Point | Place::Trial | Place::Gradient => vector_len(width, numbers),
         // A step that was projected is a difference of points.
@@ -187,28 +176,12 @@ struct Writer<'a> {
     uniforms: Vec<u32>,
     uniform_bytes: u64,
     segment: Segment,
-    buffers: Vec<BufferId>,
-    pipelines: VecMap<Program, PipelineId>,
     fused_kernels: String,
 }
 
-impl Declare for Writer<'_> {
-    fn list(&mut self) -> &mut CommandList {
-        &mut self.segment.list
-    }
-
-    fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
-        self.declare(Place::Functions(memory), bytes)
-    }
-
-    fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        self.pipeline(Program::Functions(program), name, layout)
-    }
-}
-
-impl DeclareModel for Writer<'_> {
+impl DeclareModel for Segment {
     fn model_buffer(&mut self, buffer: ModelBuffer, bytes: u64) -> Slice {
-        self.declare(Place::Model(buffer), bytes)
+        self.buffer(Place::Model(buffer), bytes)
     }
 
     fn model_shader(&mut self, shader: ModelShader) -> PipelineId {
@@ -218,16 +191,15 @@ impl DeclareModel for Writer<'_> {
 
 impl<'a> Writer<'a> {
     fn new(shape: &'a Shape, setting: Setting, is_coupled: bool, uniform_bytes: u64) -> Writer<'a> {
-        let (uniforms, buffers, pipelines) = (Vec::new(), Vec::new(), VecMap::default());
-        let (segment, fused_kernels) = (Segment::default(), String::new());
-        Writer { shape, setting, is_coupled, uniforms, uniform_bytes, segment, buffers, pipelines, fused_kernels }
+        let (segment, uniforms, fused_kernels) = (Segment::default(), Vec::new(), String::new());
+        Writer { shape, setting, is_coupled, uniforms, uniform_bytes, segment, fused_kernels }
     }
 
     fn head<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         let (trial, gradient, gate) =
             (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
-        let costs = model.linearise(self, trial, gradient, gate)?;
-        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
+        let costs = model.linearise(&mut self.segment, trial, gradient, gate)?;
+        let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         let strategy = model.jtj_product();
         for group in &self.shape.groups {
             let mut bindings = vec![
@@ -238,7 +210,7 @@ impl<'a> Writer<'a> {
                 self.place(Place::Sums),
             ];
             if group.shape.preconditioner == Preconditioner::Pairs {
-                bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
+                bindings.push(self.segment.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
             }
             if self.setting.constrained {
                 bindings.extend_from_slice(&[trial, self.place(Place::Bounds)]);
@@ -258,7 +230,7 @@ impl<'a> Writer<'a> {
     fn iteration<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         let strategy = model.jtj_product();
         let jvp = self.product_of_direction(model)?;
-        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
+        let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         let rows = self.rows(model);
         for (group, row) in self.shape.groups.iter().zip(rows) {
             let mut bindings = vec![self.place(Place::State), jvp.slice];
@@ -295,7 +267,7 @@ impl<'a> Writer<'a> {
         self.retract(model)?;
         let (trial, projected_step, gate) =
             (self.place(Place::Trial), self.place(Place::ProjectedStep), self.gate(state::TRIAL));
-        let block_diagonal = self.model_table(model.layout, ModelBuffer::BlockDiagonal);
+        let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         for group in &self.shape.groups {
             let bindings = vec![
                 self.place(Place::State),
@@ -310,8 +282,9 @@ impl<'a> Writer<'a> {
             self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
         }
         // A step that bounds have cut is not the one that was solved for: its jvp is computed.
-        let jvp = if self.setting.constrained { Some(model.jvp(self, projected_step, gate)?) } else { None };
-        let reduction = model.trial(self, trial, gate)?;
+        let jvp =
+            if self.setting.constrained { Some(model.jvp(&mut self.segment, projected_step, gate)?) } else { None };
+        let reduction = model.trial(&mut self.segment, trial, gate)?;
         let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
         let mut uniforms = self.finishing(reduction);
         if let Some(jvp) = jvp {
@@ -366,7 +339,7 @@ impl<'a> Writer<'a> {
             ];
             let kernel = retraction_kernel(manifold, dim, constrained, width)?;
             let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
-            let pipeline = self.pipeline(Program::Retract(manifold, dim), "retract", &layout);
+            let pipeline = self.segment.pipeline(Program::Retract(manifold, dim), "retract", &layout);
             let groups = model.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &bindings, groups);
         }
@@ -402,14 +375,7 @@ impl<'a> Writer<'a> {
 
     fn dispatch(&mut self, kernel: Kernel, mut bindings: Vec<Slice>, uniforms: SolverUniforms, workgroups: u32) {
         bindings.push(self.uniform(&uniforms.words()));
-        let program = Program::Own(kernel);
-        let pipeline = match self.pipelines.get(&program) {
-            Some(pipeline) => *pipeline,
-            None => {
-                let layout = kernel.layout(self.setting);
-                self.pipeline(program, kernel.name(), &layout)
-            }
-        };
+        let pipeline = self.segment.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout(self.setting));
         self.segment.list.dispatch(pipeline, &bindings, [workgroups, 1]);
     }
 
@@ -430,31 +396,10 @@ impl<'a> Writer<'a> {
     }
 
     fn place(&mut self, place: Place) -> Slice {
-        self.declare(place, bytes(self.shape, self.setting, self.uniform_bytes, place))
-    }
-
-    fn declare(&mut self, place: Place, bytes: u64) -> Slice {
-        let position = self.segment.places.iter().position(|known| *known == place).unwrap_or_else(|| {
-            self.buffers.push(self.segment.list.buffer(format!("{place:?}"), bytes));
-            self.segment.places.push(place);
-            self.buffers.len() - 1
-        });
-        self.segment.list.whole(self.buffers[position])
-    }
-
-    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        if let Some(pipeline) = self.pipelines.get(&program) {
-            return *pipeline;
-        }
-        let pipeline = self.segment.list.pipeline(name, layout);
-        self.segment.programs.push(program);
-        self.pipelines.insert(program, pipeline);
-        pipeline
+        self.segment.buffer(place, bytes(self.shape, self.setting, self.uniform_bytes, place))
     }
 
     fn finish(&mut self) -> Segment {
-        self.buffers.clear();
-        self.pipelines = VecMap::default();
         std::mem::take(&mut self.segment)
     }
 }

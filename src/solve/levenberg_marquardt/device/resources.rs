@@ -4,11 +4,12 @@ use residua_base::list::{Listed, PushAll};
 use residua_base::sort::ascending;
 
 use super::elimination::Elimination;
-use super::record::{Place, Program, Recording};
+use super::record::{Place, Recording};
 use super::schedule::{Batch, Schedule};
 use super::shape::Group;
 use super::state::WORDS;
 use crate::eval::Functions;
+use crate::eval::declare::Owned;
 use crate::eval::gpu::GpuEngine;
 use crate::eval::layout::Memory;
 use crate::eval::pairs::{split, table_len};
@@ -21,7 +22,7 @@ use crate::solve::start::{Changes, Start};
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::PairForm;
-use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Pipeline, PipelineRequest, Prepared, Submission};
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Prepared, Submission};
 use vecmap::VecMap;
 
 /// Suspects that a check looks at.
@@ -116,19 +117,17 @@ impl SolverResources {
             })
             .list();
         let context = engine.context().clone();
-        let Some(pipelines) = pipelines(engine, &recording, end).await? else { return Ok(None) };
-        let memory = |place: &Place| match place {
-            Place::Functions(memory) => Some(*memory),
-            _ => None,
-        };
         let segments = [&recording.head, &recording.iteration, &recording.tail];
-        let theirs: Vec<Memory> = segments.iter().flat_map(|segment| segment.places.iter().filter_map(memory)).list();
-        let of_model = |place: &Place| match place {
-            Place::Model(buffer) => Some(*buffer),
+        let form = engine.pair_form().unwrap_or(PairForm::Split);
+        let request = |program| recording.request(program, form);
+        let Some(pipelines) = engine.pipelines_of(&segments, request, end).await? else { return Ok(None) };
+        let theirs: Vec<Memory> = segments.into_iter().flat_map(|segment| segment.of_functions()).list();
+        let of_model = |place: &Owned<Memory, Place>| match place {
+            Owned::Solver(Place::Model(buffer)) => Some(*buffer),
             _ => None,
         };
         let of_model: Vec<ModelBuffer> =
-            segments.iter().flat_map(|segment| segment.places.iter().filter_map(of_model)).list();
+            segments.iter().flat_map(|segment| segment.buffers.keys().filter_map(of_model)).list();
         let (of_model, missing): (Vec<_>, Vec<_>) = gauss_newton.missing(&of_model).into_iter().unzip();
         requests.push_all(missing);
         let mut allocated = engine.allocate_for_solver(model, &theirs, requests).await?;
@@ -142,23 +141,13 @@ impl SolverResources {
             buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
         };
         context.write(&of(Place::Uniforms)?, 0, bytemuck::cast_slice(&recording.uniforms))?;
-        let mut prepared = Vec::new();
-        for segment in segments {
-            let mut of_segment = Vec::new();
-            for &place in &segment.places {
-                of_segment.push(match place {
-                    Place::Functions(memory) => engine.buffer(model, memory).await?,
-                    Place::Model(buffer) => gauss_newton.buffer(buffer)?,
-                    place => of(place)?,
-                });
-            }
-            let programs: Vec<Pipeline> =
-                segment.programs.iter().filter_map(|program| pipelines.get(program)).cloned().list();
-            prepared.push(context.prepare(&segment.list, &of_segment, &programs).await?);
-        }
-        let (Some(tail), Some(iteration), Some(head)) = (prepared.pop(), prepared.pop(), prepared.pop()) else {
-            return Err(Error::internal("a solve has three segments"));
+        let own = |place: Place| match place {
+            Place::Model(buffer) => gauss_newton.buffer(buffer),
+            place => of(place),
         };
+        let head = engine.bind_segment(model, &recording.head, own, &pipelines).await?;
+        let iteration = engine.bind_segment(model, &recording.iteration, own, &pipelines).await?;
+        let tail = engine.bind_segment(model, &recording.tail, own, &pipelines).await?;
 
         let mut list = CommandList::new();
         let (point, trial) =
@@ -311,44 +300,4 @@ impl SolverResources {
         pieces.push(&self.read);
         context.submit_in_turn(&pieces)
     }
-}
-
-/// The pipelines of all segments, if they are there before the deadline.
-async fn pipelines(
-    engine: &mut GpuEngine,
-    recording: &Recording,
-    end: Deadline,
-) -> Result<Option<VecMap<Program, Pipeline>>> {
-    let mut programs: Vec<Program> = Vec::new();
-    for segment in [&recording.head, &recording.iteration, &recording.tail] {
-        for &program in &segment.programs {
-            if !programs.contains(&program) {
-                programs.push(program);
-            }
-        }
-    }
-    let of_functions = |program: &Program| match program {
-        Program::Functions(program) => Some(*program),
-        Program::Model(_) | Program::Own(_) | Program::Retract(..) => None,
-    };
-    let theirs: Vec<_> = programs.iter().filter_map(of_functions).list();
-    let form = engine.pair_form().unwrap_or(PairForm::Split);
-    let (mut own, mut requests) = (Vec::new(), Vec::new());
-    for &program in &programs {
-        if let Some((wgsl, entry, layout)) = recording.program(program, form)? {
-            own.push(program);
-            requests.push(PipelineRequest { wgsl, entry, layout });
-        }
-    }
-    let mut found: VecMap<Program, Pipeline> = VecMap::default();
-    let Some((of_functions, of_solver)) = engine.pipelines_with(&theirs, &requests, end).await? else {
-        return Ok(None);
-    };
-    for (program, pipeline) in theirs.into_iter().zip(of_functions) {
-        found.insert(Program::Functions(program), pipeline);
-    }
-    for (program, pipeline) in own.into_iter().zip(of_solver) {
-        found.insert(program, pipeline);
-    }
-    Ok(Some(found))
 }

@@ -30,7 +30,7 @@ impl Writer<'_> {
         }
         if let JtjProduct::FusedParts { forms_direction: true, .. } = model.jtj_product() {
             let jvp = self.products(model)?;
-            model.gather_heavy(self, product, Width::Single, gate, &|_| true)?;
+            model.gather_heavy(&mut self.segment, product, Width::Single, gate, &|_| true)?;
             return Ok(jvp);
         }
         self.multiply(model, direction, &|_| true)
@@ -45,14 +45,14 @@ impl Writer<'_> {
     ) -> Result<Sums> {
         let (product, gate) = (self.place(Place::Product), self.gate(state::ITERATE));
         match model.jtj_product() {
-            JtjProduct::LocalJvp { .. } => model.jvp(self, vector, gate),
-            JtjProduct::LocalParts => model.product_parts(self, vector, gate),
+            JtjProduct::LocalJvp { .. } => model.jvp(&mut self.segment, vector, gate),
+            JtjProduct::LocalParts => model.product_parts(&mut self.segment, vector, gate),
             JtjProduct::FusedParts { .. } => {
-                let jvp = model.product_parts(self, vector, gate)?;
-                model.gather_heavy(self, product, Width::Single, gate, is_wanted)?;
+                let jvp = model.product_parts(&mut self.segment, vector, gate)?;
+                model.gather_heavy(&mut self.segment, product, Width::Single, gate, is_wanted)?;
                 Ok(jvp)
             }
-            JtjProduct::Vector => model.product(self, vector, product, gate),
+            JtjProduct::Vector => model.product(&mut self.segment, vector, product, gate),
         }
     }
 
@@ -64,17 +64,17 @@ impl Writer<'_> {
         let (group, row) = groups.into_iter().find(is_eliminated).ok_or_else(absent)?;
         let slice = self.place(Place::JvpSquares);
         let mut bindings = vec![self.place(Place::State)];
-        bindings.push(self.model_table(model.layout, ModelBuffer::FusedLists));
-        bindings.push(self.table(model.evaluation, Memory::AllIndices));
+        bindings.push(self.segment.model_table(model.layout, ModelBuffer::FusedLists));
+        bindings.push(self.segment.table(model.evaluation, Memory::AllIndices));
         let tables = [ModelBuffer::AllLocal, ModelBuffer::BlockDiagonal];
-        bindings.push_all(tables.map(|buffer| self.model_table(model.layout, buffer)));
+        bindings.push_all(tables.map(|buffer| self.segment.model_table(model.layout, buffer)));
         bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice]);
         let workgroups = group.blocks.div_ceil(TILE).min(MOST_TILES);
         let uniforms =
             SolverUniforms { row, threads: workgroups * THREADS, ..self.of_group(group, model.layout.scale) };
         self.dispatch(Kernel::Complement(group.shape), bindings, uniforms, workgroups);
         let (product, gate, dim) = (self.place(Place::Product), self.gate(state::ITERATE), group.shape.dim);
-        model.gather_heavy(self, product, Width::Single, gate, &|size| size != dim)?;
+        model.gather_heavy(&mut self.segment, product, Width::Single, gate, &|size| size != dim)?;
         Ok(Sums { slice, count: workgroups, width: 1 })
     }
 
@@ -88,7 +88,7 @@ impl Writer<'_> {
         for (group, row) in groups {
             let mut bindings = vec![self.place(Place::State)];
             bindings.push_all(self.product_bindings(model, strategy));
-            bindings.push(self.model_table(model.layout, ModelBuffer::BlockDiagonal));
+            bindings.push(self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal));
             bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums)]);
             let uniforms = self.product_uniforms(model, group, row);
             self.dispatch(Kernel::Substitute(group.shape, strategy), bindings, uniforms, group.workgroups);
@@ -115,15 +115,15 @@ impl Writer<'_> {
         match strategy {
             JtjProduct::LocalParts | JtjProduct::LocalJvp { .. } => {
                 let lists = [Memory::GatherOffsets(0, 0), Memory::GatherEntries(0, 0)];
-                let [offsets, entries] = lists.map(|memory| self.table(model.evaluation, memory));
-                vec![offsets, entries, self.model_table(model.layout, ModelBuffer::Local(0))]
+                let [offsets, entries] = lists.map(|memory| self.segment.table(model.evaluation, memory));
+                vec![offsets, entries, self.segment.model_table(model.layout, ModelBuffer::Local(0))]
             }
             JtjProduct::Vector => vec![self.place(Place::Product)],
             JtjProduct::FusedParts { heavy, .. } => {
                 let mut bindings = Vec::new();
                 bindings.push_all(heavy.then(|| self.place(Place::Product)));
                 let buffers = [ModelBuffer::FusedLists, ModelBuffer::AllLocal];
-                bindings.push_all(buffers.map(|buffer| self.model_table(model.layout, buffer)));
+                bindings.push_all(buffers.map(|buffer| self.segment.model_table(model.layout, buffer)));
                 bindings
             }
         }
@@ -144,11 +144,12 @@ impl Writer<'_> {
     /// The parts of the product of the direction that is yet to be formed, of all residuals in one dispatch; gives the sums of ‖Jp‖².
     fn products<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
         let absent = || Error::internal("products of several kernels that are not fused");
-        let FusedProducts { kernel, uniforms: parts, workgroups } = model.fused_products(self)?.ok_or_else(absent)?;
+        let FusedProducts { kernel, uniforms: parts, workgroups } =
+            model.fused_products(&mut self.segment)?.ok_or_else(absent)?;
         self.fused_kernels = kernel.declarations(model.evaluation.chunks.len(), Role::Vector.declaration().0);
         let slice = self.place(Place::JvpSquares);
-        let mut bindings = vec![self.place(Place::State), self.table(model.evaluation, Memory::AllIndices)];
-        bindings.push(self.model_table(model.layout, ModelBuffer::AllLocal));
+        let mut bindings = vec![self.place(Place::State), self.segment.table(model.evaluation, Memory::AllIndices)];
+        bindings.push(self.segment.model_table(model.layout, ModelBuffer::AllLocal));
         bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
         let uniforms = self.common();
         self.dispatch(Kernel::Products, bindings, uniforms, workgroups);
