@@ -106,7 +106,6 @@ fn work_of(node: Node) -> u32 {
             Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max | Op::Sign | Op::Round => 4,
             Op::Sqrt | Op::Norm | Op::InverseNorm | Op::Div => 8,
             Op::Sinh | Op::Cosh | Op::Tanh | Op::Sigmoid | Op::Softplus | Op::Mod => 48,
-            Op::Atan2 => 32,
             elementary!(Op) => 32,
             Op::Pow => 128,
         },

@@ -30,7 +30,6 @@ export const Op = {
   div: 67,
   pow: 68,
   mod: 69,
-  atan2: 70,
   min: 71,
   max: 72,
   eq: 73,
@@ -55,6 +54,7 @@ export const Op = {
   sigmoid: 33,
   softplus: 34,
   erf: 39,
+  atan2: 70,
   lookup: 113,
 } as const;
 

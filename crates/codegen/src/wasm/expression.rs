@@ -379,8 +379,7 @@ impl<'a> Expression<'a> {
             Op::Exp => self.exponential(a, false),
             Op::Sigmoid => self.sigmoid(a),
             Op::Sin | Op::Cos => self.turned(op, a),
-            Op::Pow | Op::Mod | Op::Atan2 => self.math(op, &operands[..op.arity()]),
-            elementary!(Op) => self.math(op, &operands[..1]),
+            Op::Pow | Op::Mod | elementary!(Op) => self.math(op, &operands[..op.arity()]),
         }
     }
 

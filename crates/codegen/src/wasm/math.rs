@@ -3,16 +3,7 @@
 //! Each is the reference evaluation itself, so that compiled and interpreted kernels agree to the last bit.
 
 use residua_ir::elementary;
-use residua_ir::graph::{Op, evaluate};
-
-/// A function that a generated module imports from module `math` under the name of its op.
-#[derive(Clone, Copy, Debug)]
-pub enum MathFunction {
-    /// Of one number.
-    Unary(extern "C" fn(f64) -> f64),
-    /// Of two.
-    Binary(extern "C" fn(f64, f64) -> f64),
-}
+use residua_ir::graph::{MathFunction, Op, evaluate};
 
 macro_rules! binary {
     ($op:ident) => {{
@@ -23,14 +14,13 @@ macro_rules! binary {
     }};
 }
 
-/// The function that computes an op, or `None` where instructions do.
+/// The function that a generated module imports from module `math` under the name of an op, or `None` where instructions do.
 pub fn math_function(op: Op) -> Option<MathFunction> {
     match op {
         Op::Pow => binary!(Pow),
         Op::Mod => binary!(Mod),
-        Op::Atan2 => binary!(Atan2),
         Op::Exp | Op::Sigmoid => None,
-        elementary!(Op) => Some(MathFunction::Unary(op.function().value)),
+        elementary!(Op) => Some(op.function().value),
         _ => None,
     }
 }

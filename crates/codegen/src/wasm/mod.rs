@@ -43,7 +43,8 @@ mod sine;
 mod tests;
 
 pub use frame::frame;
-pub use math::{MathFunction, math_function};
+pub use math::math_function;
+pub use residua_ir::graph::MathFunction;
 
 /// The bytes of a module with a function for each kernel, in a memory that has [the exponential's table](residua_ir::graph::exponential::powers) at an address.
 /// An error says that the host cannot run a kernel.

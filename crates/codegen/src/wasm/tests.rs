@@ -270,7 +270,8 @@ fn whole_kernels_do_what_their_interpretation_does() {
 
 #[test]
 fn code_for_few_instances_is_shorter_and_computes_the_same() {
-    let (many, buffers) = random_kernel(&mut Random(4), 12, 40, 3, &[0, 1]);
+    // Rounds of this kernel alternate, whose code for few instances is left out.
+    let (many, buffers) = random_kernel(&mut Random(5), 12, 40, 3, &[0, 1]);
     let few = Kernel { instances: Instances::Few, ..many.clone().into_kernel() }.check().unwrap();
     let bytes = |kernel: &CheckedKernel| module(std::slice::from_ref(kernel), 0).unwrap().len();
     assert!(3 * bytes(&few) < 2 * bytes(&many), "{} and {} bytes", bytes(&few), bytes(&many));

@@ -43,7 +43,7 @@ fn is_guarded(graph: &Graph, uses: &Uses) -> bool {
 
 /// Whether the text of an op refers to the zero.
 fn is_guarded_op(op: Op) -> bool {
-    matches!(op, Op::Pow | Op::Mod | elementary!(Op)) && !matches!(op, Op::Asin | Op::Acos | Op::Atan)
+    matches!(op, Op::Pow | Op::Mod | elementary!(Op)) && !matches!(op, Op::Asin | Op::Acos | Op::Atan | Op::Atan2)
 }
 
 #[cfg(test)]

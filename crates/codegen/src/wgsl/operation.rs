@@ -28,7 +28,6 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Div => format!("{a} / {b}"),
         Op::Pow => imports.call("power", operands),
         Op::Mod => imports.call("remainder", operands),
-        Op::Atan2 => imports.call("arc_tangent_of", operands),
         Op::Min => imports.call("minimum", operands),
         Op::Max => imports.call("maximum", operands),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {

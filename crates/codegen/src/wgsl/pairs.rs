@@ -29,7 +29,6 @@ pub(super) fn expression(op: Op, operands: &[&str], imports: &mut Imports) -> St
         Op::Div => imports.call("pair_quotient", operands),
         Op::Pow => imports.call("pair_power", operands),
         Op::Mod => imports.call("pair_remainder", operands),
-        Op::Atan2 => imports.call("pair_arc_tangent_of", operands),
         Op::Min => imports.call("pair_minimum", operands),
         Op::Max => imports.call("pair_maximum", operands),
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => {

@@ -32,8 +32,7 @@ pub fn passage(op: Op, place: usize) -> Passage {
         | Op::Mul
         | Op::Div
         | Op::Pow
-        | Op::Mod
-        | Op::Atan2 => Passage::Open,
+        | Op::Mod => Passage::Open,
         elementary!(Op) => Passage::Open,
         Op::Sign
         | Op::Floor
@@ -94,7 +93,6 @@ pub(super) fn slope(graph: &Graph, op: Op, place: usize, operands: &[NodeId; 3])
             | Op::Div
             | Op::Pow
             | Op::Mod
-            | Op::Atan2
             | Op::Eq
             | Op::Ne
             | Op::Lt

@@ -28,7 +28,6 @@ fn distance_to_kink(op: Op, operands: &[f64]) -> f64 {
         Op::Round => to_whole(operands[0] - 0.5),
         Op::Mod => to_whole(operands[0] / operands[1]) * operands[1].min(operands[1].powi(2) / operands[0].abs()),
         Op::Min | Op::Max | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => between(),
-        Op::Atan2 => operands[0].hypot(operands[1]),
         Op::Neg
         | Op::Sqrt
         | Op::Norm
@@ -39,6 +38,7 @@ fn distance_to_kink(op: Op, operands: &[f64]) -> f64 {
         | Op::Mul
         | Op::Div
         | Op::Pow => f64::INFINITY,
+        elementary!(Op) if op.arity() == 2 => operands[0].hypot(operands[1]),
         elementary!(Op) => f64::INFINITY,
     }
 }

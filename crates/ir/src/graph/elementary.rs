@@ -26,7 +26,7 @@ mod math {
         hyperbolic_tangent = tanh;
     }
 
-    pub fn atan2(y: f64, x: f64) -> f64 {
+    pub fn arc_tangent_of(y: f64, x: f64) -> f64 {
         y.atan2(x)
     }
 
@@ -70,8 +70,8 @@ mod math {
         pub fn hyperbolic_cosine(a: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math, js_name = tanh)]
         pub fn hyperbolic_tangent(a: f64) -> f64;
-        #[wasm_bindgen(js_namespace = Math)]
-        pub fn atan2(y: f64, x: f64) -> f64;
+        #[wasm_bindgen(js_namespace = Math, js_name = atan2)]
+        pub fn arc_tangent_of(y: f64, x: f64) -> f64;
         #[wasm_bindgen(js_namespace = Math)]
         pub fn pow(a: f64, b: f64) -> f64;
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Op::Lookup`] reads tables, which are given beside the operands. Without tables it is NaN.
 
-use super::{CheckedGraph, Node, Op, elementary};
+use super::{CheckedGraph, MathFunction, Node, Op, elementary};
 use crate::elementary;
 
 /// The value of an op at the given operands, as many as its arity. NaN operands give NaN but where the op's description says
@@ -38,7 +38,10 @@ fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
                 1.0 / a.sqrt()
             }
         }
-        elementary!(Op) => (op.function().value)(a),
+        elementary!(Op) => match op.function().value {
+            MathFunction::Unary(function) => function(a),
+            MathFunction::Binary(function) => function(a, b),
+        },
         Op::Floor => a.floor(),
         Op::Ceil => a.ceil(),
         Op::Round => round(a),
@@ -49,7 +52,6 @@ fn apply(op: Op, a: f64, b: f64, c: f64) -> f64 {
         Op::Div => a / b,
         Op::Pow => elementary::pow(a, b),
         Op::Mod => elementary::remainder(a, b),
-        Op::Atan2 => elementary::atan2(a, b),
         // f64::min and max drop a NaN.
         Op::Min if a.is_nan() || b.is_nan() => f64::NAN,
         // Of two zeros the negative one is the smaller, as in WebAssembly; f64::min and max return either.

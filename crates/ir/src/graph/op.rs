@@ -6,8 +6,8 @@
 
 use super::elementary;
 
-/// The elementary functions of one real number, one line each: name, code on the tape, name on the tape and in plans, name in words, and the
-/// interval that tests draw its operand from. The name in words is that of its meaning in [`super::elementary`] and of the function of
+/// The elementary functions of one or two real numbers, one line each: name, code on the tape, name on the tape and in plans, name in words, and for
+/// each operand the interval that tests draw it from. The name in words is that of its meaning in [`super::elementary`] and of the function of
 /// `shaders/common` that computes it in single numbers; `pair_` and the name is the one of pairs.
 ///
 /// Hands the lines to a macro, after what is given: [`Op`] and the elementwise operations of tensors are made of them.
@@ -42,6 +42,8 @@ macro_rules! elementary_functions {
         Softplus 34 "softplus" softplus [-20.0 .. 20.0];
         /// Error function 2/√π ∫₀ᵃ e^(−t²) dt, between −1 and 1.
         Erf 39 "erf" error_function [-4.0 .. 4.0];
+        /// Angle of the point (b, a) in (−π, π]: operands in the order y, x.
+        Atan2 70 "atan2" arc_tangent_of [-10.0 .. 10.0, -10.0 .. 10.0];
     } };
 }
 
@@ -60,7 +62,32 @@ pub struct Function {
     /// Its name in words.
     pub word: &'static str,
     /// Its value.
-    pub value: extern "C" fn(f64) -> f64,
+    pub value: MathFunction,
+}
+
+/// A function of numbers, as generated modules import it.
+#[derive(Clone, Copy, Debug)]
+pub enum MathFunction {
+    /// Of one number.
+    Unary(extern "C" fn(f64) -> f64),
+    /// Of two.
+    Binary(extern "C" fn(f64, f64) -> f64),
+}
+
+/// The value of an elementary function by its name in words and the intervals of its operands.
+macro_rules! value {
+    ($word:ident $a:literal .. $b:literal) => {{
+        extern "C" fn value(a: f64) -> f64 {
+            elementary::$word(a)
+        }
+        MathFunction::Unary(value)
+    }};
+    ($word:ident $a:literal .. $b:literal, $c:literal .. $d:literal) => {{
+        extern "C" fn value(a: f64, b: f64) -> f64 {
+            elementary::$word(a, b)
+        }
+        MathFunction::Binary(value)
+    }};
 }
 
 /// Declares [`Op`] and its table from one line per op: name, number of operands, name on the wire and in generated code, and
@@ -68,7 +95,7 @@ pub struct Function {
 macro_rules! ops {
     (
         { $($(#[$doc:meta])* $name:ident $code:literal $text:literal [$($low:literal .. $high:literal),+];)+ }
-        $($(#[$f_doc:meta])* $f_name:ident $f_code:literal $f_text:literal $word:ident [$f_low:literal .. $f_high:literal];)+
+        $($(#[$f_doc:meta])* $f_name:ident $f_code:literal $f_text:literal $word:ident [$($f_low:literal .. $f_high:literal),+];)+
     ) => {
         /// An operation on one, two or three numbers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,7 +126,7 @@ macro_rules! ops {
             pub fn domain(self) -> &'static [(f64, f64)] {
                 match self {
                     $(Op::$name => &[$(($low, $high)),+],)+
-                    $(Op::$f_name => &[($f_low, $f_high)],)+
+                    $(Op::$f_name => &[$(($f_low, $f_high)),+],)+
                     Op::Lookup => &[(0.0, 100.0), (0.0, 0.0), (100.0, 100.0)],
                 }
             }
@@ -116,10 +143,7 @@ macro_rules! ops {
             pub fn function(self) -> Function {
                 match self {
                     $(Op::$f_name => {
-                        extern "C" fn value(a: f64) -> f64 {
-                            elementary::$word(a)
-                        }
-                        Function { word: stringify!($word), value }
+                        Function { word: stringify!($word), value: value!($word $($f_low .. $f_high),+) }
                     })+
                     $(Op::$name)|+ | Op::Lookup => unreachable!("{} is no elementary function", self.name()),
                 }
@@ -162,8 +186,6 @@ elementary_functions!(ops, {
     Pow 68 "pow" [0.01 .. 10.0, -3.0 .. 3.0];
     /// Remainder with the sign of a, as JavaScript's %.
     Mod 69 "mod" [-100.0 .. 100.0, 0.5 .. 10.0];
-    /// Angle of the point (b, a) in (−π, π]: operands in the order y, x.
-    Atan2 70 "atan2" [-10.0 .. 10.0, -10.0 .. 10.0];
     /// The smaller; NaN if either is. Where both are equal each gets half of the derivative.
     Min 71 "min" [-100.0 .. 100.0, -100.0 .. 100.0];
     /// The larger; NaN if either is. Where both are equal each gets half of the derivative.

@@ -92,7 +92,7 @@ impl Graph {
             Op::Pow => self.simplify_power(a, b),
             Op::GuardedMul => self.simplify_guarded_product(a, b),
             Op::Min | Op::Max => (a == b).then_some(a),
-            Op::Mod | Op::Atan2 | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
+            Op::Mod | Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => None,
             Op::Select => self.simplify_select(a, b, c),
             Op::Lookup => None,
             elementary!(Op) => match (op, inner?) {

@@ -57,7 +57,7 @@ macro_rules! elementwise {
             /// How many operands it takes.
             pub fn arity(self) -> usize {
                 match self {
-                    $(Elementwise::$f_name)|+ => 1,
+                    $(Elementwise::$f_name => Op::$f_name.arity(),)+
                     $(Elementwise::$name => Op::$op.arity(),)+
                     $(Elementwise::$own => $own_arity,)+
                 }
@@ -121,8 +121,6 @@ residua_ir::elementary_functions!(elementwise, {
         Minimum = Min "minimum" Numbers;
         /// The larger; NaN if either is.
         Maximum = Max "maximum" Numbers;
-        /// Angle of the point (b, a) in (−π, π].
-        Atan2 = Atan2 "atan2" Reals;
         /// a = b
         Eq = Eq "eq" Any;
         /// a ≠ b, so with a NaN.

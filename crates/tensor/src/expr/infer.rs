@@ -68,8 +68,8 @@ impl Elementwise {
             IsNan | IsFinite | Eq | Ne | Lt | Le | Gt | Ge => Some(DType::Bool),
             Cast | Bitcast => None,
             Neg | Abs | Sign | Sqrt | Expm1 | Log1p | Erfc | Floor | Ceil | Round | Trunc | Not | StopGradient
-            | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | Atan2
-            | And | Or | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
+            | VectorNorm | InverseNorm | Add | Sub | Mul | Div | Mod | FloorMod | Pow | Minimum | Maximum | And
+            | Or | Xor | Shl | Shr | GuardedMul | Select => Some(operand),
             elementary!(Elementwise) => Some(operand),
         }
     }

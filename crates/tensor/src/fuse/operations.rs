@@ -41,7 +41,7 @@ pub(super) fn operations(op: &Op) -> f64 {
             | Elementwise::GuardedMul => 3.0,
             Elementwise::Sqrt | Elementwise::Div | Elementwise::VectorNorm | Elementwise::InverseNorm => 8.0,
             Elementwise::Mod | Elementwise::FloorMod => 12.0,
-            Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erfc | Elementwise::Atan2 | Elementwise::Pow => 25.0,
+            Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erfc | Elementwise::Pow => 25.0,
             elementary!(Elementwise) => 25.0,
         },
         Op::RandomBits(_) => 80.0,

@@ -186,8 +186,7 @@ impl Lowering<'_> {
             | Elementwise::InverseNorm
             | Elementwise::Floor
             | Elementwise::Ceil
-            | Elementwise::Round
-            | Elementwise::Atan2 => unreachable!("{} takes no integers", op.name()),
+            | Elementwise::Round => unreachable!("{} takes no integers", op.name()),
             elementary!(Elementwise) => unreachable!("{} takes no integers", op.name()),
         };
         graph.apply(op, values)
