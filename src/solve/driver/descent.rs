@@ -101,7 +101,7 @@ async fn minimise_in(
         None => {
             let mut solver = Lbfgs::new(start, map.clone(), options, arithmetic)?;
             if options.objective == Objective::LeastSquares {
-                solver.expect_promise(functions.sample_count());
+                solver.take_residuals(functions.sample_count());
             }
             let run = run(functions, &mut solver, options.objective, map.as_deref(), listener, began).await;
             write_back(functions, arithmetic, run, || Left::Host(solver.solution().to_vec())).await?

@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use crate::eval::{Arithmetic, Objective};
+use crate::eval::Arithmetic;
 use crate::solve::lbfgs::ending;
 use crate::solve::lbfgs::rules::convergence as rule;
-use crate::solve::options::{LbfgsOptions, SolveOptions};
+use crate::solve::options::SolveOptions;
 use crate::solve::scalar::evaluate;
 use crate::solve::summary::{IterationSummary, Termination};
 use residua_codegen::Function;
@@ -20,8 +20,6 @@ pub struct Convergence {
     fall_of_step: Rc<Function>,
     share_limit: Rc<Function>,
     ending: Rc<Function>,
-    /// Whether nothing was added to the cost: whether it is half a sum of squares.
-    has_size: bool,
     /// The cost of the start.
     first: f64,
     /// By how much the cost has fallen since.
@@ -39,6 +37,8 @@ pub struct Convergence {
 /// What is measured at the end of an iteration, beside its summary: arguments of [`rule::ending`].
 #[derive(Clone, Copy, Debug)]
 pub struct Measures {
+    /// Whether nothing was added to the cost: whether it is half a sum of squares.
+    pub has_size: bool,
     /// By how much the slopes at both ends of the step say that it lowered the cost.
     pub by_slopes: f64,
     /// Euclidean norm of the coordinates that are not constant.
@@ -55,11 +55,10 @@ pub struct Measures {
 
 impl Convergence {
     /// The test of a run with these options, over evaluations in this arithmetic.
-    pub fn new(options: &LbfgsOptions, arithmetic: Arithmetic) -> Convergence {
+    pub fn new(options: &SolveOptions, arithmetic: Arithmetic) -> Convergence {
         Convergence {
-            options: options.solve.clone(),
+            options: options.clone(),
             arithmetic,
-            has_size: options.objective == Objective::LeastSquares,
             progress: rule::progress(),
             fall_of_step: rule::fall(),
             share_limit: rule::share_limit(),
@@ -93,7 +92,7 @@ impl Convergence {
         promise: impl FnOnce() -> f64,
     ) -> Option<(Termination, String)> {
         let IterationSummary { cost, cost_change, gradient_max_norm, step_norm, .. } = *last;
-        let Measures { by_slopes, size, noise, effect, share, unsettled } = *measures;
+        let Measures { has_size, by_slopes, size, noise, effect, share, unsettled } = *measures;
         let iteration = f64::from(last.iteration);
         let arguments = [iteration, self.cost - cost, noise, gradient_max_norm, self.gradient_max_norm, self.idle];
         let [better, idle] = evaluate(&self.progress, &arguments);
@@ -115,7 +114,7 @@ impl Convergence {
             change,
             cost + change,
             self.fall,
-            f64::from(u8::from(self.has_size)),
+            f64::from(u8::from(has_size)),
             gradient_max_norm,
             share,
             unsettled,
@@ -171,13 +170,12 @@ mod tests {
     fn tested(options: &SolveOptions, last: &IterationSummary, size: f64) -> Option<Termination> {
         let share = last.gradient_max_norm;
         let by_slopes = last.cost_change;
-        let measures = Measures { by_slopes, size, noise: 0.0, effect: 0.0, share, unsettled: 0.0 };
+        let measures = Measures { has_size: false, by_slopes, size, noise: 0.0, effect: 0.0, share, unsettled: 0.0 };
         tested_at(options, last, &measures)
     }
 
     fn tested_at(options: &SolveOptions, last: &IterationSummary, measures: &Measures) -> Option<Termination> {
-        let options = LbfgsOptions { solve: options.clone(), ..LbfgsOptions::defaults() };
-        let mut convergence = Convergence::new(&options, Arithmetic::F64);
+        let mut convergence = Convergence::new(options, Arithmetic::F64);
         convergence.first = 1000.0;
         convergence.fall = 1000.0 - last.cost - last.cost_change;
         convergence.test(last, measures, || 0.0).map(|(termination, _)| termination)
@@ -217,8 +215,7 @@ mod tests {
 
     #[test]
     fn ten_iterations_within_the_noise_end_at_the_precision_limit_unless_the_gradient_halves() {
-        let solve = SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() };
-        let options = LbfgsOptions { solve, ..LbfgsOptions::defaults() };
+        let options = SolveOptions { cost_tolerance: 0.0, parameter_tolerance: 0.0, ..SolveOptions::defaults() };
         for (gradient_at_5, expected_end) in [(1.0, 10), (0.5, 15)] {
             let mut convergence = Convergence::new(&options, Arithmetic::F32);
             let ended = (0..50).find(|&i| {
@@ -226,7 +223,8 @@ mod tests {
                 // The cost varies by less than the noise, 1e-3.
                 let cost = 1.0 + if i % 2 == 0 { 0.0 } else { -9e-4 };
                 let (noise, share) = (1e-3, gradient);
-                let measures = Measures { by_slopes: 0.0, size: 1.0, noise, effect: 1.0, share, unsettled: 1.0 };
+                let measures =
+                    Measures { has_size: false, by_slopes: 0.0, size: 1.0, noise, effect: 1.0, share, unsettled: 1.0 };
                 let ended = convergence.test(&iteration(i, cost, 1e-4, gradient, 1.0), &measures, || 0.0);
                 ended.is_some_and(|(termination, _)| termination == Termination::PrecisionLimit)
             });

@@ -94,7 +94,7 @@ pub struct Lbfgs {
     uncertain: f64,
     /// By how much the slopes at both ends of the last step say that it lowered the cost.
     by_slopes: f64,
-    /// How many there are, if the cost is half the sum of their squares.
+    /// How many residuals there are, if the cost is half the sum of their squares.
     residuals: Option<usize>,
     summary: SolveSummary,
 }
@@ -132,7 +132,7 @@ impl Lbfgs {
             history: History::new(n, capacity as usize)?,
             phase: Phase::Start,
             ending: None,
-            convergence: Convergence::new(options, arithmetic),
+            convergence: Convergence::new(&options.solve, arithmetic),
             uncertain: 0.0,
             by_slopes: 0.0,
             residuals: None,
@@ -435,9 +435,9 @@ impl Lbfgs {
         Pending::Iteration(iteration)
     }
 
-    /// Has a small fall of the cost, or a short step, be convergence only where H promises next to nothing more: at most [`LEAST_PROMISE`] of the variance of so
-    /// many residuals of a least-squares cost.
-    pub fn expect_promise(&mut self, residuals: usize) {
+    /// Has the cost be half the sum of the squares of so many residuals: a small fall of it, or a short step, is convergence only where H promises next to
+    /// nothing more, at most [`LEAST_PROMISE`] of the variance of the residuals.
+    pub fn take_residuals(&mut self, residuals: usize) {
         self.residuals = Some(residuals);
     }
 
@@ -457,7 +457,15 @@ impl Lbfgs {
         let (noise, effect) = (self.noise(), self.effect());
         let rounding = noise.max(epsilon * (self.summary.initial_cost - self.current.cost));
         let variance = self.variance();
-        let measures = Measures { by_slopes: self.by_slopes, size, noise, effect, share, unsettled };
+        let measures = Measures {
+            has_size: self.residuals.is_some(),
+            by_slopes: self.by_slopes,
+            size,
+            noise,
+            effect,
+            share,
+            unsettled,
+        };
         let Lbfgs { convergence, history, .. } = self;
         let ending = convergence.test(last, &measures, || {
             let promise = promised(history, &gradient);
