@@ -1,7 +1,7 @@
 //! The templates of `shaders/`, and what connects their declarations with the device.
 
 use residua_base::list::Listed;
-use residua_codegen::wgsl::{Access, Resource};
+use residua_codegen::wgsl::{Access, Parameters, ProgramText, Resource, Structure, Template};
 use residua_gpu::BindingKind;
 
 /// A file of `shaders/` by its name without `.wgsl`.
@@ -23,6 +23,23 @@ pub fn binding_kinds(resources: &[Resource]) -> Vec<BindingKind> {
         Access::Uniform => BindingKind::Uniform,
     };
     resources.iter().map(kind).list()
+}
+
+/// The text of a shader that declares uniforms and resources. `guard`: a word that is zero in every run, if it has sums that are compensated.
+pub fn shader_text(
+    uniforms: &Structure,
+    resources: &[Resource],
+    guard: Option<&str>,
+    template: Template<'static>,
+    parameters: &dyn Parameters,
+) -> String {
+    let mut program = ProgramText::new();
+    program.declare(&[uniforms], resources);
+    if let Some(guard) = guard {
+        program.read_guard_from(guard);
+    }
+    program.push_template(template, &[], parameters);
+    program.finish()
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

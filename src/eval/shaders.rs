@@ -2,9 +2,9 @@
 //!
 //! Each has one entry point. All take 64 threads a workgroup, and a second dimension of workgroups where one does not suffice.
 
-use crate::shader_source::{binding_kinds, template};
+use crate::shader_source::{binding_kinds, shader_text, template};
 use residua_base::list::PushAll;
-use residua_codegen::wgsl::{NoParameters, Parameters, ProgramText, Resource, Structure, Template};
+use residua_codegen::wgsl::{NoParameters, Parameters, Resource, Structure, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
 
@@ -131,13 +131,7 @@ impl Shader {
     /// Its text.
     pub fn wgsl(self) -> String {
         let (template, parameters) = self.template();
-        let mut program = ProgramText::new();
-        program.declare(&[&self.uniforms()], &self.resources());
-        if let Some(guard) = self.guard() {
-            program.read_guard_from(guard);
-        }
-        program.push_template(template, &[], parameters.as_ref());
-        program.finish()
+        shader_text(&self.uniforms(), &self.resources(), self.guard(), template, parameters.as_ref())
     }
 }
 

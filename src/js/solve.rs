@@ -30,6 +30,14 @@ impl Callbacks {
         Callbacks { on_iteration, aborted, is_deaf, thrown: None }
     }
 
+    /// What a solve gives, or what a callback threw.
+    fn outcome(self, result: Result<JsValue>) -> std::result::Result<JsValue, JsValue> {
+        match self.thrown {
+            Some(thrown) => Err(thrown),
+            None => result.map_err(super::error::to_js),
+        }
+    }
+
     fn keep(&mut self, answer: std::result::Result<JsValue, JsValue>) -> bool {
         match answer {
             Ok(answer) => answer.is_truthy(),
@@ -152,10 +160,7 @@ impl RawFunctions {
         self.call_for(Job::LeastSquares, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_levenberg_marquardt(&mut session, options, &mut callbacks).await;
-            match callbacks.thrown {
-                Some(thrown) => (session, Err(thrown)),
-                None => (session, result.map_err(super::error::to_js)),
-            }
+            (session, callbacks.outcome(result))
         })
     }
 
@@ -175,10 +180,7 @@ impl RawFunctions {
         self.call_for(Job::Descent, async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_lbfgs(&mut session, options, &mut callbacks).await;
-            match callbacks.thrown {
-                Some(thrown) => (session, Err(thrown)),
-                None => (session, result.map_err(super::error::to_js)),
-            }
+            (session, callbacks.outcome(result))
         })
     }
 
@@ -187,10 +189,7 @@ impl RawFunctions {
         self.call(async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);
             let result = solve_newton(&mut session, options, &mut callbacks).await;
-            match callbacks.thrown {
-                Some(thrown) => (session, Err(thrown)),
-                None => (session, result.map_err(super::error::to_js)),
-            }
+            (session, callbacks.outcome(result))
         })
     }
 }

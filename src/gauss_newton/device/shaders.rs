@@ -4,9 +4,9 @@
 //! the kernel does nothing. Local tables are gathered by [`crate::eval::shaders::Shader::Gather`].
 
 use crate::eval::shaders::{CountUniforms, incidence_resources};
-use crate::shader_source::{binding_kinds, template};
+use crate::shader_source::{binding_kinds, shader_text, template};
 use residua_base::list::PushAll;
-use residua_codegen::wgsl::{NoParameters, Parameters, ProgramText, Resource, Structure, Template};
+use residua_codegen::wgsl::{NoParameters, Parameters, Resource, Structure, Template};
 use residua_codegen::{template_parameters, uniform};
 use residua_gpu::BindingKind;
 
@@ -181,13 +181,7 @@ impl ModelShader {
     /// Its text.
     pub fn wgsl(self) -> String {
         let (template, parameters) = self.template();
-        let mut program = ProgramText::new();
-        program.declare(&[&self.uniforms()], &self.resources());
-        if let Some(guard) = self.guard() {
-            program.read_guard_from(guard);
-        }
-        program.push_template(template, &[], parameters.as_ref());
-        program.finish()
+        shader_text(&self.uniforms(), &self.resources(), self.guard(), template, parameters.as_ref())
     }
 }
 
