@@ -7,7 +7,6 @@ use super::expression::Expression;
 use super::formula::Step::{
     self, Add, AddIntegers, Firsts, Get, Mark, Multiply, Number, Seconds, Set, ShiftLeft, ShiftRight, Subtract, Times,
 };
-use super::locals::Width;
 use residua_ir::graph::NodeId;
 use residua_ir::graph::exponential::{COEFFICIENTS, ENTRIES, Entry, LEAST, MOST, ROUNDING, SCALE, STEP};
 
@@ -57,13 +56,13 @@ impl Expression<'_> {
     /// Pushes eᵃ, or e⁻ᵃ. Where the negative of the argument is available, its bounds and what it is multiplied with have their signs changed, which
     /// changes no bit of the result.
     pub(super) fn exponential(&mut self, a: NodeId, of_negative: bool) {
-        use Instruction as I;
         let negative = self.push_either(a) != of_negative;
-        let width = std::mem::replace(&mut self.width, Width::Pair);
-        if width == Width::Single {
-            self.write(wasm::F64X2_SPLAT);
-        }
-        let locals = [(); 6].map(|()| self.borrow());
+        self.in_pairs(|code, locals| code.exponential_of_two(negative, locals));
+    }
+
+    /// The exponential of the two numbers on the stack, or of their negatives.
+    fn exponential_of_two(&mut self, negative: bool, locals: [u32; 6]) {
+        use Instruction as I;
         let ([least, most], scale) = if negative { ([-MOST, -LEAST], -SCALE) } else { ([LEAST, MOST], SCALE) };
         let numbers = [scale, ROUNDING, STEP[0], STEP[1], COEFFICIENTS[0], COEFFICIENTS[1], -STEP[0], 0.5];
         // Where one of the two is NaN, these leave the first: a NaN stays.
@@ -80,11 +79,6 @@ impl Expression<'_> {
         }
         self.formula(if negative { FIRST_STEP_BACK } else { FIRST_STEP }, &locals, &numbers);
         self.formula(REST, &locals, &numbers);
-        locals.into_iter().for_each(|local| self.give_back(local));
-        self.width = width;
-        if width == Width::Single {
-            self.write(wasm::f64x2_extract_lane(0));
-        }
     }
 
     /// Pushes 1/(1 + e⁻ᵃ).

@@ -3,6 +3,7 @@
 use super::encoding::Instruction;
 use super::encoding::instructions as wasm;
 use super::expression::Expression;
+use super::locals::Width;
 
 /// A step, on the stack of numbers.
 #[derive(Clone, Copy)]
@@ -36,6 +37,21 @@ pub(super) enum Step {
 }
 
 impl Expression<'_> {
+    /// Writes code that takes two numbers from the stack and leaves two, with locals of its own. One number is computed twice.
+    pub(super) fn in_pairs<const N: usize>(&mut self, code: impl FnOnce(&mut Self, [u32; N])) {
+        let width = std::mem::replace(&mut self.width, Width::Pair);
+        if width == Width::Single {
+            self.write(wasm::F64X2_SPLAT);
+        }
+        let locals = [(); N].map(|()| self.borrow());
+        code(self, locals);
+        locals.into_iter().for_each(|local| self.give_back(local));
+        self.width = width;
+        if width == Width::Single {
+            self.write(wasm::f64x2_extract_lane(0));
+        }
+    }
+
     /// Writes a formula, in [`super::locals::Width::Pair`].
     pub(super) fn formula(&mut self, steps: &[Step], locals: &[u32], numbers: &[f64]) {
         use Instruction as I;

@@ -8,7 +8,6 @@ use super::formula::Step::{
     self, Add, AddIntegers, And, Get, Mark, Multiply, NegateIntegers, Number, Powers, Select, Set, ShiftLeft,
     ShiftRight, Subtract, Times, Xor,
 };
-use super::locals::Width;
 use residua_ir::graph::sine::{COSINE, MOST, QUARTER, ROUNDING, SINE};
 use residua_ir::graph::{NodeId, Op};
 
@@ -74,13 +73,13 @@ const CHOICE: &[Step] = &[
 impl Expression<'_> {
     /// Pushes sin a or cos a.
     pub(super) fn turned(&mut self, op: Op, a: NodeId) {
-        use Instruction as I;
         self.push(a);
-        let width = std::mem::replace(&mut self.width, Width::Pair);
-        if width == Width::Single {
-            self.write(wasm::F64X2_SPLAT);
-        }
-        let locals = [(); 7].map(|()| self.borrow());
+        self.in_pairs(|code, locals| code.turned_two(op, locals));
+    }
+
+    /// The sines or cosines of the two numbers on the stack.
+    fn turned_two(&mut self, op: Op, locals: [u32; 7]) {
+        use Instruction as I;
         self.formula(VALUES, &locals, &NUMBERS);
         if op == Op::Cos {
             self.formula(FURTHER, &locals, &NUMBERS);
@@ -105,10 +104,5 @@ impl Expression<'_> {
         self.formula(&[Get(R), Get(REST), Select, Set(R)], &locals, &[]);
         self.write(wasm::END);
         self.write(I::LocalGet(value));
-        locals.into_iter().for_each(|local| self.give_back(local));
-        self.width = width;
-        if width == Width::Single {
-            self.write(wasm::f64x2_extract_lane(0));
-        }
     }
 }
