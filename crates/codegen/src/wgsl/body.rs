@@ -5,15 +5,16 @@ use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 use vecmap::VecMap;
 
+use crate::wgsl::angles::Angle;
 use crate::wgsl::import::Imports;
 use crate::wgsl::inputs::{Binding, Inputs};
-use crate::wgsl::names::{Names, label};
+use crate::wgsl::names::Names;
 use crate::wgsl::order::Hidden;
 use crate::wgsl::value::Value;
 use crate::wgsl::writer::Writer;
 use crate::wgsl::{literal, loops, operation, pairs};
 use crate::width::Widths;
-use crate::{Constant, Element, ElementType, Index, Kernel, Load, Term, Variable, Width};
+use crate::{Element, Kernel, Load, Width};
 use residua_ir::graph::{Graph, InputId, LoopId, Node, NodeId, Op};
 
 /// The value of a node that is written.
@@ -35,7 +36,7 @@ pub(super) struct Body<'a> {
     pub(super) graph: &'a Graph,
     pub(super) inputs: Inputs<'a>,
     imports: &'a mut Imports,
-    names: Names,
+    pub(super) names: Names,
     writer: Writer,
     /// In a part of a fused kernel, the buffer that is a function there, see [`super::fused`].
     pub part: Option<&'static str>,
@@ -48,7 +49,7 @@ pub(super) struct Body<'a> {
     /// The value of every node written so far.
     written: Vec<Option<Value>>,
     /// Names of the elements that have been read.
-    reads: FxHashMap<Element, String>,
+    pub(super) reads: FxHashMap<Element, String>,
     /// Names of calls, by position.
     calls: VecMap<u32, String>,
     /// Names and widths of the final states of loops.
@@ -56,15 +57,7 @@ pub(super) struct Body<'a> {
     /// Names of places in tables, by place and length.
     pub(super) places: VecMap<(NodeId, u32), String>,
     /// Angles whose sine and cosine are both used.
-    angles: VecMap<NodeId, Angle>,
-}
-
-/// An angle whose sine and cosine are both used.
-struct Angle {
-    /// In how many numbers they are computed.
-    width: Width,
-    /// The name of both, once they are written.
-    name: Option<String>,
+    pub(super) angles: VecMap<NodeId, Angle>,
 }
 
 impl<'a> Body<'a> {
@@ -100,15 +93,7 @@ impl<'a> Body<'a> {
 
     /// The same body of nodes that are computed in these widths.
     pub fn in_widths(mut self, widths: Widths) -> Body<'a> {
-        for (angle, found) in self.angles.iter_mut() {
-            let takes_angle = |node: &NodeId| match self.graph.node(*node) {
-                Node::Apply(Op::Sin | Op::Cos, [of, ..]) => of == *angle && widths.of(*node) == Width::Pair,
-                Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => false,
-            };
-            if self.graph.ids().any(|node| takes_angle(&node)) {
-                found.width = Width::Pair;
-            }
-        }
+        self.angles.iter_mut().for_each(|(angle, found)| found.take_width(self.graph, *angle, &widths));
         self.widths = widths;
         self.unnormalised = self.unnormalised(&self.roots);
         self
@@ -189,82 +174,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// An element of a buffer, or its high part, as an expression.
-    pub fn expression(&mut self, kernel: &Kernel, element: &Element) -> String {
-        self.place(kernel, element.buffer, &element.index)
-    }
-
-    /// A number of a buffer, as an expression.
-    pub fn place(&mut self, kernel: &Kernel, buffer: u32, index: &Index) -> String {
-        let name = kernel.buffers[buffer as usize].name;
-        let mut sum: Vec<String> = Vec::new();
-        if self.part.is_some() && index.as_column().is_some() {
-            sum.push(format!("part.first_{name}"));
-        }
-        sum.push_all(index.terms().iter().map(|term| self.term(kernel, term)));
-        let offset = index.offset();
-        if offset != 0 || sum.is_empty() {
-            sum.push(format!("{offset}u"));
-        }
-        let index = sum.join(" + ");
-        if self.part == Some(name) { format!("{name}_at({index})") } else { format!("{name}[{index}]") }
-    }
-
-    /// A term of an index: a literal stands before constants and after variables.
-    fn term(&mut self, kernel: &Kernel, term: &Term) -> String {
-        let Term { variable, constant, factor } = term;
-        let mut product = Vec::new();
-        if let Some(variable) = variable {
-            product.push(match variable {
-                Variable::Loaded { buffer, index } => {
-                    self.read(kernel, &Element::single(*buffer, index.as_ref().clone()))
-                }
-                // Positions count from the first instance on a device.
-                Variable::Instance | Variable::Position => "instance".to_owned(),
-                Variable::Layer => "layer".to_owned(),
-                Variable::Owner => "owner".to_owned(),
-                Variable::FirstInstance => unreachable!("the check for devices refuses the first instance"),
-            });
-        }
-        if *factor != 1 || (variable.is_none() && constant.is_none()) {
-            product.push(format!("{factor}u"));
-        }
-        if let Some(constant) = constant {
-            let structure = if self.part.is_some() { "part" } else { "dispatch" };
-            let member = match constant {
-                Constant::Stride => "stride",
-                Constant::First => "first",
-                Constant::Width => "width",
-                Constant::Low(0) => "low_0",
-                Constant::Low(_) => "low_1",
-            };
-            product.push(format!("{structure}.{member}"));
-        }
-        product.join(" * ")
-    }
-
-    /// An element that has been read already has this name.
-    pub fn bind(&mut self, element: Element, name: String) {
-        self.reads.insert(element, name);
-    }
-
-    /// The name of an element, read on first use.
-    fn read(&mut self, kernel: &Kernel, element: &Element) -> String {
-        if let Some(name) = self.reads.get(element) {
-            return name.clone();
-        }
-        let mut expression = self.expression(kernel, element);
-        if let Some(low) = &element.low {
-            let low = self.place(kernel, element.buffer, low);
-            expression = format!("vec2<f32>({expression}, {low})");
-        }
-        let stem = kernel.buffers[element.buffer as usize].name;
-        let name = self.names.fresh(format!("{stem}_{}", label(&element.index)));
-        self.line(&format!("let {name} = {expression};"));
-        self.reads.insert(element.clone(), name.clone());
-        name
-    }
-
     /// The nodes that must be written before a node, in the order in which they are.
     pub(super) fn dependencies(&self, node: NodeId) -> Vec<NodeId> {
         match (self.graph.node(node), self.inputs) {
@@ -311,19 +220,6 @@ impl<'a> Body<'a> {
             },
             Node::Apply(op, operands) => self.apply(node, op, &operands[..op.arity()]),
             Node::Result(of, number) => self.result(of, number),
-        }
-    }
-
-    /// An element in a width: a single number is read of a pair where nothing takes its low part.
-    fn read_number(&mut self, kernel: &Kernel, element: &Element, width: Width) -> Value {
-        if width == Width::Single && element.width() == Width::Pair {
-            let high = Element::single(element.buffer, element.index.clone());
-            return Value::Single(self.read(kernel, &high));
-        }
-        let name = self.read(kernel, element);
-        match kernel.buffers[element.buffer as usize].dtype {
-            ElementType::Real => Value::of_width(element.width(), name),
-            ElementType::U32 => Value::Single(format!("f32({name})")),
         }
     }
 
@@ -451,56 +347,5 @@ impl<'a> Body<'a> {
             Some((op, [a, b])) => operation::comparison(op, &self.single(a), &self.single(b), self.imports),
             None => format!("!({} == 0.0)", self.single(node)),
         }
-    }
-
-    /// The sine or the cosine of an angle of which both are used. Both are written on first use.
-    fn sine_or_cosine(&mut self, op: Op, angle: NodeId) -> Value {
-        let width = self.angles.get(&angle).map_or(Width::Single, |known| known.width);
-        let known = self.angles.get(&angle).and_then(|known| known.name.clone());
-        let name = match known {
-            Some(name) => name,
-            None => {
-                let call = match width {
-                    Width::Single => self.imports.call("sine_cosine", &[&self.single(angle)]),
-                    Width::Pair => {
-                        let angle = self.pair(angle);
-                        pairs::sine_cosine(&angle, self.imports)
-                    }
-                };
-                let name = self.named(&call);
-                self.angles.insert(angle, Angle { width, name: Some(name.clone()) });
-                name
-            }
-        };
-        let part = match (width, op == Op::Sin) {
-            (Width::Single, true) => "x",
-            (Width::Single, false) => "y",
-            (Width::Pair, true) => "xy",
-            (Width::Pair, false) => "zw",
-        };
-        Value::of_width(width, format!("{name}.{part}"))
-    }
-
-    /// The angles of which both sine and cosine are reached from the roots: one range reduction serves both.
-    fn angles_of_pairs(&self, roots: &[NodeId]) -> VecMap<NodeId, Angle> {
-        let mut reached = vec![false; self.graph.len()];
-        let mut pending = roots.to_vec();
-        let mut wanted = vec![[false; 2]; self.graph.len()];
-        while let Some(node) = pending.pop() {
-            if std::mem::replace(&mut reached[node.index()], true) {
-                continue;
-            }
-            pending.push_all(self.dependencies(node));
-            match self.graph.node(node) {
-                Node::Apply(Op::Sin, [angle, ..]) => wanted[angle.index()][0] = true,
-                Node::Apply(Op::Cos, [angle, ..]) => wanted[angle.index()][1] = true,
-                Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => {}
-            }
-        }
-        let mut pairs = VecMap::new();
-        for angle in self.graph.ids().filter(|angle| wanted[angle.index()] == [true; 2]) {
-            pairs.insert(angle, Angle { width: Width::Single, name: None });
-        }
-        pairs
     }
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `declaration` | resource variables and uniform structures, declared once for Rust and WGSL |
 //! | `kernel`, `recompute`, `fused` | entry points of the three kinds of generated kernels |
-//! | `instance`, `body`, `pair_body` | straight-line code of an instance and of a graph, in single numbers and in pairs |
+//! | `instance`, `body`, `pair_body`, `reads`, `angles`, `lookup` | straight-line code of an instance and of a graph, in single numbers and in pairs |
 //! | `operation`, `pairs` | each op as an expression, in f32 and in pairs |
 //! | `order` | which operands compilers must not see through, where the order of operations is kept |
 //! | `value`, `total` | texts of nodes and types of totals in either width |
@@ -17,6 +17,7 @@
 //! | `template` | the preprocessor of hand-written shaders |
 //! | `import`, `program` | the shader library, and modules of templates and generated functions |
 
+mod angles;
 mod body;
 mod declaration;
 mod function;
@@ -35,6 +36,7 @@ mod order;
 mod pair_body;
 mod pairs;
 mod program;
+mod reads;
 mod recompute;
 mod template;
 mod total;

@@ -15,6 +15,7 @@ use crate::size::Size;
 
 mod attention;
 mod build;
+mod check;
 mod digit;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]
