@@ -6,7 +6,7 @@
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_codegen::{
-    Buffer, Call, Element, Epilogue, Guard, Index, Instances, Kernel, Load, Output, Space, TableBuffer, Width,
+    Call, Element, Epilogue, Guard, Index, Instances, Kernel, KernelBuffer, Load, Output, Space, TableBuffer, Width,
 };
 use residua_ir::autodiff;
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
@@ -50,7 +50,7 @@ pub(super) struct Planner<'a> {
     pub(super) graph: Graph,
     /// The residuals, as nodes of the graph.
     pub(super) outputs: Vec<NodeId>,
-    buffers: Vec<Buffer>,
+    buffers: Vec<KernelBuffer>,
     roles: Vec<Role>,
     loads: Vec<Load>,
     pub(super) calls: Vec<Call>,
@@ -115,7 +115,7 @@ impl<'a> Planner<'a> {
         }
         let (name, dtype) = role.declaration();
         self.roles.push(role);
-        self.buffers.push(Buffer { name, dtype, written: false });
+        self.buffers.push(KernelBuffer { name, dtype, written: false });
         self.roles.len() as u32 - 1
     }
 

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use residua_codegen::{Buffer, Call, Case, ElementType, Function, Index, Kernel, Load, Output};
+use residua_codegen::{Call, Case, ElementType, Function, Index, Kernel, KernelBuffer, Load, Output};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
-pub fn reals(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, dtype: ElementType::Real, written }
+pub fn reals(name: &'static str, written: bool) -> KernelBuffer {
+    KernelBuffer { name, dtype: ElementType::Real, written }
 }
 
-pub fn indices(name: &'static str) -> Buffer {
-    Buffer { name, dtype: ElementType::U32, written: false }
+pub fn indices(name: &'static str) -> KernelBuffer {
+    KernelBuffer { name, dtype: ElementType::U32, written: false }
 }
 
 pub fn read(buffer: u32, index: Index) -> Load {

@@ -1,14 +1,14 @@
 //! Kernels on the CPU in a page: as generated WebAssembly, against their interpretation.
 
 use residua_codegen::memory::{InstanceRange, View};
-use residua_codegen::{Buffer, ElementType, Index, Kernel, Load, Output};
+use residua_codegen::{ElementType, Index, Kernel, KernelBuffer, Load, Output};
 use residua_cpu::Program;
 use residua_ir::autodiff::gradient;
 use residua_ir::graph::{Graph, InputId, NodeId, Op, evaluate};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
 
-fn buffer(name: &'static str, dtype: ElementType, written: bool) -> Buffer {
-    Buffer { name, dtype, written }
+fn buffer(name: &'static str, dtype: ElementType, written: bool) -> KernelBuffer {
+    KernelBuffer { name, dtype, written }
 }
 
 /// Ops, of three columns, stored to a column each.

@@ -172,11 +172,11 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
-    use crate::{Buffer, Case, ElementType, Index, Kernel};
+    use crate::{Case, ElementType, Index, Kernel, KernelBuffer};
     use residua_ir::graph::{Graph, InputId, Op};
 
-    fn buffer(name: &'static str, dtype: ElementType, written: bool) -> Buffer {
-        Buffer { name, dtype, written }
+    fn buffer(name: &'static str, dtype: ElementType, written: bool) -> KernelBuffer {
+        KernelBuffer { name, dtype, written }
     }
 
     /// Two instances of r = f(s, p·d) with p indexed, d a column and s fixed, stored, accumulated and summed, where f is

@@ -24,7 +24,7 @@ pub struct Kernel {
     /// What is computed.
     pub graph: CheckedGraph,
     /// The buffers, in binding order.
-    pub buffers: Vec<Buffer>,
+    pub buffers: Vec<KernelBuffer>,
     /// Where each input of the graph comes from, by [`residua_ir::graph::InputId`].
     pub loads: Vec<Load>,
     /// The functions that [`Load::Call`] refers to.
@@ -83,7 +83,7 @@ pub enum Guard {
 
 /// One buffer of a kernel: an array of one element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Buffer {
+pub struct KernelBuffer {
     /// Its name in the generated text.
     pub name: &'static str,
     /// What its elements are.

@@ -23,7 +23,7 @@ mod width;
 pub use check::CheckedKernel;
 pub use index::{Constant, Index, Term, Variable};
 pub use kernel::{
-    Buffer, Call, Case, Element, ElementType, Epilogue, Function, Guard, Instances, Kernel, Load, Output, Space,
+    Call, Case, Element, ElementType, Epilogue, Function, Guard, Instances, Kernel, KernelBuffer, Load, Output, Space,
     TableBuffer, Width,
 };
 pub use memory::{InstanceRange, View};

@@ -7,7 +7,7 @@
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
-use crate::{Buffer, CheckedKernel, Element, Guard, Kernel, Load, Output, Space};
+use crate::{CheckedKernel, Element, Guard, Kernel, KernelBuffer, Load, Output, Space};
 
 /// One kernel for each list of an owner, and what their sums are written to.
 ///
@@ -117,7 +117,7 @@ impl CheckedRecompute {
     }
 
     /// The buffers, in binding order.
-    pub fn buffers(&self) -> &[Buffer] {
+    pub fn buffers(&self) -> &[KernelBuffer] {
         &self.lists[0].buffers
     }
 

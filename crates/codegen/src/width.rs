@@ -135,11 +135,11 @@ impl Widths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffer, ElementType, Index, Output};
+    use crate::{ElementType, Index, KernelBuffer, Output};
     use residua_ir::graph::Op;
 
-    fn buffer(name: &'static str, written: bool) -> Buffer {
-        Buffer { name, dtype: ElementType::Real, written }
+    fn buffer(name: &'static str, written: bool) -> KernelBuffer {
+        KernelBuffer { name, dtype: ElementType::Real, written }
     }
 
     #[test]

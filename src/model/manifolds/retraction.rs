@@ -4,7 +4,7 @@ use super::basis::Frame;
 use super::{Manifold, dot};
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
-use residua_codegen::{Buffer, CheckedKernel, ElementType, Guard, Index, Kernel, Load, Output, Width};
+use residua_codegen::{CheckedKernel, ElementType, Guard, Index, Kernel, KernelBuffer, Load, Output, Width};
 use residua_ir::graph::{Graph, InputId, NodeId, Op};
 
 /// The buffers of [`retraction_kernel`], in binding order; all have the layout of x.
@@ -247,7 +247,7 @@ impl BlockKernel {
                 });
             }
         }
-        let buffer = |&(name, written)| Buffer { name, dtype: ElementType::Real, written };
+        let buffer = |&(name, written)| KernelBuffer { name, dtype: ElementType::Real, written };
         let kernel = Kernel {
             header: vec![header],
             guard: Guard::Gate,

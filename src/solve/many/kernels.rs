@@ -4,7 +4,7 @@
 use crate::model::losses::LossKind;
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
-use residua_codegen::{Buffer, CheckedKernel, ElementType, Index, Kernel, Load, Output, TableBuffer};
+use residua_codegen::{CheckedKernel, ElementType, Index, Kernel, KernelBuffer, Load, Output, TableBuffer};
 use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::layout::settings;
@@ -19,14 +19,14 @@ const NORMAL: u32 = 1;
 const REDUCTION: u32 = 2;
 
 /// The buffers of a group's kernels, in their order.
-const BUFFERS: [Buffer; 7] = [
-    Buffer { name: "x", dtype: ElementType::Real, written: false },
-    Buffer { name: "trial", dtype: ElementType::Real, written: false },
-    Buffer { name: "data", dtype: ElementType::Real, written: false },
-    Buffer { name: "settings", dtype: ElementType::Real, written: false },
-    Buffer { name: "places", dtype: ElementType::U32, written: false },
-    Buffer { name: "sums", dtype: ElementType::Real, written: true },
-    Buffer { name: "tables", dtype: ElementType::Real, written: false },
+const BUFFERS: [KernelBuffer; 7] = [
+    KernelBuffer { name: "x", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "trial", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "data", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "settings", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "places", dtype: ElementType::U32, written: false },
+    KernelBuffer { name: "sums", dtype: ElementType::Real, written: true },
+    KernelBuffer { name: "tables", dtype: ElementType::Real, written: false },
 ];
 const X: u32 = 0;
 const TRIAL: u32 = 1;
@@ -144,12 +144,12 @@ fn group_kernel(
 }
 
 /// The buffers of the kernel that moves problems.
-const MOVE_BUFFERS: [Buffer; 5] = [
-    Buffer { name: "x", dtype: ElementType::Real, written: false },
-    Buffer { name: "step", dtype: ElementType::Real, written: false },
-    Buffer { name: "bounds", dtype: ElementType::Real, written: false },
-    Buffer { name: "trial", dtype: ElementType::Real, written: true },
-    Buffer { name: "projected_step", dtype: ElementType::Real, written: true },
+const MOVE_BUFFERS: [KernelBuffer; 5] = [
+    KernelBuffer { name: "x", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "step", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "bounds", dtype: ElementType::Real, written: false },
+    KernelBuffer { name: "trial", dtype: ElementType::Real, written: true },
+    KernelBuffer { name: "projected_step", dtype: ElementType::Real, written: true },
 ];
 
 /// The kernel that moves problems; an instance a problem. Its buffers: x and the step (read), the bounds (read, lower and upper of

@@ -6,7 +6,7 @@ use crate::solve::rules::Rules;
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::{
-    Buffer, CheckedKernel, ElementType, Function, Index, InstanceRange, Instances, Kernel, Load, Output, View,
+    CheckedKernel, ElementType, Function, Index, InstanceRange, Instances, Kernel, KernelBuffer, Load, Output, View,
 };
 use residua_cpu::Program;
 use residua_linalg::loops::small;
@@ -32,7 +32,7 @@ pub(super) fn rule_kernels() -> Result<Vec<CheckedKernel>> {
 
 fn kernel(rule: &Function) -> Result<CheckedKernel> {
     let case = &rule.cases[0];
-    let buffer = |name, written| Buffer { name, dtype: ElementType::Real, written };
+    let buffer = |name, written| KernelBuffer { name, dtype: ElementType::Real, written };
     let parameters = 0..rule.parameters.len() as u32;
     let results = (0..).zip(&case.results);
     let kernel = Kernel {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use self::machine::{Contents, assert_same, indices, real, run_compiled, run_interpreted, same};
 use super::module;
-use crate::{Buffer, Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, Load, Output};
+use crate::{Call, Case, CheckedKernel, Function, Index, InstanceRange, Instances, Kernel, KernelBuffer, Load, Output};
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op, exponential};
 use residua_portable::Random;
 
@@ -17,7 +17,7 @@ mod machine;
 mod parts;
 mod random_kernels;
 
-fn kernel(graph: CheckedGraph, buffers: Vec<Buffer>, loads: Vec<Load>, outputs: Vec<Output>) -> CheckedKernel {
+fn kernel(graph: CheckedGraph, buffers: Vec<KernelBuffer>, loads: Vec<Load>, outputs: Vec<Output>) -> CheckedKernel {
     Kernel { buffers, loads, outputs, ..Kernel::new("test", graph) }.check().unwrap()
 }
 

@@ -49,7 +49,7 @@ fn is_guarded_op(op: Op) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffer, ElementType, Index, Kernel, Load, Output};
+    use crate::{ElementType, Index, Kernel, KernelBuffer, Load, Output};
     use residua_ir::graph::{InputId, NodeId};
 
     /// A kernel of one op, of loads or of a literal.
@@ -63,7 +63,7 @@ mod tests {
             .collect();
         let node = graph.apply_raw(op, &operands);
         let inputs = if literal.is_some() { 0 } else { op.arity() as u32 };
-        let buffer = |name, written| Buffer { name, dtype: ElementType::Real, written };
+        let buffer = |name, written| KernelBuffer { name, dtype: ElementType::Real, written };
         let kernel = Kernel {
             buffers: vec![buffer("operands", false), buffer("results", true)],
             loads: (0..inputs).map(|column| Load::read(0, Index::column(column))).collect(),

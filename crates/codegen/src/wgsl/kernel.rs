@@ -15,7 +15,7 @@ use super::instance::{InstanceCode, Total};
 use super::total::TotalType;
 use super::workgroup_sum;
 use super::writer::{Writer, comment};
-use crate::{Buffer, CheckedKernel, Constant, ElementType, Function, Guard, Space, Width};
+use crate::{CheckedKernel, Constant, ElementType, Function, Guard, KernelBuffer, Space, Width};
 use residua_base::error::Result;
 
 /// Threads a workgroup, which is also the number of instances that a partial sum covers.
@@ -95,7 +95,7 @@ pub fn kernel_resources(kernel: &CheckedKernel) -> Vec<Resource> {
 }
 
 /// A buffer as a resource.
-pub(super) fn buffer_resource(buffer: &Buffer) -> Resource {
+pub(super) fn buffer_resource(buffer: &KernelBuffer) -> Resource {
     let element = match buffer.dtype {
         ElementType::Real => "f32",
         ElementType::U32 => "u32",

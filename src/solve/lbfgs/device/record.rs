@@ -1,7 +1,7 @@
 //! The command lists of L-BFGS on the device. It takes the objective's recorder and the shape of a run, and gives the lists with the buffers
 //! and pipelines that they need; nothing here touches a device.
 
-use super::shaders::{Kernel, LbfgsUniforms};
+use super::shaders::{LbfgsShader, LbfgsUniforms};
 use super::state::{self, Places};
 use crate::eval::declare::{self, Declare, Sums};
 use crate::eval::layout::{ALIGNMENT, Memory};
@@ -29,7 +29,7 @@ const THREADS: u32 = 256;
 
 /// A buffer, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BufferKind {
+pub enum LbfgsBuffer {
     /// The state block: [`state`].
     State,
     /// The current point, in the buffer that the application sees.
@@ -49,23 +49,23 @@ pub enum BufferKind {
 
 /// A pipeline, by its kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
+pub enum LbfgsProgram {
     /// A kernel of the solver.
-    Own(Kernel),
+    Own(LbfgsShader),
     /// A kernel for blocks on a manifold, of so many numbers each.
     InPlace(InPlace, Manifold, u32),
 }
 
-impl Program {
+impl LbfgsProgram {
     /// What to compile for a run of a shape.
     pub fn request(self, shape: Shape) -> Result<PipelineRequest> {
         Ok(match self {
-            Program::Own(kernel) => PipelineRequest {
+            LbfgsProgram::Own(kernel) => PipelineRequest {
                 wgsl: kernel.wgsl(shape.places()),
                 entry: kernel.name().to_owned(),
                 layout: kernel.layout(),
             },
-            Program::InPlace(what, manifold, dim) => {
+            LbfgsProgram::InPlace(what, manifold, dim) => {
                 let kernel = in_place_kernel(what, manifold, dim, Width::Single)?;
                 let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
                 let wgsl = wgsl::write(&kernel, wgsl::PairForm::Split)?;
@@ -94,7 +94,7 @@ impl Shape {
         Places::new(self.capacity as usize)
     }
 
-    /// Offset of the lowest point in [`BufferKind::Vectors`], in bytes.
+    /// Offset of the lowest point in [`LbfgsBuffer::Vectors`], in bytes.
     pub fn lowest(self) -> u64 {
         4 * state::LOWEST as u64 * self.stride()
     }
@@ -108,17 +108,17 @@ impl Shape {
     }
 
     /// Size in bytes of a buffer.
-    pub fn bytes(self, kind: BufferKind) -> u64 {
+    pub fn bytes(self, kind: LbfgsBuffer) -> u64 {
         4 * match kind {
-            BufferKind::State => self.places().words() as u64,
-            BufferKind::Point => self.count.into(),
-            BufferKind::Vectors => state::VECTORS as u64 * self.stride(),
-            BufferKind::Bounds if self.manifold_arrays > 0 => 4 * u64::from(self.count),
-            BufferKind::Bounds if self.constrained => 2 * u64::from(self.count),
-            BufferKind::Bounds => 4,
-            BufferKind::History => 2 * u64::from(self.capacity) * self.stride(),
-            BufferKind::Partials => 2 * self.places().sections() as u64 * u64::from(self.groups()),
-            BufferKind::Uniforms => ALIGNMENT / 4 * u64::from(1 + self.manifold_arrays),
+            LbfgsBuffer::State => self.places().words() as u64,
+            LbfgsBuffer::Point => self.count.into(),
+            LbfgsBuffer::Vectors => state::VECTORS as u64 * self.stride(),
+            LbfgsBuffer::Bounds if self.manifold_arrays > 0 => 4 * u64::from(self.count),
+            LbfgsBuffer::Bounds if self.constrained => 2 * u64::from(self.count),
+            LbfgsBuffer::Bounds => 4,
+            LbfgsBuffer::History => 2 * u64::from(self.capacity) * self.stride(),
+            LbfgsBuffer::Partials => 2 * self.places().sections() as u64 * u64::from(self.groups()),
+            LbfgsBuffer::Uniforms => ALIGNMENT / 4 * u64::from(1 + self.manifold_arrays),
         }
     }
 
@@ -139,7 +139,7 @@ impl Shape {
 }
 
 /// A command list of a run.
-type Segment = declare::Segment<BufferKind, Program>;
+type Segment = declare::Segment<LbfgsBuffer, LbfgsProgram>;
 
 /// The command lists of a run.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ pub struct Recording {
     pub read: Segment,
     /// The first [`state::READ`] numbers of the state.
     pub state: DownloadId,
-    /// The content of [`BufferKind::Uniforms`].
+    /// The content of [`LbfgsBuffer::Uniforms`].
     pub uniforms: Vec<u32>,
 }
 
@@ -167,7 +167,7 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: Shape) -> Result<Recordin
         uniforms.push_all(Dispatch::new(array.count, array.count, array.offset).words());
     }
     let round = std::mem::take(&mut writer.segment);
-    let part = writer.buffer(BufferKind::State).part(0, 4 * state::READ as u64);
+    let part = writer.buffer(LbfgsBuffer::State).part(0, 4 * state::READ as u64);
     let state = writer.segment.list.download(part);
     Ok(Recording { begin, round, read: writer.segment, state, uniforms })
 }
@@ -184,12 +184,12 @@ impl Writer {
         let [trial, gradient] =
             [Memory::Parameters, Memory::Gradient].map(|memory| self.segment.memory(memory, numbers));
         let [state, point, vectors, bounds, history, partials] = [
-            BufferKind::State,
-            BufferKind::Point,
-            BufferKind::Vectors,
-            BufferKind::Bounds,
-            BufferKind::History,
-            BufferKind::Partials,
+            LbfgsBuffer::State,
+            LbfgsBuffer::Point,
+            LbfgsBuffer::Vectors,
+            LbfgsBuffer::Bounds,
+            LbfgsBuffer::History,
+            LbfgsBuffer::Partials,
         ]
         .map(|kind| self.buffer(kind));
         let groups = self.shape.groups();
@@ -198,17 +198,17 @@ impl Writer {
         // The path along a manifold is curved, so its steps are tried one at a time.
         if self.shape.manifold_arrays == 0 {
             let sums = descent.along(&mut self.segment, point, direction, line)?;
-            self.run(Kernel::Walk, &[state, sums], [1, 1]);
+            self.run(LbfgsShader::Walk, &[state, sums], [1, 1]);
         }
-        self.run(Kernel::Place, &[state, point, vectors, bounds, partials, trial, gradient], [groups, 1]);
+        self.run(LbfgsShader::Place, &[state, point, vectors, bounds, partials, trial, gradient], [groups, 1]);
         let gate = state.part(4 * state::EVALUATES as u64, 8);
         self.on_manifolds(descent, InPlace::Turn, [point, trial, gate])?;
         let sums = descent.evaluate(&mut self.segment, trial, gradient, gate)?;
         self.on_manifolds(descent, InPlace::TangentGradient, [trial, gradient, gate])?;
         let slices = [state, point, vectors, bounds, trial, gradient, history, partials];
-        self.run(Kernel::Measure, &slices, [groups, 1 + self.shape.capacity]);
-        self.run(Kernel::Decide, &[state, partials, sums.slice], [1, 1]);
-        self.run(Kernel::Advance, &slices, [groups, 1]);
+        self.run(LbfgsShader::Measure, &slices, [groups, 1 + self.shape.capacity]);
+        self.run(LbfgsShader::Decide, &[state, partials, sums.slice], [1, 1]);
+        self.run(LbfgsShader::Advance, &slices, [groups, 1]);
         Ok(sums)
     }
 
@@ -221,23 +221,23 @@ impl Writer {
     ) -> Result<()> {
         for (number, array) in arrays_on_manifolds(&descent.model.arrays).enumerate() {
             let &ArrayInfo { manifold, dim, count, .. } = array;
-            let uniforms = self.buffer(BufferKind::Uniforms).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
+            let uniforms = self.buffer(LbfgsBuffer::Uniforms).part((1 + number as u64) * ALIGNMENT, ALIGNMENT);
             let layout = binding_kinds(&wgsl::kernel_resources(&in_place_kernel(what, manifold, dim, Width::Single)?));
-            let pipeline = self.segment.pipeline(Program::InPlace(what, manifold, dim), "in place", &layout);
+            let pipeline = self.segment.pipeline(LbfgsProgram::InPlace(what, manifold, dim), "in place", &layout);
             let groups = descent.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &[point, replaced, gate, uniforms], groups);
         }
         Ok(())
     }
 
-    fn run(&mut self, kernel: Kernel, bindings: &[Slice], workgroups: [u32; 2]) {
+    fn run(&mut self, kernel: LbfgsShader, bindings: &[Slice], workgroups: [u32; 2]) {
         let mut bindings = bindings.to_vec();
-        bindings.push(self.buffer(BufferKind::Uniforms).part(0, ALIGNMENT));
-        let pipeline = self.segment.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        bindings.push(self.buffer(LbfgsBuffer::Uniforms).part(0, ALIGNMENT));
+        let pipeline = self.segment.pipeline(LbfgsProgram::Own(kernel), kernel.name(), &kernel.layout());
         self.segment.list.dispatch(pipeline, &bindings, workgroups);
     }
 
-    fn buffer(&mut self, kind: BufferKind) -> Slice {
+    fn buffer(&mut self, kind: LbfgsBuffer) -> Slice {
         self.segment.buffer(kind, self.shape.bytes(kind))
     }
 }
@@ -252,7 +252,7 @@ mod tests {
         let shape = Shape { count: 12, capacity: 3, constrained: false, manifold_arrays: 1 };
         for (manifold, dim) in [(Manifold::UnitQuaternion, 4), (Manifold::UnitVector, 3), (Manifold::Angle, 1)] {
             for what in [InPlace::Turn, InPlace::TangentGradient] {
-                let request = Program::InPlace(what, manifold, dim).request(shape).unwrap();
+                let request = LbfgsProgram::InPlace(what, manifold, dim).request(shape).unwrap();
                 let PipelineRequest { wgsl, entry, layout } = request;
                 assert_eq!(layout, [StorageRead, StorageReadWrite, StorageRead, Uniform], "{entry}");
                 let module = residua_portable::validated(&wgsl);

@@ -1,6 +1,6 @@
 //! The device resources of L-BFGS: buffers, and command lists bound to them. Later solves of the same shape use them again.
 
-use super::record::{self, BufferKind, Program, Recording, Shape};
+use super::record::{self, LbfgsBuffer, LbfgsProgram, Recording, Shape};
 use super::state::initial;
 use crate::eval::Objective;
 use crate::eval::gpu::GpuEngine;
@@ -21,7 +21,7 @@ pub struct SolverResources {
     recordings_version: u64,
     shape: Shape,
     objective: Objective,
-    buffers: Vec<(BufferKind, Buffer)>,
+    buffers: Vec<(LbfgsBuffer, Buffer)>,
     begin: Prepared,
     round: Prepared,
     read: Prepared,
@@ -43,19 +43,19 @@ impl SolverResources {
     ) -> Result<Option<SolverResources>> {
         let recording = record::record(&engine.descent(model, objective), shape)?;
         let own = [
-            BufferKind::State,
-            BufferKind::Vectors,
-            BufferKind::Bounds,
-            BufferKind::History,
-            BufferKind::Partials,
-            BufferKind::Uniforms,
+            LbfgsBuffer::State,
+            LbfgsBuffer::Vectors,
+            LbfgsBuffer::Bounds,
+            LbfgsBuffer::History,
+            LbfgsBuffer::Partials,
+            LbfgsBuffer::Uniforms,
         ];
         let requests: Vec<BufferRequest> = own
             .iter()
             .map(|&kind| {
                 let (name, bytes) = (format!("L-BFGS: {kind:?}"), shape.bytes(kind).max(16));
                 match kind {
-                    BufferKind::Uniforms => BufferRequest::uniform(name, bytes),
+                    LbfgsBuffer::Uniforms => BufferRequest::uniform(name, bytes),
                     _ => BufferRequest::storage(name, bytes),
                 }
             })
@@ -64,9 +64,9 @@ impl SolverResources {
         let segments = [&begin, &round, &read];
         let of_functions: Vec<Memory> = segments.into_iter().flat_map(|segment| segment.of_functions()).list();
         let allocated = engine.allocate_for_solver(model, &of_functions, requests).await?;
-        let mut buffers: Vec<(BufferKind, Buffer)> = own.into_iter().zip(allocated).list();
-        buffers.push((BufferKind::Point, engine.published().clone()));
-        let request = |program: Program| program.request(shape);
+        let mut buffers: Vec<(LbfgsBuffer, Buffer)> = own.into_iter().zip(allocated).list();
+        buffers.push((LbfgsBuffer::Point, engine.published().clone()));
+        let request = |program: LbfgsProgram| program.request(shape);
         let Some(pipelines) = engine.pipelines_of(&segments, request, end).await? else { return Ok(None) };
         let [begin, round, read] = {
             let of = |kind| find(&buffers, kind).cloned();
@@ -96,9 +96,9 @@ impl SolverResources {
         let Start { point, feasible, .. } = start;
         let context = engine.context();
         let write = |kind, numbers: &[f32]| context.write(self.buffer(kind)?, 0, bytemuck::cast_slice(numbers));
-        write(BufferKind::Point, &to_f32(point.iter()))?;
-        write(BufferKind::State, &initial(options, engine.arithmetic(), self.shape.places()))?;
-        context.write(self.buffer(BufferKind::Uniforms)?, 0, bytemuck::cast_slice(&self.uniforms))?;
+        write(LbfgsBuffer::Point, &to_f32(point.iter()))?;
+        write(LbfgsBuffer::State, &initial(options, engine.arithmetic(), self.shape.places()))?;
+        context.write(self.buffer(LbfgsBuffer::Uniforms)?, 0, bytemuck::cast_slice(&self.uniforms))?;
         if self.shape.constrained || manifolds.is_some() {
             // No bound is the largest number, and a lower bound above the upper one marks a constant.
             let finite = |bound: f64| (bound as f32).clamp(-f32::MAX, f32::MAX);
@@ -112,7 +112,7 @@ impl SolverResources {
                     bounds.extend_from_slice(&[if manifolds.contains(i) { 1.0 } else { 0.0 }, 0.0]);
                 }
             }
-            write(BufferKind::Bounds, &bounds)?;
+            write(LbfgsBuffer::Bounds, &bounds)?;
         }
         Ok(())
     }
@@ -134,20 +134,20 @@ impl SolverResources {
     pub async fn restore_lowest(&self, engine: &GpuEngine) -> Result<()> {
         let mut list = CommandList::new();
         let [vectors, point] =
-            [BufferKind::Vectors, BufferKind::Point].map(|kind| list.buffer("", self.shape.bytes(kind)));
-        let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(BufferKind::Point));
+            [LbfgsBuffer::Vectors, LbfgsBuffer::Point].map(|kind| list.buffer("", self.shape.bytes(kind)));
+        let from = list.whole(vectors).part(self.shape.lowest(), self.shape.bytes(LbfgsBuffer::Point));
         list.copy(from, point, 0);
-        let buffers = [self.buffer(BufferKind::Vectors)?.clone(), self.buffer(BufferKind::Point)?.clone()];
+        let buffers = [self.buffer(LbfgsBuffer::Vectors)?.clone(), self.buffer(LbfgsBuffer::Point)?.clone()];
         engine.context().prepare(&list, &buffers, &[]).await?.run(&[]).await?;
         Ok(())
     }
 
-    fn buffer(&self, kind: BufferKind) -> Result<&Buffer> {
+    fn buffer(&self, kind: LbfgsBuffer) -> Result<&Buffer> {
         find(&self.buffers, kind)
     }
 }
 
-fn find(buffers: &[(BufferKind, Buffer)], kind: BufferKind) -> Result<&Buffer> {
+fn find(buffers: &[(LbfgsBuffer, Buffer)], kind: LbfgsBuffer) -> Result<&Buffer> {
     let found = buffers.iter().find(|(known, _)| *known == kind);
     found.map(|(_, buffer)| buffer).ok_or_else(|| Error::internal("a buffer of L-BFGS is missing"))
 }

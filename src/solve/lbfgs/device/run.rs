@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::pending_report::PendingReport;
-use super::record::{BufferKind, Shape};
+use super::record::{LbfgsBuffer, Shape};
 use super::resources::SolverResources;
 use super::schedule::Schedule;
 use crate::eval::gpu::GpuEngine;
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         };
         let limits = engine.context().limits();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        let buffers = [BufferKind::Vectors, BufferKind::Bounds, BufferKind::History];
+        let buffers = [LbfgsBuffer::Vectors, LbfgsBuffer::Bounds, LbfgsBuffer::History];
         let fits = shape.capacity <= MOST_PAIRS && buffers.into_iter().all(|kind| shape.bytes(kind) <= most);
         (fits && !needs_host).then_some(Run { shape, start, manifolds, options, began })
     }

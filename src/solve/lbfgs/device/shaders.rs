@@ -10,7 +10,7 @@ use residua_gpu::BindingKind;
 
 /// A kernel of L-BFGS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
+pub enum LbfgsShader {
     /// What several steps along the direction lead to.
     Walk,
     /// A trial point.
@@ -23,18 +23,19 @@ pub enum Kernel {
     Advance,
 }
 
-impl Kernel {
+impl LbfgsShader {
     /// All of them.
-    pub const ALL: [Kernel; 5] = [Kernel::Walk, Kernel::Place, Kernel::Measure, Kernel::Decide, Kernel::Advance];
+    pub const ALL: [LbfgsShader; 5] =
+        [LbfgsShader::Walk, LbfgsShader::Place, LbfgsShader::Measure, LbfgsShader::Decide, LbfgsShader::Advance];
 
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
-            Kernel::Walk => "walk",
-            Kernel::Place => "place",
-            Kernel::Measure => "measure",
-            Kernel::Decide => "decide",
-            Kernel::Advance => "advance",
+            LbfgsShader::Walk => "walk",
+            LbfgsShader::Place => "place",
+            LbfgsShader::Measure => "measure",
+            LbfgsShader::Decide => "decide",
+            LbfgsShader::Advance => "advance",
         }
     }
 
@@ -46,8 +47,8 @@ impl Kernel {
         let bounds = || read("bounds", pair);
         let mut resources = match self {
             // The sums are of cost and slope, step after step.
-            Kernel::Walk => vec![write(state, "f32"), read("sums", pair)],
-            Kernel::Place => vec![
+            LbfgsShader::Walk => vec![write(state, "f32"), read("sums", pair)],
+            LbfgsShader::Place => vec![
                 write(state, "f32"),
                 read("point", "f32"),
                 write("vectors", "f32"),
@@ -56,7 +57,7 @@ impl Kernel {
                 write("trial", "f32"),
                 write("gradient", "f32"),
             ],
-            Kernel::Measure => vec![
+            LbfgsShader::Measure => vec![
                 read(state, "f32"),
                 read("point", "f32"),
                 read("vectors", "f32"),
@@ -66,8 +67,8 @@ impl Kernel {
                 read("history", "f32"),
                 write("partials", pair),
             ],
-            Kernel::Decide => vec![write(state, "f32"), read("partials", pair), read("costs", "f32")],
-            Kernel::Advance => vec![
+            LbfgsShader::Decide => vec![write(state, "f32"), read("partials", pair), read("costs", "f32")],
+            LbfgsShader::Advance => vec![
                 read(state, "f32"),
                 write("point", "f32"),
                 write("vectors", "f32"),
@@ -90,15 +91,15 @@ impl Kernel {
     /// The text, for a history as long as `places` has it.
     pub fn wgsl(self, places: Places) -> String {
         let template = match self {
-            Kernel::Walk => template!("limited_memory/walk"),
-            Kernel::Place => template!("limited_memory/place"),
-            Kernel::Measure => template!("limited_memory/measure"),
-            Kernel::Decide => template!("limited_memory/decide"),
-            Kernel::Advance => template!("limited_memory/advance"),
+            LbfgsShader::Walk => template!("limited_memory/walk"),
+            LbfgsShader::Place => template!("limited_memory/place"),
+            LbfgsShader::Measure => template!("limited_memory/measure"),
+            LbfgsShader::Decide => template!("limited_memory/decide"),
+            LbfgsShader::Advance => template!("limited_memory/advance"),
         };
         let mut rules = match self {
-            Kernel::Place => vec![history::descends()],
-            Kernel::Decide => {
+            LbfgsShader::Place => vec![history::descends()],
+            LbfgsShader::Decide => {
                 vec![
                     convergence::progress(),
                     convergence::fall(),
@@ -108,9 +109,9 @@ impl Kernel {
                     losses::refused(),
                 ]
             }
-            Kernel::Walk | Kernel::Measure | Kernel::Advance => Vec::new(),
+            LbfgsShader::Walk | LbfgsShader::Measure | LbfgsShader::Advance => Vec::new(),
         };
-        if matches!(self, Kernel::Walk | Kernel::Decide) {
+        if matches!(self, LbfgsShader::Walk | LbfgsShader::Decide) {
             rules.push_all([
                 line_rule::verdict(),
                 line_rule::bracket(),
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn every_kernel_is_valid_and_binds_what_it_declares() {
         for capacity in [1, 10, 128] {
-            for kernel in Kernel::ALL {
+            for kernel in LbfgsShader::ALL {
                 check_module(&kernel.wgsl(Places::new(capacity)), kernel.name(), &kernel.layout());
             }
         }

@@ -7,7 +7,7 @@ mod products;
 
 use super::coupling::Coupling;
 use super::elimination::Elimination;
-use super::shaders::{GUARD_VECTORS, Kernel, MOST_GUARDED, SUM_SECTIONS, Setting, SolverUniforms, VECTORS};
+use super::shaders::{GUARD_VECTORS, MOST_GUARDED, SUM_SECTIONS, Setting, SolverShader, SolverUniforms, VECTORS};
 use super::shape::{Group, MOST_WORKGROUPS, Part, Preconditioner, Shape, THREADS};
 use super::state;
 use crate::eval::declare::{self, Sums};
@@ -29,7 +29,7 @@ const NUMBERS_A_THREAD: u32 = 4;
 
 /// A buffer, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum SolverBuffer {
     /// A buffer of the functions' Gauss-Newton model.
     Model(ModelBuffer),
     /// The state block.
@@ -58,17 +58,17 @@ pub enum Place {
 
 /// A pipeline, by what it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
+pub enum SolverProgram {
     /// A hand-written one of the functions' Gauss-Newton model.
     Model(ModelShader),
     /// One of the solver's own.
-    Own(Kernel),
+    Own(SolverShader),
     /// Steps of blocks.
     Retract(Manifold, u32),
 }
 
 /// A command list of a solve.
-pub type Segment = declare::Segment<Place, Program>;
+pub type Segment = declare::Segment<SolverBuffer, SolverProgram>;
 
 /// Everything a solve submits.
 #[derive(Debug)]
@@ -79,12 +79,12 @@ pub struct Recording {
     pub iteration: Segment,
     /// Makes the step and decides.
     pub tail: Segment,
-    /// What stands in [`Place::Uniforms`].
+    /// What stands in [`SolverBuffer::Uniforms`].
     pub uniforms: Vec<u32>,
     /// How blocks lie.
     pub shape: Shape,
     setting: Setting,
-    /// The kernels of all products that run in [`Kernel::Products`].
+    /// The kernels of all products that run in [`SolverShader::Products`].
     fused_kernels: String,
     coupling: Coupling,
 }
@@ -113,27 +113,27 @@ impl Recording {
     }
 
     /// Bytes of a buffer of the solver's own.
-    pub fn bytes(&self, place: Place) -> u64 {
+    pub fn bytes(&self, place: SolverBuffer) -> u64 {
         bytes(&self.shape, self.setting, 4 * self.uniforms.len() as u64, place)
     }
 
-    /// Numbers between the parts of [`Place::Bounds`].
+    /// Numbers between the parts of [`SolverBuffer::Bounds`].
     pub fn stride(&self) -> u32 {
         self.shape.stride()
     }
 
     /// What to compile for a pipeline, on a device that has the errors of products by this form.
-    pub fn request(&self, program: Program, form: PairForm) -> Result<PipelineRequest> {
+    pub fn request(&self, program: SolverProgram, form: PairForm) -> Result<PipelineRequest> {
         Ok(match program {
-            Program::Model(shader) => {
+            SolverProgram::Model(shader) => {
                 PipelineRequest { wgsl: shader.wgsl(), entry: shader.entry().to_owned(), layout: shader.layout() }
             }
-            Program::Own(kernel) => PipelineRequest {
+            SolverProgram::Own(kernel) => PipelineRequest {
                 wgsl: kernel.wgsl(self.setting, &self.fused_kernels, &self.coupling),
                 entry: kernel.name().to_owned(),
                 layout: kernel.layout(self.setting),
             },
-            Program::Retract(manifold, dim) => {
+            SolverProgram::Retract(manifold, dim) => {
                 let Setting { constrained, width, .. } = self.setting;
                 let kernel = retraction_kernel(manifold, dim, constrained, width)?;
                 let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
@@ -143,20 +143,20 @@ impl Recording {
     }
 }
 
-fn bytes(shape: &Shape, Setting { constrained, width, guarded }: Setting, uniforms: u64, place: Place) -> u64 {
+fn bytes(shape: &Shape, Setting { constrained, width, guarded }: Setting, uniforms: u64, place: SolverBuffer) -> u64 {
     let (numbers, stride) = (u64::from(shape.numbers), u64::from(shape.stride()));
     4 * match place {
-        Place::Uniforms => uniforms / 4,
-        Place::Model(_) => 0,
-        Place::State => state::WORDS.into(),
-        Place::Point | Place::Trial | Place::Gradient => vector_len(width, numbers),
+        SolverBuffer::Uniforms => uniforms / 4,
+        SolverBuffer::Model(_) => 0,
+        SolverBuffer::State => state::WORDS.into(),
+        SolverBuffer::Point | SolverBuffer::Trial | SolverBuffer::Gradient => vector_len(width, numbers),
         // A step that was projected is a difference of points.
-        Place::ProjectedStep if constrained => vector_len(width, numbers),
-        Place::ProjectedStep | Place::Product => numbers,
-        Place::Vectors => (VECTORS.len() + if guarded { GUARD_VECTORS.len() } else { 0 }) as u64 * stride,
-        Place::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
-        Place::JvpSquares => MOST_SUMS,
-        Place::Bounds => (2 * table_len(width, 1) + 1) * stride,
+        SolverBuffer::ProjectedStep if constrained => vector_len(width, numbers),
+        SolverBuffer::ProjectedStep | SolverBuffer::Product => numbers,
+        SolverBuffer::Vectors => (VECTORS.len() + if guarded { GUARD_VECTORS.len() } else { 0 }) as u64 * stride,
+        SolverBuffer::Sums => 2 * (u64::from(SUM_SECTIONS * shape.workgroups) + u64::from(shape.factors)),
+        SolverBuffer::JvpSquares => MOST_SUMS,
+        SolverBuffer::Bounds => (2 * table_len(width, 1) + 1) * stride,
     }
 }
 
@@ -181,11 +181,11 @@ struct Writer<'a> {
 
 impl DeclareModel for Segment {
     fn model_buffer(&mut self, buffer: ModelBuffer, bytes: u64) -> Slice {
-        self.buffer(Place::Model(buffer), bytes)
+        self.buffer(SolverBuffer::Model(buffer), bytes)
     }
 
     fn model_shader(&mut self, shader: ModelShader) -> PipelineId {
-        self.pipeline(Program::Model(shader), shader.entry(), &shader.layout())
+        self.pipeline(SolverProgram::Model(shader), shader.entry(), &shader.layout())
     }
 }
 
@@ -197,33 +197,33 @@ impl<'a> Writer<'a> {
 
     fn head<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         let (trial, gradient, gate) =
-            (self.place(Place::Trial), self.place(Place::Gradient), self.gate(state::LINEARISE));
+            (self.place(SolverBuffer::Trial), self.place(SolverBuffer::Gradient), self.gate(state::LINEARISE));
         let costs = model.linearise(&mut self.segment, trial, gradient, gate)?;
         let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         let strategy = model.jtj_product();
         for group in &self.shape.groups {
             let mut bindings = vec![
-                self.place(Place::State),
+                self.place(SolverBuffer::State),
                 gradient,
                 block_diagonal,
-                self.place(Place::Vectors),
-                self.place(Place::Sums),
+                self.place(SolverBuffer::Vectors),
+                self.place(SolverBuffer::Sums),
             ];
             if group.shape.preconditioner == Preconditioner::Pairs {
                 bindings.push(self.segment.model_table(model.layout, ModelBuffer::BlockDiagonalLow));
             }
             if self.setting.constrained {
-                bindings.extend_from_slice(&[trial, self.place(Place::Bounds)]);
+                bindings.extend_from_slice(&[trial, self.place(SolverBuffer::Bounds)]);
             }
             let uniforms = self.of_group(group, model.layout.scale);
-            self.dispatch(Kernel::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
+            self.dispatch(SolverShader::Begin(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
-        let bindings = vec![self.place(Place::State), costs.slice, self.place(Place::Sums)];
+        let bindings = vec![self.place(SolverBuffer::State), costs.slice, self.place(SolverBuffer::Sums)];
         let uniforms = self.finishing(costs);
-        self.dispatch(Kernel::Converge, bindings, uniforms, 1);
-        let bindings = vec![self.place(Place::State), trial, self.place(Place::Point)];
+        self.dispatch(SolverShader::Converge, bindings, uniforms, 1);
+        let bindings = vec![self.place(SolverBuffer::State), trial, self.place(SolverBuffer::Point)];
         let numbers = vector_len(self.setting.width, self.shape.numbers.into()) as u32;
-        self.dispatch_over(Kernel::Settle, bindings, numbers);
+        self.dispatch_over(SolverShader::Settle, bindings, numbers);
         Ok(self.finish())
     }
 
@@ -233,18 +233,22 @@ impl<'a> Writer<'a> {
         let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         let rows = self.rows(model);
         for (group, row) in self.shape.groups.iter().zip(rows) {
-            let mut bindings = vec![self.place(Place::State), jvp.slice];
+            let mut bindings = vec![self.place(SolverBuffer::State), jvp.slice];
             let uniforms =
                 SolverUniforms { count: jvp.count, width: jvp.width, ..self.product_uniforms(model, group, row) };
             if self.is_coupled && group.shape.part == Part::Eliminated {
-                bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums)]);
+                bindings.extend_from_slice(&[self.place(SolverBuffer::Vectors), self.place(SolverBuffer::Sums)]);
                 let uniforms = SolverUniforms { blocks: group.blocks * group.shape.dim, ..uniforms };
-                self.dispatch(Kernel::Advance, bindings, uniforms, group.workgroups);
+                self.dispatch(SolverShader::Advance, bindings, uniforms, group.workgroups);
                 continue;
             }
             bindings.push_all(self.product_bindings(model, strategy));
-            bindings.extend_from_slice(&[block_diagonal, self.place(Place::Vectors), self.place(Place::Sums)]);
-            self.dispatch(Kernel::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
+            bindings.extend_from_slice(&[
+                block_diagonal,
+                self.place(SolverBuffer::Vectors),
+                self.place(SolverBuffer::Sums),
+            ]);
+            self.dispatch(SolverShader::Update(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
         let eliminates = self.shape.groups.iter().any(|group| group.shape.part == Part::Eliminated);
         if eliminates && !self.is_coupled {
@@ -252,46 +256,54 @@ impl<'a> Writer<'a> {
         }
         if !strategy.forms_direction() {
             // Four numbers a thread.
-            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
-            self.dispatch_over(Kernel::Direct, bindings, self.shape.stride() / 4);
+            let bindings = vec![
+                self.place(SolverBuffer::State),
+                self.place(SolverBuffer::Sums),
+                self.place(SolverBuffer::Vectors),
+            ];
+            self.dispatch_over(SolverShader::Direct, bindings, self.shape.stride() / 4);
         }
         Ok(self.finish())
     }
 
     fn tail<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Segment> {
         if model.jtj_product().forms_direction() {
-            let bindings = vec![self.place(Place::State), self.place(Place::Sums), self.place(Place::Vectors)];
+            let bindings = vec![
+                self.place(SolverBuffer::State),
+                self.place(SolverBuffer::Sums),
+                self.place(SolverBuffer::Vectors),
+            ];
             let uniforms = self.common();
-            self.dispatch(Kernel::Direct, bindings, uniforms, 1);
+            self.dispatch(SolverShader::Direct, bindings, uniforms, 1);
         }
         self.retract(model)?;
         let (trial, projected_step, gate) =
-            (self.place(Place::Trial), self.place(Place::ProjectedStep), self.gate(state::TRIAL));
+            (self.place(SolverBuffer::Trial), self.place(SolverBuffer::ProjectedStep), self.gate(state::TRIAL));
         let block_diagonal = self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal);
         for group in &self.shape.groups {
             let bindings = vec![
-                self.place(Place::State),
-                self.place(Place::Gradient),
+                self.place(SolverBuffer::State),
+                self.place(SolverBuffer::Gradient),
                 block_diagonal,
-                self.place(Place::Vectors),
-                self.place(Place::Point),
+                self.place(SolverBuffer::Vectors),
+                self.place(SolverBuffer::Point),
                 projected_step,
-                self.place(Place::Sums),
+                self.place(SolverBuffer::Sums),
             ];
             let uniforms = self.of_group(group, model.layout.scale);
-            self.dispatch(Kernel::Measure(group.shape), bindings, uniforms, group.workgroups);
+            self.dispatch(SolverShader::Measure(group.shape), bindings, uniforms, group.workgroups);
         }
         // A step that bounds have cut is not the one that was solved for: its jvp is computed.
         let jvp =
             if self.setting.constrained { Some(model.jvp(&mut self.segment, projected_step, gate)?) } else { None };
         let reduction = model.trial(&mut self.segment, trial, gate)?;
-        let mut bindings = vec![self.place(Place::State), reduction.slice, self.place(Place::Sums)];
+        let mut bindings = vec![self.place(SolverBuffer::State), reduction.slice, self.place(SolverBuffer::Sums)];
         let mut uniforms = self.finishing(reduction);
         if let Some(jvp) = jvp {
             bindings.push(jvp.slice);
             uniforms = SolverUniforms { jvp_count: jvp.count, jvp_width: jvp.width, ..uniforms };
         }
-        self.dispatch(Kernel::Decide, bindings, uniforms, 1);
+        self.dispatch(SolverShader::Decide, bindings, uniforms, 1);
         Ok(self.finish())
     }
 
@@ -321,25 +333,25 @@ impl<'a> Writer<'a> {
             let Setting { constrained, width, .. } = self.setting;
             let (lower, upper) = if constrained {
                 let stride = 4 * table_len(width, self.shape.stride().into());
-                let bounds = self.place(Place::Bounds);
+                let bounds = self.place(SolverBuffer::Bounds);
                 (bounds.part(0, stride), bounds.part(stride, stride))
             } else {
                 // Not read.
                 (gate, gate)
             };
             let bindings = [
-                self.place(Place::Point),
+                self.place(SolverBuffer::Point),
                 self.vector(3),
                 lower,
                 upper,
-                self.place(Place::Trial),
-                self.place(Place::ProjectedStep),
+                self.place(SolverBuffer::Trial),
+                self.place(SolverBuffer::ProjectedStep),
                 gate,
                 self.uniform(&of_dispatch(count, first, self.shape.stride())),
             ];
             let kernel = retraction_kernel(manifold, dim, constrained, width)?;
             let layout = binding_kinds(&wgsl::kernel_resources(&kernel));
-            let pipeline = self.segment.pipeline(Program::Retract(manifold, dim), "retract", &layout);
+            let pipeline = self.segment.pipeline(SolverProgram::Retract(manifold, dim), "retract", &layout);
             let groups = model.limits.split_workgroups(u64::from(count).div_ceil(WORKGROUP_SIZE.into()))?;
             self.segment.list.dispatch(pipeline, &bindings, groups);
         }
@@ -367,15 +379,15 @@ impl<'a> Writer<'a> {
     }
 
     /// Runs a kernel with a thread, or a turn of one, for each of so many.
-    fn dispatch_over(&mut self, kernel: Kernel, bindings: Vec<Slice>, count: u32) {
+    fn dispatch_over(&mut self, kernel: SolverShader, bindings: Vec<Slice>, count: u32) {
         let workgroups = count.div_ceil(THREADS).min(MOST_WORKGROUPS);
         let uniforms = SolverUniforms { blocks: count, threads: workgroups * THREADS, ..self.common() };
         self.dispatch(kernel, bindings, uniforms, workgroups);
     }
 
-    fn dispatch(&mut self, kernel: Kernel, mut bindings: Vec<Slice>, uniforms: SolverUniforms, workgroups: u32) {
+    fn dispatch(&mut self, kernel: SolverShader, mut bindings: Vec<Slice>, uniforms: SolverUniforms, workgroups: u32) {
         bindings.push(self.uniform(&uniforms.words()));
-        let pipeline = self.segment.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout(self.setting));
+        let pipeline = self.segment.pipeline(SolverProgram::Own(kernel), kernel.name(), &kernel.layout(self.setting));
         self.segment.list.dispatch(pipeline, &bindings, [workgroups, 1]);
     }
 
@@ -383,19 +395,19 @@ impl<'a> Writer<'a> {
         let first = 4 * self.uniforms.len() as u64;
         self.uniforms.extend_from_slice(words);
         self.uniforms.resize(self.uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
-        self.place(Place::Uniforms).part(first, ALIGNMENT)
+        self.place(SolverBuffer::Uniforms).part(first, ALIGNMENT)
     }
 
     fn gate(&mut self, word: u32) -> Slice {
-        self.place(Place::State).part(4 * u64::from(word), 16)
+        self.place(SolverBuffer::State).part(4 * u64::from(word), 16)
     }
 
     fn vector(&mut self, number: u64) -> Slice {
         let stride = 4 * u64::from(self.shape.stride());
-        self.place(Place::Vectors).part(number * stride, 4 * u64::from(self.shape.numbers))
+        self.place(SolverBuffer::Vectors).part(number * stride, 4 * u64::from(self.shape.numbers))
     }
 
-    fn place(&mut self, place: Place) -> Slice {
+    fn place(&mut self, place: SolverBuffer) -> Slice {
         self.segment.buffer(place, bytes(self.shape, self.setting, self.uniform_bytes, place))
     }
 

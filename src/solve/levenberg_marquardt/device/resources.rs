@@ -4,7 +4,7 @@ use residua_base::list::{Listed, PushAll};
 use residua_base::sort::ascending;
 
 use super::elimination::Elimination;
-use super::record::{Place, Recording};
+use super::record::{Recording, SolverBuffer};
 use super::schedule::{Batch, Schedule};
 use super::shape::Group;
 use super::state::WORDS;
@@ -91,27 +91,28 @@ impl SolverResources {
             }
         };
         let recording = Recording::new(&gauss_newton.recorder(engine, model), constrained, elimination.as_ref())?;
-        let mut buffers: VecMap<Place, Buffer> = VecMap::default();
-        buffers.insert(Place::Point, engine.published().clone());
+        let mut buffers: VecMap<SolverBuffer, Buffer> = VecMap::default();
+        buffers.insert(SolverBuffer::Point, engine.published().clone());
         let own = [
-            Place::State,
-            Place::Trial,
-            Place::ProjectedStep,
-            Place::Gradient,
-            Place::Product,
-            Place::Vectors,
-            Place::Sums,
-            Place::JvpSquares,
-            Place::Bounds,
-            Place::Uniforms,
+            SolverBuffer::State,
+            SolverBuffer::Trial,
+            SolverBuffer::ProjectedStep,
+            SolverBuffer::Gradient,
+            SolverBuffer::Product,
+            SolverBuffer::Vectors,
+            SolverBuffer::Sums,
+            SolverBuffer::JvpSquares,
+            SolverBuffer::Bounds,
+            SolverBuffer::Uniforms,
         ];
-        let wanted: Vec<Place> = own.into_iter().filter(|place| constrained || *place != Place::Bounds).list();
+        let wanted: Vec<SolverBuffer> =
+            own.into_iter().filter(|place| constrained || *place != SolverBuffer::Bounds).list();
         let mut requests: Vec<BufferRequest> = wanted
             .iter()
             .map(|&place| {
                 let (name, bytes) = (format!("{place:?}"), recording.bytes(place).max(16));
                 match place {
-                    Place::Uniforms => BufferRequest::uniform(name, bytes),
+                    SolverBuffer::Uniforms => BufferRequest::uniform(name, bytes),
                     _ => BufferRequest::storage(name, bytes).zeroed(),
                 }
             })
@@ -122,8 +123,8 @@ impl SolverResources {
         let request = |program| recording.request(program, form);
         let Some(pipelines) = engine.pipelines_of(&segments, request, end).await? else { return Ok(None) };
         let theirs: Vec<Memory> = segments.into_iter().flat_map(|segment| segment.of_functions()).list();
-        let of_model = |place: &Owned<Memory, Place>| match place {
-            Owned::Solver(Place::Model(buffer)) => Some(*buffer),
+        let of_model = |place: &Owned<Memory, SolverBuffer>| match place {
+            Owned::Solver(SolverBuffer::Model(buffer)) => Some(*buffer),
             _ => None,
         };
         let of_model: Vec<ModelBuffer> =
@@ -137,12 +138,12 @@ impl SolverResources {
         for (place, buffer) in wanted.into_iter().zip(allocated) {
             buffers.insert(place, buffer);
         }
-        let of = |place: Place| -> Result<Buffer> {
+        let of = |place: SolverBuffer| -> Result<Buffer> {
             buffers.get(&place).cloned().ok_or_else(|| Error::internal("a buffer of a solve was not made"))
         };
-        context.write(&of(Place::Uniforms)?, 0, bytemuck::cast_slice(&recording.uniforms))?;
-        let own = |place: Place| match place {
-            Place::Model(buffer) => gauss_newton.buffer(buffer),
+        context.write(&of(SolverBuffer::Uniforms)?, 0, bytemuck::cast_slice(&recording.uniforms))?;
+        let own = |place: SolverBuffer| match place {
+            SolverBuffer::Model(buffer) => gauss_newton.buffer(buffer),
             place => of(place),
         };
         let head = engine.bind_segment(model, &recording.head, own, &pipelines).await?;
@@ -150,14 +151,16 @@ impl SolverResources {
         let tail = engine.bind_segment(model, &recording.tail, own, &pipelines).await?;
 
         let mut list = CommandList::new();
-        let (point, trial) =
-            (list.buffer("point", recording.bytes(Place::Point)), list.buffer("trial", recording.bytes(Place::Trial)));
+        let (point, trial) = (
+            list.buffer("point", recording.bytes(SolverBuffer::Point)),
+            list.buffer("trial", recording.bytes(SolverBuffer::Trial)),
+        );
         list.copy(list.whole(point), trial, 0);
-        let start = context.prepare(&list, &[of(Place::Point)?, of(Place::Trial)?], &[]).await?;
+        let start = context.prepare(&list, &[of(SolverBuffer::Point)?, of(SolverBuffer::Trial)?], &[]).await?;
         let mut list = CommandList::new();
         let state = list.buffer("state", 4 * u64::from(WORDS));
         let state_download = list.download(list.whole(state));
-        let state = of(Place::State)?;
+        let state = of(SolverBuffer::State)?;
         let read = context.prepare(&list, std::slice::from_ref(&state), &[]).await?;
         Ok(Some(SolverResources {
             gauss_newton,
@@ -170,7 +173,7 @@ impl SolverResources {
             tail,
             read,
             state_download,
-            limits: buffers.get(&Place::Bounds).cloned(),
+            limits: buffers.get(&SolverBuffer::Bounds).cloned(),
             constraints_version: None,
             state,
             stride: recording.stride() as usize,

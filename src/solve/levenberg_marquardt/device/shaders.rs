@@ -17,7 +17,7 @@ use residua_gpu::BindingKind;
 
 /// A kernel of a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
+pub enum SolverShader {
     /// A step begins, in a group of blocks, before products of that kind.
     Begin(BlockShape, JtjProduct),
     /// Cost, gradient and convergence at the linearised point.
@@ -163,11 +163,11 @@ template_parameters! {
         dim: u32,
         /// Tangent coordinates of a block.
         tangent: u32,
-        /// The size of the point in each coordinate of a block, for [`Kernel::Measure`].
+        /// The size of the point in each coordinate of a block, for [`SolverShader::Measure`].
         sizes: String,
         /// Sums over a workgroup at a time.
         most_sums: u32,
-        /// Maxima over a workgroup of [`Kernel::Begin`] and [`Kernel::Converge`].
+        /// Maxima over a workgroup of [`SolverShader::Begin`] and [`SolverShader::Converge`].
         maxima: u32,
         /// Names of words, sections and vectors.
         words: String,
@@ -203,21 +203,21 @@ const FILES: &[Template] = &[
     template!("levenberg_marquardt/step_length"),
 ];
 
-impl Kernel {
+impl SolverShader {
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
-            Kernel::Begin(..) => "begin",
-            Kernel::Converge => "converge",
-            Kernel::Products => "products",
-            Kernel::Update(..) => "update",
-            Kernel::Substitute(..) => "substitute",
-            Kernel::Complement(_) => "complement",
-            Kernel::Advance => "advance",
-            Kernel::Direct => "direct",
-            Kernel::Measure(_) => "measure",
-            Kernel::Decide => "decide",
-            Kernel::Settle => "settle",
+            SolverShader::Begin(..) => "begin",
+            SolverShader::Converge => "converge",
+            SolverShader::Products => "products",
+            SolverShader::Update(..) => "update",
+            SolverShader::Substitute(..) => "substitute",
+            SolverShader::Complement(_) => "complement",
+            SolverShader::Advance => "advance",
+            SolverShader::Direct => "direct",
+            SolverShader::Measure(_) => "measure",
+            SolverShader::Decide => "decide",
+            SolverShader::Settle => "settle",
         }
     }
 
@@ -227,7 +227,7 @@ impl Kernel {
         let block_diagonal = || read("block_diagonal", "f32");
         let (sums, pair) = ("sums", "vec2<f32>");
         let mut resources = match self {
-            Kernel::Begin(shape, _) => {
+            SolverShader::Begin(shape, _) => {
                 let mut resources = vec![
                     read("state", "u32"),
                     read("gradient", "f32"),
@@ -245,8 +245,8 @@ impl Kernel {
                 }
                 resources
             }
-            Kernel::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
-            Kernel::Products => vec![
+            SolverShader::Converge => vec![write("state", "u32"), read("costs", "f32"), read(sums, pair)],
+            SolverShader::Products => vec![
                 write("state", "u32"),
                 // The index tables and the local tables of all instances.
                 read("indices", "u32"),
@@ -257,10 +257,10 @@ impl Kernel {
                 write("jvp_squares", "f32"),
                 Resource::uniform_of("table", "Parts"),
             ],
-            Kernel::Update(_, product) | Kernel::Substitute(_, product) => {
+            SolverShader::Update(_, product) | SolverShader::Substitute(_, product) => {
                 // `jvp_squares`: parts of ‖Jp‖².
                 let mut resources = match self {
-                    Kernel::Update(..) => vec![write("state", "u32"), read("jvp_squares", "f32")],
+                    SolverShader::Update(..) => vec![write("state", "u32"), read("jvp_squares", "f32")],
                     _ => vec![read("state", "u32")],
                 };
                 resources.push_all(product.reads_vector().then(|| read("product", "f32")));
@@ -275,7 +275,7 @@ impl Kernel {
                 resources.push_all([block_diagonal(), write("vectors", "f32"), write(sums, pair)]);
                 resources
             }
-            Kernel::Complement(_) => vec![
+            SolverShader::Complement(_) => vec![
                 write("state", "u32"),
                 // See `gauss_newton::device::fused_lists`.
                 read("lists", "u32"),
@@ -288,11 +288,11 @@ impl Kernel {
                 // Parts of ‖Jp‖².
                 write("jvp_squares", "f32"),
             ],
-            Kernel::Advance => {
+            SolverShader::Advance => {
                 vec![write("state", "u32"), read("jvp_squares", "f32"), write("vectors", "f32"), write(sums, pair)]
             }
-            Kernel::Direct => vec![write("state", "u32"), read(sums, pair), write("vectors", "vec4<f32>")],
-            Kernel::Measure(_) => vec![
+            SolverShader::Direct => vec![write("state", "u32"), read(sums, pair), write("vectors", "vec4<f32>")],
+            SolverShader::Measure(_) => vec![
                 read("state", "u32"),
                 read("gradient", "f32"),
                 block_diagonal(),
@@ -301,14 +301,14 @@ impl Kernel {
                 read("projected_step", "f32"),
                 write(sums, pair),
             ],
-            Kernel::Decide => {
+            SolverShader::Decide => {
                 // Parts of the reduction of the cost.
                 let mut resources = vec![write("state", "u32"), read("reductions", "f32"), read(sums, pair)];
                 // Parts of ‖Jδ‖².
                 resources.push_all(constrained.then(|| read("jvp_squares", "f32")));
                 resources
             }
-            Kernel::Settle => vec![read("state", "u32"), write("trial", "f32"), write("point", "f32")],
+            SolverShader::Settle => vec![read("state", "u32"), write("trial", "f32"), write("point", "f32")],
         };
         resources.push(Resource::uniform("dispatch", &SolverUniforms::STRUCTURE));
         resources
@@ -319,26 +319,26 @@ impl Kernel {
         binding_kinds(&self.resources(setting))
     }
 
-    /// The text; `fused_kernels` are those of [`Kernel::Products`], `coupling` is that of [`Kernel::Complement`].
+    /// The text; `fused_kernels` are those of [`SolverShader::Products`], `coupling` is that of [`SolverShader::Complement`].
     pub fn wgsl(self, setting: Setting, fused_kernels: &str, coupling: &Coupling) -> String {
         let template = match self {
-            Kernel::Begin(..) => template!("levenberg_marquardt/begin"),
-            Kernel::Converge => template!("levenberg_marquardt/converge"),
-            Kernel::Products => template!("levenberg_marquardt/products"),
-            Kernel::Update(..) => template!("levenberg_marquardt/update"),
-            Kernel::Substitute(..) => template!("levenberg_marquardt/substitute"),
-            Kernel::Complement(_) => template!("levenberg_marquardt/complement"),
-            Kernel::Advance => template!("levenberg_marquardt/advance"),
-            Kernel::Direct => template!("levenberg_marquardt/direct"),
-            Kernel::Measure(_) => template!("levenberg_marquardt/measure"),
-            Kernel::Decide => template!("levenberg_marquardt/decide"),
-            Kernel::Settle => template!("levenberg_marquardt/settle"),
+            SolverShader::Begin(..) => template!("levenberg_marquardt/begin"),
+            SolverShader::Converge => template!("levenberg_marquardt/converge"),
+            SolverShader::Products => template!("levenberg_marquardt/products"),
+            SolverShader::Update(..) => template!("levenberg_marquardt/update"),
+            SolverShader::Substitute(..) => template!("levenberg_marquardt/substitute"),
+            SolverShader::Complement(_) => template!("levenberg_marquardt/complement"),
+            SolverShader::Advance => template!("levenberg_marquardt/advance"),
+            SolverShader::Direct => template!("levenberg_marquardt/direct"),
+            SolverShader::Measure(_) => template!("levenberg_marquardt/measure"),
+            SolverShader::Decide => template!("levenberg_marquardt/decide"),
+            SolverShader::Settle => template!("levenberg_marquardt/settle"),
         };
         let mut program = ProgramText::new();
         program.declare(&[&SolverUniforms::STRUCTURE], &self.resources(setting));
         program.read_guard_from("state[GUARD]");
         program.push_template(template, FILES, &self.parameters(setting, fused_kernels, coupling));
-        if matches!(self, Kernel::Converge | Kernel::Decide) {
+        if matches!(self, SolverShader::Converge | SolverShader::Decide) {
             Rules::new().functions().into_iter().for_each(|rule| program.push_function(rule));
         }
         program.finish()
@@ -351,16 +351,16 @@ impl Kernel {
         coupling: &Coupling,
     ) -> SolverTemplate {
         let (shape, product) = match self {
-            Kernel::Begin(shape, product) | Kernel::Update(shape, product) | Kernel::Substitute(shape, product) => {
-                (Some(shape), Some(product))
-            }
-            Kernel::Measure(shape) | Kernel::Complement(shape) => (Some(shape), None),
-            Kernel::Converge
-            | Kernel::Products
-            | Kernel::Advance
-            | Kernel::Direct
-            | Kernel::Decide
-            | Kernel::Settle => (None, None),
+            SolverShader::Begin(shape, product)
+            | SolverShader::Update(shape, product)
+            | SolverShader::Substitute(shape, product) => (Some(shape), Some(product)),
+            SolverShader::Measure(shape) | SolverShader::Complement(shape) => (Some(shape), None),
+            SolverShader::Converge
+            | SolverShader::Products
+            | SolverShader::Advance
+            | SolverShader::Direct
+            | SolverShader::Decide
+            | SolverShader::Settle => (None, None),
         };
         let is = |property: fn(JtjProduct) -> bool| product.is_some_and(property);
         SolverTemplate {
@@ -368,8 +368,8 @@ impl Kernel {
             wide: width == Width::Pair,
             guarded,
             pairs: shape.is_some_and(|shape| shape.preconditioner == Preconditioner::Pairs),
-            begins: matches!(self, Kernel::Begin(..)),
-            reduced: self == Kernel::Advance || shape.is_some_and(|shape| shape.part != Part::Whole),
+            begins: matches!(self, SolverShader::Begin(..)),
+            reduced: self == SolverShader::Advance || shape.is_some_and(|shape| shape.part != Part::Whole),
             kept: shape.is_some_and(|shape| shape.part == Part::Kept),
             eliminated: shape.is_some_and(|shape| shape.part == Part::Eliminated),
             forms_direction: is(JtjProduct::forms_direction),
@@ -380,19 +380,19 @@ impl Kernel {
             mirrored: product == Some(JtjProduct::LocalJvp { mirrored: true }),
             dim: shape.map_or(0, |shape| shape.dim),
             tangent: shape.map_or(0, |shape| shape.tangent),
-            sizes: shape.filter(|_| matches!(self, Kernel::Measure(_))).map_or_else(String::new, sizes),
+            sizes: shape.filter(|_| matches!(self, SolverShader::Measure(_))).map_or_else(String::new, sizes),
             most_sums: match self {
-                Kernel::Substitute(..) => 2,
-                Kernel::Begin(..)
-                | Kernel::Products
-                | Kernel::Update(..)
-                | Kernel::Complement(_)
-                | Kernel::Direct
-                | Kernel::Settle => 3,
-                Kernel::Advance => 1,
-                Kernel::Converge => 4,
-                Kernel::Measure(_) => 5,
-                Kernel::Decide => 6 + u32::from(constrained),
+                SolverShader::Substitute(..) => 2,
+                SolverShader::Begin(..)
+                | SolverShader::Products
+                | SolverShader::Update(..)
+                | SolverShader::Complement(_)
+                | SolverShader::Direct
+                | SolverShader::Settle => 3,
+                SolverShader::Advance => 1,
+                SolverShader::Converge => 4,
+                SolverShader::Measure(_) => 5,
+                SolverShader::Decide => 6 + u32::from(constrained),
             },
             maxima: if guarded { 5 } else { 3 },
             words: words(),
@@ -438,8 +438,14 @@ mod tests {
     use crate::shader_source::tests::check_module;
 
     /// Every kernel for every kind of product, of blocks as large as they get.
-    fn kernels() -> Vec<Kernel> {
-        let mut kernels = vec![Kernel::Converge, Kernel::Advance, Kernel::Direct, Kernel::Decide, Kernel::Settle];
+    fn kernels() -> Vec<SolverShader> {
+        let mut kernels = vec![
+            SolverShader::Converge,
+            SolverShader::Advance,
+            SolverShader::Direct,
+            SolverShader::Decide,
+            SolverShader::Settle,
+        ];
         let mut products = vec![JtjProduct::Vector, JtjProduct::LocalParts];
         for forms_direction in [false, true] {
             products.push(JtjProduct::LocalJvp { mirrored: forms_direction });
@@ -453,14 +459,14 @@ mod tests {
             for preconditioner in [Preconditioner::Single, Preconditioner::Pairs] {
                 for part in [Part::Whole, Part::Kept, Part::Eliminated] {
                     let shape = BlockShape { dim, tangent, manifold, preconditioner, part };
-                    kernels.push(Kernel::Measure(shape));
+                    kernels.push(SolverShader::Measure(shape));
                     if part == Part::Eliminated && tangent <= MOST_COORDINATES {
-                        kernels.push(Kernel::Complement(shape));
+                        kernels.push(SolverShader::Complement(shape));
                     }
                     for &product in &products {
-                        kernels.push_all([Kernel::Begin(shape, product), Kernel::Update(shape, product)]);
+                        kernels.push_all([SolverShader::Begin(shape, product), SolverShader::Update(shape, product)]);
                         if part == Part::Eliminated {
-                            kernels.push(Kernel::Substitute(shape, product));
+                            kernels.push(SolverShader::Substitute(shape, product));
                         }
                     }
                 }
@@ -474,7 +480,7 @@ mod tests {
         for kernel in kernels() {
             let coupling = match kernel {
                 // Each instance has a block of three numbers besides.
-                Kernel::Complement(BlockShape { dim, .. }) => Coupling {
+                SolverShader::Complement(BlockShape { dim, .. }) => Coupling {
                     outputs: 2,
                     width: dim + 3,
                     own: 3,
@@ -484,8 +490,9 @@ mod tests {
             };
             let mut settings = vec![(false, Width::Single), (true, Width::Single)];
             // The texts of the others are the same.
-            settings.push_all(matches!(kernel, Kernel::Begin(..)).then_some((true, Width::Pair)));
-            let is_guarded = matches!(kernel, Kernel::Begin(..) | Kernel::Converge | Kernel::Measure(_));
+            settings.push_all(matches!(kernel, SolverShader::Begin(..)).then_some((true, Width::Pair)));
+            let is_guarded =
+                matches!(kernel, SolverShader::Begin(..) | SolverShader::Converge | SolverShader::Measure(_));
             for (constrained, width) in settings {
                 for guarded in [false, true].into_iter().take(1 + usize::from(is_guarded)) {
                     let setting = Setting { constrained, width, guarded };

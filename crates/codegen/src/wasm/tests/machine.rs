@@ -3,7 +3,7 @@
 use wasmi::{Caller, Config, Engine, Linker, Memory, MemoryType, Module, Store as Runtime};
 
 use crate::wasm::{MathFunction, frame, math_function, module};
-use crate::{Buffer, CheckedKernel, ElementType, InstanceRange, View, interpret};
+use crate::{CheckedKernel, ElementType, InstanceRange, KernelBuffer, View, interpret};
 use residua_ir::graph::{Op, exponential};
 
 /// Where the exponential's table stands.
@@ -121,10 +121,10 @@ pub(super) fn assert_same(compiled: &[Contents], interpreted: &[Contents], about
     }
 }
 
-pub(super) fn real(name: &'static str, written: bool) -> Buffer {
-    Buffer { name, dtype: ElementType::Real, written }
+pub(super) fn real(name: &'static str, written: bool) -> KernelBuffer {
+    KernelBuffer { name, dtype: ElementType::Real, written }
 }
 
-pub(super) fn indices(name: &'static str) -> Buffer {
-    Buffer { name, dtype: ElementType::U32, written: false }
+pub(super) fn indices(name: &'static str) -> KernelBuffer {
+    KernelBuffer { name, dtype: ElementType::U32, written: false }
 }

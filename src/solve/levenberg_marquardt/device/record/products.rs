@@ -1,6 +1,6 @@
 //! The products of an iteration: of the direction, and of the preconditioned residual where blocks are eliminated.
 
-use super::{Kernel, Place, SolverUniforms, Writer};
+use super::{SolverBuffer, SolverShader, SolverUniforms, Writer};
 use crate::eval::declare::{Declare, Sums};
 use crate::eval::layout::Memory;
 use crate::eval::record::Kernels;
@@ -15,7 +15,7 @@ use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 use residua_gpu::Slice;
 
-/// Eliminated blocks that a workgroup of [`Kernel::Complement`] takes at a time.
+/// Eliminated blocks that a workgroup of [`SolverShader::Complement`] takes at a time.
 const TILE: u32 = 64;
 
 /// Its workgroups, at most: they fill a large GPU, and the next kernel adds their sums.
@@ -24,7 +24,7 @@ const MOST_TILES: u32 = 1024;
 impl Writer<'_> {
     /// The product of the direction, as far as it is made before the update; gives the sums of ‖Jp‖².
     pub(super) fn product_of_direction<K: Kernels>(&mut self, model: &ModelRecorder<K>) -> Result<Sums> {
-        let (direction, product, gate) = (self.vector(2), self.place(Place::Product), self.gate(state::ITERATE));
+        let (direction, product, gate) = (self.vector(2), self.place(SolverBuffer::Product), self.gate(state::ITERATE));
         if self.is_coupled {
             return self.complement(model);
         }
@@ -43,7 +43,7 @@ impl Writer<'_> {
         vector: Slice,
         is_wanted: &dyn Fn(u32) -> bool,
     ) -> Result<Sums> {
-        let (product, gate) = (self.place(Place::Product), self.gate(state::ITERATE));
+        let (product, gate) = (self.place(SolverBuffer::Product), self.gate(state::ITERATE));
         match model.jtj_product() {
             JtjProduct::LocalJvp { .. } => model.jvp(&mut self.segment, vector, gate),
             JtjProduct::LocalParts => model.product_parts(&mut self.segment, vector, gate),
@@ -62,18 +62,18 @@ impl Writer<'_> {
         let absent = || Error::internal("a Schur complement without eliminated blocks");
         let is_eliminated = |(group, _): &(&Group, u32)| group.shape.part == Part::Eliminated;
         let (group, row) = groups.into_iter().find(is_eliminated).ok_or_else(absent)?;
-        let slice = self.place(Place::JvpSquares);
-        let mut bindings = vec![self.place(Place::State)];
+        let slice = self.place(SolverBuffer::JvpSquares);
+        let mut bindings = vec![self.place(SolverBuffer::State)];
         bindings.push(self.segment.model_table(model.layout, ModelBuffer::FusedLists));
         bindings.push(self.segment.table(model.evaluation, Memory::AllIndices));
         let tables = [ModelBuffer::AllLocal, ModelBuffer::BlockDiagonal];
         bindings.push_all(tables.map(|buffer| self.segment.model_table(model.layout, buffer)));
-        bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice]);
+        bindings.extend_from_slice(&[self.place(SolverBuffer::Vectors), self.place(SolverBuffer::Sums), slice]);
         let workgroups = group.blocks.div_ceil(TILE).min(MOST_TILES);
         let uniforms =
             SolverUniforms { row, threads: workgroups * THREADS, ..self.of_group(group, model.layout.scale) };
-        self.dispatch(Kernel::Complement(group.shape), bindings, uniforms, workgroups);
-        let (product, gate, dim) = (self.place(Place::Product), self.gate(state::ITERATE), group.shape.dim);
+        self.dispatch(SolverShader::Complement(group.shape), bindings, uniforms, workgroups);
+        let (product, gate, dim) = (self.place(SolverBuffer::Product), self.gate(state::ITERATE), group.shape.dim);
         model.gather_heavy(&mut self.segment, product, Width::Single, gate, &|size| size != dim)?;
         Ok(Sums { slice, count: workgroups, width: 1 })
     }
@@ -86,12 +86,12 @@ impl Writer<'_> {
         self.multiply(model, preconditioned, &|dim| groups.iter().any(|(group, _)| group.shape.dim == dim))?;
         let strategy = model.jtj_product();
         for (group, row) in groups {
-            let mut bindings = vec![self.place(Place::State)];
+            let mut bindings = vec![self.place(SolverBuffer::State)];
             bindings.push_all(self.product_bindings(model, strategy));
             bindings.push(self.segment.model_table(model.layout, ModelBuffer::BlockDiagonal));
-            bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums)]);
+            bindings.extend_from_slice(&[self.place(SolverBuffer::Vectors), self.place(SolverBuffer::Sums)]);
             let uniforms = self.product_uniforms(model, group, row);
-            self.dispatch(Kernel::Substitute(group.shape, strategy), bindings, uniforms, group.workgroups);
+            self.dispatch(SolverShader::Substitute(group.shape, strategy), bindings, uniforms, group.workgroups);
         }
         Ok(())
     }
@@ -118,10 +118,10 @@ impl Writer<'_> {
                 let [offsets, entries] = lists.map(|memory| self.segment.table(model.evaluation, memory));
                 vec![offsets, entries, self.segment.model_table(model.layout, ModelBuffer::Local(0))]
             }
-            JtjProduct::Vector => vec![self.place(Place::Product)],
+            JtjProduct::Vector => vec![self.place(SolverBuffer::Product)],
             JtjProduct::FusedParts { heavy, .. } => {
                 let mut bindings = Vec::new();
-                bindings.push_all(heavy.then(|| self.place(Place::Product)));
+                bindings.push_all(heavy.then(|| self.place(SolverBuffer::Product)));
                 let buffers = [ModelBuffer::FusedLists, ModelBuffer::AllLocal];
                 bindings.push_all(buffers.map(|buffer| self.segment.model_table(model.layout, buffer)));
                 bindings
@@ -147,12 +147,13 @@ impl Writer<'_> {
         let FusedProducts { kernel, uniforms: parts, workgroups } =
             model.fused_products(&mut self.segment)?.ok_or_else(absent)?;
         self.fused_kernels = kernel.declarations(model.evaluation.chunks.len(), Role::Vector.declaration().0);
-        let slice = self.place(Place::JvpSquares);
-        let mut bindings = vec![self.place(Place::State), self.segment.table(model.evaluation, Memory::AllIndices)];
+        let slice = self.place(SolverBuffer::JvpSquares);
+        let mut bindings =
+            vec![self.place(SolverBuffer::State), self.segment.table(model.evaluation, Memory::AllIndices)];
         bindings.push(self.segment.model_table(model.layout, ModelBuffer::AllLocal));
-        bindings.extend_from_slice(&[self.place(Place::Vectors), self.place(Place::Sums), slice, parts]);
+        bindings.extend_from_slice(&[self.place(SolverBuffer::Vectors), self.place(SolverBuffer::Sums), slice, parts]);
         let uniforms = self.common();
-        self.dispatch(Kernel::Products, bindings, uniforms, workgroups);
+        self.dispatch(SolverShader::Products, bindings, uniforms, workgroups);
         Ok(Sums { slice, count: workgroups, width: 1 })
     }
 }
