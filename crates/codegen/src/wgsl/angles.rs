@@ -1,35 +1,13 @@
 //! Sines and cosines of one angle in straight-line code: one range reduction serves both.
 
 use residua_base::list::PushAll;
-use residua_ir::graph::{Graph, Node, NodeId, Op};
+use residua_ir::graph::{Node, NodeId, Op};
 use vecmap::VecMap;
 
-use super::body::Body;
+use super::body::{Angle, Body};
 use super::pairs;
 use super::value::Value;
 use crate::Width;
-use crate::width::Widths;
-
-/// An angle whose sine and cosine are both used.
-pub(super) struct Angle {
-    /// In how many numbers they are computed.
-    width: Width,
-    /// The name of both, once they are written.
-    name: Option<String>,
-}
-
-impl Angle {
-    /// Has both be computed in pairs where one of them is.
-    pub fn take_width(&mut self, graph: &Graph, angle: NodeId, widths: &Widths) {
-        let takes_angle = |node: NodeId| match graph.node(node) {
-            Node::Apply(Op::Sin | Op::Cos, [of, ..]) => of == angle && widths.of(node) == Width::Pair,
-            Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => false,
-        };
-        if graph.ids().any(takes_angle) {
-            self.width = Width::Pair;
-        }
-    }
-}
 
 impl Body<'_> {
     /// The sine or the cosine of an angle of which both are used. Both are written on first use.

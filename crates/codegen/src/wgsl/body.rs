@@ -5,7 +5,6 @@ use residua_base::list::{Listed, PushAll};
 use rustc_hash::FxHashMap;
 use vecmap::VecMap;
 
-use crate::wgsl::angles::Angle;
 use crate::wgsl::import::Imports;
 use crate::wgsl::inputs::{Binding, Inputs};
 use crate::wgsl::names::Names;
@@ -58,6 +57,27 @@ pub(super) struct Body<'a> {
     pub(super) places: VecMap<(NodeId, u32), String>,
     /// Angles whose sine and cosine are both used.
     pub(super) angles: VecMap<NodeId, Angle>,
+}
+
+/// An angle whose sine and cosine are both used.
+pub(super) struct Angle {
+    /// In how many numbers they are computed.
+    pub width: Width,
+    /// The name of both, once they are written.
+    pub name: Option<String>,
+}
+
+impl Angle {
+    /// Has both be computed in pairs where one of them is.
+    fn take_width(&mut self, graph: &Graph, angle: NodeId, widths: &Widths) {
+        let takes_angle = |node: NodeId| match graph.node(node) {
+            Node::Apply(Op::Sin | Op::Cos, [of, ..]) => of == angle && widths.of(node) == Width::Pair,
+            Node::Apply(..) | Node::Literal(_) | Node::Input(_) | Node::Result(..) => false,
+        };
+        if graph.ids().any(takes_angle) {
+            self.width = Width::Pair;
+        }
+    }
 }
 
 impl<'a> Body<'a> {
