@@ -8,6 +8,7 @@ use vecmap::VecMap;
 use super::layout::{Layout, Memory};
 use super::record::Program;
 use super::shaders::Shader;
+use crate::model::access_plan::Role;
 
 /// A list that is being written, and its writer's names for what it declares.
 pub trait Declare {
@@ -25,6 +26,20 @@ pub trait Declare {
     fn table(&mut self, layout: &Layout, memory: Memory) -> Slice {
         let (home, offset) = layout.home(memory);
         self.memory(home, layout.bytes(home)).part(offset, layout.bytes(memory))
+    }
+    /// Where a chunk's kernel finds what the model holds; none of other roles.
+    fn of_model(&mut self, layout: &Layout, role: Role, number: usize) -> Option<Slice> {
+        let memory = match role {
+            Role::Indices => Memory::Indices(number),
+            Role::Data => Memory::Data(number),
+            Role::Tables => Memory::Tables,
+            Role::BatchConstants => {
+                let (start, length) = layout.batch_constants[layout.chunks[number].batch];
+                return Some(self.table(layout, Memory::BatchConstants).part(start, 4 * length));
+            }
+            _ => return None,
+        };
+        Some(self.table(layout, memory))
     }
 }
 

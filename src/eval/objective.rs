@@ -86,27 +86,14 @@ impl<K: Kernels> Descent<'_, K> {
         let plan = self.kernels.plan(chunk.batch, entry)?;
         let mut bindings = Vec::new();
         for role in &plan.roles {
-            bindings.push(match role {
-                Role::Parameters => at,
-                Role::Indices => self.memory(d, Memory::Indices(number)),
-                Role::Data => self.memory(d, Memory::Data(number)),
-                Role::Tables => self.memory(d, Memory::Tables),
-                Role::BatchConstants => self.batch_constants(d, chunk),
-                Role::LocalGradient => self.memory(d, Memory::LocalGradient),
-                Role::Vector => direction,
-                Role::Steps => steps,
-                Role::Others
-                | Role::Seeds
-                | Role::Residuals
-                | Role::AddendValues
-                | Role::Gradient
-                | Role::Partials
-                | Role::Places
-                | Role::JtjBlocks
-                | Role::Local => {
-                    return Err(Error::internal("a gradient's kernel does something else"));
-                }
-            });
+            let slice = match role {
+                Role::Parameters => Some(at),
+                Role::Vector => Some(direction),
+                Role::Steps => Some(steps),
+                Role::LocalGradient => Some(self.memory(d, Memory::LocalGradient)),
+                role => d.of_model(self.layout, *role, number),
+            };
+            bindings.push(slice.ok_or_else(|| Error::internal("a gradient's kernel does something else"))?);
         }
         bindings.push(sums);
         bindings.push_all((plan.kernel.guard == Guard::Gate).then_some(gate));
@@ -153,25 +140,14 @@ impl<K: Kernels> Descent<'_, K> {
             let plan = self.kernels.lists(chunk.batch, entry, shape)?;
             let mut bindings = Vec::new();
             for role in &plan.roles {
-                bindings.push(match role {
-                    Role::Parameters => at,
-                    Role::Gradient => gradient,
-                    Role::Others => self.memory(d, Memory::Lists(ListMemory::Others(number, shape))),
-                    Role::Data => self.memory(d, Memory::Data(number)),
-                    Role::BatchConstants => self.batch_constants(d, chunk),
-                    Role::Indices
-                    | Role::Tables
-                    | Role::Seeds
-                    | Role::Residuals
-                    | Role::AddendValues
-                    | Role::LocalGradient
-                    | Role::Partials
-                    | Role::Places
-                    | Role::JtjBlocks
-                    | Role::Local
-                    | Role::Vector
-                    | Role::Steps => return Err(Error::internal("a sum over lists takes what lists have not")),
-                });
+                let slice = match role {
+                    Role::Parameters => Some(at),
+                    Role::Gradient => Some(gradient),
+                    Role::Others => Some(self.memory(d, Memory::Lists(ListMemory::Others(number, shape)))),
+                    role => d.of_model(self.layout, *role, number),
+                };
+                let absent = || Error::internal("a sum over lists takes what lists have not");
+                bindings.push(slice.ok_or_else(absent)?);
             }
             bindings.push(self.memory(d, Memory::Lists(ListMemory::Offsets(number, shape))));
             let groups = lists.workgroups(shape).min(most);
@@ -184,11 +160,6 @@ impl<K: Kernels> Descent<'_, K> {
             d.list().dispatch(pipeline, &bindings, self.limits.split_workgroups(groups)?);
         }
         Ok(())
-    }
-
-    fn batch_constants(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
-        let (start, length) = self.layout.batch_constants[chunk.batch];
-        self.memory(d, Memory::BatchConstants).part(start, 4 * length)
     }
 
     fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {

@@ -113,24 +113,12 @@ impl<K: Kernels> ModelRecorder<'_, K> {
         let plan = self.kernels.plan(chunk.batch, entry)?;
         let mut bindings = Vec::new();
         for role in &plan.roles {
-            bindings.push(match role {
-                Role::Parameters | Role::Vector => vector,
-                Role::Indices => self.memory(d, Memory::Indices(number)),
-                Role::Data => self.memory(d, Memory::Data(number)),
-                Role::Tables => self.memory(d, Memory::Tables),
-                Role::BatchConstants => self.batch_constants(d, chunk.batch),
-                Role::Local => self.buffer(d, ModelBuffer::Local(number)),
-                Role::Others
-                | Role::Seeds
-                | Role::Residuals
-                | Role::AddendValues
-                | Role::LocalGradient
-                | Role::Gradient
-                | Role::Partials
-                | Role::Places
-                | Role::JtjBlocks
-                | Role::Steps => return Err(Error::internal("a kernel of the Gauss-Newton model evaluates")),
-            });
+            let slice = match role {
+                Role::Parameters | Role::Vector => Some(vector),
+                Role::Local => Some(self.buffer(d, ModelBuffer::Local(number))),
+                role => d.of_model(self.evaluation, *role, number),
+            };
+            bindings.push(slice.ok_or_else(|| Error::internal("a kernel of the Gauss-Newton model evaluates"))?);
         }
         Ok(bindings)
     }
