@@ -14,7 +14,7 @@ mod product;
 mod reduction;
 mod sort;
 
-pub use attention::{Attention, AttentionSchedule, KeyLimits};
+pub use attention::{Attention, AttentionSchedule, Limits};
 pub use linalg::{Fourier, Linalg};
 pub use product::{Product, Tile};
 pub use reduction::{Combine, Fold, Rows, Scan};
@@ -32,7 +32,7 @@ pub struct Kernel {
     /// Entry point in snake_case, and its name in plans.
     pub name: String,
     /// The buffers, in binding order. The uniform is bound after them.
-    pub buffers: Vec<TensorBuffer>,
+    pub buffers: Vec<Buffer>,
     /// The words of the uniform that [`crate::scalar::Node::Size`] and extents refer to. Words with equal sizes are one.
     pub sizes: Vec<Size>,
     /// What is computed.
@@ -68,7 +68,7 @@ impl SizeBounds {
 
 /// One buffer of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TensorBuffer {
+pub struct Buffer {
     /// Type of its elements. Elements narrower than a word are packed into words, the first in the low bits.
     pub dtype: DType,
     /// Whether the kernel writes it. A kernel that reads and writes one buffer reads, at each point, only elements that the same point

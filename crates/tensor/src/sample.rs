@@ -6,7 +6,7 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use crate::dtype::DType;
 use crate::expr::Rule;
-use crate::kernel::{Body, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store, TensorBuffer};
+use crate::kernel::{Body, Buffer, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store};
 use crate::lower::word_of;
 use crate::scalar::{Graph, Id, Op, Type};
 use crate::size::Size;
@@ -14,7 +14,7 @@ use crate::size::Size;
 /// A kernel under construction.
 pub struct Sample {
     pub graph: Graph,
-    pub buffers: Vec<TensorBuffer>,
+    pub buffers: Vec<Buffer>,
     pub sizes: Vec<Size>,
 }
 
@@ -35,8 +35,7 @@ pub struct Lines {
 impl Sample {
     /// Of buffers, of which those that are written are said.
     pub fn new(buffers: &[(DType, bool)]) -> Sample {
-        let buffers =
-            buffers.iter().map(|(dtype, written)| TensorBuffer { dtype: *dtype, written: *written }).collect();
+        let buffers = buffers.iter().map(|(dtype, written)| Buffer { dtype: *dtype, written: *written }).collect();
         Sample { graph: Graph::default(), buffers, sizes: Vec::new() }
     }
 

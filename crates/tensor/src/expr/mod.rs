@@ -15,7 +15,6 @@ use crate::size::Size;
 
 mod attention;
 mod build;
-mod check;
 mod digit;
 mod elementwise;
 #[cfg(not(target_arch = "wasm32"))]

@@ -9,7 +9,7 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
 use crate::dtype::DType;
 use crate::expr::{Attention as Of, Expr, Op, Rule, TensorId};
-use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, KeyLimits, Rows, SizeBounds};
+use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, Limits, Rows, SizeBounds};
 use crate::lower::merge::{Merged, merge};
 use crate::lower::{Index, Lowering, Memory};
 use crate::scalar::{Id, Op as Scalar, Type};
@@ -161,8 +161,7 @@ impl Parts<'_> {
         let (Some(size), Some(width)) = (known(&size), known(&width)) else {
             return Err(Error::internal("sizes of heads that depend on dims"));
         };
-        let limits =
-            of.has_limits().then(|| KeyLimits { position: extent(&of.position, &mut sizes), window: of.window });
+        let limits = of.has_limits().then(|| Limits { position: extent(&of.position, &mut sizes), window: of.window });
         let body = Attention {
             batch: extents(&groups[0], &mut sizes),
             queries: extent(&groups[1][0], &mut sizes),

@@ -5,7 +5,7 @@ use residua_base::list::Listed;
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype};
-use crate::kernel::{Body, Extent, Kernel, Store, TensorBuffer};
+use crate::kernel::{Body, Buffer, Extent, Kernel, Store};
 use crate::lower::{Index, Lowering, Memory, word_of};
 use crate::scalar::{Graph, Id, Op as Scalar, Type};
 use crate::size::Size;
@@ -127,7 +127,7 @@ pub fn extent(extent: &Size, sizes: &mut Vec<Size>) -> Extent {
 /// The buffers of a kernel and their memory. Memory that is read and written is one buffer, which is written.
 #[derive(Default)]
 pub struct Buffers {
-    buffers: Vec<TensorBuffer>,
+    buffers: Vec<Buffer>,
     memories: Vec<Memory>,
 }
 
@@ -139,7 +139,7 @@ impl Buffers {
     }
 
     /// The position of a piece of memory, as a buffer that is read or written.
-    pub fn position(&mut self, memory: Memory, buffer: TensorBuffer) -> u32 {
+    pub fn position(&mut self, memory: Memory, buffer: Buffer) -> u32 {
         let position = self.memories.iter().position(|known| *known == memory).unwrap_or_else(|| {
             self.memories.push(memory);
             self.buffers.push(buffer);
@@ -154,7 +154,7 @@ impl Buffers {
         let pairs = writes.iter().zip(roots.chunks_exact(2));
         pairs
             .map(|(write, root)| Store {
-                buffer: self.position(write.memory, TensorBuffer { dtype: write.dtype, written: true }),
+                buffer: self.position(write.memory, Buffer { dtype: write.dtype, written: true }),
                 index: root[0],
                 value: root[1],
             })

@@ -1,7 +1,7 @@
 //! Kernels that are made of parts of others.
 
 use super::build::{Buffers, Built};
-use crate::kernel::{Body, Elements, Extent, Product, Store, TensorBuffer};
+use crate::kernel::{Body, Buffer, Elements, Extent, Product, Store};
 use crate::lower::{Memory, word_of};
 use crate::scalar::{Graph, Id, Node, Op};
 use crate::size::Size;
@@ -56,7 +56,7 @@ impl Composed {
     }
 
     /// The position of a piece of memory, as a buffer that is read or written.
-    pub fn buffer(&mut self, memory: Memory, buffer: TensorBuffer) -> u32 {
+    pub fn buffer(&mut self, memory: Memory, buffer: Buffer) -> u32 {
         self.buffers.position(memory, buffer)
     }
 
@@ -155,7 +155,7 @@ impl Composed {
                 Node::Folded { fold, result } => self.graph.folded(self.first_fold + fold, result, from.ty(id)),
                 Node::Load { buffer, index } => {
                     let position = buffer as usize;
-                    let read = TensorBuffer { written: false, ..built.kernel.buffers[position] };
+                    let read = Buffer { written: false, ..built.kernel.buffers[position] };
                     let (memory, index) = self.moved(built.memories[position], of(index));
                     let buffer = self.buffer(memory, read);
                     self.graph.load(buffer, index, from.ty(id))

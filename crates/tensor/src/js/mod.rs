@@ -17,7 +17,7 @@ use crate::plan::{Place, Plan, Step, bytes_of_roots};
 use crate::size::Size;
 use crate::tape::Recipe;
 use crate::turns;
-use crate::wgsl::{self, DeviceLimits, KernelText, Windows};
+use crate::wgsl::{self, KernelText, Limits, Windows};
 use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
@@ -33,7 +33,7 @@ pub struct CompiledPlan {
     texts: Vec<KernelText>,
     /// For each kernel how its buffers are bound, on the GPU.
     windows: Vec<Windows>,
-    limits: DeviceLimits,
+    limits: Limits,
     /// The kernels as a WebAssembly module, on the CPU.
     module: Vec<u8>,
 }
@@ -349,7 +349,7 @@ impl CompiledPlan {
 /// What a plan is made for.
 struct Options {
     target: Target,
-    limits: DeviceLimits,
+    limits: Limits,
 }
 
 impl Options {
@@ -361,7 +361,7 @@ impl Options {
         let flag = |name: &str| Reflect::get(options, &name.into()).is_ok_and(|value| value.is_truthy());
         let is_host = flag("host");
         let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
-        let limits = DeviceLimits {
+        let limits = Limits {
             storage_buffers: target.most_buffers,
             binding_bytes: number("maxBindingBytes")? as u64,
             workgroup_bytes: number("maxWorkgroupBytes")? as u32,
@@ -379,13 +379,7 @@ async fn compile(tape: Vec<f64>, Options { target, limits }: Options) -> Result<
     if target.is_host {
         let plan = Plan::in_turns(&recipe, &target).await?;
         let module = wasm::module_in_turns(&plan.kernels).await?;
-        return Ok(CompiledPlan {
-            plan,
-            texts: Vec::new(),
-            windows: Vec::new(),
-            limits: DeviceLimits::default(),
-            module,
-        });
+        return Ok(CompiledPlan { plan, texts: Vec::new(), windows: Vec::new(), limits: Limits::default(), module });
     }
     let (plan, windows) = Plan::in_windows(&recipe, &target, &limits).await?;
     let mut texts = Vec::with_capacity(plan.kernels.len());

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
 use crate::expr::{Expr, Op, TensorId, memory_dtype, with_memory};
-use crate::kernel::TensorBuffer;
+use crate::kernel::Buffer;
 use crate::quantised::Form;
 use crate::scalar::{self, Graph, Id, Type};
 use crate::size::Size;
@@ -50,7 +50,7 @@ pub struct Lowering<'a> {
     /// What is written.
     pub graph: Graph,
     /// What is loaded, in binding order.
-    pub loaded: Vec<(Memory, TensorBuffer)>,
+    pub loaded: Vec<(Memory, Buffer)>,
     /// The words of the uniform.
     pub sizes: Vec<Size>,
     known: FxHashMap<(TensorId, Index, Option<Id>), Id>,
@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
     /// The position of a piece of memory among the buffers.
     pub fn buffer(&mut self, memory: Memory, dtype: DType) -> u32 {
         let position = self.loaded.iter().position(|(known, _)| *known == memory).unwrap_or_else(|| {
-            self.loaded.push((memory, TensorBuffer { dtype, written: false }));
+            self.loaded.push((memory, Buffer { dtype, written: false }));
             self.loaded.len() - 1
         });
         position as u32

@@ -21,7 +21,7 @@ use crate::fuse::siblings::join_siblings;
 use crate::fuse::states::Blocks;
 use crate::fuse::storage::{Target, stored};
 use crate::fuse::{linalg, product, scatter, sort, tile};
-use crate::kernel::{Body, Kernel, TensorBuffer};
+use crate::kernel::{Body, Buffer, Kernel};
 use crate::lower::Memory;
 use crate::scalar::{Id, LoadAt};
 use crate::size::Size;
@@ -320,7 +320,7 @@ impl Work<'_> {
 
 /// Whether a kernel writes a slot.
 fn writes(built: &Built, slot: u32) -> bool {
-    let of_slot = |(memory, buffer): (&Memory, &TensorBuffer)| *memory == Memory::Slot(slot) && buffer.written;
+    let of_slot = |(memory, buffer): (&Memory, &Buffer)| *memory == Memory::Slot(slot) && buffer.written;
     built.memories.iter().zip(&built.kernel.buffers).any(of_slot)
 }
 

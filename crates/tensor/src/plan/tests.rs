@@ -69,8 +69,7 @@ fn check_assigned(
     let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).expect("a recipe that plans and runs");
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans and runs");
     for kernel in &plan.kernels {
-        let text =
-            crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a recipe that plans and runs");
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a recipe that plans and runs");
         residua_portable::validated(&text.text);
     }
     let dtype_of_slot = |slot: usize| {

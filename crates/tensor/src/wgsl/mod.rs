@@ -61,7 +61,7 @@ use module::Module;
 
 /// What a device allows beyond what every device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceLimits {
+pub struct Limits {
     /// Storage buffers of a kernel.
     pub storage_buffers: u32,
     /// Bytes of a binding of a storage buffer.
@@ -72,25 +72,20 @@ pub struct DeviceLimits {
     pub has_packed_dot: bool,
 }
 
-impl Default for DeviceLimits {
+impl Default for Limits {
     /// What every device has.
-    fn default() -> DeviceLimits {
-        DeviceLimits {
-            storage_buffers: 8,
-            binding_bytes: 128 << 20,
-            workgroup_bytes: WORKGROUP_BYTES,
-            has_packed_dot: false,
-        }
+    fn default() -> Limits {
+        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: WORKGROUP_BYTES, has_packed_dot: false }
     }
 }
 
 /// Writes a kernel whose buffers each fit a binding. See [`write_in_windows`].
-pub fn write(kernel: &Kernel, limits: &DeviceLimits) -> Result<KernelText> {
+pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
     write_in_windows(kernel, limits, &Windows::default())
 }
 
 /// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it binds more than the device allows, or has rows that no workgroup takes.
-pub fn write_in_windows(kernel: &Kernel, limits: &DeviceLimits, windows: &Windows) -> Result<KernelText> {
+pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> Result<KernelText> {
     let count: u32 = (0..kernel.buffers.len()).map(|position| windows.of(position)).sum();
     if count > limits.storage_buffers {
         let most = limits.storage_buffers;

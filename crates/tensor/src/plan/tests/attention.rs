@@ -183,7 +183,7 @@ fn other_numbers_of_tokens_and_heads_have_the_same_kernels() {
         let (y, _) = case("", heads, tokens, [64, 64], attention).build(&mut expr);
         let recipe = Recipe { expr, dims: Vec::new(), results: vec![y], assignments: Vec::new() };
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-        let text = |kernel| crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel").text;
+        let text = |kernel| crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel").text;
         plan.kernels.iter().map(text).collect::<Vec<_>>()
     };
     // Words with equal sizes are one, so these sizes differ from one another.

@@ -199,7 +199,7 @@ fn run_on_device(expr: &Expr, result: TensorId, inputs: &[Vec<f64>]) -> Vec<f64>
     let recipe = Recipe { expr: expr.clone(), dims: Vec::new(), results: vec![result], assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
     for kernel in &plan.kernels {
-        let text = crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel with a text");
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text");
         residua_portable::validated(&text.text);
     }
     let mut slots: Vec<Vec<u8>> = inputs.iter().map(|numbers| bytes_of(DType::F32, numbers)).collect();
@@ -383,8 +383,7 @@ fn tiles_of_what_is_made_of_tiles_are_kernels_of_their_own() {
     // Four for each convolution, of which none computes the tiles of the other again.
     assert_eq!(plan.steps.len(), 8, "{plan}");
     for kernel in &plan.kernels {
-        let text =
-            crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel with a text").text;
+        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text").text;
         assert!(text.lines().count() < 1000, "{} has {} lines", kernel.name, text.lines().count());
     }
 }

@@ -24,7 +24,7 @@ fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<(
 
 /// Runs a kernel by its text.
 pub(super) fn run_by_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
-    let text = wgsl::write(kernel, &wgsl::DeviceLimits::default())?;
+    let text = wgsl::write(kernel, &wgsl::Limits::default())?;
     let [x, y, _] = text.workgroups.count(words)?;
     let word = |chunk: &[u8]| u32::from_le_bytes(chunk.try_into().expect("four bytes"));
     let mut memory: Vec<Vec<u32>> = buffers.iter().map(|bytes| bytes.chunks_exact(4).map(word).collect()).collect();
@@ -438,7 +438,7 @@ fn what_takes_a_workgroup_too_long_is_refused() {
         let result = expr.linalg(kind, &[a]);
         let recipe = Recipe { expr, dims: Vec::new(), results: vec![result], assignments: Vec::new() };
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-        let error = wgsl::write(&plan.kernels[0], &wgsl::DeviceLimits::default()).expect_err("a long kernel");
+        let error = wgsl::write(&plan.kernels[0], &wgsl::Limits::default()).expect_err("a long kernel");
         assert_eq!(error.code, residua_base::error::ErrorCode::LimitExceeded, "{error}");
     }
 }
@@ -453,7 +453,7 @@ fn kernels_of_large_matrices_have_no_more_buffers_than_a_device() {
     let all = [lower, factors, solution];
     let recipe = Recipe { expr, dims: Vec::new(), results: all.to_vec(), assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-    let limits = wgsl::DeviceLimits { storage_buffers: GPU.most_buffers, ..wgsl::DeviceLimits::default() };
+    let limits = wgsl::Limits { storage_buffers: GPU.most_buffers, ..wgsl::Limits::default() };
     for kernel in &plan.kernels {
         wgsl::write(kernel, &limits).expect("no more buffers than the device has");
     }

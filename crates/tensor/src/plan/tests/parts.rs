@@ -62,7 +62,7 @@ fn keys_and_values_are_cast_and_written_by_one_kernel_in_whole_words() {
         assert_eq!(copies(&plan), 0, "{plan}");
         let writer = &plan.kernels[0];
         assert_eq!(written(writer, &dims), 2 * 16 * dims[1], "{plan}");
-        let text = crate::wgsl::write(writer, &crate::wgsl::DeviceLimits::default()).expect("a kernel").text;
+        let text = crate::wgsl::write(writer, &crate::wgsl::Limits::default()).expect("a kernel").text;
         assert!(!text.contains("atomic"), "{text}");
         assert!(plan.steps.len() <= 3, "{plan}");
     }

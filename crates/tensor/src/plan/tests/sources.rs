@@ -142,8 +142,7 @@ fn numbers_that_a_run_tells_give_the_bits_of_those_in_kernels_and_share_them() {
                         execute_by(&plan, &dims, &mut slots, &crate::wasm::run_generated).expect("kernels that run")
                     } else {
                         for kernel in &plan.kernels {
-                            let text =
-                                crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel");
+                            let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel");
                             residua_portable::validated(&text.text);
                         }
                         execute(&plan, &dims, &mut slots).expect("kernels that run")

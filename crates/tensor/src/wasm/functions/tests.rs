@@ -3,7 +3,7 @@
 use residua_ir::graph::{Op as Real, evaluate};
 
 use crate::dtype::DType;
-use crate::kernel::{Body, Elements, Extent, Kernel, Store, TensorBuffer};
+use crate::kernel::{Body, Buffer, Elements, Extent, Kernel, Store};
 use crate::scalar::{Graph, Id, Node, Op, Type};
 use crate::wasm::tests::machine::{reals, run, to_reals};
 
@@ -21,8 +21,8 @@ fn values_by(name: &str, points: &[Vec<f32>], arity: usize, node: impl FnOnce(&m
     let index = graph.intern(Node::Coordinate(0), Type::U32);
     let loads: Vec<_> = (0..arity as u32).map(|buffer| graph.intern(Node::Load { buffer, index }, Type::F32)).collect();
     let value = node(&mut graph, &loads);
-    let mut buffers = vec![TensorBuffer { dtype: DType::F32, written: false }; arity];
-    buffers.push(TensorBuffer { dtype: DType::F32, written: true });
+    let mut buffers = vec![Buffer { dtype: DType::F32, written: false }; arity];
+    buffers.push(Buffer { dtype: DType::F32, written: true });
     let kernel = Kernel {
         name: name.into(),
         buffers,

@@ -9,7 +9,7 @@ use super::batch;
 use super::module::{GUARD_ZERO, Module, shader};
 use super::text::KernelText;
 use super::workgroups::{Factor, Workgroups};
-use crate::kernel::{Attention, AttentionSchedule, Extent, KeyLimits};
+use crate::kernel::{Attention, AttentionSchedule, Extent, Limits};
 
 mod functions;
 
@@ -56,10 +56,10 @@ fn parameters(module: &Module, attention: &Attention) -> AttentionTemplate {
     let Attention { queries, keys, size, width, limits, .. } = *attention;
     let value_vectors = width / 4;
     let position = match limits {
-        Some(KeyLimits { position: position @ Extent::Word(_), .. }) => {
+        Some(Limits { position: position @ Extent::Word(_), .. }) => {
             format!("bitcast<i32>({})", module.extent(position))
         }
-        Some(KeyLimits { position: Extent::Known(number), .. }) => format!("{number}i"),
+        Some(Limits { position: Extent::Known(number), .. }) => format!("{number}i"),
         None => String::new(),
     };
     let window = limits.and_then(|limits| limits.window);

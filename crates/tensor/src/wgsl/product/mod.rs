@@ -10,7 +10,6 @@ use super::module::Module;
 use super::text::KernelText;
 use crate::kernel::{Product, Tile};
 
-mod block_functions;
 mod blocks;
 mod bytes;
 mod depth;

@@ -7,7 +7,7 @@ use crate::kernel::{Body, Extent, Kernel, Product, Tile};
 use crate::quantised::Form;
 use crate::sample::{Sample, store};
 use crate::scalar::{Id, Op, Type};
-use crate::wgsl::{DeviceLimits, PRODUCT_WORDS, Windows, words_of_product, write};
+use crate::wgsl::{Limits, PRODUCT_WORDS, Windows, words_of_product, write};
 
 /// A product [batch, rows, depth] × [batch, depth, columns].
 #[derive(Clone, Copy)]
@@ -259,7 +259,7 @@ fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batc
         (Description { transposed: [false, false], ..large }, false),
         (Description { dtypes: [DType::I32; 3], ..large }, false),
     ] {
-        let text = |tile| write(&Description { tile, ..description }.kernel(), &DeviceLimits::default()).unwrap().text;
+        let text = |tile| write(&Description { tile, ..description }.kernel(), &Limits::default()).unwrap().text;
         assert_eq!(text(Tile::Large) != text(Tile::LargeOf64), differs, "{:?}", description.extents);
     }
 }
@@ -268,8 +268,7 @@ fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batc
 fn products_of_bytes_take_a_packed_product_where_the_language_has_it() {
     for form in Form::all() {
         let kernel = quantised(form, Tile::Medium, [64, 64, 64], true);
-        let text =
-            |has_packed_dot| write(&kernel, &DeviceLimits { has_packed_dot, ..DeviceLimits::default() }).unwrap().text;
+        let text = |has_packed_dot| write(&kernel, &Limits { has_packed_dot, ..Limits::default() }).unwrap().text;
         residua_portable::validated(&text(true));
         assert_eq!([true, false].map(|has| text(has).contains("dot4I8Packed")), [true, false]);
     }
