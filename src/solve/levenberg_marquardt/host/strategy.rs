@@ -20,6 +20,9 @@ const LEAST_SOLVABLE: f64 = 2.0;
 /// And at least this: where a system of some thousand coordinates has no solution with less, its smallest pivots are rounding errors.
 const LEAST_AFTER_TROUBLE: f64 = 1e-12;
 
+/// Damping of a column in the unit of the largest is at most this share of its square.
+const MOST_OF_COLUMN: f64 = 1e-8;
+
 /// ‖Dx‖ below this share of ‖D⁻¹g‖ is that of parameters that do not matter.
 const LEAST_SIZE: f64 = 1e-8;
 
@@ -94,8 +97,7 @@ impl Strategy {
     pub(super) fn enter_point(&mut self, diagonal: &[f64], cost: f64, gradient_norm: f64) {
         point::follow(&mut self.scale, diagonal.iter().copied(), cost / self.cost);
         self.cost = cost;
-        self.damping.clear();
-        self.damping.push_all(diagonal.iter().map(|&diagonal| rules::damped(self.least_damping, diagonal)));
+        self.damp(diagonal);
         self.forcing = self.rules.forcing(gradient_norm, self.gradient_norm, self.forcing, self.forcing_ceiling);
         self.gradient_norm = gradient_norm;
         self.has_rejected = false;
@@ -112,11 +114,20 @@ impl Strategy {
     pub(super) fn raise_damping(&mut self, diagonal: &[f64]) {
         self.least_damping = (LEAST_SOLVABLE * self.least_damping).max(LEAST_AFTER_TROUBLE);
         self.unsolved += 1;
+        self.damp(diagonal);
+    }
+
+    /// Damping, which in a system that leaves directions open chooses among its steps. That is the shortest one in a unit for all coordinates, as far as columns
+    /// allow: shortest by columns it would move points most in directions to which residuals are not sensitive yet, as across a straight chain.
+    fn damp(&mut self, diagonal: &[f64]) {
         let least = self.least_damping;
-        self.damping
-            .iter_mut()
-            .zip(diagonal)
-            .for_each(|(damping, &diagonal)| *damping = rules::damped(least, diagonal));
+        let largest = if self.unsolved > 0 { diagonal.iter().copied().fold(0.0, f64::max) } else { 0.0 };
+        let damped = |&diagonal: &f64| {
+            let of_all = (least * largest).min(MOST_OF_COLUMN * diagonal);
+            rules::damped(least, diagonal).max(of_all)
+        };
+        self.damping.clear();
+        self.damping.push_all(diagonal.iter().map(damped));
     }
 
     /// Lengthens the radius after a step of that length, which met a tolerance although the model promises more.

@@ -415,3 +415,37 @@ fn iterations_on_a_schur_complement_end_where_a_factorisation_does_and_say_when_
         "one is left of two"
     );
 }
+
+/// Springs of length 1 that close a ring of so many points, which lie around a circle of that circumference and out of its plane by up to 0.2.
+fn ring(points: u32) -> Functions {
+    let mut r = Recorder::default();
+    let one = r.constant(1.0);
+    let coordinates: Vec<u32> = (0..3 * points).map(|number| r.parameter(number)).collect();
+    let springs = (0..points).map(|a| {
+        let b = (a + 1) % points;
+        let squares = [0, 1, 2].map(|axis| {
+            let ends = [a, b].map(|point| coordinates[(3 * point + axis) as usize]);
+            let difference = r.apply(Op::Sub, &ends);
+            r.square(difference)
+        });
+        let sum = squares.into_iter().reduce(|sum, square| r.apply(Op::Add, &[sum, square])).unwrap();
+        let length = r.apply(Op::Norm, &[sum]);
+        r.apply(Op::Sub, &[length, one])
+    });
+    let springs = springs.collect();
+    let place = |point: u32| {
+        let (turn, wave) = (std::f64::consts::TAU * f64::from(point) / f64::from(points), f64::from(point * point));
+        let radius = f64::from(points) / std::f64::consts::TAU + 0.2 * (3.0 * wave).sin();
+        [radius * turn.cos(), radius * turn.sin(), 0.2 * wave.cos()]
+    };
+    functions(r, springs, &(0..points).flat_map(place).collect::<Vec<_>>())
+}
+
+#[test]
+fn springs_that_leave_directions_free_come_to_rest() {
+    let solution = solve(&mut ring(200), &options());
+    assert!(solution.details.linear_solver.starts_with("sparse Cholesky"), "{}", solution.details.linear_solver);
+    let SolveSummary { iterations, final_cost, .. } = solution.summary;
+    assert!(solution.summary.success() && final_cost < 1e-20, "{final_cost} after {iterations} iterations");
+    assert!(iterations <= 20, "{iterations} iterations");
+}
