@@ -112,6 +112,8 @@ struct Run<'a> {
     refinement: f64,
     /// What the last model promised, −gᵀd/2.
     decrement: Option<f64>,
+    /// By how much the objective has fallen: what slopes tell where rounding hides it, so that no number that is added to it counts.
+    fall: f64,
     /// The sizes of objective and point at the start: the larger one of what they were and of what the first step changes.
     first: Option<[f64; 2]>,
 }
@@ -145,6 +147,7 @@ impl<'a> Run<'a> {
             damping: LEAST_DAMPING,
             refinement: NOT_REFINED,
             decrement: None,
+            fall: 0.0,
             first: None,
         }
     }
@@ -193,7 +196,9 @@ impl<'a> Run<'a> {
                     converged = self.converged();
                 }
                 let moved = self.search(functions, listener).await?;
-                let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite) && converged.is_none();
+                let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite)
+                    && converged.is_none()
+                    && !(moved == Moved::Nowhere && self.is_at_rounding());
                 match raised(self.damping).filter(|_| is_futile) {
                     Some(damping) => self.damping = damping,
                     None => break moved,
@@ -284,9 +289,12 @@ impl<'a> Run<'a> {
         Ok(None)
     }
 
-    /// The largest number that the objective has been, about: rounding is relative to it.
-    fn size(&self) -> f64 {
-        self.cost.abs().max(self.summary.initial_cost - self.cost)
+    /// Whether the model promises no more than rounding of the objective, at a point that no step is left of. Gradients tell steps that the objective does not
+    /// show, so that one whose matrix is the Hessian leads on from every point but a minimum.
+    fn is_at_rounding(&self) -> bool {
+        let size = self.cost.abs().max(self.summary.initial_cost - self.cost);
+        let is_hidden = self.decrement.is_some_and(|decrement| decrement <= ROUNDINGS * f64::EPSILON * size);
+        is_hidden && self.system.indefinite == 0
     }
 
     /// Whether the model promises no more than the tolerance.
@@ -296,10 +304,9 @@ impl<'a> Run<'a> {
         if decrement == 0.0 {
             return Some((Termination::CostTolerance, "the gradient is zero".to_owned()));
         }
-        // An objective has a size of its own but for a number that is added to it, which its fall does not have. Rounding is relative to both.
-        let fall = self.summary.initial_cost - self.cost;
-        let is_rounding = decrement <= f64::EPSILON * fall.max(self.cost.abs());
-        if tolerance == 0.0 || (decrement > tolerance * fall.min(self.cost.abs()) && !is_rounding) {
+        // An objective has a size of its own but for a number that is added to it, which its fall does not have.
+        let least = (tolerance * self.fall.min(self.cost.abs())).max(f64::EPSILON * self.fall);
+        if tolerance == 0.0 || decrement > least {
             return None;
         }
         let [decrement, tolerance] = [decrement, tolerance].map(|number| scientific(number, Some(3)));
@@ -356,6 +363,8 @@ impl<'a> Run<'a> {
                 && norm(&gradient) < norm(&self.gradient);
             if is_trial_finite && promised < 0.0 && (is_lower || is_within_rounding) {
                 let change = self.cost - cost;
+                let by_slopes = -0.5 * (promised + dot(&gradient, &step));
+                self.fall += if change.abs() <= rounding { by_slopes } else { change };
                 (self.point, self.cost, self.gradient) = (trial, cost, gradient);
                 self.summary.iterations += 1;
                 self.freeze();
@@ -393,14 +402,13 @@ impl<'a> Run<'a> {
 
     fn ending_of(&self, moved: Moved) -> Option<Ending> {
         let trials = self.options.max_line_search_steps;
-        let decrement = self.decrement.unwrap_or_default();
         match moved {
             Moved::Step { .. } | Moved::Stopped => None,
             Moved::NotFinite => {
                 let message = format!("All {trials} trial steps along the Newton direction gave NaN or infinity");
                 Some((Termination::NonFinite, message))
             }
-            Moved::Nowhere if decrement <= ROUNDINGS * f64::EPSILON * self.size() => {
+            Moved::Nowhere if self.is_at_rounding() => {
                 let message = format!(
                     "the fall that the quadratic model promises is within the objective's rounding error in {}",
                     ARITHMETIC.name()
