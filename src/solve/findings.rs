@@ -126,7 +126,7 @@ impl Finding {
 
     /// Whether what met a tolerance is no solution by it.
     pub fn refutes(&self) -> bool {
-        matches!(self, Finding::Rounding { suffices: false, .. })
+        matches!(self, Finding::Rounding { suffices: false, .. } | Finding::Promise(_))
     }
 
     /// The finding with its sentence.

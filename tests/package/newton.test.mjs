@@ -233,11 +233,34 @@ function decayOfCounts(unit, constant = 0) {
 test('a minimum depends neither on units of parameters nor on a constant that is added', async () => {
   // By SciPy's `root` of the gradient.
   const expected = [30.8930034, 0.43389771, 1.98501968];
-  for (const [unit, constant] of [[1, 0], [1e6, 0], [1e-6, 0], [1e12, 0], [1e-12, 0], [1, 1e7]]) {
+  for (const [unit, constant] of [[1, 0], [1e6, 0], [1e-6, 0], [1e12, 0], [1e-12, 0], [1, 1e7], [1, 1e13]]) {
     const { problem, scaled } = decayOfCounts(unit, constant);
     const { success, message, iterations } = await solve(problem, { method: 'newton', backend: 'cpu' });
     assert.ok(success && iterations < 60, `unit ${unit}, constant ${constant}: ${iterations} iterations, ${message}`);
-    // Standard errors are 2.9, 0.06 and 0.7. The sum of 40 constants of 1e7 is rounded to 6e-8, which hides 3e-4 of an error.
-    scaled().forEach((value, k) => assert.ok(Math.abs(value / expected[k] - 1) < (constant === 0 ? 1e-6 : 1e-3), `unit ${unit}, constant ${constant}: ${scaled()}`));
+    // Standard errors are 2.9, 0.06 and 0.7. Slopes show what the rounding of 40 constants hides.
+    scaled().forEach((value, k) => assert.ok(Math.abs(value / expected[k] - 1) < 1e-6, `unit ${unit}, constant ${constant}: ${scaled()}`));
+  }
+});
+
+test('L-BFGS converges in least squares where the Jacobian promises next to nothing', async () => {
+  // A parabola around x = offset. Gradients of its numbers differ by the square of the offset, and all are small beside those of the start in a narrow valley.
+  const fitted = (offset, noise) => {
+    const problem = new Problem();
+    const x = Array.from({ length: 30 }, (_, k) => offset - 1 + k / 14.5);
+    const y = x.map((t, k) => 3 - 2 * (t - offset) + 0.5 * (t - offset) ** 2 + noise * Math.sin(7 * k));
+    const p = problem.parameters('p', { dim: 3, values: [1, 1, 1] });
+    problem.residuals('curve', { inputs: { p: p.shared(), x: problem.data(x), y: problem.data(y) }, residual: ({ p, x, y }) => p.z.mul(x).add(p.y).mul(x).add(p.x).sub(y) });
+    return solve(problem, { method: 'lbfgs', backend: 'cpu' });
+  };
+  for (const offset of [100, 1e4]) {
+    const { success, termination, findings } = await fitted(offset, 0.1);
+    assert.equal(success, false);
+    assert.equal(termination, 'precision-limit');
+    assert.ok(findings.some(({ kind, figures }) => kind === 'promise' && figures.promise > 1e-2), JSON.stringify(findings));
+  }
+  // Residuals that vanish leave no variance: the step that is left is short beside the parameters.
+  for (const noise of [0.1, 0]) {
+    const { success, message } = await fitted(0, noise);
+    assert.ok(success, message);
   }
 });

@@ -9,11 +9,14 @@ use super::least_squares::{Request, Solvers, Take};
 use super::stages::{HandOver, PAIRS, stage_after};
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
+use crate::solve::findings::Finding;
 use crate::solve::lbfgs::host::{Lbfgs, run};
+use crate::solve::levenberg_marquardt::host::deficiency;
 use crate::solve::listener::Listener;
 use crate::solve::manifold_map::ManifoldMap;
 use crate::solve::newton;
-use crate::solve::options::{LbfgsOptions, NewtonOptions};
+use crate::solve::options::{LbfgsOptions, NewtonOptions, SolveOptions};
+use crate::solve::rules::LEAST_PROMISE;
 use crate::solve::session::{DeviceResources, Parts, Session};
 use crate::solve::solution::{Details, Solution};
 use crate::solve::start::Start;
@@ -108,9 +111,35 @@ async fn minimise_in(
         }
     };
     let mut solution = Solution { x, summary, arithmetic, precision: None, details: Details::default() };
+    if let Some(start) = first.as_deref().filter(|_| options.objective == Objective::LeastSquares) {
+        review(functions, host, start, options, &mut solution).await?;
+    }
     let take = Take { read_back, start: first.as_deref(), by_model: false };
     examine((functions, host, resources), options.objective, take, &mut solution).await?;
     Ok(solution)
+}
+
+/// Ends a run with 'precision-limit' that has come to rest where J̃ of a small problem promises more: along a narrow valley, as that of a parabola far from its
+/// origin, gradients and falls are small everywhere beside those of the start. A success of least squares stands for a small promise, whatever made it.
+async fn review(
+    functions: &mut Functions,
+    host: &mut HostModel,
+    start: &[f64],
+    options: &LbfgsOptions,
+    solution: &mut Solution,
+) -> Result<()> {
+    let SolveOptions { cost_tolerance, gradient_tolerance, parameter_tolerance, .. } = options.solve;
+    let tolerance = cost_tolerance.max(gradient_tolerance).max(parameter_tolerance);
+    if solution.summary.success() && solution.summary.final_cost > 0.0 {
+        functions.bring_values().await?;
+        functions.bring_shared_data().await?;
+        let left = deficiency::left(functions, host, solution.arithmetic, (start, tolerance.sqrt())).await?;
+        if left > LEAST_PROMISE {
+            solution.summary.findings.push(Finding::Promise(left));
+            solution.summary.termination = Termination::PrecisionLimit;
+        }
+    }
+    Ok(())
 }
 
 /// The run on the device. `None` where the functions are not there, or the device does not take the problem.

@@ -31,6 +31,8 @@ const LARGE: f64 = 0.5;
 /// Ratios of promises up to which a step is that of the Hessian itself: after one of full size, as near a minimum, and otherwise.
 const REFINED_NEARBY: f64 = 4.0;
 const NOT_REFINED: f64 = 0.0;
+/// What a step whose fall rounding hides leaves of the gradient, at most: rounding of the gradient itself is no reason to go on.
+const MOST_LEFT_OF_SLOPE: f64 = 0.5;
 /// Systems in one iteration, at most: after each, coordinates at bounds that the step would leave are held.
 const MOST_SYSTEMS: usize = 8;
 
@@ -188,7 +190,8 @@ impl<'a> Run<'a> {
                     converged = self.converged();
                 }
                 // The matrix with other eigenvalues is larger than the Hessian, and promises less.
-                if converged.is_some() && self.refinement < f64::INFINITY && self.system.indefinite > 0 {
+                let may_end = converged.is_some() || self.is_at_rounding();
+                if may_end && self.refinement < f64::INFINITY && self.system.indefinite > 0 {
                     self.refinement = f64::INFINITY;
                     if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
                         return Ok(self.finish(ending));
@@ -196,9 +199,8 @@ impl<'a> Run<'a> {
                     converged = self.converged();
                 }
                 let moved = self.search(functions, listener).await?;
-                let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite)
-                    && converged.is_none()
-                    && !(moved == Moved::Nowhere && self.is_at_rounding());
+                let is_over = converged.is_some() || (moved == Moved::Nowhere && self.is_at_rounding());
+                let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite) && !is_over;
                 match raised(self.damping).filter(|_| is_futile) {
                     Some(damping) => self.damping = damping,
                     None => break moved,
@@ -289,12 +291,10 @@ impl<'a> Run<'a> {
         Ok(None)
     }
 
-    /// Whether the model promises no more than rounding of the objective, at a point that no step is left of. Gradients tell steps that the objective does not
-    /// show, so that one whose matrix is the Hessian leads on from every point but a minimum.
+    /// Whether the model promises no more than rounding of the objective. Slopes lead on from there, and where they do not the run ends.
     fn is_at_rounding(&self) -> bool {
         let size = self.cost.abs().max(self.summary.initial_cost - self.cost);
-        let is_hidden = self.decrement.is_some_and(|decrement| decrement <= ROUNDINGS * f64::EPSILON * size);
-        is_hidden && self.system.indefinite == 0
+        self.decrement.is_some_and(|decrement| decrement <= ROUNDINGS * f64::EPSILON * size)
     }
 
     /// Whether the model promises no more than the tolerance.
@@ -357,10 +357,10 @@ impl<'a> Run<'a> {
             let is_trial_finite = is_finite(cost, &gradient);
             is_finite_anywhere |= is_trial_finite;
             let is_lower = cost <= self.cost + self.options.c1 * promised;
-            // What rounding hides is taken where the slope has fallen, as it does towards a minimum.
+            // What rounding hides is taken where the slope has fallen by half, as it does towards a minimum.
             let is_within_rounding = (cost - self.cost).abs() <= rounding
                 && -promised <= rounding.max(f64::MIN_POSITIVE) / self.options.c1
-                && norm(&gradient) < norm(&self.gradient);
+                && norm(&gradient) < MOST_LEFT_OF_SLOPE * norm(&self.gradient);
             if is_trial_finite && promised < 0.0 && (is_lower || is_within_rounding) {
                 let change = self.cost - cost;
                 let by_slopes = -0.5 * (promised + dot(&gradient, &step));

@@ -6,6 +6,7 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
+use crate::model::ArrayInfo;
 use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::point::Linearised;
 use crate::solve::rank::{Analysed, analyse};
@@ -123,6 +124,39 @@ pub async fn finding(
 /// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 where rounding of the parameters in `arithmetic` explains it, and
 /// none for a larger problem. Coordinates that their bounds hold stay where they are.
 pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<Option<f64>> {
+    Ok(undamped(functions, model).await?.map(|(region, point)| {
+        let promise = region.promise();
+        // Without a noise of the cost: its rounding is not that of the parameters.
+        let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
+        if is_rounding { 0.0 } else { promise / point.variance() }
+    }))
+}
+
+/// The same at the end of a run from `start` that had no such model; 0 also where the step of the model changes no parameter by more than `share` of the largest
+/// of its array, as where residuals vanish and leave no σ².
+pub async fn left(
+    functions: &mut Functions,
+    model: &mut HostModel,
+    arithmetic: Arithmetic,
+    (start, share): (&[f64], f64),
+) -> Result<f64> {
+    let Some((mut region, point)) = undamped(functions, model).await? else { return Ok(0.0) };
+    let promise = region.promise();
+    let mut step = vec![0.0; start.len()];
+    region.step(f64::INFINITY, &mut step);
+    let x = functions.values();
+    let is_short = |array: &ArrayInfo| {
+        let numbers = || array.offset as usize..(array.offset + array.count * array.dim) as usize;
+        let size = numbers().map(|k| x[k].abs().max((x[k] - start[k]).abs())).fold(0.0, f64::max);
+        numbers().all(|k| step[k].abs() <= share * size)
+    };
+    let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
+    let is_short = is_rounding || functions.model().arrays.iter().all(is_short);
+    Ok(if is_short { 0.0 } else { promise / point.variance() })
+}
+
+/// The model without a ball at the current parameters of a small problem, and the point's numbers.
+async fn undamped(functions: &mut Functions, model: &mut HostModel) -> Result<Option<(TrustRegion, Linearised)>> {
     let n = functions.values().len();
     let rows = functions.model().num_residuals as usize;
     if n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK_OF_PROMISE {
@@ -148,7 +182,6 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
     qr.advance(&system, f64::INFINITY);
     let mut region = TrustRegion::of_rows(&qr, &scale, &frozen);
     region.set_accuracy(&accuracy);
-    let promise = region.promise();
     let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
     let coordinates = (0..n).filter(free).count() as f64;
     let scaled_size = (0..n).filter(free).map(|k| squares[k] * point[k] * point[k]).sum();
@@ -160,9 +193,7 @@ pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmeti
         scaled_size,
         cosine: f64::NAN,
     };
-    // Without a noise of the cost: its rounding is not that of the parameters.
-    let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
-    Ok(Some(if is_rounding { 0.0 } else { promise / point.variance() }))
+    Ok(Some((region, point)))
 }
 
 #[cfg(test)]
