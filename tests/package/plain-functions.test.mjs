@@ -331,3 +331,25 @@ test('L-BFGS knows the noise of plain functions', async () => {
   const coarse = await found(1e-3);
   assert.ok(!coarse.result.success && coarse.result.findings.some(({ kind }) => kind === 'noise'), coarse.result.message);
 });
+
+test('a direction that coarse differences do not see is none that residuals leave free', async () => {
+  // A wave at dates: its frequency and phase nearly make up for each other, and the phase is rounded to 1e-9.
+  const [t, n] = [Array.from({ length: 120 }, (_, i) => (5 * i) / 119), 120];
+  const y = t.map((x, i) => Math.sin(1.2 * x) + Math.cos(1.2 * x) + 1e-3 * Math.sin(91 * i * i));
+  const fitted = async (date) => {
+    const [c, s] = [Math.cos(1.2 * date), Math.sin(1.2 * date)];
+    const problem = new Problem();
+    const p = problem.parameters('p', { dim: 3, values: [0.8 * (c + s), 0.8 * (c - s), 1.2 * (1 + 0.1 / Math.max(date, 1))] });
+    const evaluate = ({ p }, out) => t.forEach((x, i) => (out[i] = p[0] * Math.sin(p[2] * (date + x)) + p[1] * Math.cos(p[2] * (date + x)) - y[i]));
+    problem.residuals('wave', { inputs: { p: p.shared() }, outputs: n, evaluate });
+    return solve(problem, { backend: 'cpu' });
+  };
+  const origin = await fitted(0);
+  assert.ok(origin.success, origin.message);
+  for (const date of [1e2, 1e7]) {
+    const { success, finalCost, message } = await fitted(date);
+    // A hundredth of the variance is a seventh of a standard error.
+    const excess = (finalCost / origin.finalCost - 1) * (n - 3) / 2;
+    assert.ok(success ? excess < 1e-2 : date === 1e7, `${date}: ${excess} of the variance, ${message}`);
+  }
+});

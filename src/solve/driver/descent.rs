@@ -133,8 +133,9 @@ async fn review(
     if solution.summary.success() && solution.summary.final_cost > 0.0 {
         functions.bring_values().await?;
         functions.bring_shared_data().await?;
-        let left = deficiency::left(functions, host, solution.arithmetic, (start, tolerance.sqrt())).await?;
-        if left > LEAST_PROMISE {
+        let run = Some((start, tolerance.sqrt()));
+        let left = deficiency::promise(functions, host, solution.arithmetic, run).await?;
+        if let Some(left) = left.filter(|left| *left > LEAST_PROMISE) {
             solution.summary.findings.push(Finding::Promise(left));
             solution.summary.termination = Termination::PrecisionLimit;
         }

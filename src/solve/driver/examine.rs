@@ -106,7 +106,7 @@ pub(super) async fn check(
     let mut estimate = precision::estimate(functions.model(), objective, &point, start, &suspects)?;
     let by_model = by_model && objective == Objective::LeastSquares;
     if by_model && estimate.suffices() && cost > 0.0 {
-        estimate.left = deficiency::promise(functions, host, arithmetic).await?.unwrap_or(0.0);
+        estimate.left = deficiency::promise(functions, host, arithmetic, None).await?.unwrap_or(0.0);
     }
     let mut findings = estimate.findings(functions.model(), arithmetic);
     if by_model && estimate.is_undetermined {

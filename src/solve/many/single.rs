@@ -61,7 +61,7 @@ pub(super) async fn promises(
         }
         let own = batch.read_data(problem..problem + 1);
         set_problem(&mut functions, batch, &own, 0, &x[problem as usize * numbers..][..numbers])?;
-        match promise(&mut functions, &mut host, Arithmetic::F64).await {
+        match promise(&mut functions, &mut host, Arithmetic::F64, None).await {
             Ok(promise) => *found = promise.unwrap_or(f64::NAN),
             Err(error) if error.code == ErrorCode::NonFinite => {}
             Err(error) => return Err(error),

@@ -305,7 +305,11 @@ impl<'a> Run<'a> {
             return Some((Termination::CostTolerance, "the gradient is zero".to_owned()));
         }
         // An objective has a size of its own but for a number that is added to it, which its fall does not have.
-        let least = (tolerance * self.fall.min(self.cost.abs())).max(f64::EPSILON * self.fall);
+        // Nor has rounding of the point, beside which nothing is nearer to the minimum.
+        let sizes = self.system.diagonal.iter().zip(&self.point).map(|(diagonal, x)| diagonal * x * x);
+        let of_point = 0.5 * (ROUNDINGS * f64::EPSILON).powi(2) * sizes.sum::<f64>();
+        let of_point = if of_point.is_finite() { of_point } else { 0.0 };
+        let least = (tolerance * self.fall.min(self.cost.abs())).max(f64::EPSILON * self.fall).max(of_point);
         if tolerance == 0.0 || decrement > least {
             return None;
         }

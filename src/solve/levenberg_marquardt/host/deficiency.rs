@@ -6,7 +6,6 @@
 use super::linear_system::{LinearSystems, jacobian};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::{HostModel, LeastSquares};
-use crate::model::ArrayInfo;
 use crate::solve::findings::Finding;
 use crate::solve::levenberg_marquardt::point::Linearised;
 use crate::solve::rank::{Analysed, analyse};
@@ -122,37 +121,29 @@ pub async fn finding(
 }
 
 /// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 where rounding of the parameters in `arithmetic` explains it, and
-/// none for a larger problem. Coordinates that their bounds hold stay where they are.
-pub async fn promise(functions: &mut Functions, model: &mut HostModel, arithmetic: Arithmetic) -> Result<Option<f64>> {
-    Ok(undamped(functions, model).await?.map(|(region, point)| {
-        let promise = region.promise();
-        // Without a noise of the cost: its rounding is not that of the parameters.
-        let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
-        if is_rounding { 0.0 } else { promise / point.variance() }
-    }))
-}
-
-/// The same at the end of a run from `start` that had no such model; 0 also where the step of the model changes no parameter by more than `share` of the largest
-/// of its array, as where residuals vanish and leave no σ².
-pub async fn left(
+/// none for a larger problem. Coordinates that their bounds hold stay where they are. `run`: the start of a run that had no such model, and a share. It is 0 then also
+/// where the step of the model changes no parameter by more than that share of the largest of its array, as where residuals vanish and leave no σ².
+pub async fn promise(
     functions: &mut Functions,
     model: &mut HostModel,
     arithmetic: Arithmetic,
-    (start, share): (&[f64], f64),
-) -> Result<f64> {
-    let Some((mut region, point)) = undamped(functions, model).await? else { return Ok(0.0) };
+    run: Option<(&[f64], f64)>,
+) -> Result<Option<f64>> {
+    let Some((mut region, point)) = undamped(functions, model).await? else { return Ok(None) };
     let promise = region.promise();
-    let mut step = vec![0.0; start.len()];
-    region.step(f64::INFINITY, &mut step);
-    let x = functions.values();
-    let is_short = |array: &ArrayInfo| {
-        let numbers = || array.offset as usize..(array.offset + array.count * array.dim) as usize;
-        let size = numbers().map(|k| x[k].abs().max((x[k] - start[k]).abs())).fold(0.0, f64::max);
-        numbers().all(|k| step[k].abs() <= share * size)
-    };
-    let is_rounding = promise <= point.rounding(-1.0, arithmetic.epsilon());
-    let is_short = is_rounding || functions.model().arrays.iter().all(is_short);
-    Ok(if is_short { 0.0 } else { promise / point.variance() })
+    // Without a noise of the cost: its rounding is not that of the parameters.
+    let mut is_none = promise <= point.rounding(-1.0, arithmetic.epsilon());
+    if let Some((start, share)) = run {
+        let mut step = vec![0.0; start.len()];
+        region.step(f64::INFINITY, &mut step);
+        let x = functions.values();
+        is_none |= functions.model().arrays.iter().all(|array| {
+            let numbers = array.offset as usize..(array.offset + array.count * array.dim) as usize;
+            let largest = |of: &dyn Fn(usize) -> f64| numbers.clone().map(of).fold(0.0, f64::max);
+            largest(&|k| step[k].abs()) <= share * largest(&|k| x[k].abs().max((x[k] - start[k]).abs()))
+        });
+    }
+    Ok(Some(if is_none { 0.0 } else { promise / point.variance() }))
 }
 
 /// The model without a ball at the current parameters of a small problem, and the point's numbers.

@@ -24,6 +24,9 @@ const FAITHFUL: f64 = 0.25;
 /// Errors of derivatives are estimates: it is in doubt what effect a direction has that fewer of them leave it, and more do not.
 const DOUBT: [f64; 2] = [0.2, 3.0];
 
+/// A direction whose effect is explained by errors of this share of its columns has none. What larger errors explain, the residuals may determine.
+const MOST_UNSEEN: f64 = 1e-7;
+
 /// Points in a row at which a direction is lost before an attempt ends.
 const MOST_LOST_POINTS: u32 = 20;
 
@@ -42,7 +45,8 @@ impl LevenbergMarquardt {
             let [least, most] = DOUBT.map(|errors| self.exact.deficiency_with(errors));
             let deficiency = self.exact.deficiency();
             self.first_deficiency.get_or_insert(least);
-            self.strategy.hides |= most > least || (deficiency > 0 && self.model.noise > 0.0);
+            let are_coarse = self.model.noise > 0.0 || self.model.accuracy.iter().any(|&error| error > MOST_UNSEEN);
+            self.strategy.hides |= most > least || (deficiency > 0 && are_coarse);
             self.has_stepped = false;
             // A cost that falls by half and more with each step may vanish, and its derivatives with it.
             let falls = self.summary.history.last().is_some_and(|step| step.accepted && step.cost_change > step.cost);
