@@ -121,8 +121,8 @@ pub async fn finding(
 }
 
 /// What J̃ promises at the current parameters of a small problem, in units of σ² and in f64; 0 where rounding of the parameters in `arithmetic` explains it, and
-/// none for a larger problem. Coordinates that their bounds hold stay where they are. `run`: the start of a run that had no such model, and a share. It is 0 then also
-/// where the step of the model changes no parameter by more than that share of the largest of its array, as where residuals vanish and leave no σ².
+/// none for a larger problem. Coordinates that their bounds hold stay where they are. `run`: the start of a run that had no such model, and a share. It is 0
+/// then also where the step of the model changes no parameter by more than that share of the largest of its array, as where residuals vanish and leave no σ².
 pub async fn promise(
     functions: &mut Functions,
     model: &mut HostModel,

@@ -117,8 +117,8 @@ impl Strategy {
         self.damp(diagonal);
     }
 
-    /// Damping, which in a system that leaves directions open chooses among its steps. That is the shortest one in a unit for all coordinates, as far as columns
-    /// allow: shortest by columns it would move points most in directions to which residuals are not sensitive yet, as across a straight chain.
+    /// Damping, which in a system that leaves directions open chooses among its steps: the shortest one in a unit for all coordinates, as far as columns allow.
+    /// The shortest by columns would move points most in directions to which residuals are not sensitive yet, as across a straight chain.
     fn damp(&mut self, diagonal: &[f64]) {
         let least = self.least_damping;
         let largest = if self.unsolved > 0 { diagonal.iter().copied().fold(0.0, f64::max) } else { 0.0 };
