@@ -1,18 +1,10 @@
-// Sweeps of rotations: which pairs a round has, and whether a sweep has turned any.
+// Sweeps of rotations: whether one has turned any pair.
 
 // Sweeps over all pairs at most: about as many as the logarithm of their number are usual.
 const MOST_SWEEPS = 24u;
 
 var<workgroup> turns: array<atomic<u32>, TEAMS>;
 var<workgroup> are_turning: u32;
-
-// The pair at a table in a round: each of an even number meets each other one once.
-fn pair_of(table: u32, round: u32, players: u32) -> vec2<u32> {
-    let others = players - 1u;
-    let a = select((round + table) % others, others, table == 0u);
-    let b = (round + others - table) % others;
-    return vec2<u32>(min(a, b), max(a, b));
-}
 
 // The bits of the largest magnitude of some numbers; those of infinities and NaN are larger than those of numbers.
 fn largest_size(t: u32, first: u32, count: u32) -> u32 {

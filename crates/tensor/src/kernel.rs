@@ -15,7 +15,7 @@ mod reduction;
 mod sort;
 
 pub use attention::{Attention, AttentionSchedule, Limits};
-pub use linalg::{Fourier, Linalg};
+pub use linalg::{Fourier, Linalg, Turns};
 pub use product::{Product, Tile};
 pub use reduction::{Combine, Fold, Rows, Scan};
 pub use sort::{DigitCounts, DigitSort, Sort};
@@ -123,6 +123,8 @@ pub enum Body {
     Fourier(Fourier),
     /// A factorisation or a triangular system of a batch of matrices.
     Linalg(Linalg),
+    /// A part of a round of rotations.
+    Turns(Turns),
     /// Attention of a batch of heads.
     Attention(Attention),
 }

@@ -39,7 +39,7 @@ pub fn generated(kernel: &Kernel) -> Option<Cow<'_, [Kernel]>> {
         Body::Product(product) => rows(std::slice::from_ref(product)),
         Body::Products(products) | Body::Sequence(products) => rows(products),
         Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) => return None,
-        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return None,
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) | Body::Turns(_) => return None,
     };
     wasm::module(&parts).is_ok().then_some(parts)
 }

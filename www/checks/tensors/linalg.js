@@ -132,6 +132,57 @@ async function rectangles(T, device, ok) {
   }
 }
 
+/** Symmetric matrices whose eigenvalues are random, fall by 14 powers of 10, are few, and are those of parts that have nothing to do with each other. */
+function symmetric(n) {
+  const x = new Matrix(n, n, noise(n * n, n));
+  const sum = x.map((value, row, column) => value + x.at(column, row));
+  // Reflections by unit vectors make an orthogonal matrix.
+  let basis = identity(n);
+  for (let k = 0; k < 3; k++) {
+    const v = new Matrix(n, 1, noise(n, n + k + 1));
+    const square = v.t.times(v).at(0, 0);
+    basis = basis.times(identity(n).map((value, row, column) => value - (2 * v.at(row, 0) * v.at(column, 0)) / square));
+  }
+  const ofValues = (value) => basis.map((b, _, column) => b * value(column)).times(basis.t);
+  const all = [sum, ofValues((k) => 10 ** ((-14 * k) / n)), ofValues((k) => [1, 1, -2, 0][k % 4]), sum.map((value, row, column) => (row % 3 === column % 3 ? value : 0))];
+  return all.map((of) => of.map(Math.fround));
+}
+
+/** Factors of matrices that no workgroup has the memory for: rotations go in rounds over blocks of columns, reflections over panels. */
+async function blocks(T, device, ok) {
+  const { near, orthonormal } = facts(ok);
+  for (const [n, rows] of [[50, 50], [100, 130]]) {
+    const all = symmetric(n);
+    // A batch, of which the last matrix is not finite.
+    const bad = all[0].map((value, row, column) => (row + column === 9 ? NaN : value));
+    const squares = device.tensor(Float32Array.from([...all, bad].flatMap(({ data }) => [...data])), [all.length + 1, n, n]);
+    const tall = all.map((square) => new Matrix(rows, n, (row, column) => square.at(row % n, column)));
+    const rectangles = device.tensor(Float32Array.from(tall.flatMap(({ data }) => [...data])), [all.length, rows, n]);
+    const { eigenvalues, eigenvectors } = T.linalg.eigh(squares);
+    const { q, r } = T.linalg.qr(rectangles);
+    const { u, s, vh } = T.linalg.svd(rectangles, { fullMatrices: false });
+    const read = await device.read(eigenvalues, eigenvectors, q, r, u, s, vh);
+    const [values, , , , , singular] = read;
+    const at = (which, k, height) => new Matrix(height, n, read[which].subarray(k * height * n, (k + 1) * height * n));
+    ok(values.subarray(all.length * n).every(Number.isNaN) && read[1].subarray(all.length * n * n).every(Number.isNaN), `a matrix of ${n} with NaN has factors of NaN`);
+    all.forEach((a, k) => {
+      const name = `matrix ${k} of ${rows} × ${n}`;
+      const [own, vectors] = [values.subarray(k * n, (k + 1) * n), at(1, k, n)];
+      ok(own.every((value, place) => place === 0 || value >= own[place - 1]), `the eigenvalues of ${name} ascend`);
+      orthonormal(vectors, `eigenvectors of ${name}`);
+      near(vectors.map((value, _, column) => value * own[column]).times(vectors.t), a, `V Λ Vᵀ of ${name}`);
+      near(at(2, k, rows).times(at(3, k, n)), tall[k], `Q R of ${name}`);
+      orthonormal(at(2, k, rows), `Q of ${name}`);
+      const [sigma, left, right] = [singular.subarray(k * n, (k + 1) * n), at(4, k, rows), at(6, k, n)];
+      ok(sigma.every((value, place) => value >= 0 && (place === 0 || value <= sigma[place - 1])), `the singular values of ${name} descend`);
+      near(left.map((value, _, column) => value * sigma[column]).times(right), tall[k], `U Σ Vᵀ of ${name}`);
+      orthonormal(left, `U of ${name}`);
+      orthonormal(right.t, `V of ${name}`);
+    });
+    for (const each of [squares, rectangles]) each.dispose();
+  }
+}
+
 /**
  * Figures by NumPy 2.4.6 (numpy.linalg) and SciPy 1.17.1 (scipy.linalg.expm) in double precision.
  */
@@ -279,6 +330,7 @@ async function derivatives(T, device, ok) {
 export const LINALG = [
   ['factors of square matrices, and systems', squares],
   ['factors of matrices of all shapes', rectangles],
+  ['matrices that rotations and reflections take in blocks', blocks],
   ['figures of NumPy and SciPy', figures],
   ['closed forms', closedForms],
   ['singular, indefinite, empty and ill-conditioned matrices', edges],

@@ -9,7 +9,7 @@ mod singular;
 mod triangular;
 
 pub use eigen::eigen;
-pub use orthogonal::orthogonal;
+pub use orthogonal::{orthogonal, reflections};
 pub use singular::singular;
 pub use triangular::{cholesky, pivoted, triangular_solve};
 

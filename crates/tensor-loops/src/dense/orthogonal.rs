@@ -11,12 +11,8 @@ pub fn orthogonal(a: &mut [f64], rows: usize, columns: usize) -> Vec<f64> {
         a.fill(f64::NAN);
         return vec![f64::NAN; columns * columns];
     }
-    let mut factors = vec![0.0; columns];
     let mut sums = vec![0.0; columns];
-    for (step, factor) in factors.iter_mut().enumerate() {
-        *factor = reflection(a, rows, columns, step);
-        apply(a, [rows, columns], step, *factor, step + 1, &mut sums);
-    }
+    let factors = reflections(a, rows, columns, &mut sums);
     let mut upper = vec![0.0; columns * columns];
     for row in 0..columns {
         let place = row * columns;
@@ -35,6 +31,18 @@ pub fn orthogonal(a: &mut [f64], rows: usize, columns: usize) -> Vec<f64> {
         }
     }
     upper
+}
+
+/// Makes a matrix R by reflections, and gives their factors τ. R stands in the upper triangle, their vectors without v₀ = 1 below it.
+#[inline]
+#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
+pub fn reflections(a: &mut [f64], rows: usize, columns: usize, sums: &mut [f64]) -> Vec<f64> {
+    let mut factors = vec![0.0; columns];
+    for (step, factor) in factors.iter_mut().enumerate() {
+        *factor = reflection(a, rows, columns, step);
+        apply(a, [rows, columns], step, *factor, step + 1, sums);
+    }
+    factors
 }
 
 /// Makes the reflection of a column that leaves nothing below its diagonal: v with v₀ = 1, whose other elements take the place of the column's, and the

@@ -70,6 +70,12 @@ impl Expr {
         self.add_op(Op::Elementwise(Elementwise::Cast), &[x], dtype, shape)
     }
 
+    /// The same 32 bits as another type.
+    pub fn bitcast(&mut self, x: TensorId, dtype: DType) -> TensorId {
+        let shape = self.shape(x).to_vec();
+        self.add_op(Op::Elementwise(Elementwise::Bitcast), &[x], dtype, shape)
+    }
+
     /// The same elements in another shape.
     pub fn reshape(&mut self, x: TensorId, shape: &[Size]) -> TensorId {
         if self.shape(x) == shape {

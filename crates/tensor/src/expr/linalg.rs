@@ -29,8 +29,18 @@ pub enum Linalg {
     /// The solution X of T X = B, where T is sparse and triangular: B [n, k], the values of T [m], and patterns of T and of Tᵀ
     /// ([`residua_tensor_loops::sparse`]) give [n, k]. The row and the column of each value, n where it is not in the triangle, are for derivatives.
     SparseSolve = 7,
-    /// As singular values, with left vectors times the values and a power of 2. Planning makes it of these on a device; no tape has it.
+    /// As singular values, with left vectors times the values and a power of 2. Planning makes it of these on a device; no tape has this nor the
+    /// following.
     Rotations = 8,
+    /// Rotations of a state, [2n + 1, n], in rounds of blocks: of its first n rows a symmetric A of numbers of at most 1, which becomes a diagonal of the
+    /// eigenvalues, of those below them the identity, which becomes the eigenvectors, and of its last row zeros.
+    Diagonal = 9,
+    /// The same of a state [m + n + 1, n] with [m, n] of any matrix, whose columns become orthogonal: the left vectors times the singular values, and the
+    /// right vectors.
+    Orthogonal = 10,
+    /// As Q and R without making Q: [m, n] gives [m + n, n]. R stands in the upper triangle, the vectors of the reflections below the diagonal without
+    /// their first element, which is 1, and below these T of Q = I − V T Vᵀ.
+    Reflections = 11,
 }
 
 impl Linalg {
@@ -61,6 +71,9 @@ impl Linalg {
             Linalg::PseudoInverse => "pseudo_inverse",
             Linalg::SparseSolve => "sparse_solve",
             Linalg::Rotations => "rotations",
+            Linalg::Diagonal => "diagonal",
+            Linalg::Orthogonal => "orthogonal",
+            Linalg::Reflections => "reflections",
         }
     }
 
@@ -77,10 +90,12 @@ impl Linalg {
     pub fn result(self, [rows, columns, width]: [&Size; 3]) -> [Size; 2] {
         let more = |size: &Size, number: i64| size + &Size::constant(number);
         match self {
-            Linalg::Cholesky | Linalg::SparseSolve => [rows.clone(), columns.clone()],
+            Linalg::Cholesky | Linalg::SparseSolve | Linalg::Diagonal | Linalg::Orthogonal => {
+                [rows.clone(), columns.clone()]
+            }
             Linalg::TriangularSolve => [rows.clone(), width.clone()],
             Linalg::Lu => [rows.clone(), more(columns, 2)],
-            Linalg::Qr => [rows + columns, columns.clone()],
+            Linalg::Qr | Linalg::Reflections => [rows + columns, columns.clone()],
             Linalg::Eigh => [rows + rows, columns.clone()],
             Linalg::PseudoInverse => [columns.clone(), rows.clone()],
             Linalg::Svd | Linalg::Rotations => [more(&(rows + columns), 1), columns.clone()],
@@ -89,7 +104,7 @@ impl Linalg {
 
     /// Whether a matrix has no fewer rows than columns.
     pub fn is_of_columns(self) -> bool {
-        matches!(self, Linalg::Qr | Linalg::Svd | Linalg::Rotations)
+        matches!(self, Linalg::Qr | Linalg::Reflections | Linalg::Svd | Linalg::Rotations)
     }
 
     /// Whether the first matrix has as many rows as columns.
@@ -129,8 +144,9 @@ impl Linalg {
                 result.resize(2 * rows * rows, 0.0);
                 result
             }
-            // It has a pattern besides, and is solved where that is at hand.
-            Linalg::SparseSolve => a,
+            Linalg::Reflections => reflections(a, rows, columns),
+            // Rotations are kernels of their own. A sparse system has a pattern besides, and is solved where that is at hand.
+            Linalg::SparseSolve | Linalg::Diagonal | Linalg::Orthogonal => a,
             Linalg::Svd | Linalg::Rotations | Linalg::PseudoInverse => {
                 let (values, right) = dense::singular(&mut a, rows, columns);
                 a.extend(right);
@@ -139,6 +155,27 @@ impl Linalg {
             }
         }
     }
+}
+
+/// R, the vectors of its reflections and T.
+fn reflections(mut a: Vec<f64>, rows: usize, columns: usize) -> Vec<f64> {
+    let factors = dense::reflections(&mut a, rows, columns, &mut vec![0.0; columns]);
+    let vector = |row: usize, k: usize| match row.cmp(&k) {
+        std::cmp::Ordering::Less => 0.0,
+        std::cmp::Ordering::Equal => 1.0,
+        std::cmp::Ordering::Greater => a[row * columns + k],
+    };
+    let mut upper = vec![0.0; columns * columns];
+    for k in 0..columns {
+        let products: Vec<f64> = (0..k).map(|j| (0..rows).map(|row| vector(row, j) * vector(row, k)).sum()).collect();
+        for j in 0..k {
+            let sum: f64 = (j..k).map(|i| upper[j * columns + i] * products[i]).sum();
+            upper[j * columns + k] = -factors[k] * sum;
+        }
+        upper[k * columns + k] = factors[k];
+    }
+    a.extend(upper);
+    a
 }
 
 /// The Moore-Penrose inverse of a matrix with so many rows and columns: what planning makes of singular values, for the reference.

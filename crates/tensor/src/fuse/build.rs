@@ -17,6 +17,17 @@ pub struct Built {
     pub kernel: Kernel,
     /// For each of its buffers.
     pub memories: Vec<Memory>,
+    /// How often the last kernels, this one among them, run after each other.
+    pub rounds: Option<Rounds>,
+}
+
+/// Kernels that run again.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// How many kernels a round has.
+    pub kernels: usize,
+    /// How many rounds there are.
+    pub count: usize,
 }
 
 impl Built {
@@ -164,7 +175,7 @@ impl Buffers {
     /// The kernel with these buffers.
     pub fn built(self, name: String, sizes: Vec<Size>, graph: Graph, body: Body) -> Built {
         let Buffers { buffers, memories } = self;
-        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories }
+        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories, rounds: None }
     }
 }
 

@@ -3,24 +3,91 @@
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
-use super::build::{Buffers, Built, Destinations, coordinates, extent, extents, roots_of, writes};
+use super::build::{Buffers, Built, Destinations, Rounds, coordinates, extent, extents, roots_of, writes};
+use crate::dtype::DType;
 use crate::expr::{Expr, Linalg as Kind, Op, TensorId};
-use crate::kernel::{Body, Linalg};
+use crate::kernel::{Body, Buffer, Elements, Linalg, Turns};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
-use crate::scalar::Type;
+use crate::lower::{Index, Lowering, Memory};
+use crate::scalar::{Graph, Type};
 use crate::size::Size;
 
-/// The kernel.
+/// The kernels.
 pub fn linalg(
     expr: &Expr,
     stored: &[bool],
     id: TensorId,
     destinations: Destinations,
     most_dims: &[u32],
+    scratch: &mut u32,
+) -> Result<Vec<Built>> {
+    let Op::Linalg(kind) = expr.tensor(id).op else {
+        return Err(Error::internal("a group of linear algebra without it"));
+    };
+    match kind {
+        Kind::Diagonal | Kind::Orthogonal => turns(expr, stored, id, destinations, most_dims, scratch),
+        _ => Ok(vec![factors(expr, stored, id, kind, destinations, most_dims)?]),
+    }
+}
+
+/// The kernels of rotations: one that copies the first state to the memory of the last one, and the two of a round.
+fn turns(
+    expr: &Expr,
+    stored: &[bool],
+    id: TensorId,
+    destinations: Destinations,
+    most_dims: &[u32],
+    scratch: &mut u32,
+) -> Result<Vec<Built>> {
+    let tensor = expr.tensor(id);
+    let (leading, size) = tensor.shape.split_at(tensor.shape.len() - 2);
+    let mut lowering = Lowering::of(expr, stored);
+    let mut all = Vec::new();
+    let (at, space) = coordinates(&mut lowering, &tensor.shape, 0);
+    let value = lowering.value(tensor.operands[0], Index::Coordinates(at.clone()))?;
+    writes(&mut lowering, id, &at, value, destinations, &mut all);
+    let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &[space], &roots_of(&all));
+    let space = extents(&groups[0], &mut sizes);
+    let mut buffers = Buffers::of(&lowering);
+    let stores = buffers.stores(&all, &roots);
+    let start = Elements { space, stores, fills: true };
+    let mut built = vec![buffers.built("state".to_owned(), sizes, graph, Body::Elements(start))];
+    let [write] = all.as_slice() else { return Err(Error::internal("rotations in several pieces of memory")) };
+    let is_symmetric = tensor.op == Op::Linalg(Kind::Diagonal);
+    for applies in [false, true] {
+        let (mut sizes, mut buffers) = (Vec::new(), Buffers::default());
+        let state = Buffer { dtype: DType::F32, written: true };
+        let body = Body::Turns(Turns {
+            applies,
+            is_symmetric,
+            batch: extents(leading, &mut sizes),
+            rows: extent(&size[0], &mut sizes),
+            columns: extent(&size[1], &mut sizes),
+            state: buffers.position(write.memory, state),
+            rotations: buffers.position(Memory::Scratch(*scratch), Buffer { written: !applies, ..state }),
+        });
+        let name = if applies { "turn" } else { "rotations" };
+        built.push(buffers.built(name.to_owned(), sizes, Graph::default(), body));
+    }
+    *scratch += 1;
+    let blocks = size[1].at(most_dims) / i64::from(Turns::BLOCK);
+    let count = (blocks - 1).max(0) as usize * Turns::SWEEPS as usize;
+    if let Some(last) = built.last_mut() {
+        last.rounds = Some(Rounds { kernels: 2, count });
+    }
+    Ok(built)
+}
+
+/// The kernel of a factorisation or a system.
+fn factors(
+    expr: &Expr,
+    stored: &[bool],
+    id: TensorId,
+    kind: Kind,
+    destinations: Destinations,
+    most_dims: &[u32],
 ) -> Result<Built> {
     let tensor = expr.tensor(id);
-    let Op::Linalg(kind) = tensor.op else { return Err(Error::internal("a group of linear algebra without it")) };
     let mut lowering = Lowering::of(expr, stored);
     let (leading, result) = tensor.shape.split_at(tensor.shape.len() - 2);
     let (at, batch) = coordinates(&mut lowering, leading, 0);

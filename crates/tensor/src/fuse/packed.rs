@@ -25,7 +25,7 @@ pub fn pack_results(built: &mut [Built], writer: usize, kept: &dyn Fn(TensorId) 
 
 /// Two results of a kernel with one reader, the length of the first, and the reader.
 fn pair(built: &[Built], writer: usize, kept: &dyn Fn(TensorId) -> bool) -> Option<([Memory; 2], u32, usize)> {
-    let Built { kernel, memories } = &built[writer];
+    let Built { kernel, memories, .. } = &built[writer];
     let Body::Products(products) = &kernel.body else { return None };
     let mut results: Vec<(Memory, u32, usize)> = Vec::new();
     for product in products {
@@ -36,7 +36,7 @@ fn pair(built: &[Built], writer: usize, kept: &dyn Fn(TensorId) -> bool) -> Opti
         let mut users = (0..built.len()).filter(|at| *at != writer && built[*at].memories.contains(&memory));
         let (Some(reader), None) = (users.next(), users.next()) else { continue };
         let is_read = |at: usize| {
-            let Built { kernel, memories } = &built[at];
+            let Built { kernel, memories, .. } = &built[at];
             let is_map = matches!(kernel.body, Body::Elements(_) | Body::Maps(_));
             is_map && memories.iter().zip(&kernel.buffers).all(|(of, buffer)| *of != memory || !buffer.written)
         };

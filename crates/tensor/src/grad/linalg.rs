@@ -28,8 +28,10 @@ impl PullBack<'_> {
             Linalg::Lu => self.lu(),
             Linalg::Qr => self.qr(),
             Linalg::Eigh => self.eigh(),
-            Linalg::Svd | Linalg::Rotations => self.svd(),
+            Linalg::Svd => self.svd(),
             Linalg::PseudoInverse => self.pseudo_inverse(),
+            // Planning makes them, of what has been differentiated.
+            Linalg::Rotations | Linalg::Diagonal | Linalg::Orthogonal | Linalg::Reflections => return vec![None],
         };
         let share = Some(Adjoint { node: of, guarded: false });
         // A cutoff is a constant.

@@ -1,10 +1,11 @@
 //! Linear algebra: as on the host.
 
 use residua_base::error::Result;
-use residua_tensor_loops::sparse;
+use residua_base::list::Listed;
+use residua_tensor_loops::{dense, sparse};
 
 use super::Machine;
-use crate::kernel::{Extent, Linalg};
+use crate::kernel::{Extent, Linalg, Turns};
 use crate::scalar::Id;
 
 impl Machine<'_> {
@@ -26,6 +27,51 @@ impl Machine<'_> {
             let result = linalg.kind.computed(extents, a, b.unwrap_or_default());
             machine.write_matrix(linalg, &needed, batch.len(), &result)
         })
+    }
+
+    /// All rounds at once, the first time that rotations are sought: each matrix without them has no rounds behind it.
+    pub(super) fn turns(&mut self, turns: &Turns) -> Result<()> {
+        if turns.applies {
+            return Ok(());
+        }
+        let [rows, columns] = [turns.rows, turns.columns].map(|extent| self.extent(extent) as usize);
+        let most = rows - 1 - columns;
+        let count: usize = self.extents(&turns.batch).iter().map(|extent| *extent as usize).product();
+        for state in self.buffers[turns.state as usize].chunks_exact_mut(4 * rows * columns).take(count) {
+            let word = |bytes: &[u8]| f64::from(f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+            let mut numbers: Vec<f64> = state.chunks_exact(4).map(word).list();
+            let rounds = (rows - 1) * columns;
+            if numbers[rounds] > 0.0 {
+                continue;
+            }
+            numbers[rounds] = 1.0;
+            // Columns of zeros at the end are turned with no other one.
+            let at = |numbers: &[f64], row: usize, column: usize| numbers[row * columns + column];
+            let is_zero = |column: &usize| (0..most).all(|row| at(&numbers, row, *column) == 0.0);
+            let own = columns - (0..columns).rev().take_while(is_zero).count();
+            let height = if turns.is_symmetric { own } else { most };
+            let mut matrix: Vec<f64> = (0..height * own).map(|k| at(&numbers, k / own, k % own)).list();
+            let right = if turns.is_symmetric {
+                let values = dense::eigen(&mut matrix, own);
+                let vectors = dense::transposed(&matrix, own, own);
+                matrix.fill(0.0);
+                values.iter().enumerate().for_each(|(place, value)| matrix[place * (own + 1)] = *value);
+                vectors
+            } else {
+                let (values, right) = dense::singular(&mut matrix, most, own);
+                matrix.iter_mut().enumerate().for_each(|(place, x)| *x *= values[place % own]);
+                right
+            };
+            for (from, first) in [(matrix, 0), (right, most)] {
+                for (place, x) in from.into_iter().enumerate() {
+                    numbers[(first + place / own) * columns + place % own] = x;
+                }
+            }
+            for (bytes, number) in state.chunks_exact_mut(4).zip(numbers) {
+                bytes.copy_from_slice(&(number as f32).to_le_bytes());
+            }
+        }
+        Ok(())
     }
 
     /// Writes the numbers of a result at the present point of a batch of so many axes.

@@ -46,6 +46,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
         Body::DigitCounts(counts) => machine.digit_counts(counts),
         Body::DigitSort(sort) => machine.digit_sort(sort),
         Body::Linalg(linalg) => machine.linalg(linalg),
+        Body::Turns(turns) => machine.turns(turns),
         Body::Attention(attention) => machine.attention(attention),
     }
 }

@@ -61,3 +61,35 @@ pub struct Linalg {
     /// Where an element of the result is written: one store.
     pub elements: Vec<Store>,
 }
+
+/// A part of a round of Jacobi's rotations of a batch of matrices whose columns are in blocks: in a round each block meets another one, and in a sweep of
+/// rounds each other one. One kernel finds the rotations of all pairs of blocks, the other applies them to all rows. Both run in the memory of a state,
+/// [`Linalg::Diagonal`](Kind::Diagonal) or [`Linalg::Orthogonal`](Kind::Orthogonal), as often as rounds may be needed, and do nothing after the last one:
+/// the last row of the state has the number of rounds that are over, that of the round under way or −1, for each pair whether it turned in a sweep of
+/// either parity, and whether it turned in the round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// Whether the kernel applies rotations.
+    pub applies: bool,
+    /// Whether the matrix is symmetric and turned on both sides.
+    pub is_symmetric: bool,
+    /// Extents of the axes of the batch; may be empty.
+    pub batch: Vec<Extent>,
+    /// Rows of the state.
+    pub rows: Extent,
+    /// Its columns: a multiple of [`Turns::PAIR`].
+    pub columns: Extent,
+    /// The buffer of the state.
+    pub state: u32,
+    /// The buffer of the rotations: for each pair of blocks a matrix that the columns of both are multiplied by.
+    pub rotations: u32,
+}
+
+impl Turns {
+    /// Columns of a block.
+    pub const BLOCK: u32 = 16;
+    /// Columns of two blocks.
+    pub const PAIR: u32 = 2 * Turns::BLOCK;
+    /// Most sweeps. Nine are usual for matrices of 512 columns, and their number grows as the logarithm.
+    pub const SWEEPS: u32 = 16;
+}

@@ -260,9 +260,7 @@ impl Work<'_> {
                 vec![fourier::fourier(expr, self.stored, *fourier, elements, &to, self.target.is_host)?]
             }
             Group::DigitCounts { counts } => vec![sort::counts(expr, self.stored, *counts, &to)?],
-            Group::Linalg { linalg } => {
-                vec![linalg::linalg(expr, self.stored, *linalg, &to, self.most_dims)?]
-            }
+            Group::Linalg { linalg } => linalg::linalg(expr, self.stored, *linalg, &to, self.most_dims, &mut scratch)?,
             Group::Attention { attention } => {
                 attention::attention(expr, self.stored, *attention, &to, self.most_dims, &mut scratch)?
             }
@@ -342,7 +340,7 @@ fn reads_in_place(built: &Built, slot: u32, is_host: bool) -> bool {
         Body::DigitCounts(counts) => &counts.elements,
         Body::DigitSort(sort) => &sort.elements,
         // Many threads read what gives an element of the result, and all of a row before its transform is written.
-        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return false,
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) | Body::Turns(_) => return false,
     };
     let indices: Vec<Id> = stores.iter().filter(|store| store.buffer == buffer).map(|store| store.index).list();
     // A thread of a device computes all elements of its block before it writes them.

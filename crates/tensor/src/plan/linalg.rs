@@ -2,6 +2,8 @@
 //! 4th edition, 4.2.9), and singular values on a device by rotations.
 
 use super::concat::{join, most_parts};
+use super::rotations;
+use super::sort::Where;
 use crate::dtype::DType;
 use crate::expr::{Elementwise as E, Expr, Linalg, Reduction, TensorId};
 use crate::fuse::Target;
@@ -9,7 +11,7 @@ use crate::size::Size;
 use residua_base::list::Listed;
 
 /// An operation of linear algebra on a target.
-pub fn linalg(expr: &mut Expr, kind: Linalg, operands: &[TensorId], target: &Target) -> TensorId {
+pub fn linalg(expr: &mut Expr, kind: Linalg, operands: &[TensorId], target: &Target, most_dims: &[u32]) -> TensorId {
     match kind {
         Linalg::Cholesky if is_large(expr, operands[0], target) => cholesky(expr, operands[0], most_parts(target)),
         Linalg::Lu if is_large(expr, operands[0], target) && has_sizes(expr, operands[0]) => {
@@ -18,12 +20,22 @@ pub fn linalg(expr: &mut Expr, kind: Linalg, operands: &[TensorId], target: &Tar
         Linalg::TriangularSolve if is_large(expr, operands[0], target) => {
             triangular_solve(expr, operands, most_parts(target))
         }
-        Linalg::Svd if !target.is_host => singular(expr, operands[0]),
-        Linalg::PseudoInverse => pseudo_inverse(expr, operands, target),
+        Linalg::Qr if !target.is_host && size_of(expr, operands[0]) > REFLECTED && has_sizes(expr, operands[0]) => {
+            orthogonal(expr, operands[0], most_parts(target))
+        }
+        Linalg::Eigh if !target.is_host && in_blocks(expr, operands[0]) => {
+            rotations::eigen(expr, operands[0], Where { target, most_dims })
+        }
+        Linalg::Svd if !target.is_host => singular(expr, operands[0], Where { target, most_dims }),
+        Linalg::PseudoInverse => pseudo_inverse(expr, operands, target, most_dims),
         _ => expr.linalg(kind, operands),
     }
 }
 
+/// Columns that reflections of one workgroup take, and those of a panel of more.
+const REFLECTED: i64 = 32;
+/// Columns of a matrix that a workgroup turns by itself.
+const MOST_TOGETHER: i64 = 44;
 /// Rows of a block of a large matrix: a workgroup has its memory, and products of so many terms are as fast as longer ones.
 const BLOCK: i64 = 64;
 /// Most rows that the host factors at once, in double precision.
@@ -40,8 +52,13 @@ fn has_sizes(expr: &Expr, a: TensorId) -> bool {
     expr.shape(a).iter().rev().take(2).all(|size| size.known().is_some())
 }
 
+/// Whether rotations of a matrix go in rounds over blocks of its columns: it has so many that no workgroup has the memory.
+fn in_blocks(expr: &Expr, a: TensorId) -> bool {
+    size_of(expr, a) > MOST_TOGETHER && has_sizes(expr, a)
+}
+
 /// Columns of matrices; 0 where only a run tells.
-fn size_of(expr: &Expr, a: TensorId) -> i64 {
+pub(super) fn size_of(expr: &Expr, a: TensorId) -> i64 {
     expr.shape(a).last().and_then(|size| size.known()).unwrap_or_default()
 }
 
@@ -186,7 +203,7 @@ pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId], most: usi
 }
 
 /// Some rows and columns of each matrix of a batch.
-fn block(expr: &mut Expr, x: TensorId, [row, column]: [i64; 2], [rows, columns]: [i64; 2]) -> TensorId {
+pub(super) fn block(expr: &mut Expr, x: TensorId, [row, column]: [i64; 2], [rows, columns]: [i64; 2]) -> TensorId {
     let mut shape = expr.shape(x).to_vec();
     let axis = shape.len() - 2;
     let mut starts = vec![Size::constant(0); shape.len()];
@@ -197,7 +214,7 @@ fn block(expr: &mut Expr, x: TensorId, [row, column]: [i64; 2], [rows, columns]:
 }
 
 /// Some rows of each matrix of a batch.
-fn part(expr: &mut Expr, x: TensorId, from: &Size, count: &Size) -> TensorId {
+pub(super) fn part(expr: &mut Expr, x: TensorId, from: &Size, count: &Size) -> TensorId {
     let mut shape = expr.shape(x).to_vec();
     let axis = shape.len() - 2;
     let mut starts = vec![Size::constant(0); shape.len()];
@@ -208,17 +225,17 @@ fn part(expr: &mut Expr, x: TensorId, from: &Size, count: &Size) -> TensorId {
 }
 
 /// V Σ⁺ Uᵀ of the singular values that are larger than a share of the largest.
-fn pseudo_inverse(expr: &mut Expr, operands: &[TensorId], target: &Target) -> TensorId {
+fn pseudo_inverse(expr: &mut Expr, operands: &[TensorId], target: &Target, most_dims: &[u32]) -> TensorId {
     let [a, cutoff] = operands[..] else { return operands[0] };
     let shape = expr.shape(a).to_vec();
     let batch = shape.len() - 2;
     let (rows, columns) = (&shape[batch], &shape[batch + 1]);
     if rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows < columns) {
         let turned = expr.transpose(a);
-        let inverse = pseudo_inverse(expr, &[turned, cutoff], target);
+        let inverse = pseudo_inverse(expr, &[turned, cutoff], target, most_dims);
         return expr.transpose(inverse);
     }
-    let factors = linalg(expr, Linalg::Svd, &[a], target);
+    let factors = linalg(expr, Linalg::Svd, &[a], target, most_dims);
     let left = part(expr, factors, &Size::constant(0), rows);
     let right = part(expr, factors, rows, columns);
     let values = part(expr, factors, &(rows + columns), &Size::constant(1));
@@ -237,8 +254,107 @@ fn pseudo_inverse(expr: &mut Expr, operands: &[TensorId], target: &Target) -> Te
 /// Rows beyond which a tall matrix is made square first: rotations then go over fewer numbers, which a workgroup's memory may hold.
 const MOST_ROTATED: i64 = 64;
 
+/// Q and R of panels of columns, [m, n] with m ≥ n: the reflections of a panel apply to what is beside it as I − V T Vᵀ, which is products (Golub and Van
+/// Loan, 5.2.3).
+fn orthogonal(expr: &mut Expr, a: TensorId, most: usize) -> TensorId {
+    let shape = expr.shape(a).to_vec();
+    let axis = shape.len() - 2;
+    let [height, width] = [axis, axis + 1].map(|axis| shape[axis].known().unwrap_or_default());
+    let matrix = |rows: i64, columns: i64| [&shape[..axis], &[rows, columns].map(Size::constant)].concat();
+    let zeros = |rows: i64, columns: i64| {
+        let mut before = vec![Size::constant(0); axis + 2];
+        (before[axis], before[axis + 1]) = (Size::constant(rows), Size::constant(columns));
+        before
+    };
+    let (mut rest, mut done, mut panels, mut upper) = (a, 0, Vec::new(), Vec::new());
+    while done < width {
+        let count = REFLECTED.min(width - done);
+        let (rows, beside) = (height - done, width - done - count);
+        let panel = block(expr, rest, [0, 0], [rows, count]);
+        let factors = expr.linalg(Linalg::Reflections, &[panel]);
+        let vectors = unit_lower(expr, factors, [rows, count]);
+        let triangle = block(expr, factors, [rows, 0], [count, count]);
+        let corner = block(expr, factors, [0, 0], [count, count]);
+        let mut row = vec![upper_part(expr, corner)];
+        if beside > 0 {
+            let right = block(expr, rest, [0, count], [rows, beside]);
+            let turned = expr.transpose(triangle);
+            let right = reflected(expr, vectors, turned, right);
+            row.push(block(expr, right, [0, 0], [count, beside]));
+            rest = block(expr, right, [count, 0], [rows - count, beside]);
+        }
+        let row = expr.concat(&row, axis as u32 + 1);
+        upper.push(expr.pad_with_zeros(row, zeros(0, done), &matrix(count, width)));
+        panels.push((done, vectors, triangle));
+        done += count;
+    }
+    // Q, from the last panel: of its rows and columns alone, of which a product of the panels after it is the rest.
+    let mut vectors: Option<TensorId> = None;
+    for (from, of, triangle) in panels.into_iter().rev() {
+        let (rows, columns) = (height - from, width - from);
+        let count = size_of(expr, of);
+        let first = identity(expr, &matrix(rows, count));
+        let start = match vectors {
+            None => first,
+            Some(later) => {
+                let later = expr.pad_with_zeros(later, zeros(count, 0), &matrix(rows, columns - count));
+                expr.concat(&[first, later], axis as u32 + 1)
+            }
+        };
+        vectors = Some(reflected(expr, of, triangle, start));
+    }
+    let upper = join(expr, upper, axis as u32, most);
+    match vectors {
+        None => upper,
+        Some(vectors) => expr.concat(&[vectors, upper], axis as u32),
+    }
+}
+
+/// X − V (T (Vᵀ X)).
+fn reflected(expr: &mut Expr, vectors: TensorId, triangle: TensorId, x: TensorId) -> TensorId {
+    let turned = expr.transpose(vectors);
+    let product = expr.matmul(turned, x, DType::F32);
+    let product = expr.matmul(triangle, product, DType::F32);
+    let product = expr.matmul(vectors, product, DType::F32);
+    expr.elementwise(E::Sub, &[x, product])
+}
+
+/// The rows and the columns of the elements of matrices of a shape.
+fn places(expr: &mut Expr, shape: &[Size]) -> [TensorId; 2] {
+    let matrix = &shape[shape.len() - 2..];
+    [0, 1].map(|axis| expr.iota(axis, DType::I32, matrix))
+}
+
+/// Columns of an identity: the first ones of as many rows as there are.
+pub(super) fn identity(expr: &mut Expr, shape: &[Size]) -> TensorId {
+    let places = places(expr, shape);
+    let is_diagonal = expr.elementwise(E::Eq, &places);
+    let (zero, one) = (expr.constant(0.0, DType::F32), expr.constant(1.0, DType::F32));
+    let identity = expr.elementwise(E::Select, &[is_diagonal, one, zero]);
+    expr.expand(identity, shape)
+}
+
+/// The elements below the diagonal of the first rows, with ones on it and zeros above.
+fn unit_lower(expr: &mut Expr, x: TensorId, [rows, columns]: [i64; 2]) -> TensorId {
+    let x = block(expr, x, [0, 0], [rows, columns]);
+    let shape = expr.shape(x).to_vec();
+    let [row, column] = places(expr, &shape);
+    let is_below = expr.elementwise(E::Gt, &[row, column]);
+    let identity = identity(expr, &shape);
+    expr.elementwise(E::Select, &[is_below, x, identity])
+}
+
+/// The elements on the diagonal and above it, and zeros below.
+fn upper_part(expr: &mut Expr, x: TensorId) -> TensorId {
+    let shape = expr.shape(x).to_vec();
+    let [row, column] = places(expr, &shape);
+    let is_below = expr.elementwise(E::Gt, &[row, column]);
+    let zero = expr.constant(0.0, DType::F32);
+    expr.elementwise(E::Select, &[is_below, zero, x])
+}
+
 /// Singular values by rotations, which leave the left vectors times the values. Reflections make orthonormal vectors of these where values are 0 too.
-fn singular(expr: &mut Expr, a: TensorId) -> TensorId {
+fn singular(expr: &mut Expr, a: TensorId, on: Where) -> TensorId {
     let shape = expr.shape(a).to_vec();
     let batch = shape.len() - 2;
     let (rows, columns) = (&shape[batch], &shape[batch + 1]);
@@ -246,17 +362,20 @@ fn singular(expr: &mut Expr, a: TensorId) -> TensorId {
     let rest_of = columns + &Size::constant(1);
     if rows.known().zip(columns.known()).is_some_and(|(rows, columns)| rows > MOST_ROTATED.max(columns)) {
         // A = Q R, and R = U Σ Vᵀ.
-        let factors = expr.linalg(Linalg::Qr, &[a]);
+        let factors = linalg(expr, Linalg::Qr, &[a], on.target, on.most_dims);
         let [vectors, upper] = [(&first, rows), (rows, columns)].map(|(from, count)| part(expr, factors, from, count));
-        let inner = singular(expr, upper);
+        let inner = singular(expr, upper, on);
         let left = part(expr, inner, &first, columns);
         let left = expr.matmul(vectors, left, DType::F32);
         let rest = part(expr, inner, columns, &rest_of);
         return expr.concat(&[left, rest], batch as u32);
     }
-    let turned = expr.linalg(Linalg::Rotations, &[a]);
+    let turned = match in_blocks(expr, a) {
+        true => rotations::orthogonal(expr, a, on),
+        false => expr.linalg(Linalg::Rotations, &[a]),
+    };
     let scaled = part(expr, turned, &first, rows);
-    let factors = expr.linalg(Linalg::Qr, &[scaled]);
+    let factors = linalg(expr, Linalg::Qr, &[scaled], on.target, on.most_dims);
     let vectors = part(expr, factors, &first, rows);
     let upper = part(expr, factors, rows, columns);
     // The diagonal of R has the signs of the vectors.

@@ -8,7 +8,8 @@ use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
 use crate::expr::{Digit, Expr, Linalg, Op, TensorId, memory_dtype};
-use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Product, Store};
+use crate::fuse::build::Rounds;
+use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Product, Store, Turns};
 use crate::lower::Memory;
 use crate::roots;
 use crate::scalar::Node;
@@ -81,6 +82,10 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
         let counts = built.memories.iter().map(count).list();
         let kernel = plan.add_kernel(built.kernel, counts);
         plan.steps.push(Step::Dispatch { kernel, places: of_step });
+        if let Some(Rounds { kernels, count }) = built.rounds {
+            let round = plan.steps[plan.steps.len() - kernels..].to_vec();
+            (1..count).for_each(|_| plan.steps.extend_from_slice(&round));
+        }
     }
     for (id, slot) in copies {
         let from = places[&Memory::Tensor(id)];
@@ -132,8 +137,12 @@ impl Plan {
 
 /// Whether a kernel writes vectors to a buffer of which others are as right: those with other signs, and of equal values any of their span.
 fn is_any_of_several(kernel: &Kernel, buffer: usize) -> bool {
-    let Body::Linalg(linalg) = &kernel.body else { return false };
-    kernel.buffers[buffer].written && matches!(linalg.kind, Linalg::Eigh | Linalg::Svd | Linalg::Rotations)
+    let has_vectors = match &kernel.body {
+        Body::Linalg(linalg) => matches!(linalg.kind, Linalg::Eigh | Linalg::Svd | Linalg::Rotations),
+        Body::Turns(_) => true,
+        _ => false,
+    };
+    has_vectors && kernel.buffers[buffer].written
 }
 
 /// Whether a kernel writes to a buffer what the rounding of sums left.
@@ -143,7 +152,7 @@ fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
         Body::Scan(scan) => (scan.elements.iter().list(), std::slice::from_ref(&scan.fold)),
         Body::Elements(_) | Body::Maps(_) | Body::Product(_) | Body::Products(_) | Body::Sequence(_) => return false,
         Body::Sort(_) | Body::DigitCounts(_) | Body::DigitSort(_) => return false,
-        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) => return false,
+        Body::Attention(_) | Body::Fourier(_) | Body::Linalg(_) | Body::Turns(_) => return false,
     };
     stores.iter().any(|store| {
         store.buffer as usize == buffer
@@ -181,6 +190,7 @@ fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
         Body::Sequence(_) | Body::Maps(_) => 0,
         // Transforms leave nothing for others of their group.
         Body::Fourier(_) | Body::Linalg(_) => 0,
+        Body::Turns(turns) => count(&turns.batch) * count(&[turns.columns]) * u64::from(Turns::PAIR),
         Body::Sort(sort) => count(&sort.outer) * count(&[sort.kept]),
         Body::DigitCounts(counts) => count(&counts.outer) * u64::from(Digit::VALUES) * u64::from(counts.blocks),
         Body::DigitSort(sort) => count(&sort.outer) * count(&[sort.length]),

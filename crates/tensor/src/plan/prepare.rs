@@ -115,7 +115,7 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             continue;
         }
         if let Op::Linalg(kind) = tensor.op {
-            places.push(linalg::linalg(&mut result, kind, &operands, target));
+            places.push(linalg::linalg(&mut result, kind, &operands, target, most_dims));
             continue;
         }
         if tensor.op == Op::SparseProduct {

@@ -74,6 +74,7 @@ pub async fn module_in_turns(kernels: &[Kernel]) -> Result<Vec<u8>> {
             Body::DigitCounts(_) | Body::DigitSort(_) => {
                 return Err(Error::internal("a sort by digits on the host"));
             }
+            Body::Turns(_) => return Err(Error::internal("rounds of rotations on the host")),
             Body::Attention(_) => return Err(Error::internal("attention on the host is other operations")),
         };
         if shared.most_locals > MOST_LOCALS {

@@ -25,7 +25,12 @@ const MEMORY: u32 = 4096;
 /// Threads a workgroup of matrices that have one each, and of systems.
 const LONE_THREADS: u32 = 64;
 
-const ROUNDS: Template<'static> = shader!("linalg_rounds");
+/// Pairs of a round.
+pub(super) const PAIRS: Template<'static> = shader!("linalg_pairs");
+/// Whether a sweep turns any.
+pub(super) const ROUNDS: Template<'static> = shader!("linalg_rounds");
+/// A sweep of rotations of a symmetric matrix.
+pub(super) const SWEEP: Template<'static> = shader!("linalg_sweep");
 
 /// How matrices are divided among threads.
 struct Teams {
@@ -47,9 +52,10 @@ impl Teams {
             Kind::Cholesky | Kind::TriangularSolve => rows * columns,
             Kind::SparseSolve => 0,
             Kind::Lu => rows * (columns + 2),
-            Kind::Qr => (rows + columns) * columns,
+            Kind::Qr | Kind::Reflections => (rows + columns) * columns,
             Kind::Eigh => 2 * rows * rows,
             Kind::Svd | Kind::Rotations | Kind::PseudoInverse => (rows + columns + 1) * columns,
+            Kind::Diagonal | Kind::Orthogonal => 0,
         };
         let team = match rows.max(columns) {
             0..=8 => 1,
@@ -62,7 +68,8 @@ impl Teams {
         let shared = |team: u32| match linalg.kind {
             Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => 0,
             Kind::Lu => 2 * u64::from(team),
-            Kind::Qr => u64::from(team),
+            Kind::Qr | Kind::Reflections => u64::from(team),
+            Kind::Diagonal | Kind::Orthogonal => 0,
             Kind::Eigh => rows.div_ceil(2) * 2 + 4,
             Kind::Svd | Kind::Rotations | Kind::PseudoInverse => 4,
         };
@@ -105,13 +112,21 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
     }
     let template = match linalg.kind {
         Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => shader!("linalg_cholesky"),
+        Kind::Diagonal | Kind::Orthogonal => return Err(Error::internal("rotations are kernels of their own")),
         Kind::Lu => shader!("linalg_lu"),
         Kind::Qr => shader!("linalg_qr"),
+        Kind::Reflections => shader!("linalg_block_reflection"),
         Kind::Eigh => shader!("linalg_eigh"),
         Kind::Svd | Kind::Rotations | Kind::PseudoInverse => shader!("linalg_rotations"),
     };
     if matches!(linalg.kind, Kind::Eigh | Kind::Rotations) {
+        module.push_shader(PAIRS);
         module.push_shader(ROUNDS);
+    }
+    match linalg.kind {
+        Kind::Eigh => module.push_shader(SWEEP),
+        Kind::Qr | Kind::Reflections => module.push_shader(shader!("linalg_reflections")),
+        _ => {}
     }
     module.push_shader(template);
     let declarations = declarations(&mut module, linalg, &teams, store.buffer);

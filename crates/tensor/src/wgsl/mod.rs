@@ -50,6 +50,7 @@ mod rows;
 mod scan;
 mod sort;
 mod text;
+mod turns;
 mod windows;
 mod workgroups;
 
@@ -112,6 +113,7 @@ pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> 
         Body::DigitCounts(counts) => digits::write_counts(module, counts),
         Body::DigitSort(sort) => digits::write_sort(module, sort),
         Body::Linalg(linalg) => linalg::write(module, linalg),
+        Body::Turns(turns) => turns::write(module, turns),
         Body::Attention(attention) => attention::write(module, attention),
     }
 }

@@ -14,7 +14,7 @@ mod interpreter;
 
 const ERROR: f64 = 10.0 / (1 << 24) as f64;
 
-/// Runs a kernel of linear algebra by its text, and others as they are.
+/// Runs a kernel of linear algebra by its text, and others as they are: workgroups of rotations meet too often for the machine, and are run on devices.
 fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     if !matches!(kernel.body, Body::Linalg(_)) {
         return interpret::run(kernel, words, buffers);
@@ -430,13 +430,117 @@ fn panels_of_rectangles_make_the_rows_in_their_order() {
     }
 }
 
+/// Symmetric matrices: of random numbers, of eigenvalues that fall by 14 powers of 10, of few different ones, and with blocks that have nothing to do with
+/// each other.
+fn symmetric(size: usize) -> Vec<(&'static str, Matrix)> {
+    let x = Matrix::of(size, numbers(size * size, 7));
+    let sum = Matrix::made(size, size, |row, column| x.at(row, column) + x.at(column, row));
+    let mut basis = x.data.clone();
+    residua_tensor_loops::dense::orthogonal(&mut basis, size, size);
+    let basis = Matrix::of(size, basis);
+    let of_values = |value: &dyn Fn(usize) -> f64| {
+        let scaled = Matrix::made(size, size, |row, column| basis.at(row, column) * value(column));
+        scaled.times(&basis.turned())
+    };
+    let falling = |k: usize| 10_f64.powf(-14.0 * k as f64 / size as f64);
+    let few = |k: usize| [1.0, 1.0, -2.0, 0.0][k % 4];
+    let apart = Matrix::made(size, size, |row, column| if row % 3 == column % 3 { sum.at(row, column) } else { 0.0 });
+    let all = [("random", sum), ("falling", of_values(&falling)), ("few", of_values(&few)), ("apart", apart)];
+    all.map(|(name, of)| (name, Matrix::of(size, of.data.iter().map(|x| f64::from(*x as f32)).collect()))).to_vec()
+}
+
+#[test]
+fn large_symmetric_matrices_are_turned_in_blocks() {
+    // Two pairs of blocks, of which the second is not whole.
+    let size = 50;
+    let values_of = |a: &Matrix| {
+        let mut data = a.data.clone();
+        residua_tensor_loops::dense::eigen(&mut data, size)
+    };
+    for (name, a) in symmetric(size) {
+        let mut expr = Expr::default();
+        let x = input(&mut expr, 0, &[1, size, size]);
+        let result = expr.linalg(Linalg::Eigh, &[x]);
+        let found = &results(&expr, &[result], std::slice::from_ref(&a.data), &[], true)[1][0];
+        let vectors = rows_of(found, 0, 0, size);
+        let values = rows_of(found, 0, size, 1).data;
+        assert!(values.is_sorted(), "{name}: {values:?}");
+        Matrix::of(size, values.clone()).is_near(&Matrix::of(size, values_of(&a)), name);
+        vectors.is_orthonormal(name);
+        let scaled = Matrix::made(size, size, |row, column| vectors.at(row, column) * values[column]);
+        scaled.times(&vectors.turned()).is_near(&a, name);
+    }
+}
+
+#[test]
+fn singular_vectors_of_large_matrices_are_turned_in_blocks() {
+    let columns = 50;
+    for (name, square) in symmetric(columns) {
+        for rows in [50, 70] {
+            let a = Matrix::made(rows, columns, |row, column| square.at(row % columns, column) * (1 + row / 50) as f64);
+            let mut expr = Expr::default();
+            let x = input(&mut expr, 0, &[1, rows, columns]);
+            let result = expr.linalg(Linalg::Svd, &[x]);
+            let found = &results(&expr, &[result], std::slice::from_ref(&a.data), &[], true)[1][0];
+            let left = rows_of(found, 0, 0, rows);
+            let right = rows_of(found, 0, rows, columns);
+            let values = rows_of(found, 0, rows + columns, 1).data;
+            assert!(values.iter().rev().is_sorted() && values[columns - 1] >= 0.0, "{name}: {values:?}");
+            left.is_orthonormal(name);
+            right.is_orthonormal(name);
+            let scaled = Matrix::made(rows, columns, |row, column| left.at(row, column) * values[column]);
+            scaled.times(&right.turned()).is_near(&a, name);
+        }
+    }
+}
+
+#[test]
+fn reflections_of_panels_make_the_matrix() {
+    // Two panels, of which the second is not whole.
+    for [rows, columns] in [[50, 40], [33, 33]] {
+        for (name, square) in symmetric(columns).into_iter().take(2) {
+            let a = Matrix::made(rows, columns, |row, column| square.at(row % columns, column));
+            let mut expr = Expr::default();
+            let x = input(&mut expr, 0, &[1, rows, columns]);
+            let result = expr.linalg(Linalg::Qr, &[x]);
+            let found = &results(&expr, &[result], std::slice::from_ref(&a.data), &[], true)[1][0];
+            let (q, upper) = (rows_of(found, 0, 0, rows), rows_of(found, 0, rows, columns));
+            q.is_orthonormal(name);
+            q.times(&upper).is_near(&a, name);
+            (0..columns).for_each(|row| (0..row).for_each(|column| assert_eq!(upper.at(row, column), 0.0, "{name}")));
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_not_finite_makes_a_large_matrix_nan() {
+    for kind in [Linalg::Qr, Linalg::Eigh, Linalg::Svd] {
+        for bad in [f64::NAN, f64::INFINITY] {
+            let mut data = symmetric(50)[0].1.data.clone();
+            (data[7 * 50 + 3], data[3 * 50 + 7]) = (bad, bad);
+            let mut expr = Expr::default();
+            let x = input(&mut expr, 0, &[1, 50, 50]);
+            let result = expr.linalg(kind, &[x]);
+            let found = &results(&expr, &[result], &[data], &[], true)[1][0];
+            let height = match kind {
+                Linalg::Eigh => 51,
+                Linalg::Qr => 50,
+                _ => 101,
+            };
+            assert!(rows_of(found, 0, 0, height).data.iter().all(|x| x.is_nan()), "{kind:?} with {bad}");
+        }
+    }
+}
+
 #[test]
 fn what_takes_a_workgroup_too_long_is_refused() {
+    // Of a size that a run tells, so that there are no blocks.
     for (kind, size) in [(Linalg::Eigh, 1100), (Linalg::Qr, 2100)] {
         let mut expr = Expr::default();
-        let a = input(&mut expr, 0, &[size, size]);
+        let n = Size::dim(0);
+        let a = expr.input(0, DType::F32, &[n.clone(), n]);
         let result = expr.linalg(kind, &[a]);
-        let recipe = Recipe { expr, dims: Vec::new(), results: vec![result], assignments: Vec::new() };
+        let recipe = Recipe { expr, dims: vec![size], results: vec![result], assignments: Vec::new() };
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
         let error = wgsl::write(&plan.kernels[0], &wgsl::Limits::default()).expect_err("a long kernel");
         assert_eq!(error.code, residua_base::error::ErrorCode::LimitExceeded, "{error}");
@@ -450,11 +554,13 @@ fn kernels_of_large_matrices_have_no_more_buffers_than_a_device() {
     let lower = expr.linalg(Linalg::Cholesky, &[a]);
     let factors = expr.linalg(Linalg::Lu, &[a]);
     let solution = expr.linalg(Linalg::TriangularSolve, &[lower, b]);
-    let all = [lower, factors, solution];
-    let recipe = Recipe { expr, dims: Vec::new(), results: all.to_vec(), assignments: Vec::new() };
+    let all = [Linalg::Qr, Linalg::Eigh, Linalg::Svd].map(|kind| expr.linalg(kind, &[a]));
+    let all = [&[lower, factors, solution], &all[..]].concat();
+    let recipe = Recipe { expr, dims: Vec::new(), results: all, assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
     let limits = wgsl::Limits { storage_buffers: GPU.most_buffers, ..wgsl::Limits::default() };
     for kernel in &plan.kernels {
-        wgsl::write(kernel, &limits).expect("no more buffers than the device has");
+        let text = wgsl::write(kernel, &limits).expect("no more buffers than the device has");
+        residua_portable::validated(&text.text);
     }
 }

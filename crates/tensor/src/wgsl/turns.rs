@@ -1,0 +1,75 @@
+//! Kernels of rounds of rotations over blocks of columns: one has a workgroup for each pair of blocks, the other one for some rows of each pair.
+
+use residua_base::error::Result;
+use residua_codegen::wgsl::Template;
+
+use super::code::Code;
+use super::linalg::{PAIRS, ROUNDS, SWEEP};
+use super::module::{Module, shader};
+use super::points::Axes;
+use super::text::KernelText;
+use super::workgroups::{Factor, Workgroups};
+use crate::kernel::Turns;
+
+const TURNS: Template<'static> = shader!("turns");
+/// Threads of a workgroup: each has two columns of two rows of a pair's matrix.
+const THREADS: u32 = Turns::BLOCK * Turns::BLOCK;
+
+/// Writes the kernel.
+pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
+    let Turns { applies, is_symmetric, rows, columns, state, rotations, .. } = *turns;
+    let mut text = format!("const THREADS = {THREADS}u;\nconst IS_SYMMETRIC = {is_symmetric};\n");
+    let [held, turned] = [state, rotations].map(|buffer| module.place(buffer));
+    let access = |text: &mut String, line: String| *text += &line;
+    access(&mut text, format!("fn held(at: u32) -> f32 {{ return {}; }}\n", held.load("at")));
+    access(&mut text, format!("fn hold(at: u32, x: f32) {{ {} }}\n", held.store("at", "x", &mut module).concat()));
+    if applies {
+        access(&mut text, format!("fn rotation(at: u32) -> f32 {{ return {}; }}\n", turned.load("at")));
+    } else {
+        let put = turned.store("at", "x", &mut module).concat();
+        access(&mut text, format!("fn put_rotation(at: u32, x: f32) {{ {put} }}\n"));
+        let pair = Turns::PAIR;
+        text += &format!(
+            "const TEAM = {THREADS}u;\nconst SIDE = {}u;\nconst TEAMS = 1u;\nconst PAIRS = {}u;\nvar<workgroup> work: array<f32, {}>;\n\
+             var<private> own_lane: u32;\nfn load(at: u32) -> f32 {{ return work[at]; }}\nfn store(at: u32, x: f32) {{ work[at] = x; }}\n\
+             fn meet() {{ workgroupBarrier(); }}\n",
+            Turns::BLOCK,
+            Turns::BLOCK,
+            2 * pair * pair,
+        );
+    }
+    module.push_shader(PAIRS);
+    module.push_shader(TURNS);
+    if applies {
+        module.push_shader(shader!("turns_apply"));
+    } else {
+        module.push_shader(ROUNDS);
+        module.push_shader(SWEEP);
+        module.push_shader(if is_symmetric { shader!("turns_symmetric") } else { shader!("turns_columns") });
+        module.push_shader(shader!("turns_find"));
+    }
+    let outer = Axes::new(0, &turns.batch, None);
+    let mut code = Code::new(&mut module, None);
+    let count = outer.count(code.module);
+    let [height, width] = [rows, columns].map(|extent| code.module.extent(extent));
+    let pair = Turns::PAIR;
+    let mut factors = outer.factors();
+    code.line(&format!("let pairs = {width} / {pair}u;"));
+    code.line("let of_rows = workgroup / pairs;");
+    if applies {
+        factors.push(Factor { extent: rows, divisor: pair });
+        code.line(&format!("let parts = ({height} + {}u) / {pair}u;", pair - 1));
+    } else {
+        code.line("let parts = 1u;");
+    }
+    factors.push(Factor { extent: columns, divisor: pair });
+    code.open(&format!("if of_rows >= {count} * parts"));
+    code.line("return;");
+    code.close();
+    code.line(&match applies {
+        true => format!("apply(lane, of_rows / parts, of_rows % parts, workgroup % pairs, {height}, {width});"),
+        false => format!("find(lane, of_rows, workgroup % pairs, {height}, {width});"),
+    });
+    let body = code.finish();
+    module.finish(&text, &body, THREADS, Workgroups::new(factors, 1))
+}
