@@ -1,6 +1,29 @@
 #import guard_zero
 // Q in the place of A and R below it.
 
+// Threads along columns; those of one column have shares of its rows.
+const SHARES = TEAM / ACROSS;
+
+// Applies the reflection of column k to the columns after it.
+fn reflect(t: u32, rows: u32, columns: u32, k: u32, f: f32) {
+    for (var first = k + 1u; first < columns; first += ACROSS) {
+        let j = first + t % ACROSS;
+        var sum = 0.0;
+        if (j < columns) {
+            for (var i = k + t / ACROSS; i < rows; i += SHARES) {
+                sum += select(load(i * columns + k), 1.0, i == k) * load(i * columns + j);
+            }
+        }
+        sum = f * total(t, sum, ACROSS);
+        if (j < columns) {
+            for (var i = k + t / ACROSS; i < rows; i += SHARES) {
+                store(i * columns + j, load(i * columns + j) - select(load(i * columns + k), 1.0, i == k) * sum);
+            }
+        }
+    }
+    meet();
+}
+
 fn factor(t: u32, rows: u32, columns: u32) {
     let below = rows * columns;
     let is_whole = is_whole_of(t, below);

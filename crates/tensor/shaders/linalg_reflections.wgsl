@@ -2,9 +2,6 @@
 // R in the place of A, by reflections I - f v vᵀ with v₀ = 1, which stand below the diagonal (Golub and Van Loan: "Matrix Computations", 4th edition, 5.1
 // and 5.2).
 
-// Threads along columns; those of one column have shares of its rows.
-const SHARES = TEAM / ACROSS;
-
 var<workgroup> parts: array<f32, THREADS>;
 
 // The sum of what the threads of a team have at a distance, in a fixed order.
@@ -32,26 +29,6 @@ fn most(t: u32, x: f32) -> f32 {
     }
     workgroupBarrier();
     return parts[own_lane - t];
-}
-
-// Applies the reflection of column k to the columns after it.
-fn reflect(t: u32, rows: u32, columns: u32, k: u32, f: f32) {
-    for (var first = k + 1u; first < columns; first += ACROSS) {
-        let j = first + t % ACROSS;
-        var sum = 0.0;
-        if (j < columns) {
-            for (var i = k + t / ACROSS; i < rows; i += SHARES) {
-                sum += select(load(i * columns + k), 1.0, i == k) * load(i * columns + j);
-            }
-        }
-        sum = f * total(t, sum, ACROSS);
-        if (j < columns) {
-            for (var i = k + t / ACROSS; i < rows; i += SHARES) {
-                store(i * columns + j, load(i * columns + j) - select(load(i * columns + k), 1.0, i == k) * sum);
-            }
-        }
-    }
-    meet();
 }
 
 // Whether all elements are finite.

@@ -18,16 +18,13 @@ fn apply(lane: u32, matrix: u32, part: u32, pair: u32, rows: u32, n: u32) {
     let is_square = IS_SYMMETRIC && part < pairs;
     if (lane == 0u) {
         let round = held(state + 1u);
-        var all = ENDED;
-        if (round >= 0.0) {
-            let own = held(state + turned_in_round(pair, pairs)) > 0.0;
-            let of_rows = is_square && held(state + turned_in_round(part % pairs, pairs)) > 0.0;
-            all = u32(round) * 4u + u32(own) + 2u * u32(of_rows);
-            if (part == 0u && pair == 0u) {
-                hold(state, round + 1.0);
-            }
+        let own = held(state + turned_in_round(pair, pairs)) > 0.0;
+        let of_rows = held(state + turned_in_round(part % pairs, pairs)) > 0.0;
+        let all = u32(max(round, 0.0)) * 4u + u32(own) + 2u * u32(is_square && of_rows);
+        under_way = select(ENDED, all, round >= 0.0);
+        if (part == 0u && pair == 0u && round >= 0.0) {
+            hold(state, round + 1.0);
         }
-        under_way = all;
     }
     let all = workgroupUniformLoad(&under_way);
     // What two blocks have in common is written with their rotations.

@@ -1,5 +1,8 @@
 // The rotations of a pair of blocks: a sweep over the symmetric matrix of its columns, in workgroup memory behind the rotations.
 
+// The place of each column in descending order of the diagonal.
+var<workgroup> ranks: array<u32, WIDTH>;
+
 fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     own_lane = lane;
     let pairs = n / WIDTH;
@@ -7,22 +10,24 @@ fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     let first = matrix * rows * n;
     let state = first + (rows - 1u) * n;
     if (lane == 0u) {
-        let over = u32(held(state));
-        let sweep = over / (players - 1u);
-        var is_turning = sweep == 0u;
-        for (var k = 0u; k < pairs; k++) {
-            is_turning = is_turning || held(state + turned_in_sweep(k, pairs, sweep + 1u)) > 0.0;
-        }
-        under_way = select(ENDED, over, is_turning);
+        under_way = u32(held(state));
     }
-    let round = workgroupUniformLoad(&under_way);
+    let over = workgroupUniformLoad(&under_way);
+    let sweep = over / (players - 1u);
+    begin_sweep(lane);
+    meet();
+    for (var k = lane; k < pairs; k += THREADS) {
+        if (sweep == 0u || held(state + turned_in_sweep(k, pairs, sweep + 1u)) > 0.0) {
+            turn();
+        }
+    }
+    let round = select(ENDED, over, is_turning(lane));
     if (lane == 0u && pair == 0u) {
         hold(state + 1u, select(f32(round), -1.0, round == ENDED));
     }
     if (round == ENDED) {
         return;
     }
-    let sweep = round / (players - 1u);
     let blocks = pair_of(pair, round % (players - 1u), players);
     gather(lane, first, rows - 1u, n, blocks);
     begin_sweep(lane);
@@ -44,12 +49,26 @@ fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     if (!turns_any) {
         return;
     }
+    // Two sweeps and descending order save whole rounds.
+    sweep_all(lane, WIDTH);
     sweep_all(lane, WIDTH);
     meet();
+    if (lane < WIDTH) {
+        let value = max(work[TILE + lane * (WIDTH + 1u)], LEAST);
+        var rank = 0u;
+        for (var k = 0u; k < WIDTH; k++) {
+            let other = max(work[TILE + k * (WIDTH + 1u)], LEAST);
+            rank += u32(other > value || (other == value && k < lane));
+        }
+        ranks[lane] = rank;
+    }
+    meet();
     for (var e = lane; e < TILE; e += THREADS) {
-        put_rotation((matrix * pairs + pair) * TILE + e, work[e]);
+        let at = vec2<u32>(e / WIDTH, e % WIDTH);
+        let column = ranks[at.y];
+        put_rotation((matrix * pairs + pair) * TILE + at.x * WIDTH + column, work[e]);
         if (IS_SYMMETRIC) {
-            hold(first + column_of(e / WIDTH, blocks) * n + column_of(e % WIDTH, blocks), work[TILE + e]);
+            hold(first + column_of(ranks[at.x], blocks) * n + column_of(column, blocks), work[TILE + e]);
         }
     }
 }

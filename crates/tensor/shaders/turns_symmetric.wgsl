@@ -1,5 +1,8 @@
 // What the columns of a pair of blocks have in common in a symmetric A, of elements of at most 1.
 
+// Of the columns behind those of A, which stay there.
+const LEAST = -1e30;
+
 fn is_small(beside: f32, first: f32, second: f32) -> bool {
     return !(abs(beside) > 4e-9);
 }

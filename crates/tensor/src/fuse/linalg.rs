@@ -70,8 +70,7 @@ fn turns(
         built.push(buffers.built(name.to_owned(), sizes, Graph::default(), body));
     }
     *scratch += 1;
-    let blocks = size[1].at(most_dims) / i64::from(Turns::BLOCK);
-    let count = (blocks - 1).max(0) as usize * Turns::SWEEPS as usize;
+    let count = Turns::most_rounds(size[1].at(most_dims).max(0) as u64) as usize;
     if let Some(last) = built.last_mut() {
         last.rounds = Some(Rounds { kernels: 2, count });
     }

@@ -45,10 +45,13 @@ impl Machine<'_> {
                 continue;
             }
             numbers[rounds] = 1.0;
-            // Columns of zeros at the end are turned with no other one.
+            // Columns behind those of the matrix are turned with no other one.
             let at = |numbers: &[f64], row: usize, column: usize| numbers[row * columns + column];
-            let is_zero = |column: &usize| (0..most).all(|row| at(&numbers, row, *column) == 0.0);
-            let own = columns - (0..columns).rev().take_while(is_zero).count();
+            let is_behind = |column: &usize| match turns.is_symmetric {
+                true => at(&numbers, *column, *column) < 0.1 * Turns::BEHIND,
+                false => (0..most).all(|row| at(&numbers, row, *column) == 0.0),
+            };
+            let own = columns - (0..columns).rev().take_while(is_behind).count();
             let height = if turns.is_symmetric { own } else { most };
             let mut matrix: Vec<f64> = (0..height * own).map(|k| at(&numbers, k / own, k % own)).list();
             let right = if turns.is_symmetric {

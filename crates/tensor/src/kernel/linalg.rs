@@ -90,6 +90,13 @@ impl Turns {
     pub const BLOCK: u32 = 16;
     /// Columns of two blocks.
     pub const PAIR: u32 = 2 * Turns::BLOCK;
-    /// Most sweeps. Nine are usual for matrices of 512 columns, and their number grows as the logarithm.
-    pub const SWEEPS: u32 = 16;
+    /// An eigenvalue below those of matrices of numbers of at most 1.
+    pub const BEHIND: f64 = -1e30;
+
+    /// Most rounds of so many columns: of as many sweeps as their logarithm and some more. Matrices of 512 columns take 9, and up to 18 where eigenvalues are
+    /// equal or fall by many powers of 10.
+    pub fn most_rounds(columns: u64) -> u64 {
+        let blocks = columns / u64::from(Turns::BLOCK);
+        blocks.saturating_sub(1) * (15 + u64::from(blocks.max(1).ilog2()))
+    }
 }

@@ -1,7 +1,8 @@
 //! Eigenvalues and singular values of large matrices on a device: rotations in rounds over blocks of columns ([`crate::kernel::Turns`]), and what stands
 //! around them.
 //!
-//! A matrix is divided by its largest element, and has columns of zeros after its own, so that blocks are whole: these are turned with no other column.
+//! A matrix is divided by its largest element, and has columns of zeros after its own, or of an eigenvalue below all others, so that blocks are whole: these
+//! are turned with no other column.
 
 use super::linalg::{block, identity, size_of};
 use super::sort::{self, Where};
@@ -12,7 +13,7 @@ use crate::size::Size;
 
 /// A matrix as rotations take it.
 struct State {
-    /// Its largest magnitude, which is NaN or infinite where an element is; 1 for 0.
+    /// Its largest magnitude; 1 for 0. NaN or infinite where an element is, and NaN where rounds have not ended.
     largest: TensorId,
     /// After the last round.
     turned: TensorId,
@@ -80,9 +81,27 @@ fn rotated(expr: &mut Expr, a: TensorId, kind: Linalg) -> State {
     let of = |rows: i64| [&shape[..axis], &[rows, width].map(Size::constant)].concat();
     let matrix = expr.pad_with_zeros(matrix, vec![Size::constant(0); axis + 2], &of(height));
     let right = identity(expr, &of(width));
+    let matrix = match kind {
+        // Columns behind those of A stay there, since eigenvalues are put in descending order.
+        Linalg::Diagonal if columns < width => {
+            let column = expr.iota(1, DType::I32, &[width, width].map(Size::constant));
+            let own = expr.constant(columns as f64, DType::I32);
+            let is_own = expr.elementwise(E::Lt, &[column, own]);
+            let behind = expr.constant(Turns::BEHIND, DType::F32);
+            let diagonal = expr.elementwise(E::Mul, &[right, behind]);
+            expr.elementwise(E::Select, &[is_own, matrix, diagonal])
+        }
+        _ => matrix,
+    };
     let rounds = expr.full(0.0, DType::F32, &of(1));
     let start = expr.concat(&[matrix, right, rounds], axis as u32);
-    State { largest, turned: expr.linalg(kind, &[start]), rows, columns, width }
+    let turned = expr.linalg(kind, &[start]);
+    // Where the last round turned, too, more are needed.
+    let over = block(expr, turned, [height + width, 0], [1, 1]);
+    let most = expr.constant(Turns::most_rounds(width as u64) as f64, DType::F32);
+    let has_ended = expr.elementwise(E::Lt, &[over, most]);
+    let largest = where_or_nan(expr, has_ended, largest);
+    State { largest, turned, rows, columns, width }
 }
 
 /// Columns of matrices and of a row in the order of keys, [..., 1, n].
@@ -99,6 +118,10 @@ fn ordered(expr: &mut Expr, keys: TensorId, of: [TensorId; 2], on: Where) -> [Te
 /// A result where a number is finite, else NaN everywhere.
 fn where_finite(expr: &mut Expr, number: TensorId, x: TensorId) -> TensorId {
     let is_finite = expr.elementwise(E::IsFinite, &[number]);
+    where_or_nan(expr, is_finite, x)
+}
+
+fn where_or_nan(expr: &mut Expr, is_finite: TensorId, x: TensorId) -> TensorId {
     let nan = expr.constant(f64::NAN, DType::F32);
     expr.elementwise(E::Select, &[is_finite, x, nan])
 }

@@ -29,6 +29,8 @@ const LONE_THREADS: u32 = 64;
 pub(super) const PAIRS: Template<'static> = shader!("linalg_pairs");
 /// Whether a sweep turns any.
 pub(super) const ROUNDS: Template<'static> = shader!("linalg_rounds");
+/// Products of columns.
+pub(super) const PRODUCTS: Template<'static> = shader!("column_products");
 /// A sweep of rotations of a symmetric matrix.
 pub(super) const SWEEP: Template<'static> = shader!("linalg_sweep");
 
@@ -76,7 +78,9 @@ impl Teams {
         let whole = padded + shared(team);
         let most = u64::from(LONE_THREADS / team.min(LONE_THREADS));
         match u64::from(MEMORY) / whole.max(1) {
-            0 => Teams { team: 256, count: 1, size: None, shared: shared(256).min(u64::from(u32::MAX)) as u32 },
+            count if count == 0 || linalg.kind == Kind::Reflections => {
+                Teams { team: 256, count: 1, size: None, shared: shared(256).min(u64::from(u32::MAX)) as u32 }
+            }
             count => {
                 let count = count.min(most.max(1)) as u32;
                 Teams { team, count, size: Some(padded as u32), shared: shared(team) as u32 }
@@ -115,7 +119,7 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         Kind::Diagonal | Kind::Orthogonal => return Err(Error::internal("rotations are kernels of their own")),
         Kind::Lu => shader!("linalg_lu"),
         Kind::Qr => shader!("linalg_qr"),
-        Kind::Reflections => shader!("linalg_block_reflection"),
+        Kind::Reflections => shader!("linalg_panel"),
         Kind::Eigh => shader!("linalg_eigh"),
         Kind::Svd | Kind::Rotations | Kind::PseudoInverse => shader!("linalg_rotations"),
     };
@@ -125,7 +129,11 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
     }
     match linalg.kind {
         Kind::Eigh => module.push_shader(SWEEP),
-        Kind::Qr | Kind::Reflections => module.push_shader(shader!("linalg_reflections")),
+        Kind::Qr => module.push_shader(shader!("linalg_reflections")),
+        Kind::Reflections => {
+            module.push_shader(shader!("linalg_reflections"));
+            module.push_shader(PRODUCTS);
+        }
         _ => {}
     }
     module.push_shader(template);

@@ -4,7 +4,7 @@ use residua_base::error::Result;
 use residua_codegen::wgsl::Template;
 
 use super::code::Code;
-use super::linalg::{PAIRS, ROUNDS, SWEEP};
+use super::linalg::{PAIRS, PRODUCTS, ROUNDS, SWEEP};
 use super::module::{Module, shader};
 use super::points::Axes;
 use super::text::KernelText;
@@ -45,7 +45,12 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
     } else {
         module.push_shader(ROUNDS);
         module.push_shader(SWEEP);
-        module.push_shader(if is_symmetric { shader!("turns_symmetric") } else { shader!("turns_columns") });
+        if is_symmetric {
+            module.push_shader(shader!("turns_symmetric"));
+        } else {
+            module.push_shader(PRODUCTS);
+            module.push_shader(shader!("turns_columns"));
+        }
         module.push_shader(shader!("turns_find"));
     }
     let outer = Axes::new(0, &turns.batch, None);

@@ -14,9 +14,9 @@ mod interpreter;
 
 const ERROR: f64 = 10.0 / (1 << 24) as f64;
 
-/// Runs a kernel of linear algebra by its text, and others as they are: workgroups of rotations meet too often for the machine, and are run on devices.
+/// Runs a kernel of linear algebra by its text, and others as they are: workgroups of large matrices meet too often for the machine, and are run on devices.
 fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
-    if !matches!(kernel.body, Body::Linalg(_)) {
+    if !matches!(&kernel.body, Body::Linalg(linalg) if linalg.kind != Linalg::Reflections) {
         return interpret::run(kernel, words, buffers);
     }
     run_by_text(kernel, words, buffers)

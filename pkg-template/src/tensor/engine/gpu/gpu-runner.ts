@@ -145,10 +145,17 @@ export class GpuRunner implements Runner {
       return set;
     }
     const near = sets.at(-1);
+    // Rounds have the same kernels on the same places.
+    const known = new Map<string, GPUBindGroup | null>();
     const groups = this.plan.steps.map((step, k) => {
       if (!isDispatch(step)) return null;
+      const key = `${step.kernel} ${step.places.join()}`;
+      const same = known.get(key);
+      if (same !== undefined) return same;
       const isUnchanged = near !== undefined && step.places.every((place) => this.memoryOf(place, near.slots) === this.memoryOf(place, slots));
-      return isUnchanged ? (near.groups[k] ?? null) : this.group(k, step.kernel, step.places, slots);
+      const group = isUnchanged ? (near.groups[k] ?? null) : this.group(k, step.kernel, step.places, slots);
+      known.set(key, group);
+      return group;
     });
     const set = { slots: [...slots], groups };
     sets.push(set);
