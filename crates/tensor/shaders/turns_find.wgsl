@@ -3,6 +3,19 @@
 // The place of each column in descending order of the diagonal.
 var<workgroup> ranks: array<u32, WIDTH>;
 
+// Whether a pair of columns is to be turned.
+fn has_more(lane: u32) -> bool {
+    begin_sweep(lane);
+    meet();
+    for (var e = lane; e < TILE; e += THREADS) {
+        let at = vec2<u32>(e / WIDTH, e % WIDTH);
+        if (at.x < at.y && !is_small(work[TILE + e], work[TILE + at.x * (WIDTH + 1u)], work[TILE + at.y * (WIDTH + 1u)])) {
+            turn();
+        }
+    }
+    return is_turning(lane);
+}
+
 fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     own_lane = lane;
     let pairs = n / WIDTH;
@@ -30,16 +43,10 @@ fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     }
     let blocks = pair_of(pair, round % (players - 1u), players);
     gather(lane, first, rows - 1u, n, blocks);
-    begin_sweep(lane);
-    meet();
     for (var e = lane; e < TILE; e += THREADS) {
-        let at = vec2<u32>(e / WIDTH, e % WIDTH);
-        work[e] = select(0.0, 1.0, at.x == at.y);
-        if (at.x < at.y && !is_small(work[TILE + e], work[TILE + at.x * (WIDTH + 1u)], work[TILE + at.y * (WIDTH + 1u)])) {
-            turn();
-        }
+        work[e] = select(0.0, 1.0, e % (WIDTH + 1u) == 0u);
     }
-    let turns_any = is_turning(lane);
+    let turns_any = has_more(lane);
     if (lane == 0u) {
         let at = state + turned_in_sweep(pair, pairs, sweep);
         let is_first = round % (players - 1u) == 0u;
@@ -49,9 +56,11 @@ fn find(lane: u32, matrix: u32, pair: u32, rows: u32, n: u32) {
     if (!turns_any) {
         return;
     }
-    // Two sweeps and descending order save whole rounds.
+    // A second sweep and descending order save whole rounds.
     sweep_all(lane, WIDTH);
-    sweep_all(lane, WIDTH);
+    if (has_more(lane)) {
+        sweep_all(lane, WIDTH);
+    }
     meet();
     if (lane < WIDTH) {
         let value = max(work[TILE + lane * (WIDTH + 1u)], LEAST);

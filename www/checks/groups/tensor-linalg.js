@@ -8,7 +8,7 @@ import { relativeDifference } from '../assertions.js';
 import { onEach } from '../define.js';
 
 /** Those whose kernels a software adapter compiles for ten seconds and more. */
-const SLOW = new Set(['derivatives', 'closed forms']);
+const SLOW = new Set(['derivatives', 'closed forms', 'matrices that rotations and reflections take in blocks']);
 
 export const group = {
   id: 'tensor-linalg',
