@@ -10,8 +10,8 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], for Hessians, [`super::hessian`], and for line
-//! searches, [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], for Hessians, [`super::hessian`] and
+//! [`super::instance_matrices`], and for line searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.
@@ -110,7 +110,12 @@ const FEW_INSTANCES: u32 = 256;
 
 fn make(class: &Class, rows: Rows, entry: Entry, target: Target, width: Width, title: &str) -> Result<AccessPlan> {
     let planner = match entry {
-        Entry::Product | Entry::Jvp | Entry::Normal => Planner::bare(class, rows, width),
+        Entry::Product
+        | Entry::Jvp
+        | Entry::Normal
+        | Entry::MatrixProduct
+        | Entry::MatrixColumn(_)
+        | Entry::MatrixMagnitudes => Planner::bare(class, rows, width),
         _ => Planner::new(class, rows, width),
     };
     with(planner, entry, target, title)
@@ -196,7 +201,12 @@ fn with(mut planner: Planner, entry: Entry, target: Target, title: &str) -> Resu
             None
         }
         Entry::Hessian(of, coordinates) => {
-            partials = planner.hessian(of, coordinates);
+            partials = planner.hessian(of, coordinates, target);
+            None
+        }
+        Entry::MatrixProduct => Some(planner.matrix_product()),
+        Entry::MatrixColumn(_) | Entry::MatrixMagnitudes => {
+            planner.matrix_column(if let Entry::MatrixColumn(number) = entry { Some(number) } else { None });
             None
         }
         Entry::HessianProduct(of) => {

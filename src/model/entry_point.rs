@@ -40,8 +40,14 @@ pub enum Entry {
     SeededTangent,
     /// The same twice. CPU alone.
     SecondOrder,
-    /// The Hessian of each instance, see [`super::hessian`]. CPU alone.
+    /// The Hessian of each instance, see [`super::hessian`].
     Hessian(Energy, Coordinates),
+    /// Matrices of instances times a vector, see [`super::instance_matrices`]. GPU alone, as those that follow.
+    MatrixProduct,
+    /// A column of the diagonal blocks of such matrices.
+    MatrixColumn(u32),
+    /// The magnitudes on their diagonals.
+    MatrixMagnitudes,
     /// A product with the Hessian of all instances. CPU alone.
     HessianProduct(Energy),
     /// [`Entry::SumGradient`] with a gate. GPU alone, as those that follow.
@@ -55,7 +61,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// All that the GPU has: every one but [`Entry::Normal`], the sums of a model and what belongs to second derivatives.
+    /// All that evaluations and least squares on the GPU have: every one but [`Entry::Normal`], the sums of a model and what belongs to second derivatives.
     pub const ALL: [Entry; 14] = [
         Entry::Values,
         Entry::SumGradient,
@@ -94,6 +100,9 @@ impl Entry {
             Entry::SecondOrder => "secondOrder",
             Entry::Hessian(..) => "hessian",
             Entry::HessianProduct(_) => "hessianProduct",
+            Entry::MatrixProduct => "matrixProduct",
+            Entry::MatrixColumn(_) => "matrixColumn",
+            Entry::MatrixMagnitudes => "matrixMagnitudes",
             Entry::SumDescent => "sumDescent",
             Entry::CostDescent => "costDescent",
             Entry::SumLine => "sumLine",
@@ -123,6 +132,9 @@ impl Entry {
             Entry::SecondOrder => "Second derivatives of the sum of the residuals, each times its seed",
             Entry::Hessian(..) => "Hessian of the objective",
             Entry::HessianProduct(_) => "Product with the Hessian of the objective",
+            Entry::MatrixProduct => "Product with the matrices of instances",
+            Entry::MatrixColumn(_) => "A column of the diagonal blocks of instances' matrices",
+            Entry::MatrixMagnitudes => "Magnitudes on the diagonals of instances' matrices",
         }
     }
 
@@ -147,6 +159,9 @@ impl Entry {
             | Entry::SecondOrder
             | Entry::Hessian(..)
             | Entry::HessianProduct(_)
+            | Entry::MatrixProduct
+            | Entry::MatrixColumn(_)
+            | Entry::MatrixMagnitudes
             | Entry::SumDescent
             | Entry::CostDescent
             | Entry::SumLine
@@ -180,7 +195,10 @@ impl Entry {
             | Entry::SeededTangent
             | Entry::SecondOrder
             | Entry::Hessian(..)
-            | Entry::HessianProduct(_) => false,
+            | Entry::HessianProduct(_)
+            | Entry::MatrixProduct
+            | Entry::MatrixColumn(_)
+            | Entry::MatrixMagnitudes => false,
         }
     }
 
@@ -199,8 +217,11 @@ impl Entry {
             | Entry::SeededTangent
             | Entry::SecondOrder
             | Entry::Hessian(..)
-            | Entry::HessianProduct(_) => false,
-            Entry::Linearise
+            | Entry::HessianProduct(_)
+            | Entry::MatrixColumn(_)
+            | Entry::MatrixMagnitudes => false,
+            Entry::MatrixProduct
+            | Entry::Linearise
             | Entry::LineariseRows
             | Entry::Product
             | Entry::Jvp

@@ -1,8 +1,8 @@
-//! The kernels of the Hessian of an objective, on the host: a matrix for each instance, and products with the whole.
+//! The kernels of the Hessian of an objective: a matrix for each instance, and on the host products with the whole.
 //!
 //! | entry | reads beside the tables | gives |
 //! |---|---|---|
-//! | `hessian` | of a cost the loss, of seeds a number for each residual | for each instance the lower half of its Hessian |
+//! | `hessian` | of a cost the loss, of seeds a number for each residual | for each instance the lower half of its Hessian; on the GPU as [`super::instance_matrices`] has it |
 //! | `hessianProduct` | the same, a vector v | adds the instance's Hessian times v to a vector of all parameters |
 //!
 //! With weight w, loss ρ, s = ‖r‖² and u = Jᵀr, the gradient of ½ w ρ(s) is w ρ′ u and its Hessian w ρ′ ∂u/∂x + 2 w ρ″ uuᵀ.
@@ -15,7 +15,8 @@ use residua_ir::graph::NodeId;
 use super::class::Losses;
 use super::derivatives::Row;
 use super::energy::{Coordinates, Energy};
-use super::planner::Planner;
+use super::instance_matrices;
+use super::planner::{Planner, Target};
 use super::role::Role;
 use super::second_order::coordinate;
 use super::tangent::slots;
@@ -27,9 +28,9 @@ pub const MOST_NUMBERS: usize = 64;
 type Rows = Vec<(u32, Row)>;
 
 impl Planner<'_> {
-    /// Stores the lower half of the Hessian of each instance, one instance after the other; gives row and column of each entry, by
-    /// [`super::class::Class::gradient_column`]. Nothing of instances with more than [`MOST_NUMBERS`] numbers.
-    pub(super) fn hessian(&mut self, of: Energy, coordinates: Coordinates) -> Vec<(u32, u32)> {
+    /// Stores the lower half of the Hessian of each instance, one instance after the other, on the GPU column after column; gives row and column of each entry
+    /// of the host, by [`super::class::Class::gradient_column`]. Nothing of instances with more than [`MOST_NUMBERS`] numbers.
+    pub(super) fn hessian(&mut self, of: Energy, coordinates: Coordinates, target: Target) -> Vec<(u32, u32)> {
         if self.class.locals.len() > MOST_NUMBERS {
             return Vec::new();
         }
@@ -44,8 +45,20 @@ impl Planner<'_> {
             }
             Energy::Cost => self.hessian_of_cost(coordinates),
         };
-        let width = rows.iter().map(|(_, row)| row.len()).sum::<usize>() as u32;
         let mut places = Vec::new();
+        if target == Target::Gpu {
+            let mut columns = vec![self.graph.literal(0.0); instance_matrices::columns(self.class) as usize];
+            for (row, entries) in rows {
+                for (column, node) in entries {
+                    columns[instance_matrices::column(row, column) as usize] = node;
+                }
+            }
+            for (column, node) in (0..).zip(columns) {
+                self.store(Role::Partials, Index::column(column), node);
+            }
+            return places;
+        }
+        let width = rows.iter().map(|(_, row)| row.len()).sum::<usize>() as u32;
         for (row, entries) in rows {
             for (column, node) in entries {
                 self.store(Role::Partials, Index::interleaved(width, places.len() as u32), node);

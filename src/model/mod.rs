@@ -21,6 +21,7 @@ mod entry_point;
 mod group;
 pub mod hessian;
 pub mod incidence;
+pub mod instance_matrices;
 pub mod least_squares;
 pub mod levels;
 pub mod line;

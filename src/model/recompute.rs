@@ -110,7 +110,10 @@ fn recompute_kernel(
         | Entry::Jvp
         | Entry::Trial
         | Entry::SumLine
-        | Entry::CostLine => return Err(Error::internal("what is not a gradient has no lists")),
+        | Entry::CostLine
+        | Entry::MatrixProduct
+        | Entry::MatrixColumn(_)
+        | Entry::MatrixMagnitudes => return Err(Error::internal("what is not a gradient has no lists")),
     };
     let (mut lists, mut roles) = (Vec::new(), Vec::new());
     for &slot in &slots.slots {
