@@ -186,6 +186,12 @@ impl Functions {
         self.may_run_on_host = true;
     }
 
+    /// Whether it was left to the library where calls run.
+    #[cfg(target_arch = "wasm32")]
+    pub fn may_run_on_host(&self) -> bool {
+        self.may_run_on_host
+    }
+
     /// What is wrong with kernels on the device that compute losses, as far as it is known. Calls of them are refused, or run on the host.
     pub fn device_fault(&self) -> Option<&Error> {
         self.device_fault.as_ref()

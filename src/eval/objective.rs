@@ -69,7 +69,8 @@ impl<K: Kernels> Descent<'_, K> {
         Ok(sums)
     }
 
-    fn takes_part(&self, chunk: &Chunk) -> bool {
+    /// Whether the block of a chunk is enabled.
+    pub(crate) fn takes_part(&self, chunk: &Chunk) -> bool {
         self.model.blocks[self.model.batches[chunk.batch].block as usize].enabled
     }
 
@@ -162,7 +163,14 @@ impl<K: Kernels> Descent<'_, K> {
         Ok(())
     }
 
-    fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {
+    /// The constants of a chunk's batch.
+    pub(crate) fn batch_constants(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
+        let (start, length) = self.layout.batch_constants[chunk.batch];
+        self.memory(d, Memory::BatchConstants).part(start, 4 * length)
+    }
+
+    /// Adds up the local gradients of a chunk, which a kernel has left.
+    pub(crate) fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];
         for (position, pass) in chunk.passes.iter().enumerate() {
             let bindings = [
@@ -204,7 +212,8 @@ impl<K: Kernels> Descent<'_, K> {
         d.table(self.layout, memory)
     }
 
-    fn uniforms(&self, d: &mut dyn Declare, position: u64) -> Slice {
+    /// Uniforms of the functions' kernels, by their position.
+    pub(crate) fn uniforms(&self, d: &mut dyn Declare, position: u64) -> Slice {
         self.memory(d, Memory::Uniforms).part(position * ALIGNMENT, ALIGNMENT)
     }
 }

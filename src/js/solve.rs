@@ -184,7 +184,7 @@ impl RawFunctions {
         })
     }
 
-    /// Minimises by Newton's method, on the CPU. The rest as for `lbfgs`; `absolute`, 0 or 1: negative eigenvalues become their magnitudes.
+    /// Minimises by Newton's method. The rest as for `lbfgs`; `absolute`, 0 or 1: negative eigenvalues become their magnitudes.
     pub fn newton(&self, options: JsValue, on_iteration: Function, aborted: Function) -> Promise {
         self.call(async move |mut session: Box<Session>| {
             let mut callbacks = Callbacks::new(on_iteration, aborted);

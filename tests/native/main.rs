@@ -23,6 +23,7 @@ mod hostile_input;
 mod many_guard;
 mod many_lost;
 mod many_parallel;
+mod newton;
 mod pairs;
 mod random_graphs;
 mod recompute;

@@ -22,6 +22,7 @@ import { group as loops } from './groups/loops.js';
 import { group as losses } from './groups/losses.js';
 import { group as manifolds } from './groups/manifolds.js';
 import { group as memory } from './groups/memory.js';
+import { group as newton } from './groups/newton.js';
 import { group as ownDevice } from './groups/own-device.js';
 import { group as profile } from './groups/profile.js';
 import { group as range } from './groups/range.js';
@@ -59,7 +60,7 @@ import { group as traps } from './groups/traps.js';
 import { group as weights } from './groups/weights.js';
 
 export const REGISTRY = [
-  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, solveMany, weights, grids, range, covariance, energies, calls, append, badInput,
+  device, ownDevice, expressions, loops, losses, jacobian, grouping, readBack, gradientOnDevice, solve, levenbergMarquardt, bundleAdjustment, knownMinima, enginesTogether, manifolds, constraints, newton, solveMany, weights, grids, range, covariance, energies, calls, append, badInput,
   errorCodes, traps, profile, growth, memory,
   tensorElementwise, tensorSpecialValues, tensorNumerics, tensorReductions, tensorViews, tensorIndexing, tensorSelection, tensorSort, tensorProducts, tensorConvolutions, tensorPictures, tensorQuantised, tensorAttention, tensorRandom, tensorPrograms, tensorFourier, tensorLinalg, tensorLoops, tensorTransforms, tensorTraining, tensorCache, tensorDevices, tensorFiles, tensorVerification, tensorLarge, tensorWindows, tensorTuning,
 ].map((group) => ({ ...group, checks: numbered(group) }));

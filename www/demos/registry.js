@@ -88,7 +88,7 @@ export const DEMOS = [
   {
     id: 'elastic-body',
     title: 'Elastic body',
-    summary: 'A bar of a neo-Hookean material falls over an obstacle, and bends where you drag it. A time step of backward Euler is one minimisation by projected Newton, with exact second derivatives of the energy of each triangle; barriers as in incremental potential contact (Li et al. 2020) keep all vertices outside of floor, walls and obstacle. Parts of the body do not touch one another. Newton’s method computes on the CPU, whichever engine is chosen.',
+    summary: 'A bar of a neo-Hookean material falls over an obstacle, and bends where you drag it. A time step of backward Euler is one minimisation by projected Newton, with exact second derivatives of the energy of each triangle; barriers as in incremental potential contact (Li et al. 2020) keep all vertices outside of floor, walls and obstacle. Parts of the body do not touch one another. Newton’s method for so few vertices computes on the CPU, whichever engine is chosen.',
     source: ['elastic-body/demo.js', 'elastic-body/model.js', 'elastic-body/picture.js'],
     engine: 'cpu',
     load: () => import('./elastic-body/demo.js'),

@@ -17,7 +17,7 @@ import type { Solver, SolveResult } from './solve-options.js';
  * Compiles a problem, minimises its least-squares cost ½ Σ weight·ρ(‖r‖²), or with L-BFGS and Newton's method what `objective` names, and frees all memory.
  * The result is written back to the problem's parameter arrays, so `readBack: false` rejects with 'invalid-argument'. `method` is the solver, 'lm'
  * (default), 'lbfgs' or 'newton'. By default L-BFGS minimises the least-squares cost here, and Newton's method the sum Σ weight·f. With backend 'auto' and a
- * linear solver that the CPU alone has, and with Newton's method, the compile is for the CPU; 'newton' with backend 'gpu' rejects with 'invalid-argument'.
+ * linear solver that the CPU alone has, and with Newton's method, the compile is for the CPU.
  *
  * Rejects with the errors of compiling and of the solver; options are checked before the compile. A signal that fires before the compile has ended
  * rejects with 'aborted', a later one ends the solve.
@@ -66,7 +66,7 @@ export async function solveOn(host: Host, problem: Problem, options: NonNullable
   }
 }
 
-/** Whether 'auto' takes the CPU, since the solver that the options name runs there alone. */
+/** Whether 'auto' takes the CPU, since the solver that the options name runs there alone, or is exact there. */
 function needsHost(options: NonNullable<Parameters<typeof solve>[1]>): boolean {
   if (options.method === 'lbfgs' || options.backend === 'gpu') return false;
   return options.method === 'newton' || needsCpu(pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS));
@@ -75,10 +75,7 @@ function needsHost(options: NonNullable<Parameters<typeof solve>[1]>): boolean {
 /** Returns the solver that the options name. Throws 'invalid-argument', also for options that the requested engine does not take. */
 function solverOf(options: NonNullable<Parameters<typeof solve>[1]>): Solver {
   if (options.method === 'lbfgs') return lbfgsSolver('solve', { objective: 'least-squares', ...pickOptions(options, LBFGS_OPTIONS) });
-  if (options.method === 'newton') {
-    if (options.backend === 'gpu') throw invalidArgument('solve: backend', "'gpu'", "'auto' or 'cpu' with method 'newton', which runs on the CPU");
-    return newtonSolver('solve', pickOptions(options, NEWTON_OPTIONS));
-  }
+  if (options.method === 'newton') return newtonSolver('solve', pickOptions(options, NEWTON_OPTIONS));
   const own = pickOptions(options, LEVENBERG_MARQUARDT_OPTIONS);
   const solver = levenbergMarquardtSolver('solve', own);
   if (options.backend === 'gpu') checkGpuOptions('solve', own, true);

@@ -75,7 +75,7 @@ pub async fn minimise(
     minimise_in((functions, &mut HostModel::default(), resources), options, read_back, listener).await
 }
 
-/// Minimises by Newton's method, on the host.
+/// Minimises by Newton's method, on the device where the functions are there and it takes them.
 ///
 /// # Errors
 /// Those of [`newton::minimise`].

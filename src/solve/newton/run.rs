@@ -1,6 +1,11 @@
 //! A run of Newton's method over compiled functions.
 
-use super::system::{LEAST_DAMPING, NewtonSystem, Outcome, lowered, raised};
+#[cfg(target_arch = "wasm32")]
+use super::device::DeviceSystem;
+#[cfg(target_arch = "wasm32")]
+use super::linear_system::apart;
+use super::linear_system::{LinearSystem, Question};
+use super::system::{Damping, NewtonSystem, Outcome};
 use crate::eval::{Arithmetic, Evaluation, Functions, Objective};
 use crate::model::energy::Coordinates;
 use crate::solve::before_start;
@@ -21,7 +26,6 @@ use residua_base::deadline::Deadline;
 use residua_base::decimal::{scientific, shortest};
 use residua_base::error::Result;
 
-const ARITHMETIC: Arithmetic = Arithmetic::F64;
 /// The factor of a step that is shortened.
 const SHRINK: f64 = 0.8;
 /// Trials of a line search where more damping may give a better direction. The last of these steps is a 70th of the first.
@@ -45,8 +49,8 @@ struct Times {
     trials: f64,
 }
 
-/// Minimises an objective of the functions by Newton's method from their current parameters, which become the solution. Functions on a device are evaluated
-/// on the host.
+/// Minimises an objective of the functions by Newton's method from their current parameters, which become the solution. Functions that are evaluated on a device
+/// which takes the problem are minimised there, others on the host.
 ///
 /// # Errors
 /// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold; `limit-exceeded` for
@@ -59,22 +63,21 @@ pub async fn minimise(
     let began = now_ms();
     Yielder::new();
     functions.bring_values().await?;
-    functions.bring_shared_data().await?;
-    let start = Start::of(functions, ARITHMETIC)?;
     let end = Deadline::after(began, options.solve.max_time_ms);
-    let is_ready = functions.prepare_on_host(options.objective, end).await?
-        && functions.prepare_hessian(options.objective, Coordinates::Tangent, end).await?;
-    if !is_ready {
-        return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
-    }
+    let Some(system) = linear_system(functions, options, end).await? else {
+        functions.bring_shared_data().await?;
+        let start = (Start::of(functions, Arithmetic::F64)?, Arithmetic::F64);
+        return before_start::solution(functions, &options.solve, start, listener, began).await;
+    };
+    let (arithmetic, _) = system.terms();
+    let start = Start::of(functions, arithmetic)?;
     let map = ManifoldMap::of(&functions.model().arrays, start.point.len()).await?;
-    let system = NewtonSystem::new(functions, options.objective)?;
     let linear_solver = system.description();
     let mut run = Run::new(start, map, system, options, (began, end));
     run.times.setup = now_ms() - began;
     let outcome = run.minimise(functions, listener).await;
     let Run { point, times, system, decrement, .. } = run;
-    let (x, mut summary) = write_back(functions, ARITHMETIC, outcome, || Left::Host(point)).await?;
+    let (x, mut summary) = write_back(functions, arithmetic, outcome, || Left::Host(point)).await?;
     let samples = functions.sample_count() as f64;
     let [_, sizes] = functions.sizes();
     let freedom = samples - sizes.effective_parameters as f64;
@@ -83,13 +86,37 @@ pub async fn minimise(
     }
     let Times { setup, hessian, linear, trials } = times;
     let times = vec![("setup", setup), ("Hessian", hessian), ("linear solver", linear), ("trials", trials)];
-    let linear_solver = match system.indefinite {
+    let linear_solver = match system.indefinite() {
         0 => linear_solver,
         1 => format!("{linear_solver}; at the end 1 instance has negative curvature"),
         many => format!("{linear_solver}; at the end {many} instances have negative curvature"),
     };
     let details = Details { linear_solver, times, newton_decrement: decrement, ..Details::default() };
-    Ok(Solution { x, summary, arithmetic: ARITHMETIC, precision: None, details })
+    Ok(Solution { x, summary, arithmetic, precision: None, details })
+}
+
+/// The system of the functions: on their device, if that takes it, or on the host. `None` if kernels are not there at the deadline.
+async fn linear_system(
+    functions: &mut Functions,
+    &NewtonOptions { objective, negative, .. }: &NewtonOptions,
+    end: Deadline,
+) -> Result<Option<LinearSystem>> {
+    // Where the choice is the library's, the host is as right, and f32 is not.
+    #[cfg(target_arch = "wasm32")]
+    if !functions.may_run_on_host()
+        && let Some(system) = apart(DeviceSystem::new(functions, objective, negative, end)).await?
+    {
+        return Ok(Some(LinearSystem::Device(Box::new(system))));
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    let _ = negative;
+    functions.bring_shared_data().await?;
+    let is_ready = functions.prepare_on_host(objective, end).await?
+        && functions.prepare_hessian(objective, Coordinates::Tangent, end).await?;
+    if !is_ready {
+        return Ok(None);
+    }
+    Ok(Some(LinearSystem::Host(Box::new(NewtonSystem::new(functions, objective)?))))
 }
 
 struct Run<'a> {
@@ -98,7 +125,7 @@ struct Run<'a> {
     end: Deadline,
     feasible: FeasibleSet,
     map: Option<ManifoldMap>,
-    system: NewtonSystem,
+    system: LinearSystem,
     point: Vec<f64>,
     /// In tangent coordinates.
     gradient: Vec<f64>,
@@ -107,11 +134,16 @@ struct Run<'a> {
     direction: Vec<f64>,
     summary: SolveSummary,
     times: Times,
+    /// What evaluations are computed in, and how the damping grows and falls.
+    arithmetic: Arithmetic,
+    dampings: Damping,
     /// Relative to the diagonal of the Hessian. A matrix of which negative eigenvalues were replaced by 0 may have directions without curvature along which
     /// the objective has a slope, and steps along these are useless.
     damping: f64,
     /// Up to which ratio to what the matrix without negative eigenvalues promises steps are those of the Hessian itself.
     refinement: f64,
+    /// Whether what steps promise counts, so that systems are to be solved well.
+    promises: bool,
     /// What the last model promised, −gᵀd/2.
     decrement: Option<f64>,
     /// By how much the objective has fallen: what slopes tell where rounding hides it, so that no number that is added to it counts.
@@ -127,11 +159,12 @@ impl<'a> Run<'a> {
     fn new(
         Start { point, feasible, corrections }: Start,
         map: Option<ManifoldMap>,
-        system: NewtonSystem,
+        system: LinearSystem,
         options: &'a NewtonOptions,
         (began, end): (f64, Deadline),
     ) -> Run<'a> {
         let n = point.len();
+        let (arithmetic, dampings) = system.terms();
         Run {
             options,
             began,
@@ -146,8 +179,11 @@ impl<'a> Run<'a> {
             direction: vec![0.0; n],
             summary: SolveSummary { findings: corrections, ..SolveSummary::before_start() },
             times: Times::default(),
-            damping: LEAST_DAMPING,
+            arithmetic,
+            dampings,
+            damping: dampings.least,
             refinement: NOT_REFINED,
+            promises: false,
             decrement: None,
             fall: 0.0,
             first: None,
@@ -186,12 +222,19 @@ impl<'a> Run<'a> {
                 if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
                     return Ok(self.finish(ending));
                 }
-                if self.damping == LEAST_DAMPING {
+                if self.damping == self.dampings.least {
+                    converged = self.converged();
+                }
+                if converged.is_some() && !self.promises && self.arithmetic != Arithmetic::F64 {
+                    self.promises = true;
+                    if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
+                        return Ok(self.finish(ending));
+                    }
                     converged = self.converged();
                 }
                 // The matrix with other eigenvalues is larger than the Hessian, and promises less.
                 let may_end = converged.is_some() || self.is_at_rounding();
-                if may_end && self.refinement < f64::INFINITY && self.system.indefinite > 0 {
+                if may_end && self.refinement < f64::INFINITY && self.system.indefinite() > 0 {
                     self.refinement = f64::INFINITY;
                     if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
                         return Ok(self.finish(ending));
@@ -201,16 +244,17 @@ impl<'a> Run<'a> {
                 let moved = self.search(functions, listener).await?;
                 let is_over = converged.is_some() || (moved == Moved::Nowhere && self.is_at_rounding());
                 let is_futile = matches!(moved, Moved::Nowhere | Moved::NotFinite) && !is_over;
-                match raised(self.damping).filter(|_| is_futile) {
+                match self.dampings.raised(self.damping).filter(|_| is_futile) {
                     Some(damping) => self.damping = damping,
                     None => break moved,
                 }
             };
             let is_near = matches!(moved, Moved::Step { size, .. } if size >= 1.0);
             self.refinement = if is_near { REFINED_NEARBY } else { NOT_REFINED };
+            self.promises = is_near;
             if let Moved::Step { size, norm, change } = moved {
                 if size >= LARGE {
-                    self.damping = lowered(self.damping);
+                    self.damping = self.dampings.lowered(self.damping);
                 }
                 is_stopped = self.report(listener, norm, change, Some(size));
                 functions.engine().publish(&self.point)?;
@@ -224,7 +268,11 @@ impl<'a> Run<'a> {
     /// Objective and gradient in tangent coordinates.
     async fn evaluate(&mut self, functions: &mut Functions, x: &[f64]) -> Result<Evaluation> {
         self.summary.function_evaluations += 1;
-        let mut evaluation = functions.evaluate_on_host(self.options.objective, x).await?;
+        let mut evaluation = match &self.system {
+            LinearSystem::Host(_) => functions.evaluate_on_host(self.options.objective, x).await?,
+            #[cfg(target_arch = "wasm32")]
+            LinearSystem::Device(_) => apart(functions.evaluate_at(self.options.objective, x)).await?,
+        };
         if let Some(map) = &self.map {
             map.convert_gradient(x, &mut evaluation.gradient)?;
         }
@@ -238,8 +286,7 @@ impl<'a> Run<'a> {
     /// Computes the Hessian at the point.
     async fn linearise(&mut self, functions: &mut Functions, yielder: &mut Yielder) -> Result<()> {
         let started = now_ms();
-        let NewtonOptions { objective, negative, .. } = *self.options;
-        self.system.linearise(functions, objective, &self.point, negative, yielder).await?;
+        self.system.linearise(functions, self.options, &self.point, yielder).await?;
         self.times.hessian += now_ms() - started;
         Ok(())
     }
@@ -256,12 +303,10 @@ impl<'a> Run<'a> {
                 is_aborted = listener.aborted();
                 is_aborted || end.has_passed()
             };
-            let Run { system, gradient, damping, direction, refinement, .. } = self;
-            let solved = system.solve((gradient, &frozen), damping, direction, yielder, &mut stops).await;
-            match solved {
-                Outcome::Solved => {
-                    system.refine((gradient, &frozen), *refinement, direction, yielder, &mut stops).await;
-                }
+            let Run { system, gradient, damping, direction, refinement, promises, .. } = self;
+            let question = Question { gradient, frozen: &frozen, refinement: *refinement, promises: *promises };
+            match system.solve(question, damping, direction, yielder, &mut stops).await? {
+                Outcome::Solved => {}
                 Outcome::Stopped if is_aborted => {
                     return Ok(Some((Termination::Aborted, ending::STOPPED_BY_CALLER.to_owned())));
                 }
@@ -283,7 +328,7 @@ impl<'a> Run<'a> {
             held.extend(leaving);
         }
         for i in held {
-            let diagonal = self.system.diagonal[i];
+            let diagonal = self.system.diagonal()[i];
             self.direction[i] = if diagonal > 0.0 { -self.gradient[i] / diagonal } else { 0.0 };
         }
         self.times.linear += now_ms() - started;
@@ -294,22 +339,22 @@ impl<'a> Run<'a> {
     /// Whether the model promises no more than rounding of the objective. Slopes lead on from there, and where they do not the run ends.
     fn is_at_rounding(&self) -> bool {
         let size = self.cost.abs().max(self.summary.initial_cost - self.cost);
-        self.decrement.is_some_and(|decrement| decrement <= ROUNDINGS * f64::EPSILON * size)
+        self.decrement.is_some_and(|decrement| decrement <= ROUNDINGS * self.arithmetic.epsilon() * size)
     }
 
     /// Whether the model promises no more than the tolerance.
     fn converged(&self) -> Option<Ending> {
         let tolerance = self.options.solve.cost_tolerance;
-        let decrement = self.decrement?;
+        let decrement = self.decrement.filter(|_| self.system.is_solved())?;
         if decrement == 0.0 {
             return Some((Termination::CostTolerance, "the gradient is zero".to_owned()));
         }
         // An objective has a size of its own but for a number that is added to it, which its fall does not have.
         // Nor has rounding of the point, beside which nothing is nearer to the minimum.
-        let sizes = self.system.diagonal.iter().zip(&self.point).map(|(diagonal, x)| diagonal * x * x);
-        let of_point = 0.5 * (ROUNDINGS * f64::EPSILON).powi(2) * sizes.sum::<f64>();
+        let sizes = self.system.diagonal().iter().zip(&self.point).map(|(diagonal, x)| diagonal * x * x);
+        let of_point = 0.5 * (ROUNDINGS * self.arithmetic.epsilon()).powi(2) * sizes.sum::<f64>();
         let of_point = if of_point.is_finite() { of_point } else { 0.0 };
-        let least = (tolerance * self.fall.min(self.cost.abs())).max(f64::EPSILON * self.fall).max(of_point);
+        let least = (tolerance * self.fall.min(self.cost.abs())).max(self.arithmetic.epsilon() * self.fall).max(of_point);
         if tolerance == 0.0 || decrement > least {
             return None;
         }
@@ -328,7 +373,8 @@ impl<'a> Run<'a> {
             let promise = self.decrement.unwrap_or_default();
             [self.summary.initial_cost.abs().max(promise), size.max(norm(&self.direction))]
         });
-        let is_unbounded = -cost * f64::EPSILON > of_cost && size * f64::EPSILON > of_point;
+        let epsilon = self.arithmetic.epsilon();
+        let is_unbounded = -cost * epsilon > of_cost && size * epsilon > of_point;
         is_unbounded.then(|| {
             let [cost, size] = [cost, size].map(|number| scientific(number, Some(1)));
             let message = format!("The objective falls without bound: it is {cost} at a point of length {size}, and parameters without bounds have no minimum there");
@@ -345,11 +391,11 @@ impl<'a> Run<'a> {
     }
 
     async fn shorten(&mut self, functions: &mut Functions, listener: &mut dyn Listener) -> Result<Moved> {
-        let rounding = ROUNDINGS * f64::EPSILON * self.cost.abs();
+        let rounding = ROUNDINGS * self.arithmetic.epsilon() * self.cost.abs();
         let (mut size, mut is_finite_anywhere) = (1.0, false);
         let mut yielder = Yielder::going_on();
         let most = self.options.max_line_search_steps;
-        let most = if raised(self.damping).is_some() { most.min(PATIENCE) } else { most };
+        let most = if self.dampings.raised(self.damping).is_some() { most.min(PATIENCE) } else { most };
         for _ in 0..most {
             if yielder.yield_if_due().await && (listener.aborted() || self.end.has_passed()) {
                 // The loop over iterations tells which.
@@ -383,6 +429,7 @@ impl<'a> Run<'a> {
     fn trial(&self, size: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         let mut step: Vec<f64> = self.direction.iter().map(|entry| size * entry).collect();
         let mut trial = step.clone();
+        let arithmetic = self.arithmetic;
         for (i, trial) in trial.iter_mut().enumerate() {
             if self.map.as_ref().is_some_and(|map| map.contains(i)) {
                 continue;
@@ -392,7 +439,7 @@ impl<'a> Run<'a> {
                 *trial = self.point[i];
                 continue;
             }
-            let moved = self.feasible.project(i, self.point[i] + *trial);
+            let moved = self.feasible.project(i, arithmetic.quantise(self.point[i] + *trial));
             *trial = moved;
             if moved != self.point[i] + step[i] {
                 step[i] = moved - self.point[i];
@@ -415,7 +462,7 @@ impl<'a> Run<'a> {
             Moved::Nowhere if self.is_at_rounding() => {
                 let message = format!(
                     "the fall that the quadratic model promises is within the objective's rounding error in {}",
-                    ARITHMETIC.name()
+                    self.arithmetic.name()
                 );
                 Some((Termination::CostTolerance, message))
             }
@@ -446,7 +493,7 @@ impl<'a> Run<'a> {
             accepted: true,
             damping: None,
             gain_ratio: None,
-            linear_iterations: step_size.map(|_| 1),
+            linear_iterations: step_size.map(|_| self.system.linear_iterations()),
             step_size,
             elapsed_ms: now_ms() - self.began,
         };

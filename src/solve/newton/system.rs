@@ -21,21 +21,34 @@ use crate::solve::vector::dot;
 const SLICE: f64 = 5e6;
 /// Multiplications of eigenvalues between two looks at the clock, about.
 const WORK_AT_A_TIME: usize = 20_000;
-/// The least damping, relative to the diagonal: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the
-/// shape would move by that.
-pub(super) const LEAST_DAMPING: f64 = 1e-11;
 /// By how much the damping grows where the matrix is not positive definite in this arithmetic, or its step is of no use, and how far.
 const DAMPING_GROWTH: f64 = 1e3;
 const MOST_DAMPING: f64 = 10.0;
 
-/// The next damping above one, if there is any.
-pub(super) fn raised(damping: f64) -> Option<f64> {
-    Some(damping * DAMPING_GROWTH).filter(|damping| *damping <= 2.0 * MOST_DAMPING)
+/// How the damping, which is relative to the diagonal, grows and falls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Damping {
+    /// The least one.
+    pub(super) least: f64,
 }
 
-/// The next damping below one.
-pub(super) fn lowered(damping: f64) -> f64 {
-    (damping / DAMPING_GROWTH).max(LEAST_DAMPING)
+impl Damping {
+    /// That of a factorisation: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the shape would
+    /// move by that.
+    pub(super) const OF_FACTORISATION: Damping = Damping { least: 1e-11 };
+    /// That of conjugate gradients in single precision: a rounding of the diagonal.
+    #[cfg(target_arch = "wasm32")]
+    pub(super) const IN_SINGLE_PRECISION: Damping = Damping { least: 1e-7 };
+
+    /// The next damping above one, if there is any.
+    pub(super) fn raised(self, damping: f64) -> Option<f64> {
+        Some(damping * DAMPING_GROWTH).filter(|damping| *damping <= 2.0 * MOST_DAMPING)
+    }
+
+    /// The next damping below one.
+    pub(super) fn lowered(self, damping: f64) -> f64 {
+        (damping / DAMPING_GROWTH).max(self.least)
+    }
 }
 
 /// The rows of an instance.
@@ -266,7 +279,7 @@ impl NewtonSystem {
                     return Outcome::Solved;
                 }
             }
-            match raised(*relative) {
+            match Damping::OF_FACTORISATION.raised(*relative) {
                 Some(damping) => *relative = damping,
                 None => return Outcome::Singular,
             }

@@ -1,0 +1,42 @@
+#import nonfinite
+#import newton/state
+#import newton/solve_block
+// Ends an iteration of conjugate gradients: moves step and residual along the direction, and preconditions the residual. A direction without positive curvature
+// ends them before.
+@compute @workgroup_size(THREADS)
+fn update(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    if !goes_on(lane) {
+        return;
+    }
+    let damped = sum_of(DAMPED, dispatch.groups, lane);
+    let curvature = damped + sum_of(CURVATURES, dispatch.products, lane);
+    let energy = state[ENERGY];
+    let is_positive = is_finite(curvature) && curvature > 0.0;
+    let alpha = select(0.0, energy / curvature, is_positive);
+    var next = 0.0;
+    for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks && is_positive; block += dispatch.block_threads) {
+        let first = blocks[block];
+        let dim = blocks[block + 1u] - first;
+        for (var i = first; i < first + dim; i++) {
+            vectors[place_of(STEP, i)] += alpha * vectors[place_of(DIRECTION, i)];
+            vectors[place_of(RESIDUAL, i)] -= alpha * vectors[place_of(PRODUCT, i)];
+        }
+        next += solve_block(first, dim);
+    }
+    let total = sum_over_workgroup(lane, next);
+    if lane == 0u && is_positive {
+        sums[ENERGIES + workgroup.x] = total;
+    }
+    if lane == 0u && workgroup.x == 0u {
+        if is_positive {
+            state[ENERGY_BEFORE] = energy;
+            state[ITERATIONS] += 1.0;
+        } else {
+            state[GATE] = 0.0;
+            state[STATUS] = select(INDEFINITE, NOT_FINITE, !is_finite(curvature));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The kernels of a system on a device: templates of `shaders/newton`, what they bind, and their uniforms.
+
+use super::state;
+use crate::model::Class;
+use crate::model::instance_matrices;
+use crate::shader_source::{binding_kinds, template};
+use residua_codegen::wgsl::{ProgramText, Resource, Template};
+use residua_codegen::{template_parameters, uniform};
+use residua_gpu::BindingKind;
+
+/// A kernel of the system's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// Scales of units.
+    Units,
+    /// Other eigenvalues for negative ones, in the instances of a kernel by its number.
+    Project(usize),
+    /// The begin of conjugate gradients.
+    Begin,
+    /// The begin of an iteration.
+    Direction,
+    /// Its end.
+    Update,
+}
+
+impl Kernel {
+    /// Entry point.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::Units => "units",
+            Kernel::Project(_) => "project",
+            Kernel::Begin => "begin",
+            Kernel::Direction => "direction",
+            Kernel::Update => "update",
+        }
+    }
+
+    /// What it binds, by binding number.
+    pub fn resources(self) -> Vec<Resource> {
+        let (read, write) = (Resource::read, Resource::read_write);
+        let mut resources = match self {
+            Kernel::Project(_) => vec![
+                read("indices", "u32"),
+                read("matrices", "f32"),
+                read("scales", "f32"),
+                read("constant", "u32"),
+                write("projected", "f32"),
+                write("counts", "u32"),
+            ],
+            Kernel::Units | Kernel::Begin | Kernel::Direction | Kernel::Update => vec![
+                write("state", "f32"),
+                write("vectors", "f32"),
+                write("sums", "f32"),
+                read("blocks", "u32"),
+                read("held", "u32"),
+                read("unit_table", "u32"),
+            ],
+        };
+        resources.push(Resource::uniform("dispatch", &SystemUniforms::STRUCTURE));
+        resources
+    }
+
+    /// The layout of its bind group.
+    pub fn layout(self) -> Vec<BindingKind> {
+        binding_kinds(&self.resources())
+    }
+
+    /// The text, where blocks have at most so many numbers; the class is that of the instances of [`Kernel::Project`].
+    pub fn wgsl(self, numbers: u32, class: Option<&Class>) -> String {
+        let template = match self {
+            Kernel::Units => template!("newton/units"),
+            Kernel::Project(_) => template!("newton/project"),
+            Kernel::Begin => template!("newton/begin"),
+            Kernel::Direction => template!("newton/direction"),
+            Kernel::Update => template!("newton/update"),
+        };
+        let mut program = ProgramText::new();
+        program.declare(&[&SystemUniforms::STRUCTURE], &self.resources());
+        let parameters = SystemTemplate {
+            words: state::declarations(numbers),
+            width: class.map_or(1, instance_matrices::rows),
+            coordinates: class.map_or_else(String::new, coordinates),
+        };
+        program.push_template(template, FILES, &parameters);
+        program.finish()
+    }
+}
+
+/// Statements that find the coordinate of each row of an instance's matrix.
+fn coordinates(class: &Class) -> String {
+    let mut text = String::new();
+    for (row, (slot, component)) in instance_matrices::coordinates(class).into_iter().enumerate() {
+        text += &format!("places[{row}] = indices[{slot}u * dispatch.stride + instance] + {component}u;\n");
+    }
+    text
+}
+
+/// The files that the templates import.
+const FILES: &[Template] = &[template!("newton/state"), template!("newton/solve_block")];
+
+template_parameters! {
+    /// Parameters of the templates of `shaders/newton`.
+    struct SystemTemplate {
+        /// Names of words, sections, vectors and outcomes.
+        words: String,
+        /// Rows of an instance's matrix.
+        width: u32,
+        /// Where they stand.
+        coordinates: String,
+    }
+}
+
+uniform! {
+    /// Uniforms of every kernel; each uses its part.
+    pub struct SystemUniforms, "Uniforms" {
+        /// parameters; of `project` instances
+        count,
+        /// distance of vectors that share a buffer; of `project` that of a table's columns
+        stride,
+        /// workgroups of `direction`; of `project` its own
+        groups,
+        /// their threads
+        threads,
+        /// blocks
+        blocks,
+        /// workgroups of what takes a block a thread
+        block_groups,
+        /// their threads
+        block_threads,
+        /// partial sums of products
+        products,
+        /// where the counts of `project` begin
+        first,
+        /// how often the magnitude of a negative eigenvalue is added to it
+        factor: f32,
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::shader_source::tests::check_module;
+
+    #[test]
+    fn every_kernel_is_valid_and_binds_what_it_declares() {
+        for numbers in [1, 3, 10] {
+            for kernel in [Kernel::Units, Kernel::Begin, Kernel::Direction, Kernel::Update] {
+                check_module(&kernel.wgsl(numbers, None), kernel.name(), &kernel.layout());
+            }
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! A system on its device: buffers, bound lists, and how they are driven.
+
+use std::rc::Rc;
+
+use super::record::{self, NAME, Place, Program, Recording, Segment, Shape};
+use super::shaders::Kernel;
+use super::state::{self, RUNNING, SOLVED, UNSOLVED};
+use crate::eval::gpu::GpuEngine;
+use crate::eval::layout::Memory;
+use crate::eval::pairs::{from_vector, to_f32};
+use crate::eval::record::Kernels;
+use crate::eval::{Arithmetic, Functions, Objective};
+use crate::model::{Class, Model};
+use crate::solve::newton::system::{Damping, Outcome};
+use crate::solve::vector::{dot, max_norm};
+use residua_base::deadline::Deadline;
+use residua_base::error::{Error, ErrorCode, Result};
+use residua_base::list::{Listed, PushAll};
+use residua_codegen::Width;
+use residua_codegen::wgsl::WORKGROUP_SIZE;
+use residua_gpu::{Buffer, BufferRequest, Context, DownloadId, PipelineRequest, Prepared};
+use residua_linalg::loops::semidefinite::Negative;
+
+/// Operations of a kernel of Hessians, at most: browsers take longer than a solve to compile more.
+const MOST_OPERATIONS: usize = 8_000;
+/// Iterations of conjugate gradients for one system. A mesh of a million vertices takes some thousand.
+const MOST_ITERATIONS: f32 = 5_000.0;
+/// Iterations submitted at a time, at least and at most.
+const LEAST_BATCH: u32 = 16;
+const MOST_BATCH: u32 = 128;
+
+/// Conjugate gradients over the Hessians of instances, on a device.
+pub(in crate::solve::newton) struct DeviceSystem {
+    context: Context,
+    /// Distance of vectors that share a buffer.
+    stride: u64,
+    parameters: Buffer,
+    buffers: Vec<Buffer>,
+    linearise: Prepared,
+    begin: Prepared,
+    iterations: [Prepared; 2],
+    read: Prepared,
+    linearised: [DownloadId; 2],
+    of_state: DownloadId,
+    /// Diagonal of the sum of projected Hessians.
+    diagonal: Vec<f64>,
+    /// Instances that have negative eigenvalues.
+    pub indefinite: usize,
+    /// Whether all Hessians are finite.
+    is_finite: bool,
+    /// Whether the last system was solved as exactly as asked for.
+    pub is_solved: bool,
+    /// The power of two that the gradient is multiplied by there.
+    scale: f64,
+    /// Iterations since the last Hessians, and of the last system.
+    pub taken: u32,
+    last: u32,
+}
+
+impl DeviceSystem {
+    /// The system of functions on a device. `None` where that does not take it, or the deadline passes before kernels are there.
+    ///
+    /// # Errors
+    /// What compiling fails with.
+    pub async fn new(
+        functions: &mut Functions,
+        objective: Objective,
+        negative: Negative,
+        end: Deadline,
+    ) -> Result<Option<DeviceSystem>> {
+        if functions.arithmetic() != Arithmetic::F32 {
+            return Ok(None);
+        }
+        let constant = words_of(functions.constant());
+        let Some((engine, model)) = functions.on_device() else { return Ok(None) };
+        let Some(shape) = Shape::of(model, objective) else { return Ok(None) };
+        let mut entries = record::entries(shape.numbers);
+        for batch in &model.batches {
+            let entry = record::hessian(batch, objective);
+            if !entries.contains(&entry) {
+                entries.push(entry);
+            }
+        }
+        engine.refresh(model, &entries).await?;
+        for (number, batch) in model.batches.iter().enumerate() {
+            let plan = engine.access_plans().plan(number, record::hessian(batch, objective))?;
+            if plan.kernel.text_operations() > MOST_OPERATIONS {
+                return Ok(None);
+            }
+        }
+        let factor = match negative {
+            Negative::Clamped => 1.0,
+            Negative::Absolute => 2.0,
+        };
+        let recording = record::record(&engine.descent(model, objective), &shape, factor)?;
+        let limits = engine.context().limits();
+        let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        let units = shape.units.len() as u64 / 3;
+        let takes_units = units <= u64::from(limits.max_compute_workgroups_per_dimension);
+        if !takes_units || recording.sizes.iter().any(|bytes| *bytes > most) {
+            return Ok(None);
+        }
+        match DeviceSystem::make(engine, model, shape, recording, &constant, end).await {
+            Err(error) if matches!(error.code, ErrorCode::OutOfMemory | ErrorCode::LimitExceeded) => Ok(None),
+            made => made,
+        }
+    }
+
+    async fn make(
+        engine: &mut GpuEngine,
+        model: &Model,
+        shape: Shape,
+        recording: Recording,
+        constant: &[u32],
+        end: Deadline,
+    ) -> Result<Option<DeviceSystem>> {
+        let Recording { linearise, begin, iterations: [projected, exact], read, .. } = &recording;
+        let segments = [linearise, begin, projected, exact, read];
+        let (mut theirs, mut own, mut requests, mut memory) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for program in segments.iter().flat_map(|segment| &segment.programs) {
+            match *program {
+                Program::Functions(program) if !theirs.contains(&program) => theirs.push(program),
+                Program::Own(kernel) if !own.contains(&kernel) => {
+                    let of_kernel = |(number, _): &&(usize, Rc<Class>)| kernel == Kernel::Project(*number);
+                    let class = recording.classes.iter().find(of_kernel).map(|(_, class)| &**class);
+                    let (wgsl, layout) = (kernel.wgsl(shape.numbers, class), kernel.layout());
+                    requests.push(PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout });
+                    own.push(kernel);
+                }
+                Program::Functions(_) | Program::Own(_) => {}
+            }
+        }
+        for place in segments.iter().flat_map(|segment| &segment.places) {
+            if let Place::Functions(place) = place {
+                memory.push(*place);
+            }
+        }
+        let Some((of_functions, of_system)) = engine.pipelines_with(&theirs, &requests, end).await? else {
+            return Ok(None);
+        };
+        let request = |(number, &bytes): (usize, &u64)| match number {
+            record::UNIFORMS => BufferRequest::uniform(NAME, bytes),
+            _ => BufferRequest::storage(NAME, bytes.max(16)).zeroed(),
+        };
+        let requests = recording.sizes.iter().enumerate().map(request).list();
+        let buffers = engine.allocate_for_solver(model, &memory, requests).await?;
+        let context = engine.context().clone();
+        let tables = [
+            (record::CONSTANT, constant),
+            (record::BLOCKS, &shape.blocks),
+            (record::UNITS, &shape.units),
+            (record::UNIFORMS, &recording.uniforms),
+        ];
+        for (number, words) in tables {
+            context.write(&buffers[number], 0, bytemuck::cast_slice(words))?;
+        }
+        context.write(&buffers[record::STATE], 4 * state::OPEN as u64, bytemuck::bytes_of(&1.0_f32))?;
+        let absent = || Error::internal("a pipeline of Newton's method is missing");
+        let mut prepared = Vec::new();
+        for Segment { list, places, programs } in segments {
+            let (mut bound, mut pipelines) = (Vec::new(), Vec::new());
+            for &place in places {
+                bound.push(match place {
+                    Place::Functions(memory) => engine.buffer(model, memory).await?,
+                    Place::Own(number) => buffers[number].clone(),
+                });
+            }
+            for program in programs {
+                let pipeline = match program {
+                    Program::Functions(program) => {
+                        theirs.iter().position(|known| known == program).and_then(|place| of_functions.get(place))
+                    }
+                    Program::Own(kernel) => {
+                        own.iter().position(|known| known == kernel).and_then(|place| of_system.get(place))
+                    }
+                };
+                pipelines.push(pipeline.ok_or_else(absent)?.clone());
+            }
+            prepared.push(context.prepare(list, &bound, &pipelines).await?);
+        }
+        let Ok([linearise, begin, projected, exact, read]) = <[Prepared; 5]>::try_from(prepared) else {
+            return Err(Error::internal("Newton's method has five lists"));
+        };
+        Ok(Some(DeviceSystem {
+            parameters: engine.buffer(model, Memory::Parameters).await?,
+            buffers,
+            linearise,
+            begin,
+            iterations: [projected, exact],
+            read,
+            linearised: recording.linearised,
+            of_state: recording.state,
+            context,
+            stride: shape.stride(),
+            diagonal: Vec::new(),
+            indefinite: 0,
+            is_finite: false,
+            is_solved: false,
+            scale: 1.0,
+            taken: 0,
+            last: 0,
+        }))
+    }
+
+    /// Diagonal of the sum of projected Hessians.
+    pub fn diagonal(&self) -> &[f64] {
+        &self.diagonal
+    }
+
+    /// The Hessians at a point.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub async fn linearise(&mut self, x: &[f64]) -> Result<()> {
+        self.context.write(&self.parameters, 0, bytemuck::cast_slice(&to_f32(x.iter())))?;
+        let downloads = self.context.submit_in_turn(&[&self.linearise])?.finish().await?;
+        let [diagonal, counts] = self.linearised;
+        self.diagonal = from_vector(Width::Single, downloads.reals(diagonal), x.len());
+        let counts = downloads.words(counts);
+        self.indefinite = counts.iter().map(|&count| count as usize).sum();
+        self.is_finite = counts.iter().all(|&count| count <= WORKGROUP_SIZE);
+        self.taken = 0;
+        Ok(())
+    }
+
+    /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, until the residual has fallen to a share of what it was in the
+    /// norm of the preconditioner; then refines the step as [`DeviceSystem::refine`] does, with the ratio that is given.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub async fn solve(
+        &mut self,
+        (gradient, frozen): (&[f64], &[bool]),
+        relative: &mut f64,
+        (ratio, share): (f64, f64),
+        step: &mut [f64],
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Result<Outcome> {
+        if !self.is_finite {
+            return Ok(Outcome::NotFinite);
+        }
+        let mut free = gradient.to_vec();
+        for (entry, frozen) in free.iter_mut().zip(frozen) {
+            if *frozen {
+                *entry = 0.0;
+            }
+        }
+        let largest = max_norm(&free);
+        step.fill(0.0);
+        self.is_solved = true;
+        if largest == 0.0 {
+            return Ok(Outcome::Solved);
+        }
+        // No damping that is relative to the diagonal makes a step along a slope without curvature.
+        if free.iter().zip(&self.diagonal).any(|(entry, diagonal)| *entry != 0.0 && *diagonal <= 0.0) {
+            return Ok(Outcome::Singular);
+        }
+        // Squares of small and of large gradients are in the range of single precision, too.
+        self.scale = reciprocal_power(largest);
+        free.iter_mut().for_each(|entry| *entry *= self.scale);
+        let scaled = to_f32(free.iter());
+        let first = 4 * u64::from(state::GRADIENT) * self.stride;
+        self.context.write(&self.buffers[record::VECTORS], first, bytemuck::cast_slice(&scaled))?;
+        self.context.write(&self.buffers[record::HELD], 0, bytemuck::cast_slice(&words_of(frozen)))?;
+        loop {
+            let Some(status) = self.iterate(0, *relative, share, stops).await? else { return Ok(Outcome::Stopped) };
+            self.is_solved = status == SOLVED;
+            if status == SOLVED || status == UNSOLVED {
+                self.read_step(step).await?;
+                self.refine(gradient, *relative, (ratio, share), step, stops).await?;
+                return Ok(Outcome::Solved);
+            }
+            match Damping::IN_SINGLE_PRECISION.raised(*relative) {
+                Some(damping) => *relative = damping,
+                None => return Ok(Outcome::Singular),
+            }
+        }
+    }
+
+    /// Turns the solution of the last system into that of the Hessian itself, in which no eigenvalues are replaced. Leaves it as it is where that Hessian is not
+    /// positive along a direction of conjugate gradients, or promises more than `ratio` times as much, and where the caller stops it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    async fn refine(
+        &mut self,
+        gradient: &[f64],
+        relative: f64,
+        (ratio, share): (f64, f64),
+        step: &mut [f64],
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Result<()> {
+        if ratio == 0.0 || self.indefinite == 0 || step.iter().all(|entry| *entry == 0.0) {
+            return Ok(());
+        }
+        let Some(status) = self.iterate(1, relative, share, stops).await? else { return Ok(()) };
+        if status != SOLVED && status != UNSOLVED {
+            return Ok(());
+        }
+        let mut refined = vec![0.0; step.len()];
+        self.read_step(&mut refined).await?;
+        let promised = |step: &[f64]| -dot(gradient, step);
+        if promised(&refined) <= ratio * promised(step) && refined.iter().all(|entry| entry.is_finite()) {
+            step.copy_from_slice(&refined);
+            self.is_solved = status == SOLVED;
+        }
+        Ok(())
+    }
+
+    /// Runs conjugate gradients from 0 over one of the tables; `None` where the caller stops them.
+    async fn iterate(
+        &mut self,
+        table: usize,
+        damping: f64,
+        share: f64,
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<f32>> {
+        let wanted = [damping as f32, (share * share) as f32, MOST_ITERATIONS];
+        self.context.write(&self.buffers[record::STATE], 4 * state::DAMPING as u64, bytemuck::cast_slice(&wanted))?;
+        let batch = (self.last / 4).clamp(LEAST_BATCH, MOST_BATCH);
+        let mut lists = vec![&self.begin];
+        let mut submit = || {
+            lists.push_all(std::iter::repeat_n(&self.iterations[table], batch as usize));
+            lists.push(&self.read);
+            self.context.submit_in_turn(&std::mem::take(&mut lists))
+        };
+        let mut underway = submit()?;
+        let status = loop {
+            // One batch ahead of what is read: what it does after the end changes nothing.
+            let next = submit()?;
+            let downloads = underway.finish().await?;
+            underway = next;
+            let words = downloads.reals(self.of_state);
+            if words[state::STATUS] != RUNNING {
+                self.last = words[state::ITERATIONS] as u32;
+                break Some(words[state::STATUS]);
+            }
+            if stops() {
+                break None;
+            }
+        };
+        underway.finish().await?;
+        self.taken += self.last;
+        Ok(status)
+    }
+
+    async fn read_step(&self, step: &mut [f64]) -> Result<()> {
+        // The first of the vectors.
+        let (downloads, found) = self.context.read(&self.buffers[record::VECTORS], 4 * step.len() as u64).await?;
+        let found = from_vector(Width::Single, downloads.reals(found), step.len());
+        step.iter_mut().zip(found).for_each(|(entry, number)| *entry = number / self.scale);
+        Ok(())
+    }
+}
+
+/// 1 for each flag that is set.
+fn words_of(flags: &[bool]) -> Vec<u32> {
+    flags.iter().map(|&flag| u32::from(flag)).list()
+}
+
+/// The reciprocal of the power of two that is not above a number, or 1 where that has none of these.
+fn reciprocal_power(number: f64) -> f64 {
+    const BIAS: u64 = 1023;
+    match number.to_bits() >> 52 {
+        exponent @ 1..=2045 => f64::from_bits((2 * BIAS - exponent) << 52),
+        _ => 1.0,
+    }
+}
