@@ -73,9 +73,9 @@ test('a contender that would take longer than its time is skipped, and says how 
 });
 
 longTest('modules that measure by themselves tell ratios, choices and scale', { timeout: 240_000 }, async () => {
-  const { figures } = await report('only=cpu-engine,auto-choice,scale,springs-lm,many&choices=spring-gradient&problems=springs,peak&sizes=100&reps=1&budget=5000&sides=6&steps=20&cg=4&count=50');
-  const { 'cpu-engine': cpu, 'auto-choice': auto, scale, 'springs-lm': steps, many } = figures.results;
-  for (const { error } of [cpu, auto, scale, steps, many]) assert.equal(error, undefined);
+  const { figures } = await report('only=cpu-engine,auto-choice,scale,springs-lm,many,parametrisation&triangles=50&choices=spring-gradient&problems=springs,peak&sizes=100&reps=1&budget=5000&sides=6&steps=20&cg=4&count=50');
+  const { 'cpu-engine': cpu, 'auto-choice': auto, scale, 'springs-lm': steps, many, parametrisation } = figures.results;
+  for (const { error } of [cpu, auto, scale, steps, many, parametrisation]) assert.equal(error, undefined);
   assert.deepEqual(cpu.rows.map(({ problem, job }) => `${problem} ${job}`), ['springs', 'peak'].flatMap((problem) => ['sum', 'sum-fresh', 'cost', 'jacobian', 'jacobian-fresh', 'lm'].map((job) => `${problem} ${job}`)));
   // Sums in another order; five steps of Levenberg-Marquardt multiply that.
   for (const row of cpu.rows) assert.ok(row['times as fast, median'] >= 0 && row['residua, median, ms'] > 0 && row['relative difference'] < (row.job === 'lm' ? 1e-6 : 1e-12), JSON.stringify(row));
@@ -88,6 +88,9 @@ longTest('modules that measure by themselves tell ratios, choices and scale', { 
   assert.ok(row['read-backs'] <= 5, `${row['read-backs']} read-backs`);
   assert.ok(row['final cost'] < row['initial cost']);
   assert.ok(many.rows.length > 0);
+  assert.deepEqual(parametrisation.rows.map(({ backend, arithmetic, triangles, termination }) => [backend, arithmetic, triangles, termination]), [['gpu', 'f32', 50, 'cost-tolerance'], ['cpu', 'f64', 50, 'cost-tolerance']]);
+  // Both leave a promise of 1e-6, and the sum is rounded in single precision.
+  assert.ok(Math.abs(parametrisation.rows[1]['GPU over CPU, minimum']) < 3e-6);
 });
 
 for (const [engine, contenders] of [['gpu', ['residua GPU', 'TensorFlow.js', 'jax-js']], ['cpu', ['residua CPU', 'TensorFlow.js wasm']]]) {

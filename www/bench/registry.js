@@ -18,7 +18,8 @@ import * as encoder from './encoder.js';
 import * as integerProducts from './integer-products.js';
 import * as many from './many.js';
 import * as odeFits from './ode-fits.js';
+import * as parametrisation from './parametrisation.js';
 import * as springsLm from './springs-lm.js';
 import * as tensors from './tensors.js';
 
-export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, odeFits, bundleAdjustment, tensors, decoder, encoder, integerProducts];
+export const REGISTRY = [springGradient, springGradientGpuTime, gaussNewton, rigidGradient, rigidSteps, developable, lmSolve, lbfgsSolve, compile, fits, cpuEngine, autoChoice, scale, springsLm, many, odeFits, bundleAdjustment, parametrisation, tensors, decoder, encoder, integerProducts];

@@ -354,7 +354,8 @@ impl<'a> Run<'a> {
         let sizes = self.system.diagonal().iter().zip(&self.point).map(|(diagonal, x)| diagonal * x * x);
         let of_point = 0.5 * (ROUNDINGS * self.arithmetic.epsilon()).powi(2) * sizes.sum::<f64>();
         let of_point = if of_point.is_finite() { of_point } else { 0.0 };
-        let least = (tolerance * self.fall.min(self.cost.abs())).max(self.arithmetic.epsilon() * self.fall).max(of_point);
+        let least =
+            (tolerance * self.fall.min(self.cost.abs())).max(self.arithmetic.epsilon() * self.fall).max(of_point);
         if tolerance == 0.0 || decrement > least {
             return None;
         }
