@@ -5,7 +5,7 @@
 // MODULE is the whole module, PACKAGE the compiled facade beside it, CORE the file to write. The uses of uses.mjs run on a copy of the module that notes each
 // function that is entered. A function that none of them enters becomes a trap; indices, imports, exports and data stay, so that the glue fits both. A call of
 // a trap ends the core, and the facade does the call again with the whole module (pkg-template/src/module/core.ts).
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -71,5 +71,25 @@ const kept = rewrite(
   (module, i) => (entered.has(i) ? null : module.unreachable()),
   (module) => module.runPasses(['inlining', 'dce', 'vacuum', 'remove-unused-names', 'duplicate-function-elimination', 'remove-unused-module-elements']),
 );
-writeFileSync(core, kept.written);
-console.log(`${core}: ${entered.size} of ${kept.count} functions`);
+// Texts of shaders are read by functions for devices alone, none of which is kept. They become zeros, which take no room compressed.
+const data = Buffer.from(kept.written);
+let blank = 0;
+for (const text of shaderTexts()) {
+  for (let at = data.indexOf(text); at >= 0; at = data.indexOf(text, at)) {
+    data.fill(0, at, at + text.length);
+    blank += text.length;
+  }
+}
+if (blank === 0) throw new Error('no text of a shader is in the module as crates/embed-shaders writes it');
+writeFileSync(core, data);
+console.log(`${core}: ${entered.size} of ${kept.count} functions, without ${blank} bytes of shaders`);
+
+/** The shader files as crates/embed-shaders writes them, without comments and indentation; the longest first. */
+function shaderTexts() {
+  const root = new URL('../../', import.meta.url);
+  const folders = ['shaders/', ...readdirSync(new URL('crates/', root)).map((crate) => `crates/${crate}/shaders/`)].map((folder) => new URL(folder, root));
+  const files = folders.filter((folder) => existsSync(folder)).flatMap((folder) => readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.wgsl')).map((name) => readFileSync(new URL(name, folder), 'utf8')));
+  const lineOf = (line) => line.replace(/\/\/.*/, '').trim();
+  const texts = files.map((file) => file.split('\n').slice(0, -1).filter((line) => line.trim() === '' || lineOf(line) !== '').map((line) => `${lineOf(line)}\n`).join(''));
+  return texts.filter((text) => text.length > 0).sort((a, b) => b.length - a.length).map((text) => Buffer.from(text));
+}
