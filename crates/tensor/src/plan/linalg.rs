@@ -2,6 +2,7 @@
 //! 4th edition, 4.2.9), and singular values on a device by rotations.
 
 use super::concat::{join, most_parts};
+use super::matrices::{block, identity, part, places, size_of};
 use super::rotations;
 use super::sort::Where;
 use crate::dtype::DType;
@@ -55,11 +56,6 @@ fn has_sizes(expr: &Expr, a: TensorId) -> bool {
 /// Whether rotations of a matrix go in rounds over blocks of its columns: it has so many that no workgroup has the memory.
 fn in_blocks(expr: &Expr, a: TensorId) -> bool {
     size_of(expr, a) > MOST_TOGETHER && has_sizes(expr, a)
-}
-
-/// Columns of matrices; 0 where only a run tells.
-pub(super) fn size_of(expr: &Expr, a: TensorId) -> i64 {
-    expr.shape(a).last().and_then(|size| size.known()).unwrap_or_default()
 }
 
 /// L of A = L Lᵀ: of the first rows, of those below by a triangular system, and of what is left without their products.
@@ -202,28 +198,6 @@ pub(super) fn triangular_solve(expr: &mut Expr, operands: &[TensorId], most: usi
     join(expr, blocks, axis as u32, most)
 }
 
-/// Some rows and columns of each matrix of a batch.
-pub(super) fn block(expr: &mut Expr, x: TensorId, [row, column]: [i64; 2], [rows, columns]: [i64; 2]) -> TensorId {
-    let mut shape = expr.shape(x).to_vec();
-    let axis = shape.len() - 2;
-    let mut starts = vec![Size::constant(0); shape.len()];
-    (starts[axis], starts[axis + 1]) = (Size::constant(row), Size::constant(column));
-    (shape[axis], shape[axis + 1]) = (Size::constant(rows), Size::constant(columns));
-    let steps = vec![1; shape.len()];
-    expr.slice(x, starts, steps, shape)
-}
-
-/// Some rows of each matrix of a batch.
-pub(super) fn part(expr: &mut Expr, x: TensorId, from: &Size, count: &Size) -> TensorId {
-    let mut shape = expr.shape(x).to_vec();
-    let axis = shape.len() - 2;
-    let mut starts = vec![Size::constant(0); shape.len()];
-    starts[axis] = from.clone();
-    shape[axis] = count.clone();
-    let steps = vec![1; shape.len()];
-    expr.slice(x, starts, steps, shape)
-}
-
 /// V Σ⁺ Uᵀ of the singular values that are larger than a share of the largest.
 fn pseudo_inverse(expr: &mut Expr, operands: &[TensorId], target: &Target, most_dims: &[u32]) -> TensorId {
     let [a, cutoff] = operands[..] else { return operands[0] };
@@ -317,21 +291,6 @@ fn reflected(expr: &mut Expr, vectors: TensorId, triangle: TensorId, x: TensorId
     let product = expr.matmul(triangle, product, DType::F32);
     let product = expr.matmul(vectors, product, DType::F32);
     expr.elementwise(E::Sub, &[x, product])
-}
-
-/// The rows and the columns of the elements of matrices of a shape.
-fn places(expr: &mut Expr, shape: &[Size]) -> [TensorId; 2] {
-    let matrix = &shape[shape.len() - 2..];
-    [0, 1].map(|axis| expr.iota(axis, DType::I32, matrix))
-}
-
-/// Columns of an identity: the first ones of as many rows as there are.
-pub(super) fn identity(expr: &mut Expr, shape: &[Size]) -> TensorId {
-    let places = places(expr, shape);
-    let is_diagonal = expr.elementwise(E::Eq, &places);
-    let (zero, one) = (expr.constant(0.0, DType::F32), expr.constant(1.0, DType::F32));
-    let identity = expr.elementwise(E::Select, &[is_diagonal, one, zero]);
-    expr.expand(identity, shape)
 }
 
 /// The elements below the diagonal of the first rows, with ones on it and zeros above.

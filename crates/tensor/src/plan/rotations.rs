@@ -4,7 +4,7 @@
 //! A matrix is divided by its largest element, and has columns of zeros after its own, or of an eigenvalue below all others, so that blocks are whole: these
 //! are turned with no other column.
 
-use super::linalg::{block, identity, size_of};
+use super::matrices::{block, identity, size_of};
 use super::sort::{self, Where};
 use crate::dtype::DType;
 use crate::expr::{Elementwise as E, Expr, Linalg, Reduction, TensorId};
