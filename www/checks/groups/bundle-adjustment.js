@@ -33,7 +33,9 @@ export const group = {
       const [gpu, cpu] = [road({ priors }), road({ priors })];
       const first = cpu.cameras.values().slice(0, 9);
       const onGpu = await levenbergMarquardt(await check.compile(gpu.problem, { backend: 'gpu' }), { linearSolver: 'iterative-schur' });
-      const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { linearSolver: 'sparse-schur' });
+      // To its minimum: after 100 iterations it may still be as far above as what is allowed.
+      const onCpu = await levenbergMarquardt(await check.compile(cpu.problem, { backend: 'cpu' }), { linearSolver: 'sparse-schur', maxIterations: 1000 });
+      check.ok(onCpu.success, onCpu.message);
       check.close(onGpu.finalCost, onCpu.finalCost, { within: 1e-3 * onCpu.finalCost, because: 'a run in f32 ends where a step changes the cost by no more than its rounding, in a flat valley some 1e-4 of the cost above its end' }, onGpu.message);
       check.ok(onCpu.finalCost < 0.5 * onCpu.initialCost, 'the cost falls');
       check.same(gpu.cameras.values().slice(0, 9), first, 'the camera that stays');
