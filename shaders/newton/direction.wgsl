@@ -35,6 +35,7 @@ fn direction(
             state[FIRST] = energy;
         }
         if status != RUNNING {
+            // Workgroups that start later may see it: what they leave out is read behind the gate alone.
             state[GATE] = 0.0;
         }
     }

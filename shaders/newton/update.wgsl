@@ -35,6 +35,7 @@ fn update(
             state[ENERGY_BEFORE] = energy;
             state[ITERATIONS] += 1.0;
         } else {
+            // Workgroups that start later may see it: what they leave out is read behind the gate alone.
             state[GATE] = 0.0;
             state[STATUS] = select(INDEFINITE, NOT_FINITE, !is_finite(curvature));
         }

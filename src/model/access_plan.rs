@@ -10,8 +10,8 @@
 //! | `seededGradient` | a number for each residual | Σ seed·f and its gradient |
 //! | `jacobian` | | residuals and local partials |
 //!
-//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], for Hessians, [`super::hessian`] and
-//! [`super::instance_matrices`], and for line searches, [`super::line`].
+//! and more for nonlinear least squares, [`super::least_squares`], [`super::normal_equations`] and [`super::second_order`], for Hessians, [`super::hessian`]
+//! and [`super::instance_matrices`], and for line searches, [`super::line`].
 //!
 //! On the CPU instances follow one another and add straight into the gradient. On the GPU they write *local* gradients, a
 //! column for each local parameter, which [`super::incidence`] gathers.

@@ -2,7 +2,7 @@
 //!
 //! | entry | reads beside the tables | gives |
 //! |---|---|---|
-//! | `hessian` | of a cost the loss, of seeds a number for each residual | for each instance the lower half of its Hessian; on the GPU as [`super::instance_matrices`] has it |
+//! | `hessian` | of a cost the loss, of seeds a number for each residual | the lower half of each instance's Hessian, on the GPU for [`super::instance_matrices`] |
 //! | `hessianProduct` | the same, a vector v | adds the instance's Hessian times v to a vector of all parameters |
 //!
 //! With weight w, loss ρ, s = ‖r‖² and u = Jᵀr, the gradient of ½ w ρ(s) is w ρ′ u and its Hessian w ρ′ ∂u/∂x + 2 w ρ″ uuᵀ.

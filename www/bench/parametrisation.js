@@ -1,6 +1,6 @@
 /**
- * A parametrisation of a hilly mesh by the symmetric Dirichlet energy, from Tutte's embedding: Newton's method on the GPU, by conjugate gradients in f32, against
- * the CPU, by a factorisation in f64. Each solve begins at the same start; the first of a page contains what the browser's compilers do once.
+ * A parametrisation of a hilly mesh by the symmetric Dirichlet energy, from Tutte's embedding: Newton's method on the GPU, by conjugate gradients in f32,
+ * against the CPU, by a factorisation in f64. Each solve begins at the same start; the first of a page contains what the browser's compilers do once.
  *
  * Parameters: `triangles` (about so many), `reps`, `backends` (`gpu,cpu`), `tolerance` (`costTolerance`).
  */

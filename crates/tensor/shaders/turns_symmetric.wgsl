@@ -1,4 +1,4 @@
-// What the columns of a pair of blocks have in common in a symmetric A, of elements of at most 1.
+// What the columns of a pair of blocks have in common in a symmetric A, of elements below 2.
 
 // Of the columns behind those of A, which stay there.
 const LEAST = -1e30;

@@ -44,15 +44,17 @@ export const NEWTON_OPTIONS: OptionNames<NewtonOptions> = {
 
 /**
  * Minimises Σ weight·f, or the least-squares cost, by projected Newton steps from the current parameters, and writes the best point back to them: for energies of
- * many small terms, of which each depends on at most 64 numbers. The exact Hessians of the instances are made positive semi-definite and added up; a line search
- * shortens the step until the objective falls, and where it is not finite, as beyond a barrier. Blocks on manifolds stay on them, constants stay, bounds are kept.
+ * many small terms, of which each depends on at most 64 numbers. The exact Hessians of the instances are made positive semi-definite and added up; a line
+ * search shortens the step until the objective falls, and where it is not finite, as beyond a barrier. Blocks on manifolds stay on them, constants stay, bounds
+ * are kept.
  *
  * On the CPU the sum is factorised as a sparse matrix, in f64. Functions that were compiled for the GPU in f32 are minimised there, by conjugate gradients
- * without a matrix of the whole; with backend 'auto' on the CPU. So are, whatever the backend, blocks on manifolds and of more than 10 numbers, instances of more
- * than 16 numbers, least squares of long sums, and 'f32x2': `arithmetic` of the result says where it was. Rejects with 'non-finite' where the start is not finite, with
- * 'limit-exceeded' for an instance of more than 64 numbers, with 'invalid-argument' for options out of range and plain functions, with 'disposed', and with any
- * exception of `onIteration`, which ends the solve. Constraints of the problem are met as by `levenbergMarquardt`. A point where the gradient vanishes and the
- * curvature is negative, a saddle or a maximum, counts as converged.
+ * without a matrix of the whole; with backend 'auto' on the CPU. So are, whatever the backend, blocks on manifolds and of more than 10 numbers, instances of
+ * more than 16 numbers, Hessians of very long expressions, what does not fit the GPU's memory, least squares of long sums, and 'f32x2': `arithmetic` of the
+ * result says where it was. Rejects with 'non-finite' where the start is not finite, with 'limit-exceeded' for an instance of more than 64 numbers, with
+ * 'invalid-argument' for options out of range and plain functions, with 'disposed', and with any exception of `onIteration`, which ends the solve. Constraints
+ * of the problem are met as by `levenbergMarquardt`. A point where the gradient vanishes and the curvature is negative, a saddle or a maximum, counts as
+ * converged.
  */
 export async function newton(functions: GpuCompiledFunctions, options: NewtonOptions = {}): Promise<SolveResult> {
   checkFunctions('newton', functions);

@@ -49,8 +49,8 @@ struct Times {
     trials: f64,
 }
 
-/// Minimises an objective of the functions by Newton's method from their current parameters, which become the solution. Functions that are evaluated on a device
-/// which takes the problem are minimised there, others on the host.
+/// Minimises an objective of the functions by Newton's method from their current parameters, which become the solution. Functions that are evaluated on a
+/// device which takes the problem are minimised there, others on the host.
 ///
 /// # Errors
 /// `non-finite` naming the residual if the start is not finite; `invalid-argument` for a start that cannot be brought onto its manifold; `limit-exceeded` for

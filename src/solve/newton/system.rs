@@ -33,8 +33,8 @@ pub(super) struct Damping {
 }
 
 impl Damping {
-    /// That of a factorisation: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the shape would
-    /// move by that.
+    /// That of a factorisation: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the shape
+    /// would move by that.
     pub(super) const OF_FACTORISATION: Damping = Damping { least: 1e-11 };
     /// That of conjugate gradients in single precision: a rounding of the diagonal.
     #[cfg(target_arch = "wasm32")]

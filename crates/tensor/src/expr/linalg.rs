@@ -32,7 +32,7 @@ pub enum Linalg {
     /// As singular values, with left vectors times the values and a power of 2. Planning makes it of these on a device; no tape has this nor the
     /// following.
     Rotations = 8,
-    /// Rotations of a state, [2n + 1, n], in rounds of blocks: of its first n rows a symmetric A of numbers of at most 1, which becomes a diagonal of the
+    /// Rotations of a state, [2n + 1, n], in rounds of blocks: of its first n rows a symmetric A of numbers below 2, which becomes a diagonal of the
     /// eigenvalues, of those below them the identity, which becomes the eigenvectors, and of its last row zeros.
     Diagonal = 9,
     /// The same of a state [m + n + 1, n] with [m, n] of any matrix, whose columns become orthogonal: the left vectors times the singular values, and the

@@ -54,6 +54,7 @@ fn turns(
     let mut built = vec![buffers.built("state".to_owned(), sizes, graph, Body::Elements(start))];
     let [write] = all.as_slice() else { return Err(Error::internal("rotations in several pieces of memory")) };
     let is_symmetric = tensor.op == Op::Linalg(Kind::Diagonal);
+    let most = size[1].at(most_dims).max(0) as u32;
     for applies in [false, true] {
         let (mut sizes, mut buffers) = (Vec::new(), Buffers::default());
         let state = Buffer { dtype: DType::F32, written: true };
@@ -63,6 +64,7 @@ fn turns(
             batch: extents(leading, &mut sizes),
             rows: extent(&size[0], &mut sizes),
             columns: extent(&size[1], &mut sizes),
+            most,
             state: buffers.position(write.memory, state),
             rotations: buffers.position(Memory::Scratch(*scratch), Buffer { written: !applies, ..state }),
         });
@@ -70,7 +72,7 @@ fn turns(
         built.push(buffers.built(name.to_owned(), sizes, Graph::default(), body));
     }
     *scratch += 1;
-    let count = Turns::most_rounds(size[1].at(most_dims).max(0) as u64) as usize;
+    let count = Turns::most_rounds(u64::from(most)) as usize;
     if let Some(last) = built.last_mut() {
         last.rounds = Some(Rounds { kernels: 2, count });
     }

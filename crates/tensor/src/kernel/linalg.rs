@@ -79,6 +79,8 @@ pub struct Turns {
     pub rows: Extent,
     /// Its columns: a multiple of [`Turns::PAIR`].
     pub columns: Extent,
+    /// Most columns.
+    pub most: u32,
     /// The buffer of the state.
     pub state: u32,
     /// The buffer of the rotations: for each pair of blocks a matrix that the columns of both are multiplied by.
@@ -90,7 +92,7 @@ impl Turns {
     pub const BLOCK: u32 = 16;
     /// Columns of two blocks.
     pub const PAIR: u32 = 2 * Turns::BLOCK;
-    /// An eigenvalue below those of matrices of numbers of at most 1.
+    /// An eigenvalue below those of matrices of numbers below 2.
     pub const BEHIND: f64 = -1e30;
 
     /// Most rounds of so many columns: of as many sweeps as their logarithm and some more. Matrices of 512 columns take 9, and up to 18 where eigenvalues are

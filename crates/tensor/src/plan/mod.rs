@@ -6,7 +6,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `prepare` | rewrites what kernels have no form for (`attention`, `fourier`, `sort`, `scatter`, `linalg`, `rotations`, `matrices`, `sparse`) or a better one (`reshapes`), leaves each operation once, and finds assignments to parts of slots |
+//! | `prepare` | rewrites what kernels have no form for (`attention`, `fourier`, `sort`, `scatter`, `linalg`, `rotations`, `matrices`, `sparse`) or a better
+//! one (`reshapes`), leaves each operation once, and finds assignments to parts of slots |
 //! | `dispatches` | has [`crate::fuse`] make groups and their kernels, and puts these in order |
 //! | `memory` | gives each tensor, slot and piece of scratch memory a place, and lists the steps |
 //! | `steps` | the plan itself |

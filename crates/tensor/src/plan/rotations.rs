@@ -1,8 +1,8 @@
 //! Eigenvalues and singular values of large matrices on a device: rotations in rounds over blocks of columns ([`crate::kernel::Turns`]), and what stands
 //! around them.
 //!
-//! A matrix is divided by its largest element, and has columns of zeros after its own, or of an eigenvalue below all others, so that blocks are whole: these
-//! are turned with no other column.
+//! A matrix is divided by a power of 2, so that its elements are below 2, and has columns of zeros after its own, or of an eigenvalue below all others, so that
+//! blocks are whole: these are turned with no other column.
 
 use super::matrices::{block, identity, size_of};
 use super::sort::{self, Where};
@@ -13,8 +13,10 @@ use crate::size::Size;
 
 /// A matrix as rotations take it.
 struct State {
-    /// Its largest magnitude; 1 for 0. NaN or infinite where an element is, and NaN where rounds have not ended.
-    largest: TensorId,
+    /// Whether all elements are finite and rounds have ended.
+    is_whole: TensorId,
+    /// What eigenvalues and singular values are multiplied by.
+    scale: TensorId,
     /// After the last round.
     turned: TensorId,
     rows: i64,
@@ -36,13 +38,13 @@ pub fn eigen(expr: &mut Expr, a: TensorId, on: Where) -> TensorId {
     let is_negative = expr.elementwise(E::Lt, &[values, zero]);
     let (fallen, risen) = (expr.elementwise(E::Not, &[bits]), expr.elementwise(E::Or, &[bits, sign]));
     let keys = expr.elementwise(E::Select, &[is_negative, fallen, risen]);
-    let values = expr.elementwise(E::Mul, &[values, state.largest]);
+    let values = expr.elementwise(E::Mul, &[values, state.scale]);
     let [vectors, values] = ordered(expr, keys, [vectors, values], on);
     let axis = expr.shape(a).len() - 2;
     let whole = [&expr.shape(a)[..axis], &[2 * rows, columns].map(Size::constant)].concat();
     let result = expr.concat(&[vectors, values], axis as u32);
     let result = expr.pad_with_zeros(result, vec![Size::constant(0); axis + 2], &whole);
-    where_finite(expr, state.largest, result)
+    where_whole(expr, state.is_whole, result)
 }
 
 /// Left vectors times singular values, below them right vectors, and the values in descending order, as [`Linalg::Rotations`] has them.
@@ -57,11 +59,11 @@ pub fn orthogonal(expr: &mut Expr, a: TensorId, on: Where) -> TensorId {
     let values = expr.elementwise(E::Sqrt, &[squares]);
     let bits = expr.bitcast(values, DType::U32);
     let keys = expr.elementwise(E::Not, &[bits]);
-    let values = expr.elementwise(E::Mul, &[values, state.largest]);
+    let values = expr.elementwise(E::Mul, &[values, state.scale]);
     let both = expr.concat(&[left, right], axis);
     let [vectors, values] = ordered(expr, keys, [both, values], on);
     let result = expr.concat(&[vectors, values], axis);
-    where_finite(expr, state.largest, result)
+    where_whole(expr, state.is_whole, result)
 }
 
 /// A matrix turned until rotations of it change nothing.
@@ -74,10 +76,18 @@ fn rotated(expr: &mut Expr, a: TensorId, kind: Linalg) -> State {
     let height = if kind == Linalg::Diagonal { width } else { rows };
     let sizes = expr.elementwise(E::Abs, &[a]);
     let largest = expr.reduce_keeping(Reduction::Max, sizes, &[axis as u32, axis as u32 + 1]);
-    let (zero, one) = (expr.constant(0.0, DType::F32), expr.constant(1.0, DType::F32));
-    let is_zero = expr.elementwise(E::Eq, &[largest, zero]);
-    let largest = expr.elementwise(E::Select, &[is_zero, one, largest]);
-    let matrix = expr.elementwise(E::Div, &[a, largest]);
+    let is_whole = expr.elementwise(E::IsFinite, &[largest]);
+    // The power of 2 below it, so that products by it and by its inverse are exact.
+    let bits = expr.bitcast(largest, DType::U32);
+    let [exponent, least, most, twice] =
+        [0xff, 1, 253, 254].map(|of: u32| expr.constant(f64::from(of << 23), DType::U32));
+    let bits = expr.elementwise(E::And, &[bits, exponent]);
+    let bits = expr.elementwise(E::Maximum, &[bits, least]);
+    let bits = expr.elementwise(E::Minimum, &[bits, most]);
+    let scale = expr.bitcast(bits, DType::F32);
+    let inverse = expr.elementwise(E::Sub, &[twice, bits]);
+    let inverse = expr.bitcast(inverse, DType::F32);
+    let matrix = expr.elementwise(E::Mul, &[a, inverse]);
     let of = |rows: i64| [&shape[..axis], &[rows, width].map(Size::constant)].concat();
     let matrix = expr.pad_with_zeros(matrix, vec![Size::constant(0); axis + 2], &of(height));
     let right = identity(expr, &of(width));
@@ -100,8 +110,8 @@ fn rotated(expr: &mut Expr, a: TensorId, kind: Linalg) -> State {
     let over = block(expr, turned, [height + width, 0], [1, 1]);
     let most = expr.constant(Turns::most_rounds(width as u64) as f64, DType::F32);
     let has_ended = expr.elementwise(E::Lt, &[over, most]);
-    let largest = where_or_nan(expr, has_ended, largest);
-    State { largest, turned, rows, columns, width }
+    let is_whole = expr.elementwise(E::And, &[is_whole, has_ended]);
+    State { is_whole, scale, turned, rows, columns, width }
 }
 
 /// Columns of matrices and of a row in the order of keys, [..., 1, n].
@@ -115,13 +125,8 @@ fn ordered(expr: &mut Expr, keys: TensorId, of: [TensorId; 2], on: Where) -> [Te
     })
 }
 
-/// A result where a number is finite, else NaN everywhere.
-fn where_finite(expr: &mut Expr, number: TensorId, x: TensorId) -> TensorId {
-    let is_finite = expr.elementwise(E::IsFinite, &[number]);
-    where_or_nan(expr, is_finite, x)
-}
-
-fn where_or_nan(expr: &mut Expr, is_finite: TensorId, x: TensorId) -> TensorId {
+/// A result where something holds, else NaN everywhere.
+fn where_whole(expr: &mut Expr, is_whole: TensorId, x: TensorId) -> TensorId {
     let nan = expr.constant(f64::NAN, DType::F32);
-    expr.elementwise(E::Select, &[is_finite, x, nan])
+    expr.elementwise(E::Select, &[is_whole, x, nan])
 }

@@ -1,6 +1,6 @@
 //! Kernels of rounds of rotations over blocks of columns: one has a workgroup for each pair of blocks, the other one for some rows of each pair.
 
-use residua_base::error::Result;
+use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::Template;
 
 use super::code::Code;
@@ -15,9 +15,19 @@ const TURNS: Template<'static> = shader!("turns");
 /// Threads of a workgroup: each has two columns of two rows of a pair's matrix.
 const THREADS: u32 = Turns::BLOCK * Turns::BLOCK;
 
+/// Most columns, so that no browser takes its device for lost: some half a second of a large GPU.
+const MOST_COLUMNS: u32 = 2048;
+
 /// Writes the kernel.
 pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
     let Turns { applies, is_symmetric, rows, columns, state, rotations, .. } = *turns;
+    if turns.most > MOST_COLUMNS {
+        let message = format!(
+            "linalg: eigh and svd of matrices of {} columns take the GPU too long; a device with backend 'cpu' takes them",
+            turns.most
+        );
+        return Err(Error::new(ErrorCode::LimitExceeded, message));
+    }
     let mut text = format!("const THREADS = {THREADS}u;\nconst IS_SYMMETRIC = {is_symmetric};\n");
     let [held, turned] = [state, rotations].map(|buffer| module.place(buffer));
     let access = |text: &mut String, line: String| *text += &line;

@@ -11,12 +11,13 @@
 //! | begin | `begin` | factorises the blocks, takes a step of 0 and the residual −g |
 //! | iterate | `direction`, `matrixProduct`, gather, `update` | an iteration of conjugate gradients |
 //!
-//! The host drives a step at a time: it evaluates objective and gradient there, decides as on the host, and reads a gradient, a diagonal and a step of each. Iterations
-//! are submitted in batches, one ahead of what has been read; a word of the state block says on the device whether they go on, so that how many are submitted
-//! changes no number.
+//! The host drives a step at a time: it evaluates objective and gradient there, decides as on the host, and reads a gradient, a diagonal and a step of each.
+//! Iterations are submitted in batches, one ahead of what has been read; a word of the state block says on the device whether they go on, so that how many
+//! are submitted changes no number.
 //!
 //! What the device does not take the host does, in f64: blocks on manifolds, instances of more than [`record::MOST_ROWS`] numbers, blocks of more than
-//! [`record::MOST_NUMBERS`], least squares of long sums, numbers in pairs, and tables that do not fit.
+//! [`record::MOST_NUMBERS`], blocks of which an instance has a part, Hessians of long expressions, least squares of long sums, numbers in pairs, and what
+//! does not fit.
 
 pub mod record;
 pub mod shaders;

@@ -92,7 +92,10 @@ impl DeviceSystem {
             Negative::Clamped => 1.0,
             Negative::Absolute => 2.0,
         };
-        let recording = record::record(&engine.descent(model, objective), &shape, factor)?;
+        let recording = match record::record(&engine.descent(model, objective), &shape, factor) {
+            Err(error) if error.code == ErrorCode::LimitExceeded => return Ok(None),
+            recording => recording?,
+        };
         let limits = engine.context().limits();
         let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         let units = shape.units.len() as u64 / 3;
@@ -217,14 +220,15 @@ impl DeviceSystem {
         let [diagonal, counts] = self.linearised;
         self.diagonal = from_vector(Width::Single, downloads.reals(diagonal), x.len());
         let counts = downloads.words(counts);
-        self.indefinite = counts.iter().map(|&count| count as usize).sum();
         self.is_finite = counts.iter().all(|&count| count <= WORKGROUP_SIZE);
+        let indefinite: u64 = counts.iter().copied().map(u64::from).sum();
+        self.indefinite = if self.is_finite { indefinite as usize } else { 0 };
         self.taken = 0;
         Ok(())
     }
 
-    /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, until the residual has fallen to a share of what it was in the
-    /// norm of the preconditioner; then refines the step as [`DeviceSystem::refine`] does, with the ratio that is given.
+    /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, until the residual has fallen to a share of what it was in
+    /// the norm of the preconditioner; then refines the step as [`DeviceSystem::refine`] does, with the ratio that is given.
     ///
     /// # Errors
     /// Those of the device.
@@ -277,8 +281,8 @@ impl DeviceSystem {
         }
     }
 
-    /// Turns the solution of the last system into that of the Hessian itself, in which no eigenvalues are replaced. Leaves it as it is where that Hessian is not
-    /// positive along a direction of conjugate gradients, or promises more than `ratio` times as much, and where the caller stops it.
+    /// Turns the solution of the last system into that of the Hessian itself, in which no eigenvalues are replaced. Leaves it as it is where that Hessian is
+    /// not positive along a direction of conjugate gradients, or promises more than `ratio` times as much, and where the caller stops it.
     ///
     /// # Errors
     /// Those of the device.
@@ -333,6 +337,7 @@ impl DeviceSystem {
             let words = downloads.reals(self.of_state);
             if words[state::STATUS] != RUNNING {
                 self.last = words[state::ITERATIONS] as u32;
+                self.taken += self.last;
                 break Some(words[state::STATUS]);
             }
             if stops() {
@@ -340,7 +345,6 @@ impl DeviceSystem {
             }
         };
         underway.finish().await?;
-        self.taken += self.last;
         Ok(status)
     }
 
