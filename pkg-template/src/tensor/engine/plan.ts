@@ -95,12 +95,21 @@ function readWindows([bytes, ...counts]: Float64Array): Windows | null {
   return bytes === undefined ? null : { bytes, counts };
 }
 
+/** The steps: dispatches of one kernel on the same places, as rounds have, are one object. */
 function readSteps(words: Uint32Array): Step[] {
   const steps: Step[] = [];
+  const known = new Map<string, Dispatch>();
   for (let at = 0; at < words.length; ) {
     const [kind, a, b] = words.subarray(at, at + 3) as unknown as [number, number, number];
-    if (kind === 0) steps.push({ kernel: a, places: [...words.subarray(at + 3, at + 3 + b)] });
-    else steps.push({ from: a, to: b });
+    if (kind === 0) {
+      const places = [...words.subarray(at + 3, at + 3 + b)];
+      const key = `${a} ${places.join()}`;
+      const dispatch = known.get(key) ?? { kernel: a, places };
+      known.set(key, dispatch);
+      steps.push(dispatch);
+    } else {
+      steps.push({ from: a, to: b });
+    }
     at += kind === 0 ? 3 + b : 3;
   }
   return steps;

@@ -145,16 +145,14 @@ export class GpuRunner implements Runner {
       return set;
     }
     const near = sets.at(-1);
-    // Rounds have the same kernels on the same places.
-    const known = new Map<string, GPUBindGroup | null>();
+    const known = new Map<Step, GPUBindGroup | null>();
     const groups = this.plan.steps.map((step, k) => {
       if (!isDispatch(step)) return null;
-      const key = `${step.kernel} ${step.places.join()}`;
-      const same = known.get(key);
+      const same = known.get(step);
       if (same !== undefined) return same;
       const isUnchanged = near !== undefined && step.places.every((place) => this.memoryOf(place, near.slots) === this.memoryOf(place, slots));
       const group = isUnchanged ? (near.groups[k] ?? null) : this.group(k, step.kernel, step.places, slots);
-      known.set(key, group);
+      known.set(step, group);
       return group;
     });
     const set = { slots: [...slots], groups };
