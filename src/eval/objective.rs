@@ -163,12 +163,6 @@ impl<K: Kernels> Descent<'_, K> {
         Ok(())
     }
 
-    /// The constants of a chunk's batch.
-    pub(crate) fn batch_constants(&self, d: &mut dyn Declare, chunk: &Chunk) -> Slice {
-        let (start, length) = self.layout.batch_constants[chunk.batch];
-        self.memory(d, Memory::BatchConstants).part(start, 4 * length)
-    }
-
     /// Adds up the local gradients of a chunk, which a kernel has left.
     pub(crate) fn gather(&self, d: &mut dyn Declare, number: usize, gradient: Slice, gate: Slice) -> Result<()> {
         let chunk = &self.layout.chunks[number];

@@ -147,7 +147,14 @@ fn what_is_recorded_keeps_the_limits_and_its_kernels_are_valid() {
             for segment in [&recording.linearise, &recording.begin, projected, exact, &recording.read] {
                 Submissions::new(&segment.list, &limits).unwrap();
             }
-            assert_eq!(projected.list, exact.list, "both iterations are the same but for the table that they read");
+            // A buffer has its number as its name.
+            let [mut projected, exact] = [projected, exact].map(|segment| format!("{:?}", segment.list));
+            for chunk in 0..layout.chunks.len() {
+                let [hessians, of_projected] = record::tables(chunk).map(|number| format!("\"Solver({number})\""));
+                assert!(projected.contains(&of_projected) && !projected.contains(&hessians), "chunk {chunk}");
+                projected = projected.replace(&of_projected, &hessians);
+            }
+            assert_eq!(projected, exact, "both iterations are the same but for the table that they read");
             for (number, class) in &recording.classes {
                 validated(&Kernel::Project(*number).wgsl(shape.numbers, Some(class)));
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::shaders::{Kernel, SystemUniforms};
 use super::state;
 use crate::eval::Objective;
-use crate::eval::declare::Declare;
+use crate::eval::declare::{self, Declare};
 use crate::eval::hessian::energy;
 use crate::eval::layout::{ALIGNMENT, Chunk, Memory};
 use crate::eval::objective::Descent;
@@ -19,7 +19,7 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_codegen::Guard;
 use residua_codegen::wgsl::{WORKGROUP_SIZE, reads_zero};
-use residua_gpu::{BindingKind, BufferId, CommandList, DownloadId, PipelineId, Slice};
+use residua_gpu::{BindingKind, CommandList, DownloadId, PipelineId, Slice};
 
 /// Rows of an instance's matrix, at most: each thread of `project` has two such matrices.
 pub const MOST_ROWS: u32 = 16;
@@ -31,15 +31,6 @@ const MOST_WORKGROUPS: u32 = 256;
 const THREADS: u32 = 256;
 /// For messages.
 pub const NAME: &str = "the linear system of Newton's method";
-
-/// A buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// One of the functions'.
-    Functions(Memory),
-    /// One of the system's own, by its number.
-    Own(usize),
-}
 
 words! { pub usize, distinct BUFFERS:
     /// [`state::STATE`]
@@ -63,32 +54,15 @@ words! { pub usize, distinct BUFFERS:
 }
 
 /// The buffer of the Hessians of a chunk's instances, and that of the same with other eigenvalues in the place of negative ones.
-fn tables(chunk: usize) -> [usize; 2] {
+pub fn tables(chunk: usize) -> [usize; 2] {
     [0, 1].map(|table| BUFFERS.len() + 2 * chunk + table)
 }
 
 const HESSIANS: usize = 0;
 const PROJECTED: usize = 1;
 
-/// A pipeline, by its kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
-    /// A kernel of the functions.
-    Functions(record::Program),
-    /// One of the system.
-    Own(Kernel),
-}
-
-/// A command list with its buffers and pipelines in the order of their declaration.
-#[derive(Debug, Default)]
-pub struct Segment {
-    /// The commands.
-    pub list: CommandList,
-    /// The buffers.
-    pub places: Vec<Place>,
-    /// The pipelines.
-    pub programs: Vec<Program>,
-}
+/// A command list of a system: its buffers by their numbers, its pipelines by their kernels.
+pub type Segment = declare::Segment<usize, Kernel>;
 
 /// What the lists and buffers of a model depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -236,16 +210,7 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: &Shape, factor: f32) -> R
     for chunk in chunks {
         sizes.extend_from_slice(&[bytes_of_table(descent.model, chunk); 2]);
     }
-    let mut writer = Writer {
-        descent,
-        shape,
-        first_products,
-        sizes,
-        classes: Vec::new(),
-        segment: Segment::default(),
-        declared: Vec::new(),
-        pipelines: Vec::new(),
-    };
+    let mut writer = Writer { descent, shape, first_products, sizes, classes: Vec::new(), segment: Segment::default() };
     let chunks = chunks.len();
     let linearised = writer.linearise(chunks)?;
     let linearise = writer.finish();
@@ -277,9 +242,6 @@ struct Writer<'a, K> {
     sizes: Vec<u64>,
     classes: Vec<(usize, Rc<Class>)>,
     segment: Segment,
-    declared: Vec<BufferId>,
-    /// Those of the segment's programs.
-    pipelines: Vec<PipelineId>,
 }
 
 impl<K: Kernels> Declare for Writer<'_, K> {
@@ -288,11 +250,11 @@ impl<K: Kernels> Declare for Writer<'_, K> {
     }
 
     fn memory(&mut self, memory: Memory, bytes: u64) -> Slice {
-        self.declare(Place::Functions(memory), bytes)
+        self.segment.memory(memory, bytes)
     }
 
     fn program(&mut self, program: record::Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        self.pipeline(Program::Functions(program), name, layout)
+        self.segment.program(program, name, layout)
     }
 }
 
@@ -358,24 +320,16 @@ impl<K: Kernels> Writer<'_, K> {
         let plan = descent.kernels.plan(chunk.batch, entry)?;
         let mut bindings = Vec::new();
         for role in &plan.roles {
+            if let Some(slice) = self.of_model(descent.layout, *role, number) {
+                bindings.push(slice);
+                continue;
+            }
             bindings.push(match role {
                 Role::Parameters => self.table(descent.layout, Memory::Parameters),
-                Role::Indices => self.table(descent.layout, Memory::Indices(number)),
-                Role::Data => self.table(descent.layout, Memory::Data(number)),
-                Role::Tables => self.table(descent.layout, Memory::Tables),
-                Role::BatchConstants => descent.batch_constants(self, chunk),
                 Role::LocalGradient => self.table(descent.layout, Memory::LocalGradient),
                 Role::Partials => self.buffer(tables(number)[table]),
                 Role::Vector => self.vector(state::DIRECTION),
-                Role::Others
-                | Role::Seeds
-                | Role::Residuals
-                | Role::AddendValues
-                | Role::Gradient
-                | Role::Places
-                | Role::JtjBlocks
-                | Role::Local
-                | Role::Steps => return Err(Error::internal("a kernel of matrices does something else")),
+                _ => return Err(Error::internal("a kernel of matrices does something else")),
             });
         }
         let groups = chunk_groups(chunk);
@@ -415,7 +369,7 @@ impl<K: Kernels> Writer<'_, K> {
             self.buffer(UNIFORMS).part((1 + number as u64) * ALIGNMENT, ALIGNMENT),
         ];
         let kernel = Kernel::Project(kernel);
-        let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        let pipeline = self.segment.pipeline(kernel, kernel.name(), &kernel.layout());
         let groups = descent.limits.split_workgroups(chunk_groups(chunk).into())?;
         self.segment.list.dispatch(pipeline, &bindings, groups);
         Ok(())
@@ -428,7 +382,7 @@ impl<K: Kernels> Writer<'_, K> {
             bindings.push(self.buffer(number));
         }
         bindings.push(self.buffer(UNIFORMS).part(0, ALIGNMENT));
-        let pipeline = self.pipeline(Program::Own(kernel), kernel.name(), &kernel.layout());
+        let pipeline = self.segment.pipeline(kernel, kernel.name(), &kernel.layout());
         self.segment.list.dispatch(pipeline, &bindings, [workgroups, 1]);
     }
 
@@ -442,30 +396,10 @@ impl<K: Kernels> Writer<'_, K> {
     }
 
     fn buffer(&mut self, number: usize) -> Slice {
-        self.declare(Place::Own(number), self.sizes[number])
-    }
-
-    fn declare(&mut self, place: Place, bytes: u64) -> Slice {
-        let position = self.segment.places.iter().position(|known| *known == place).unwrap_or_else(|| {
-            self.declared.push(self.segment.list.buffer(NAME, bytes));
-            self.segment.places.push(place);
-            self.segment.places.len() - 1
-        });
-        self.segment.list.whole(self.declared[position])
-    }
-
-    fn pipeline(&mut self, program: Program, name: &str, layout: &[BindingKind]) -> PipelineId {
-        let position = self.segment.programs.iter().position(|known| *known == program).unwrap_or_else(|| {
-            self.pipelines.push(self.segment.list.pipeline(name, layout));
-            self.segment.programs.push(program);
-            self.segment.programs.len() - 1
-        });
-        self.pipelines[position]
+        self.segment.buffer(number, self.sizes[number])
     }
 
     fn finish(&mut self) -> Segment {
-        self.declared.clear();
-        self.pipelines.clear();
         std::mem::take(&mut self.segment)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::record::{self, NAME, Place, Program, Recording, Segment, Shape};
+use super::record::{self, NAME, Recording, Shape};
 use super::shaders::Kernel;
 use super::state::{self, RUNNING, SOLVED, UNSOLVED};
 use crate::eval::gpu::GpuEngine;
@@ -119,28 +119,14 @@ impl DeviceSystem {
     ) -> Result<Option<DeviceSystem>> {
         let Recording { linearise, begin, iterations: [projected, exact], read, .. } = &recording;
         let segments = [linearise, begin, projected, exact, read];
-        let (mut theirs, mut own, mut requests, mut memory) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for program in segments.iter().flat_map(|segment| &segment.programs) {
-            match *program {
-                Program::Functions(program) if !theirs.contains(&program) => theirs.push(program),
-                Program::Own(kernel) if !own.contains(&kernel) => {
-                    let of_kernel = |(number, _): &&(usize, Rc<Class>)| kernel == Kernel::Project(*number);
-                    let class = recording.classes.iter().find(of_kernel).map(|(_, class)| &**class);
-                    let (wgsl, layout) = (kernel.wgsl(shape.numbers, class), kernel.layout());
-                    requests.push(PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout });
-                    own.push(kernel);
-                }
-                Program::Functions(_) | Program::Own(_) => {}
-            }
-        }
-        for place in segments.iter().flat_map(|segment| &segment.places) {
-            if let Place::Functions(place) = place {
-                memory.push(*place);
-            }
-        }
-        let Some((of_functions, of_system)) = engine.pipelines_with(&theirs, &requests, end).await? else {
-            return Ok(None);
+        let of_kernel = |kernel: Kernel| {
+            let is_of = |(number, _): &&(usize, Rc<Class>)| kernel == Kernel::Project(*number);
+            let class = recording.classes.iter().find(is_of).map(|(_, class)| &**class);
+            let (wgsl, layout) = (kernel.wgsl(shape.numbers, class), kernel.layout());
+            Ok(PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout })
         };
+        let Some(pipelines) = engine.pipelines_of(&segments, of_kernel, end).await? else { return Ok(None) };
+        let memory = segments.iter().flat_map(|segment| segment.of_functions()).list();
         let request = |(number, &bytes): (usize, &u64)| match number {
             record::UNIFORMS => BufferRequest::uniform(NAME, bytes),
             _ => BufferRequest::storage(NAME, bytes.max(16)).zeroed(),
@@ -158,28 +144,9 @@ impl DeviceSystem {
             context.write(&buffers[number], 0, bytemuck::cast_slice(words))?;
         }
         context.write(&buffers[record::STATE], 4 * state::OPEN as u64, bytemuck::bytes_of(&1.0_f32))?;
-        let absent = || Error::internal("a pipeline of Newton's method is missing");
         let mut prepared = Vec::new();
-        for Segment { list, places, programs } in segments {
-            let (mut bound, mut pipelines) = (Vec::new(), Vec::new());
-            for &place in places {
-                bound.push(match place {
-                    Place::Functions(memory) => engine.buffer(model, memory).await?,
-                    Place::Own(number) => buffers[number].clone(),
-                });
-            }
-            for program in programs {
-                let pipeline = match program {
-                    Program::Functions(program) => {
-                        theirs.iter().position(|known| known == program).and_then(|place| of_functions.get(place))
-                    }
-                    Program::Own(kernel) => {
-                        own.iter().position(|known| known == kernel).and_then(|place| of_system.get(place))
-                    }
-                };
-                pipelines.push(pipeline.ok_or_else(absent)?.clone());
-            }
-            prepared.push(context.prepare(list, &bound, &pipelines).await?);
+        for segment in segments {
+            prepared.push(engine.bind_segment(model, segment, |number| Ok(buffers[number].clone()), &pipelines).await?);
         }
         let Ok([linearise, begin, projected, exact, read]) = <[Prepared; 5]>::try_from(prepared) else {
             return Err(Error::internal("Newton's method has five lists"));
