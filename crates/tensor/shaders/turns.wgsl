@@ -1,9 +1,5 @@
 // Rounds of rotations over blocks of columns. The last row of a state has numbers of rounds: what is over, and what is under way, −1 after the last one.
 
-// Columns of a block, and of the two of a pair.
-const BLOCK = 16u;
-const WIDTH = 32u;
-const TILE = 1024u;
 const ENDED = 0xffffffffu;
 
 var<workgroup> under_way: u32;

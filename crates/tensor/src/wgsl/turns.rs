@@ -28,7 +28,11 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
         );
         return Err(Error::new(ErrorCode::LimitExceeded, message));
     }
-    let mut text = format!("const THREADS = {THREADS}u;\nconst IS_SYMMETRIC = {is_symmetric};\n");
+    let (block, pair) = (Turns::BLOCK, Turns::PAIR);
+    let mut text = format!(
+        "const THREADS = {THREADS}u;\nconst BLOCK = {block}u;\nconst WIDTH = {pair}u;\nconst TILE = {}u;\nconst IS_SYMMETRIC = {is_symmetric};\n",
+        pair * pair
+    );
     let [held, turned] = [state, rotations].map(|buffer| module.place(buffer));
     let access = |text: &mut String, line: String| *text += &line;
     access(&mut text, format!("fn held(at: u32) -> f32 {{ return {}; }}\n", held.load("at")));
@@ -38,13 +42,12 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
     } else {
         let put = turned.store("at", "x", &mut module).concat();
         access(&mut text, format!("fn put_rotation(at: u32, x: f32) {{ {put} }}\n"));
-        let pair = Turns::PAIR;
         text += &format!(
             "const TEAM = {THREADS}u;\nconst SIDE = {}u;\nconst TEAMS = 1u;\nconst PAIRS = {}u;\nvar<workgroup> work: array<f32, {}>;\n\
              var<private> own_lane: u32;\nfn load(at: u32) -> f32 {{ return work[at]; }}\nfn store(at: u32, x: f32) {{ work[at] = x; }}\n\
              fn meet() {{ workgroupBarrier(); }}\n",
-            Turns::BLOCK,
-            Turns::BLOCK,
+            block,
+            block,
             2 * pair * pair,
         );
     }
@@ -67,7 +70,6 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
     let mut code = Code::new(&mut module, None);
     let count = outer.count(code.module);
     let [height, width] = [rows, columns].map(|extent| code.module.extent(extent));
-    let pair = Turns::PAIR;
     let mut factors = outer.factors();
     code.line(&format!("let pairs = {width} / {pair}u;"));
     code.line("let of_rows = workgroup / pairs;");
