@@ -99,6 +99,25 @@ impl<'a, T> Divided<'a, T> {
         // SAFETY: by the caller.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.end - range.start) }
     }
+
+    /// Some of them as cells, for pieces whose elements lie between those of other pieces: slices that overlap would be wrong even where each piece
+    /// uses its own elements alone.
+    ///
+    /// # Safety
+    /// The range is within them. As long as the cells are used, no other thread writes elements that the caller reads or writes, and none reads those
+    /// that it writes.
+    pub unsafe fn cells(&self, range: Range<usize>) -> &[Cell<T>] {
+        debug_assert!(range.start <= range.end && range.end <= self.length, "a part within the numbers");
+        // SAFETY: by the caller; a cell has the layout of its content.
+        unsafe { std::slice::from_raw_parts(self.start.add(range.start).cast(), range.end - range.start) }
+    }
+}
+
+/// Neighbours in one cell, which are read and written together.
+#[inline]
+pub fn together<T, const N: usize>(cells: &[Cell<T>; N]) -> &Cell<[T; N]> {
+    // SAFETY: a cell has the layout of its content.
+    unsafe { &*std::ptr::from_ref(cells).cast() }
 }
 
 #[cfg(test)]

@@ -2,8 +2,15 @@
 //!
 //! The products are computed in tiles of 4 × 4 numbers, which stay in registers: four rows are two vectors of two numbers on WebAssembly and
 //! on x86-64. Rows are read and written in fours, so that strides leave room for that; numbers above the diagonal are scratch.
+//!
+//! Threads may write different rows of one panel. What they write is a slice of cells, which other threads may have as well, and what they read beside
+//! it a [`Panel`].
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::ops::Range;
+
+use residua_base::threads::together;
 
 use super::pair::Pair;
 
@@ -35,25 +42,58 @@ pub struct Product {
     pub lower: bool,
 }
 
+/// Numbers that are read and do not change meanwhile, among others that may.
+#[derive(Clone, Copy, Debug)]
+pub struct Panel<'a> {
+    start: *const f64,
+    length: usize,
+    numbers: PhantomData<&'a [Cell<f64>]>,
+}
+
+impl<'a> From<&'a [f64]> for Panel<'a> {
+    fn from(numbers: &'a [f64]) -> Panel<'a> {
+        Panel { start: numbers.as_ptr(), length: numbers.len(), numbers: PhantomData }
+    }
+}
+
+impl<'a> From<&'a [Cell<f64>]> for Panel<'a> {
+    fn from(numbers: &'a [Cell<f64>]) -> Panel<'a> {
+        Panel { start: numbers.as_ptr().cast(), length: numbers.len(), numbers: PhantomData }
+    }
+}
+
+impl Panel<'_> {
+    /// The address of a number that has this many from itself on.
+    #[inline]
+    fn at(self, place: usize, count: usize) -> *const f64 {
+        assert!(place + count <= self.length, "a product within its panel");
+        self.start.wrapping_add(place)
+    }
+}
+
+/// Numbers as cells.
+pub fn cells(numbers: &mut [f64]) -> &[Cell<f64>] {
+    Cell::from_mut(numbers).as_slice_of_cells()
+}
+
 /// C − A Bᵀ.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn subtract_product(c: &mut [f64], panel: &[f64], product: Product) {
+pub fn subtract_product(c: &[Cell<f64>], panel: Panel, product: Product) {
     let Product { rows, cols, depth, stride, panel_stride, a, b, mut starts, lower } = product;
     let mut first = 0;
     loop {
         let pass = PASS.min(depth - first);
-        let panel = &panel[first * panel_stride..];
         for column in (0..cols).step_by(TILE) {
-            let c = &mut c[column * stride..];
+            let c = &c[column * stride..];
             for row in (if lower { column } else { 0 }..rows).step_by(TILE) {
-                let (a, b) = (&panel[a + row..], &panel[b + column..]);
-                let c = &mut c[row..];
+                let places = [a + row, b + column].map(|place| first * panel_stride + place);
+                let c = &c[row..];
                 match cols - column {
-                    1 => tile::<1>(c, stride, a, b, panel_stride, pass, starts),
-                    2 => tile::<2>(c, stride, a, b, panel_stride, pass, starts),
-                    3 => tile::<3>(c, stride, a, b, panel_stride, pass, starts),
-                    _ => tile::<4>(c, stride, a, b, panel_stride, pass, starts),
+                    1 => tile::<1>(c, stride, panel, places, panel_stride, pass, starts),
+                    2 => tile::<2>(c, stride, panel, places, panel_stride, pass, starts),
+                    3 => tile::<3>(c, stride, panel, places, panel_stride, pass, starts),
+                    _ => tile::<4>(c, stride, panel, places, panel_stride, pass, starts),
                 }
             }
         }
@@ -69,18 +109,17 @@ pub fn subtract_product(c: &mut [f64], panel: &[f64], product: Product) {
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
 fn tile<const W: usize>(
-    c: &mut [f64],
+    c: &[Cell<f64>],
     stride: usize,
-    a: &[f64],
-    b: &[f64],
+    panel: Panel,
+    [a, b]: [usize; 2],
     panel_stride: usize,
     depth: usize,
     starts: bool,
 ) {
     // Checked once: a check for each load takes a third of the time.
     let end = (depth - 1) * panel_stride + TILE;
-    let (a, b) = (&a[..end], &b[..end - TILE + W]);
-    let (mut a, mut b) = (a.as_ptr(), b.as_ptr());
+    let (mut a, mut b) = (panel.at(a, end), panel.at(b, end - TILE + W));
     let mut sums = [[Pair::both(0.0); 2]; W];
     for _ in 0..depth {
         // SAFETY: at step k < depth, `a` is k·panel_stride numbers behind its start and at least TILE before its end, and `b` so with W.
@@ -95,10 +134,10 @@ fn tile<const W: usize>(
         (a, b) = (a.wrapping_add(panel_stride), b.wrapping_add(panel_stride));
     }
     for (column, sums) in sums.iter().enumerate() {
-        let Some(c) = c[column * stride..].first_chunk_mut::<TILE>() else { return };
-        for (c, sum) in c.as_chunks_mut::<2>().0.iter_mut().zip(sums) {
-            let before = if starts { Pair::both(0.0) } else { Pair::new(*c) };
-            *c = before.sub(*sum).numbers();
+        let Some(c) = c[column * stride..].first_chunk::<TILE>() else { return };
+        for (c, sum) in c.as_chunks::<2>().0.iter().map(together).zip(sums) {
+            let before = if starts { Pair::both(0.0) } else { Pair::new(c.get()) };
+            c.set(before.sub(*sum).numbers());
         }
     }
 }
@@ -123,7 +162,7 @@ pub struct Diagonal {
 /// begins at row `first`. A column whose pivot is not above `least`, or not finite, becomes that of the unit matrix.
 pub fn factorise_strip(strip: &mut [f64], stride: usize, first: usize, width: usize, least: f64) -> Pivots {
     let (diagonal, pivots) = factorise_diagonal(strip, stride, first, width, least);
-    finish_rows(strip, stride, first + width..stride, &diagonal);
+    finish_rows(cells(strip), stride, first + width..stride, &diagonal);
     pivots
 }
 
@@ -166,7 +205,7 @@ pub fn factorise_diagonal(
 /// Computes rows of L below the diagonal block of a strip. Those that end an even number of rows before the end of the strip are as all together.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn finish_rows(strip: &mut [f64], stride: usize, rows: Range<usize>, diagonal: &Diagonal) {
+pub fn finish_rows(strip: &[Cell<f64>], stride: usize, rows: Range<usize>, diagonal: &Diagonal) {
     let Diagonal { width, l } = diagonal;
     match width {
         1 => rows_below::<1>(strip, stride, rows, l),
@@ -179,30 +218,30 @@ pub fn finish_rows(strip: &mut [f64], stride: usize, rows: Range<usize>, diagona
 /// Rows of L below a diagonal block.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn rows_below<const W: usize>(strip: &mut [f64], stride: usize, rows: Range<usize>, l: &[[f64; TILE]; TILE]) {
-    let mut columns = strip.chunks_mut(stride);
-    let columns: [&mut [f64]; W] =
-        std::array::from_fn(|_| columns.next().and_then(|column| column.get_mut(rows.clone())).unwrap_or_default());
+fn rows_below<const W: usize>(strip: &[Cell<f64>], stride: usize, rows: Range<usize>, l: &[[f64; TILE]; TILE]) {
+    let mut columns = strip.chunks(stride);
+    let columns: [&[Cell<f64>]; W] =
+        std::array::from_fn(|_| columns.next().and_then(|column| column.get(rows.clone())).unwrap_or_default());
     let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
     let odd = rows % 2;
     if odd == 1 {
         let mut x = [0.0; W];
         for j in 0..W {
             let known: f64 = (0..j).map(|k| x[k] * l[j][k]).sum();
-            x[j] = (columns[j][0] - known) * l[j][j];
-            columns[j][0] = x[j];
+            x[j] = (columns[j][0].get() - known) * l[j][j];
+            columns[j][0].set(x[j]);
         }
     }
     for row in (odd..rows).step_by(2) {
         let mut x = [Pair::both(0.0); W];
         for j in 0..W {
-            let Some(numbers) = columns[j][row..].first_chunk_mut::<2>() else { return };
-            let mut entries = Pair::new(*numbers);
+            let Some(numbers) = columns[j][row..].first_chunk::<2>().map(together) else { return };
+            let mut entries = Pair::new(numbers.get());
             for k in 0..j {
                 entries = entries.sub(x[k].mul(Pair::both(l[j][k])));
             }
             x[j] = entries.mul(Pair::both(l[j][j]));
-            *numbers = x[j].numbers();
+            numbers.set(x[j].numbers());
         }
     }
 }
@@ -235,8 +274,8 @@ mod tests {
                 let (a, b) = (2, 5);
                 let lower = false;
                 subtract_product(
-                    &mut c,
-                    &panel,
+                    cells(&mut c),
+                    panel.as_slice().into(),
                     Product { rows, cols, depth, stride, panel_stride, a, b, starts, lower },
                 );
                 for column in 0..cols {

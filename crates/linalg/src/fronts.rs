@@ -2,10 +2,12 @@
 //!
 //! Long products are in pieces that threads may share. What a piece computes does not depend on the others, and neither does the order of any sum.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::loops::panels::{
-    Diagonal, Pivots, Product, TILE, add_scattered, factorise_diagonal, factorise_strip, finish_rows, subtract_product,
+    Diagonal, Panel, Pivots, Product, TILE, add_scattered, cells, factorise_diagonal, factorise_strip, finish_rows,
+    subtract_product,
 };
 use residua_base::threads::{Divided, are_several, for_each_piece_if};
 
@@ -82,7 +84,8 @@ pub(super) fn factorise_columns(
     let count = TILE.min(width - column);
     let (before, strip) = panel.split_at_mut(column * stride);
     let strip = &mut strip[..count * stride];
-    subtract_rows(strip, before, stride, (column, count), column, whole_tiles(column, stride));
+    let rows = whole_tiles(column, stride);
+    subtract_rows(cells(strip), (&*before).into(), stride, (column, count), column, rows);
     tell(factorise_strip(strip, stride, column, count, least), column, leave_out);
     (column + count, ((stride - column) * count * (column + 1)) as f64)
 }
@@ -107,10 +110,11 @@ fn factorise_block(
         let count = TILE.min(end - column);
         let (before, strip) = panel.split_at_mut(column * stride);
         let rows = whole_tiles(column, head);
-        subtract_rows(strip, &before[block * stride..], stride, (column, count), column - block, rows);
+        let before = Panel::from(&before[block * stride..]);
+        subtract_rows(cells(strip), before, stride, (column, count), column - block, rows);
         let pivots;
         (*diagonal, pivots) = factorise_diagonal(strip, stride, column, count, least);
-        finish_rows(&mut strip[..count * stride], stride, column + count..head, diagonal);
+        finish_rows(cells(&mut strip[..count * stride]), stride, column + count..head, diagonal);
         tell(pivots, column, leave_out);
     }
     let length = cols * stride;
@@ -119,12 +123,12 @@ fn factorise_block(
         let first = head + piece * ROWS;
         let rows = first..stride.min(first + ROWS);
         // SAFETY: each piece writes rows of its own, and reads those of the diagonal block.
-        let panel = unsafe { of_block.part(0..length) };
+        let panel = unsafe { of_block.cells(0..length) };
         for (diagonal, column) in diagonals.iter().zip((0..cols).step_by(TILE)) {
             let count = TILE.min(cols - column);
-            let (before, strip) = panel.split_at_mut(column * stride);
-            subtract_rows(strip, before, stride, (block + column, count), column, rows.clone());
-            finish_rows(&mut strip[..count * stride], stride, rows.clone(), diagonal);
+            let (before, strip) = panel.split_at(column * stride);
+            subtract_rows(strip, before.into(), stride, (block + column, count), column, rows.clone());
+            finish_rows(&strip[..count * stride], stride, rows.clone(), diagonal);
         }
     });
     (end, work as f64)
@@ -141,8 +145,8 @@ fn subtract_earlier(panel: &mut [f64], node: &Supernode, block: usize) {
     for_each_piece_if(rows.len() * cols * block >= SHARED, rows.len().div_ceil(ROWS), |piece| {
         let first = rows.start + piece * ROWS;
         // SAFETY: each piece writes rows of its own.
-        let of_block = unsafe { divided.part(0..cols * stride) };
-        subtract_rows(of_block, before, stride, (block, cols), block, first..stride.min(first + ROWS));
+        let of_block = unsafe { divided.cells(0..cols * stride) };
+        subtract_rows(of_block, (&*before).into(), stride, (block, cols), block, first..stride.min(first + ROWS));
     });
 }
 
@@ -153,8 +157,8 @@ fn whole_tiles(diagonal: usize, end: usize) -> Range<usize> {
 
 /// Subtracts from rows of a strip, of so many columns from one on, the products of the `depth` columns of `before`.
 fn subtract_rows(
-    strip: &mut [f64],
-    before: &[f64],
+    strip: &[Cell<f64>],
+    before: Panel,
     stride: usize,
     (column, count): (usize, usize),
     depth: usize,
@@ -172,7 +176,7 @@ fn subtract_rows(
             starts: false,
             lower: false,
         };
-        subtract_product(&mut strip[rows.start..], before, product);
+        subtract_product(&strip[rows.start..], before, product);
     }
 }
 
@@ -213,7 +217,7 @@ pub(super) fn subtract_from_update(
             lower: row == column,
         };
         // SAFETY: each piece writes rows and columns of its own.
-        subtract_product(unsafe { divided.part(column * update_stride + row..length) }, panel, product);
+        subtract_product(unsafe { divided.cells(column * update_stride + row..length) }, panel.into(), product);
     });
     work as f64
 }

@@ -2,7 +2,7 @@
 //!
 //! Neighbouring rows of J̃ with entries in the same blocks are a group, which is multiplied as a small dense matrix.
 
-use crate::loops::panels::{Product, TILE, subtract_product};
+use crate::loops::panels::{Product, TILE, cells, subtract_product};
 use residua_base::list::Listed;
 
 use super::layout::Layout;
@@ -178,7 +178,7 @@ impl NormalMatrix {
                 let (stride, panel_stride) = (below, stride);
                 let product =
                     Product { rows: below, cols, depth, stride, panel_stride, a, b, starts: true, lower: false };
-                subtract_product(strip, local, product);
+                subtract_product(cells(strip), local.as_slice().into(), product);
             }
             let of_column = offsets[block as usize] as usize..offsets[block as usize + 1] as usize;
             for (&other, &row) in blocks[k..].iter().zip(&places[k..]) {

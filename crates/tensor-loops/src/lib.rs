@@ -25,6 +25,8 @@ mod tile;
 mod vector;
 mod whole;
 
+use std::cell::Cell;
+
 use elements::Element;
 pub use elements::{Half, number_of_half};
 pub use integers::integer_product;
@@ -91,6 +93,29 @@ pub struct Target<'a, T> {
     pub row_stride: usize,
     /// Distance between columns.
     pub column_stride: usize,
+}
+
+/// What a piece of work writes of a target, in cells: rows and columns of other pieces lie between its own.
+#[derive(Clone, Copy)]
+struct Cells<'a> {
+    values: &'a [Cell<f32>],
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl Cells<'_> {
+    /// Writes numbers of a row from a column on, or adds them to what is there.
+    #[inline(always)]
+    fn put(self, row: usize, column: usize, numbers: &[f32], is_first: bool) {
+        let start = row * self.row_stride + column * self.column_stride;
+        let put = |(cell, number): (&Cell<f32>, &f32)| cell.set(if is_first { *number } else { cell.get() + number });
+        if self.column_stride == 1 {
+            self.values[start..start + numbers.len()].iter().zip(numbers).for_each(put);
+        } else {
+            let place = |(k, number)| put((&self.values[start + k * self.column_stride], number));
+            numbers.iter().enumerate().for_each(place);
+        }
+    }
 }
 
 impl Extents {

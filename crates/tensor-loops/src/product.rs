@@ -1,13 +1,13 @@
 //! Products of matrices in f32, in parts: a caller can do other work between two parts.
 
-use residua_base::threads::{Divided, are_several, for_each_piece};
+use residua_base::threads::{Divided, are_several, for_each_piece, together};
 
 use super::blocks::{DEPTH_BLOCK, clear};
 use super::integers_tile::{self, Groups};
 use super::pack::pack;
 use super::quantised::{BLOCK, Quantised};
 use super::tile::{COLUMNS, ROWS, tile};
-use super::{Extents, Reals, Target, vector};
+use super::{Cells, Extents, Reals, Target, vector};
 use crate::format::Minimum;
 
 /// Rows and columns of the packed parts of the factors: 98 kB and 786 kB with blocks of 384 places. Both fit a second cache of 1 MiB or more,
@@ -226,8 +226,8 @@ impl<'a> Product<'a> {
             let (first_of_rows, rows) = piece_of(piece / column_pieces, ROW_BLOCK, height);
             let (first_of_columns, columns) = piece_of(piece % column_pieces, PIECE, width);
             // SAFETY: each piece writes the elements of its own rows and columns.
-            let values = unsafe { values.part(0..count) };
-            let target = &mut Target { values, row_stride, column_stride };
+            let values = unsafe { values.cells(0..count) };
+            let target = Cells { values, row_stride, column_stride };
             let right = right[panels_of::<COLUMNS>(first_of_columns, columns, lines)].chunks_exact(lines);
             for (right_panel, column) in right.zip((0..).step_by(COLUMNS)) {
                 let left = left[panels_of::<ROWS>(first_of_rows, rows, lines)].chunks_exact(lines);
@@ -258,26 +258,27 @@ fn panels_of<const W: usize>(first: usize, count: usize, length: usize) -> std::
     first / W * length..(first + count).div_ceil(W) * length
 }
 
+/// A row of a tile that is not whole. It is a function of its own since beside it V8 keeps fewer numbers in registers.
+#[inline(never)]
+fn put_part(target: Cells, row: usize, column: usize, sums: &[f32], is_first: bool) {
+    target.put(row, column, sums, is_first);
+}
+
 /// Writes the part of a tile that lies within the result, or adds it to what is there.
 #[inline]
-fn put(target: &mut Target<f32>, sums: &[[f32; COLUMNS]; ROWS], place: [usize; 2], extent: [usize; 2], is_first: bool) {
+fn put(target: Cells, sums: &[[f32; COLUMNS]; ROWS], place: [usize; 2], extent: [usize; 2], is_first: bool) {
     let start = place[0] * target.row_stride + place[1] * target.column_stride;
+    let is_whole = target.column_stride == 1 && extent[1] == COLUMNS;
     for (row, sums) in sums.iter().enumerate().take(extent[0]) {
-        let start = start + row * target.row_stride;
-        if target.column_stride == 1 && extent[1] == COLUMNS {
-            if let Some(numbers) = target.values[start..].first_chunk_mut::<COLUMNS>() {
-                if is_first {
-                    *numbers = *sums;
-                } else {
-                    for (number, sum) in numbers.iter_mut().zip(sums) {
-                        *number += sum;
-                    }
-                }
-            }
-        } else {
-            for (column, sum) in sums.iter().enumerate().take(extent[1]) {
-                let number = &mut target.values[start + column * target.column_stride];
-                *number = if is_first { *sum } else { *number + sum };
+        if !is_whole {
+            put_part(target, place[0] + row, place[1], &sums[..extent[1]], is_first);
+        } else if let Some(cells) = target.values[start + row * target.row_stride..].first_chunk::<COLUMNS>() {
+            let numbers = together(cells);
+            if is_first {
+                numbers.set(*sums);
+            } else {
+                let before = numbers.get();
+                numbers.set(std::array::from_fn(|k| before[k] + sums[k]));
             }
         }
     }

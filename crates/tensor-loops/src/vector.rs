@@ -9,7 +9,7 @@ use super::blocks::DEPTH_BLOCK;
 use super::elements::Element;
 use super::four::Four;
 use super::quantised::Quantised;
-use super::{Extents, Factor, Reals, Target};
+use super::{Cells, Extents, Factor, Reals, Target};
 
 /// Columns whose sums stay in the first cache.
 const COLUMN_BLOCK: usize = 4096;
@@ -84,8 +84,8 @@ pub fn product(
         let first = columns.start + piece * size;
         let columns = first..columns.end.min(first + size);
         // SAFETY: each piece writes the elements of its own columns.
-        let values = unsafe { values.part(0..count) };
-        let target = &mut Target { values, row_stride, column_stride };
+        let values = unsafe { values.cells(0..count) };
+        let target = Cells { values, row_stride, column_stride };
         match right {
             Reals::Singles(right) => elements(columns, numbers, depth, right, target),
             Reals::Halves(right) => elements(columns, numbers, depth, right, target),
@@ -103,13 +103,7 @@ fn piece_columns(columns: usize) -> usize {
 
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn elements<T: Element>(
-    columns: Range<usize>,
-    left: &[f32],
-    depth: usize,
-    right: &Factor<T>,
-    target: &mut Target<f32>,
-) {
+fn elements<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
     if right.outer_stride == 1 {
         along_columns(columns, left, depth, right, target);
     } else {
@@ -120,13 +114,7 @@ fn elements<T: Element>(
 /// Adds multiples of rows of the right factor, four rows at a time.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_columns<T: Element>(
-    columns: Range<usize>,
-    left: &[f32],
-    depth: usize,
-    right: &Factor<T>,
-    target: &mut Target<f32>,
-) {
+fn along_columns<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
     let mut sums = [0.0; COLUMN_BLOCK];
     let sums = &mut sums[..columns.len()];
     for first_depth in (0..depth).step_by(DEPTH_BLOCK) {
@@ -145,11 +133,7 @@ fn along_columns<T: Element>(
                     *sum += factor * number.number();
                 }
             }
-            let start = row * target.row_stride + columns.start * target.column_stride;
-            for (column, sum) in sums.iter().enumerate() {
-                let number = &mut target.values[start + column * target.column_stride];
-                *number = if first_depth == 0 { *sum } else { *number + sum };
-            }
+            target.put(row, columns.start, sums, first_depth == 0);
         }
     }
 }
@@ -179,13 +163,7 @@ fn add_multiples<T: Element>(sums: &mut [f32], factors: [f32; 4], numbers: [&[T]
 /// Scalar products of rows and columns.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_depth<T: Element>(
-    columns: Range<usize>,
-    left: &[f32],
-    depth: usize,
-    right: &Factor<T>,
-    target: &mut Target<f32>,
-) {
+fn along_depth<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
     let numbers = |column: usize| &right.values[column * right.outer_stride..][..depth];
     let in_pairs = if left.len() > FEW * depth { left.len() / depth / 2 * 2 } else { 0 };
     let mut column = columns.start;
@@ -200,17 +178,17 @@ fn along_depth<T: Element>(
             black_box(share.iter().step_by(LINE).fold(0.0, |sum, number| sum + number.number()));
             let rows = [0, 1].map(|k| &left[(row + k) * depth..][..depth]);
             for (k, dots) in dots_of_two(numbers, rows).iter().enumerate() {
-                write(target, row + k, column, dots);
+                target.put(row + k, column, dots, true);
             }
         }
         for (row, left) in left.chunks_exact(depth).enumerate().skip(in_pairs) {
-            write(target, row, column, &dots_of(numbers, left));
+            target.put(row, column, &dots_of(numbers, left), true);
         }
         column += TOGETHER;
     }
     for column in column..columns.end {
         for (row, left) in left.chunks_exact(depth).enumerate() {
-            write(target, row, column, &dots_of([numbers(column)], left));
+            target.put(row, column, &dots_of([numbers(column)], left), true);
         }
     }
 }
@@ -310,20 +288,11 @@ fn dots<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N]
 /// Products with the rows of a quantised factor.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn quantised(columns: Range<usize>, left: &[f32], depth: usize, right: &Quantised, target: &mut Target<f32>) {
+fn quantised(columns: Range<usize>, left: &[f32], depth: usize, right: &Quantised, target: Cells) {
     let mut sums = [0.0; COLUMN_BLOCK];
     let sums = &mut sums[..columns.len()];
     for (row, left) in left.chunks_exact(depth).enumerate() {
         right.dots(left, columns.start, sums);
-        write(target, row, columns.start, sums);
-    }
-}
-
-/// Writes a part of a row of the result.
-#[inline]
-fn write(target: &mut Target<f32>, row: usize, column: usize, numbers: &[f32]) {
-    let start = row * target.row_stride + column * target.column_stride;
-    for (k, number) in numbers.iter().enumerate() {
-        target.values[start + k * target.column_stride] = *number;
+        target.put(row, columns.start, sums, true);
     }
 }

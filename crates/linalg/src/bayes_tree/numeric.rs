@@ -3,7 +3,7 @@
 use super::state::{BayesTree, Clique, Undetermined};
 use super::symbolic::Plan;
 use crate::loops::fronts::Front;
-use crate::loops::panels::{Pivots, Product, TILE, factorise_strip, subtract_product};
+use crate::loops::panels::{Pivots, Product, TILE, cells, factorise_strip, subtract_product};
 
 /// A pivot that is below this part of its column's length squared is what rounding left: some thousand roundings.
 const LEAST_PIVOT: f64 = 1.0 / (1u64 << 42) as f64;
@@ -61,7 +61,7 @@ impl BayesTree {
                     starts: false,
                     lower: false,
                 };
-                subtract_product(&mut strip[a..], before, product);
+                subtract_product(cells(&mut strip[a..]), (&*before).into(), product);
             }
             let pivots = factorise_strip(strip, stride, column, count, 0.0);
             for k in 0..count {
@@ -83,7 +83,7 @@ impl BayesTree {
                 starts: false,
                 lower: true,
             };
-            subtract_product(&mut update, &panel, product);
+            subtract_product(cells(&mut update), panel.as_slice().into(), product);
         }
         (clique.panel, clique.update) = (panel, update);
         Ok(clique)
