@@ -1,7 +1,7 @@
 //! The templates of `shaders/`, and what connects their declarations with the device.
 
 use residua_base::list::Listed;
-use residua_codegen::wgsl::{Access, Parameters, ProgramText, Resource, Structure, Template};
+use residua_codegen::wgsl::{AccessMode, Parameters, ProgramText, Resource, Structure, Template};
 use residua_gpu::BindingKind;
 
 /// A file of `shaders/` by its name without `.wgsl`.
@@ -18,9 +18,9 @@ pub(crate) use template;
 /// The bindings of the resources that a shader declares.
 pub fn binding_kinds(resources: &[Resource]) -> Vec<BindingKind> {
     let kind = |resource: &Resource| match resource.access {
-        Access::Read => BindingKind::StorageRead,
-        Access::ReadWrite => BindingKind::StorageReadWrite,
-        Access::Uniform => BindingKind::Uniform,
+        AccessMode::Read => BindingKind::StorageRead,
+        AccessMode::ReadWrite => BindingKind::StorageReadWrite,
+        AccessMode::Uniform => BindingKind::Uniform,
     };
     resources.iter().map(kind).list()
 }

@@ -15,7 +15,7 @@ use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_base::threads::are_several;
 use residua_codegen::memory::{InstanceRange, View};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 use vecmap::VecMap;
 
 use super::preparation::{Piece, Planned, Preparation};
@@ -43,7 +43,7 @@ enum Output {
 
 /// One entry's kernels, one for each batch.
 struct Compiled {
-    program: Program,
+    program: CompiledKernels,
     /// For each batch the roles of its kernel's buffers.
     roles: Vec<Vec<Role>>,
     /// For each batch its way into a sparse matrix, if there is one.
@@ -65,7 +65,7 @@ const SHARED_PIECE: usize = 16 * PIECE;
 const LINE: usize = 64;
 
 impl Compiled {
-    fn new(program: Program, model: &Model, preparation: Preparation) -> Compiled {
+    fn new(program: CompiledKernels, model: &Model, preparation: Preparation) -> Compiled {
         let Preparation { roles, scatters, pieces, partials, .. } = preparation;
         let written_for = model.batches.iter().map(WrittenFor::of).list();
         Compiled { program, roles, scatters, pieces, partials, written_for }

@@ -9,7 +9,7 @@ use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_base::list::PushAll;
 use residua_codegen::CheckedKernel;
-use residua_cpu::{Program, Writing, Written};
+use residua_cpu::{CompiledKernels, Writing, Written};
 
 /// Kernels of so many nodes are scheduled in a piece of their own. A module that has one is too long to be kept, so that it needs the schedule.
 const LONG: usize = 4096;
@@ -50,7 +50,7 @@ impl Preparation {
         batches: usize,
         deadline: Deadline,
         plan: &mut dyn FnMut(usize) -> Result<Planned>,
-    ) -> Result<Option<Program>> {
+    ) -> Result<Option<CompiledKernels>> {
         loop {
             if let Some(written) = self.written.take() {
                 return written.instantiate().await.map(Some);

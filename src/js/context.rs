@@ -3,7 +3,7 @@
 use js_sys::{Object, Promise};
 use wasm_bindgen::prelude::*;
 
-use residua_gpu::{Context, Stage, Times};
+use residua_gpu::{Context, Times, Timing};
 
 use super::error::to_js;
 use super::value::{promise, set};
@@ -20,7 +20,7 @@ impl RawContext {
 
 /// The figures of `ContextProfile`.
 fn profile(times: &Times) -> Object {
-    let stage = |stage: Stage| {
+    let stage = |stage: Timing| {
         let object = Object::new();
         set(&object, "count", stage.count as f64);
         set(&object, "ms", stage.ms);

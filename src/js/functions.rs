@@ -18,8 +18,8 @@ use crate::eval::texts::{KernelSource, kernel_sources};
 use crate::eval::{Functions, Objective};
 use crate::model::losses::LossParameters;
 use crate::solve::Session;
-use crate::solve::driver::Call;
 use crate::solve::driver::Occupancy;
+use crate::solve::driver::SessionCall;
 use residua_base::error::{Error, Result};
 use residua_codegen::Width;
 use residua_codegen::wgsl::PairForm;
@@ -141,7 +141,7 @@ impl RawFunctions {
 
     fn call_boxed(&self, job: Option<Job>, work: Work) -> Promise {
         let (session, new_data) = (self.session.clone(), self.new_data.clone());
-        let call = async move { session.call(|| Call { new_data: new_data.take(), job }, to_js, work).await };
+        let call = async move { session.call(|| SessionCall { new_data: new_data.take(), job }, to_js, work).await };
         if self.context.is_none() { result_or_promise(call) } else { promise(call) }
     }
 

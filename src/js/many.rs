@@ -11,7 +11,9 @@ use crate::model::losses::LossParameters;
 use crate::solve::findings::{packed, sentences};
 use crate::solve::many::guard::{Guarded, PairSolver, guard};
 use crate::solve::many::standard_errors::{requested, standard_errors};
-use crate::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, check_starts, cpu, gpu};
+use crate::solve::many::{
+    Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem, Varying, check_starts, cpu, gpu,
+};
 use crate::solve::summary::Termination;
 use residua_base::clock::now_ms;
 use residua_base::cooperative::Slices;
@@ -148,7 +150,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
         };
         (info.weight, info.loss, info.enabled) = (weight, loss, enabled);
     }
-    let template = Template::new(model, values, &constant, Some((&lower, &upper)))?;
+    let template = SharedProblem::new(model, values, &constant, Some((&lower, &upper)))?;
     let read = |name: &str| number(options, name).ok().flatten();
     let options = ManyOptions::from_numbers(&read);
     let may_hand_over = request.backend == Backend::Auto;
@@ -194,7 +196,7 @@ async fn solve(many: RawMany, engine: &JsValue, options: &JsValue, callbacks: &m
 /// Solves on a device in pairs.
 struct InPairs<'a> {
     context: &'a Context,
-    template: &'a Template,
+    template: &'a SharedProblem,
     options: &'a ManyOptions,
 }
 

@@ -14,12 +14,12 @@ use crate::model::manifolds::{InPlace, Manifold, in_place_kernel};
 use residua_base::error::Result;
 use residua_codegen::Width;
 use residua_codegen::memory::{InstanceRange, View};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 
 /// The manifold map of a model's parameters: compiled kernels, and the blocks that they apply to.
 pub struct ManifoldMap {
     /// The kernels of [`InPlace`] for each shape, in the order of the enum.
-    program: Program,
+    program: CompiledKernels,
     /// Position of the shape, first number and number of blocks of each array.
     arrays: Vec<(usize, u32, u32)>,
     /// Whether each parameter is part of a block on a manifold.
@@ -61,7 +61,7 @@ impl ManifoldMap {
                 kernels.push(in_place_kernel(what, manifold, dim, Width::Single)?);
             }
         }
-        Ok(Some(ManifoldMap { program: Program::compile(kernels).await?, arrays: places, on_manifold }))
+        Ok(Some(ManifoldMap { program: CompiledKernels::compile(kernels).await?, arrays: places, on_manifold }))
     }
 
     /// Whether a parameter is part of a block on a manifold.

@@ -18,7 +18,7 @@ pub(crate) enum Left {
 }
 
 /// The current parameters of compiled functions.
-pub(crate) trait Parameters {
+pub(crate) trait CurrentParameters {
     /// Sets all of them.
     fn set_values(&mut self, x: Vec<f64>) -> Result<()>;
     /// The parameters of the device become the current ones.
@@ -38,7 +38,7 @@ pub(crate) trait Parameters {
 ///
 /// # Errors
 /// The run's own error; `non-finite`, naming the residual, if the start is not finite.
-pub(crate) async fn write_back<P: Parameters>(
+pub(crate) async fn write_back<P: CurrentParameters>(
     parameters: &mut P,
     arithmetic: Arithmetic,
     run: Result<SolveSummary>,
@@ -73,7 +73,7 @@ pub(crate) async fn write_back<P: Parameters>(
     Ok((x, summary))
 }
 
-impl Parameters for Functions {
+impl CurrentParameters for Functions {
     fn set_values(&mut self, x: Vec<f64>) -> Result<()> {
         Functions::set_values(self, x)
     }
@@ -116,7 +116,7 @@ mod tests {
         is_on_device: bool,
     }
 
-    impl Parameters for Fake {
+    impl CurrentParameters for Fake {
         fn set_values(&mut self, x: Vec<f64>) -> Result<()> {
             *self = Fake { host: x.clone(), device: x, is_on_device: false };
             Ok(())

@@ -6,7 +6,7 @@ use residua::model::{Model, Tape};
 use residua::solve::findings::sentences;
 use residua::solve::many::device::DeviceBatch;
 use residua::solve::many::guard::Guarded;
-use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying, cpu};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem, Varying, cpu};
 use residua::solve::rules::Tolerances;
 pub use residua_base::cooperative::run_synchronously as block_on;
 use residua_codegen::wgsl::PairForm;
@@ -108,8 +108,8 @@ impl Draft {
         model
     }
 
-    pub fn template(&self) -> Template {
-        Template::new(self.model(), self.values.clone(), &vec![false; self.values.len()], None).unwrap()
+    pub fn template(&self) -> SharedProblem {
+        SharedProblem::new(self.model(), self.values.clone(), &vec![false; self.values.len()], None).unwrap()
     }
 }
 
@@ -200,18 +200,18 @@ pub fn options() -> ManyOptions {
     }
 }
 
-pub fn on_cpu(template: &Template, batch: &Batch, options: &ManyOptions) -> ManySolutions {
+pub fn on_cpu(template: &SharedProblem, batch: &Batch, options: &ManyOptions) -> ManySolutions {
     block_on(cpu::solve_many(template, batch, options, &mut Silent)).unwrap()
 }
 
 /// The device's kernel in the interpreter, in turns of so many iterations.
-pub fn on_device(template: &Template, batch: &Batch, options: &ManyOptions, turn: u32) -> ManySolutions {
+pub fn on_device(template: &SharedProblem, batch: &Batch, options: &ManyOptions, turn: u32) -> ManySolutions {
     on_device_in(template, batch, options, turn, None)
 }
 
 /// The same in f32, or in pairs with products of a form.
 pub fn on_device_in(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch,
     options: &ManyOptions,
     turn: u32,

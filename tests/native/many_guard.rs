@@ -8,7 +8,7 @@ use residua::eval::Arithmetic;
 use residua::model::losses::LossParameters;
 use residua::solve::Termination;
 use residua::solve::many::guard::{Guarded, PairSolver, guard};
-use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template, Varying};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem, Varying};
 use residua::solve::rules::Tolerances;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::PairForm;
@@ -28,7 +28,7 @@ impl PairSolver for NoPairs {
 }
 
 /// The device's kernel in pairs, in the interpreter.
-struct InPairs<'a>(&'a Template);
+struct InPairs<'a>(&'a SharedProblem);
 
 impl PairSolver for InPairs<'_> {
     async fn solve(&mut self, batch: &Batch<'_>, _: &mut dyn ManyListener) -> Result<ManySolutions> {
@@ -36,14 +36,14 @@ impl PairSolver for InPairs<'_> {
     }
 }
 
-fn guarded(template: &Template, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
+fn guarded(template: &SharedProblem, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
     let mut none = NoPairs;
     let pairs = may_hand_over.then_some(&mut none);
     block_on(guard(template, batch, &defaults(), solutions, Arithmetic::F32, pairs, &mut Silent)).unwrap()
 }
 
 /// A line a + b·t through points whose t and y differ from problem to problem.
-fn lines(points: usize) -> Template {
+fn lines(points: usize) -> SharedProblem {
     let mut draft = Draft::default();
     draft.array(2, "euclidean", &[0.0, 0.0]);
     let zeros = vec![0.0; points];

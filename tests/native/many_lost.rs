@@ -7,7 +7,7 @@ use residua::solve::Termination;
 use residua_codegen::wgsl::PairForm;
 
 use residua::solve::many::guard::{Guarded, PairSolver, guard};
-use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem};
 use residua::solve::rules::Tolerances;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_ir::graph::Op;
@@ -22,7 +22,7 @@ fn defaults() -> ManyOptions {
     ManyOptions { tolerances: Tolerances { cost: 1e-8, gradient: 1e-8, parameter: 1e-8 }, ..options() }
 }
 
-fn rise() -> Template {
+fn rise() -> SharedProblem {
     let mut draft = Draft::default();
     draft.array(2, "euclidean", &[1.0, 1.0]);
     let (t, y) = ([1.0, 2.0, 3.0, 5.0, 7.0, 10.0], [109.0, 149.0, 149.0, 191.0, 213.0, 224.0]);
@@ -61,7 +61,7 @@ impl PairSolver for NoPairs {
     }
 }
 
-fn guarded(template: &Template, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
+fn guarded(template: &SharedProblem, batch: &Batch, solutions: ManySolutions, may_hand_over: bool) -> Guarded {
     let mut none = NoPairs;
     let pairs = may_hand_over.then_some(&mut none);
     block_on(guard(template, batch, &defaults(), solutions, Arithmetic::F32, pairs, &mut Silent)).unwrap()
@@ -102,7 +102,7 @@ fn a_parameter_that_single_precision_loses_is_found_by_a_second_way_on_the_host(
 }
 
 /// A limit max(b₁ − 1, 0), and b₂ − 3; then b₁·t at t = 0, which never has an effect.
-fn limit(of_limit: bool) -> Template {
+fn limit(of_limit: bool) -> SharedProblem {
     let mut draft = Draft::default();
     draft.array(2, "euclidean", &[5.0, 1.0]);
     draft.block(&[(0, &[0])], &[&[0.0]], LossParameters::squared(), |g, p, data| {

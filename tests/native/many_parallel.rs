@@ -6,7 +6,7 @@ use residua::eval::{Arithmetic, Engine, Functions};
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::levenberg_marquardt::host::{SolverResources, minimise_least_squares};
 use residua::solve::many::guard::{PairSolver, guard};
-use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, Template};
+use residua::solve::many::{Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem};
 use residua::solve::rules::Tolerances;
 use residua::solve::{IterationSummary, LevenbergMarquardtOptions, Listener, Solution, Termination};
 use residua_base::error::{Error, ErrorCode, Result};
@@ -27,7 +27,7 @@ fn defaults() -> ManyOptions {
 }
 
 /// a + bt − y.
-fn line(loss: LossParameters, bounds: Option<(&[f64], &[f64])>) -> Template {
+fn line(loss: LossParameters, bounds: Option<(&[f64], &[f64])>) -> SharedProblem {
     let mut draft = Draft::default();
     draft.array(2, "euclidean", &[0.0, 0.0]);
     draft.block(&[(0, &[0; SAMPLES])], &[&[0.0; SAMPLES], &[0.0; SAMPLES]], loss, |g, p, data| {
@@ -35,7 +35,7 @@ fn line(loss: LossParameters, bounds: Option<(&[f64], &[f64])>) -> Template {
         let sum = g.add(p[0], product);
         vec![g.sub(sum, data[1])]
     });
-    Template::new(draft.model(), draft.values.clone(), &[false; 2], bounds).unwrap()
+    SharedProblem::new(draft.model(), draft.values.clone(), &[false; 2], bounds).unwrap()
 }
 
 /// Times of each problem, then samples, of which the slope is 0.01: problem after problem. With `is_centred` all times are.
@@ -64,7 +64,7 @@ impl Listener for Deaf {
 }
 
 /// A problem on its own.
-fn single(template: &Template, samples: &[f64]) -> Solution {
+fn single(template: &SharedProblem, samples: &[f64]) -> Solution {
     let engine = Engine::Cpu(CpuEngine::new());
     let mut functions = Functions::new(template.model.clone(), engine, template.values.clone()).unwrap();
     functions.set_data(0, 0, samples).unwrap();

@@ -11,7 +11,7 @@ use residua::eval::texts::kernel_numbers;
 use residua::model::Class;
 use residua::model::instance_matrices::{columns, rows};
 use residua::solve::newton::device::record::{self, Shape, record};
-use residua::solve::newton::device::shaders::{Kernel, SystemUniforms};
+use residua::solve::newton::device::shaders::{SystemKernel, SystemUniforms};
 use residua_codegen::Width;
 use residua_gpu::{Limits, Submissions};
 use residua_linalg::loops::semidefinite::{Negative, Scratch, semidefinite_rows};
@@ -74,7 +74,7 @@ fn projected_hessians_are_those_of_the_host_without_rows_of_constants() {
                 vec![0; 3],
                 uniforms.words().to_vec(),
             ];
-            run(&Kernel::Project(0).wgsl(3, Some(class)), [2, 1], &mut buffers);
+            run(&SystemKernel::Project(0).wgsl(3, Some(class)), [2, 1], &mut buffers);
             let mut indefinite = 0;
             for instance in 0..count {
                 let mut whole = vec![0.0; width * width];
@@ -123,7 +123,7 @@ fn matrices_that_are_not_finite_are_told_by_the_count() {
         vec![7],
         uniforms.words().to_vec(),
     ];
-    run(&Kernel::Project(0).wgsl(3, Some(class)), [1, 1], &mut buffers);
+    run(&SystemKernel::Project(0).wgsl(3, Some(class)), [1, 1], &mut buffers);
     assert!(buffers[5][0] > 64, "more than a workgroup has instances: {}", buffers[5][0]);
 }
 
@@ -156,7 +156,7 @@ fn what_is_recorded_keeps_the_limits_and_its_kernels_are_valid() {
             }
             assert_eq!(projected, exact, "both iterations are the same but for the table that they read");
             for (number, class) in &recording.classes {
-                validated(&Kernel::Project(*number).wgsl(shape.numbers, Some(class)));
+                validated(&SystemKernel::Project(*number).wgsl(shape.numbers, Some(class)));
             }
         }
     }

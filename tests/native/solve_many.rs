@@ -6,7 +6,7 @@ use crate::recorder::Recorder;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;
-use residua::solve::many::{Batch, ManyOptions, ManySolutions, Template};
+use residua::solve::many::{Batch, ManyOptions, ManySolutions, SharedProblem};
 use residua_base::error::ErrorCode;
 use residua_ir::graph::Op;
 use residua_portable::assert_guard_reads_storage;
@@ -189,7 +189,7 @@ fn bounds_hold_and_constants_stay_to_the_last_bit() {
     let draft = lines();
     let constant = 0.1 + 0.2;
     // The slope 2 is out of reach; the offset, 1 if it were free, is a constant that f32 does not hold.
-    let bounded = Template::new(
+    let bounded = SharedProblem::new(
         draft.model(),
         vec![constant, 0.0],
         &[true, false],
@@ -339,6 +339,6 @@ fn every_size_of_kernel_is_valid_and_what_is_too_large_is_named() {
     assert!(on_cpu(&large, &batch, &options()).termination[0].converged(), "and the CPU takes it");
 
     let draft = chain(2);
-    let error = Template::new(draft.model(), vec![0.0; 2], &[true; 2], None).unwrap_err();
+    let error = SharedProblem::new(draft.model(), vec![0.0; 2], &[true; 2], None).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidArgument);
 }

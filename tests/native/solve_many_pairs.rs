@@ -8,7 +8,7 @@ use crate::solve_many::{chain, difference, lines, rotations};
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::Termination;
 use residua::solve::many::device::DeviceBatch;
-use residua::solve::many::{Batch, ManyOptions, ManySolutions, Template};
+use residua::solve::many::{Batch, ManyOptions, ManySolutions, SharedProblem};
 use residua::solve::rules::Tolerances;
 use residua_base::error::ErrorCode;
 use residua_codegen::wgsl::PairForm;
@@ -16,7 +16,7 @@ use residua_ir::graph::Op;
 
 const FORMS: [PairForm; 2] = [PairForm::Split, PairForm::Fused];
 
-fn in_pairs(template: &Template, batch: &Batch, turn: u32) -> ManySolutions {
+fn in_pairs(template: &SharedProblem, batch: &Batch, turn: u32) -> ManySolutions {
     on_device_in(template, batch, &options(), turn, Some(PairForm::Split))
 }
 
@@ -110,7 +110,7 @@ fn bounds_hold_and_bad_problems_end_apart_in_pairs() {
     let constant = 0.1 + 0.2;
     let bounds = ([f64::NEG_INFINITY, -1.0], [f64::INFINITY, 1.1]);
     let bounded =
-        Template::new(lines().model(), vec![constant, 0.0], &[true, false], Some((&bounds.0, &bounds.1))).unwrap();
+        SharedProblem::new(lines().model(), vec![constant, 0.0], &[true, false], Some((&bounds.0, &bounds.1))).unwrap();
     let start = numbers(vec![constant, 0.0, constant, -7.0]);
     let batch = Batch { count: 2, parameters: vec![(0, 2, start)], data: Vec::new() };
     let solutions = in_pairs(&bounded, &batch, 40);
@@ -140,7 +140,8 @@ fn a_bound_at_large_coordinates_is_met_and_not_passed() {
     let mut draft = Draft::default();
     draft.array(1, "euclidean", &[1e6]);
     draft.block(&[(0, &[0])], &[&[1e6 + 1.0]], LossParameters::squared(), |g, p, data| vec![g.sub(p[0], data[0])]);
-    let template = Template::new(draft.model(), vec![1e6], &[false], Some((&[f64::NEG_INFINITY], &[upper]))).unwrap();
+    let template =
+        SharedProblem::new(draft.model(), vec![1e6], &[false], Some((&[f64::NEG_INFINITY], &[upper]))).unwrap();
     let solutions = in_pairs(&template, &Batch { count: 1, ..Batch::default() }, 40);
     // The bound as a pair is 48 bits of it.
     assert!(solutions.x[0] <= upper && solutions.x[0] > upper - 1e-8, "{:?}", solutions.x);

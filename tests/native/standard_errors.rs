@@ -7,14 +7,14 @@ use residua::eval::{Engine, Functions};
 use residua::gauss_newton::host::HostModel;
 use residua::model::losses::LossParameters;
 use residua::solve::many::standard_errors::{requested, standard_errors};
-use residua::solve::many::{Batch, ManyListener, Template};
+use residua::solve::many::{Batch, ManyListener, SharedProblem};
 use residua::solve::{CovarianceOptions, covariance};
 use residua_ir::graph::Op;
 
 const SCALED: CovarianceOptions = CovarianceOptions { absolute_sigma: false, robust: None };
 const ABSOLUTE: CovarianceOptions = CovarianceOptions { absolute_sigma: true, robust: None };
 
-fn errors(template: &Template, batch: &Batch, x: &[f64], options: CovarianceOptions) -> Vec<f64> {
+fn errors(template: &SharedProblem, batch: &Batch, x: &[f64], options: CovarianceOptions) -> Vec<f64> {
     block_on(standard_errors(template.clone(), batch, x, options, &mut Silent)).unwrap()
 }
 
@@ -96,7 +96,7 @@ fn lines() -> Draft {
 
 #[test]
 fn a_problem_without_a_covariance_has_nan_and_constants_have_zero() {
-    let template = Template::new(lines().model(), vec![0.0; 3], &[false, false, true], None).unwrap();
+    let template = SharedProblem::new(lines().model(), vec![0.0; 3], &[false, false, true], None).unwrap();
     // Good, singular (all at one time), not finite; over time stamps of seconds, where normal equations have no digits left.
     let seconds = 1.7e9;
     let mut times = vec![0.0, 1.0, 2.0, 3.0, 2.0, 2.0, 2.0, 2.0, 0.0, f64::NAN, 2.0, 3.0];

@@ -6,7 +6,7 @@ use residua::eval::{Engine, Functions, Objective};
 use residua::gauss_newton::host::HostModel;
 use residua::model::losses::{LossKind, LossParameters};
 use residua::solve::many::standard_errors::standard_errors;
-use residua::solve::many::{Batch, Template, check_starts};
+use residua::solve::many::{Batch, SharedProblem, check_starts};
 use residua::solve::{CovarianceOptions, Termination, covariance};
 use residua_base::error::ErrorCode;
 use residua_codegen::wgsl::PairForm;
@@ -31,7 +31,7 @@ fn decays(loss: LossParameters, t: &[f64], y: &[f64], weights: Option<&[f64]>) -
     if weights.is_some() { draft.weighted() } else { draft }
 }
 
-fn functions(template: &Template) -> Functions {
+fn functions(template: &SharedProblem) -> Functions {
     Functions::new(template.model.clone(), Engine::Cpu(CpuEngine::new()), template.values.clone()).unwrap()
 }
 

@@ -5,7 +5,7 @@
 use js_sys::{Function, Reflect};
 use residua_gpu::{
     ArgumentId, BindingKind, Buffer, BufferRequest, CommandList, Context, DownloadId, Pipeline, PipelineRequest,
-    Prepared,
+    PreparedList,
 };
 use wasm_bindgen::prelude::*;
 
@@ -47,7 +47,7 @@ pub fn bytes<T: bytemuck::Pod>(data: &[T]) -> &[u8] {
 }
 
 /// The affine map over `count` numbers: x is uploaded, y downloaded.
-pub async fn prepare(context: &Context, count: u32, scale: f32) -> (Prepared, ArgumentId, DownloadId) {
+pub async fn prepare(context: &Context, count: u32, scale: f32) -> (PreparedList, ArgumentId, DownloadId) {
     let size = 4 * u64::from(count);
     let buffers = context
         .allocate(&[

@@ -2,7 +2,7 @@
 
 use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::{ElementType, Index, Kernel, KernelBuffer, Load, Output};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 use residua_ir::autodiff::gradient;
 use residua_ir::graph::{Graph, InputId, NodeId, Op, evaluate};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test};
@@ -76,7 +76,7 @@ impl Chain {
         Chain { parameters, lengths: vec![0.9; springs], ends }
     }
 
-    fn run(&self, program: &Program, gradient: &mut [f64]) -> residua_base::Result<f64> {
+    fn run(&self, program: &CompiledKernels, gradient: &mut [f64]) -> residua_base::Result<f64> {
         let springs = self.lengths.len() as u32;
         let mut views =
             [View::Read(&self.parameters), View::Read(&self.lengths), View::Index(&self.ends), View::Write(gradient)];
@@ -84,11 +84,11 @@ impl Chain {
     }
 }
 
-async fn both(kernel: Kernel) -> [Program; 2] {
+async fn both(kernel: Kernel) -> [CompiledKernels; 2] {
     let kernel = kernel.check().unwrap();
-    let compiled = Program::compile(vec![kernel.clone()]).await.unwrap();
+    let compiled = CompiledKernels::compile(vec![kernel.clone()]).await.unwrap();
     assert_eq!(compiled.interpreted_because(), None, "a browser compiles kernels");
-    let interpreted = Program::interpreted(vec![kernel], "for comparison").unwrap();
+    let interpreted = CompiledKernels::interpreted(vec![kernel], "for comparison").unwrap();
     assert_eq!(interpreted.interpreted_because(), Some("for comparison"));
     [compiled, interpreted]
 }
@@ -166,16 +166,16 @@ const COUNT_MODULES: &str = "{
 #[wasm_bindgen_test]
 async fn programs_of_equal_kernels_in_turns_have_their_own_numbers_and_shapes() {
     let kernels = || vec![springs().check().unwrap()];
-    let first = Program::compile(kernels()).await.unwrap();
+    let first = CompiledKernels::compile(kernels()).await.unwrap();
     js_sys::eval(COUNT_MODULES).unwrap();
-    let second = Program::compile(kernels()).await.unwrap();
+    let second = CompiledKernels::compile(kernels()).await.unwrap();
     // One of no functions, to see that they are counted, and none for the second program.
     let count =
         js_sys::eval("new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0)); WebAssembly.Module.made");
     assert_eq!(count.unwrap().as_f64(), Some(1.0));
     js_sys::eval("WebAssembly.Module = WebAssembly.Module.uncounted").unwrap();
     let chains = [Chain::new(7), Chain::new(12)];
-    let run = |program: &Program, chain: &Chain| {
+    let run = |program: &CompiledKernels, chain: &Chain| {
         let mut gradient = vec![0.0; chain.parameters.len()];
         (chain.run(program, &mut gradient).unwrap(), gradient)
     };

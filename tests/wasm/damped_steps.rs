@@ -6,7 +6,7 @@ use residua::solve::levenberg_marquardt::host::retraction::Retraction;
 use residua::solve::rules::damped;
 use residua::solve::{IterationSummary, Start};
 use residua_linalg::loops::add_squares;
-use residua_linalg::{Blocks, Pcg, PcgOptions, SparseMatrix, System};
+use residua_linalg::{CoordinateBlocks, Pcg, PcgOptions, SparseMatrix, System};
 
 /// The cost at the start and after each step of a history that accepted all: δ of (J̃ᵀJ̃ + λD) δ = −J̃ᵀr̃ by conjugate gradients, with the history's λ, and
 /// for D the largest diagonal of J̃ᵀJ̃ so far.
@@ -21,7 +21,7 @@ pub async fn costs(functions: &mut Functions, history: &[IterationSummary], opti
         let tangents = array.manifold.tangent_dim(array.dim) as usize;
         (0..array.count).map(move |block| ((array.offset + block * array.dim) as usize, tangents))
     });
-    let blocks = Blocks::of(of_array.collect());
+    let blocks = CoordinateBlocks::of(of_array.collect());
     let mut host = HostModel::default();
     let pattern = host.pattern(functions).unwrap().clone();
     let (mut scale, mut frozen, mut costs) = (vec![0.0_f64; n], vec![false; n], Vec::new());

@@ -1,7 +1,7 @@
 //! Contexts that measure where their time goes, on a real WebGPU device. Without one these tests fail.
 
 use js_sys::{Function, Object, Promise, Reflect};
-use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, Prepared, Times};
+use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequest, PreparedList, Times};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::wasm_bindgen_test;
@@ -22,7 +22,7 @@ fn kernel(name: &str, operation: &str) -> PipelineRequest {
 }
 
 /// Work that runs `add` `times` times over and `double` once, and brings a number back if that is wanted.
-async fn prepare(context: &Context, times: u32, read_back: bool) -> Prepared {
+async fn prepare(context: &Context, times: u32, read_back: bool) -> PreparedList {
     let size = 4 * u64::from(COUNT);
     let buffers = context.allocate(&[BufferRequest::storage("x", size).zeroed()]).await.unwrap();
     let kernels =

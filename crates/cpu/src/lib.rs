@@ -1,6 +1,6 @@
 //! The CPU engine: kernels in f64, as WebAssembly generated at run time that works on our own memory.
 //!
-//! A [`Program`] takes kernels and runs them over views of buffers. In a page it compiles them into a module of their own;
+//! A [`CompiledKernels`] takes kernels and runs them over views of buffers. In a page it compiles them into a module of their own;
 //! where that is refused (a Content-Security-Policy without 'wasm-unsafe-eval', an engine without SIMD) and outside of
 //! WebAssembly, the reference evaluation serves, with the same results, and the program says why.
 
@@ -28,13 +28,13 @@ mod threads;
 #[cfg(target_arch = "wasm32")]
 pub use module::set_pool;
 #[cfg(target_arch = "wasm32")]
-pub use threads::Pool;
+pub use threads::KernelPool;
 
 /// Instances of a piece: an even number, so that pairs of instances stay pairs.
 const PIECE: u32 = 1024;
 
 /// Kernels, ready to run.
-pub struct Program {
+pub struct CompiledKernels {
     kernels: Rc<[CheckedKernel]>,
     engine: Engine,
 }
@@ -132,13 +132,13 @@ enum Code {
 impl Written {
     /// The program, which interprets the kernels where generated code is refused.
     #[cfg(target_arch = "wasm32")]
-    pub async fn instantiate(self) -> Result<Program> {
+    pub async fn instantiate(self) -> Result<CompiledKernels> {
         // In a box, so that our module holds the states of this work once.
-        let instantiated: Pin<Box<dyn Future<Output = Result<Program>>>> = Box::pin(async {
+        let instantiated: Pin<Box<dyn Future<Output = Result<CompiledKernels>>>> = Box::pin(async {
             let Written { kernels, code } = self;
             let compiled = |kernels: Rc<[CheckedKernel]>, module| {
                 let checked = vec![RefCell::default(); kernels.len()];
-                Ok(Program { kernels, engine: Engine::Compiled { module, checked } })
+                Ok(CompiledKernels { kernels, engine: Engine::Compiled { module, checked } })
             };
             let bytes = match code {
                 Code::Known(module) => return compiled(kernels.into(), module),
@@ -153,7 +153,7 @@ impl Written {
                     }
                     compiled(kernels, module)
                 }
-                Err(reason) => Program::interpreted(kernels, &reason),
+                Err(reason) => CompiledKernels::interpreted(kernels, &reason),
             }
         });
         instantiated.await
@@ -161,16 +161,16 @@ impl Written {
 
     /// The program, which interprets the kernels, as there is nothing to run generated code outside of WebAssembly.
     #[cfg(not(target_arch = "wasm32"))]
-    pub async fn instantiate(self) -> Result<Program> {
-        Program::interpreted(self.kernels, "this build is not WebAssembly")
+    pub async fn instantiate(self) -> Result<CompiledKernels> {
+        CompiledKernels::interpreted(self.kernels, "this build is not WebAssembly")
     }
 }
 
-impl Program {
+impl CompiledKernels {
     /// Compiles kernels, or arranges for their interpretation where generated code is refused. An error says that a kernel's
     /// plan is unsound.
-    pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<Program> {
-        Program::write(kernels)?.instantiate().await
+    pub async fn compile(kernels: Vec<CheckedKernel>) -> Result<CompiledKernels> {
+        CompiledKernels::write(kernels)?.instantiate().await
     }
 
     /// Writes the code of kernels. An error says that a kernel's plan is unsound.
@@ -184,8 +184,8 @@ impl Program {
     }
 
     /// A program that runs by the reference evaluation, for a reason to be remembered.
-    pub fn interpreted(kernels: Vec<CheckedKernel>, reason: &str) -> Result<Program> {
-        Ok(Program { kernels: kernels.into(), engine: Engine::Interpreted(reason.into()) })
+    pub fn interpreted(kernels: Vec<CheckedKernel>, reason: &str) -> Result<CompiledKernels> {
+        Ok(CompiledKernels { kernels: kernels.into(), engine: Engine::Interpreted(reason.into()) })
     }
 
     /// Why the kernels are interpreted; `None` when they run as compiled code.
@@ -223,7 +223,7 @@ impl Program {
         true
     }
 
-    /// The same as [`Program::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one
+    /// The same as [`CompiledKernels::run`], in pieces that threads may share; the total is the sum of those of the pieces, in order. No two instances write to one
     /// place.
     pub fn run_in_pieces(&self, kernel: usize, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
         // Pieces of one thread have the order of a sum alone.

@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
-use super::threads::{self, Code, Pool};
+use super::threads::{self, Code, KernelPool};
 use residua_codegen::memory::{InstanceRange, View};
 use residua_codegen::wasm::{MathFunction, frame, math_function, part_name};
 use residua_ir::graph::Op;
@@ -169,7 +169,7 @@ fn import(op: Op) -> Result<Option<Import>, JsValue> {
 }
 
 /// Has kernels that are compiled from now on be shared by a pool; gives the functions of ours that they import, by their places in the function table.
-pub fn set_pool(pool: Pool) -> Result<Object, JsValue> {
+pub fn set_pool(pool: KernelPool) -> Result<Object, JsValue> {
     threads::keep(pool);
     let places = Object::new();
     for op in Op::ALL {

@@ -9,11 +9,11 @@ use wasm_bindgen::prelude::*;
 extern "C" {
     /// The threads.
     #[derive(Clone)]
-    pub type Pool;
+    pub type KernelPool;
     /// Runs a kernel with frames that follow one another, and writes what it gives.
     #[wasm_bindgen(method, catch)]
     fn frames(
-        this: &Pool,
+        this: &KernelPool,
         kernel: &Function,
         code: u32,
         address: u32,
@@ -27,12 +27,12 @@ extern "C" {
 }
 
 thread_local! {
-    static POOL: RefCell<Option<Pool>> = const { RefCell::new(None) };
+    static POOL: RefCell<Option<KernelPool>> = const { RefCell::new(None) };
     static CODES: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Has kernels that are compiled from now on be shared by a pool.
-pub(super) fn keep(pool: Pool) {
+pub(super) fn keep(pool: KernelPool) {
     POOL.set(Some(pool));
 }
 
@@ -40,7 +40,7 @@ pub(super) fn keep(pool: Pool) {
 pub(super) struct Code {
     number: u32,
     bytes: Box<[u8]>,
-    pool: Pool,
+    pool: KernelPool,
 }
 
 impl Code {

@@ -1,7 +1,7 @@
 //! The device: buffers, pipelines, recorded work and its results, over wgpu's browser backend.
 //!
 //! Work on the GPU is recorded as plain data, a [`CommandList`], and [`Submissions`] checks it against the [`Limits`]; neither needs a device. A
-//! `Context` creates `Buffer`s and `Pipeline`s on a device, binds a list to them (`Prepared`) and runs it; its results are the downloads.
+//! `Context` creates `Buffer`s and `Pipeline`s on a device, binds a list to them (`PreparedList`) and runs it; its results are the downloads.
 //! This crate handles bytes and bindings, and no shader of a domain.
 //!
 //! ```text
@@ -50,7 +50,7 @@ pub use limits::Limits;
 pub use rounding::Rounding;
 pub use speed::Speed;
 pub use submission::Submissions;
-pub use times::{KernelTimes, Stage, Times};
+pub use times::{KernelTimes, Times, Timing};
 
 #[cfg(target_arch = "wasm32")]
 pub use buffer::{Allocation, Buffer, BufferRequest};
@@ -61,4 +61,4 @@ pub use pipeline::Pipeline;
 #[cfg(target_arch = "wasm32")]
 pub use request::Adapter;
 #[cfg(target_arch = "wasm32")]
-pub use run::{Binding, Downloads, Prepared, Submission};
+pub use run::{Binding, Downloads, PreparedList, Submission};

@@ -20,7 +20,7 @@ use residua_base::{Error, Result};
 pub struct Binding(PendingErrors);
 
 /// A [`CommandList`] on its device. Its bind groups are made once, however often it runs.
-pub struct Prepared {
+pub struct PreparedList {
     context: Context,
     submissions: Submissions,
     buffers: Vec<Buffer>,
@@ -63,7 +63,12 @@ impl Downloads {
 
 impl Context {
     /// Binds a list to real buffers and pipelines, in the order of declaration.
-    pub async fn prepare(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<Prepared> {
+    pub async fn prepare(
+        &self,
+        list: &CommandList,
+        buffers: &[Buffer],
+        pipelines: &[Pipeline],
+    ) -> Result<PreparedList> {
         let (prepared, binding) = self.bind(list, buffers, pipelines)?;
         self.bound(binding).await?;
         Ok(prepared)
@@ -75,7 +80,12 @@ impl Context {
     }
 
     /// The same as [`Context::prepare`] without the wait for the device's word, so that several lists can be waited for at the same time.
-    pub fn bind(&self, list: &CommandList, buffers: &[Buffer], pipelines: &[Pipeline]) -> Result<(Prepared, Binding)> {
+    pub fn bind(
+        &self,
+        list: &CommandList,
+        buffers: &[Buffer],
+        pipelines: &[Pipeline],
+    ) -> Result<(PreparedList, Binding)> {
         self.check()?;
         check_resources(self, list, buffers, pipelines)?;
         let submissions = Submissions::new(list, self.limits())?;
@@ -96,7 +106,7 @@ impl Context {
         let names = list.pipelines.iter().map(|pipeline| pipeline.name.as_str());
         let kernels = self.0.profile.as_ref().map_or_else(Vec::new, |profile| profile.kernels(names));
         let prepared =
-            Prepared { context: self.clone(), submissions, buffers, pipelines, bind_groups, places, kernels };
+            PreparedList { context: self.clone(), submissions, buffers, pipelines, bind_groups, places, kernels };
         Ok((prepared, Binding(pending_errors)))
     }
 
@@ -137,10 +147,10 @@ fn check_resources(context: &Context, list: &CommandList, buffers: &[Buffer], pi
     Ok(())
 }
 
-impl Prepared {
+impl PreparedList {
     /// Submits the work and returns at once. `arguments` are the bytes of each [`ArgumentId`], in order.
     pub fn submit(&self, arguments: &[&[u8]]) -> Result<Submission> {
-        let Prepared { context, submissions, .. } = self;
+        let PreparedList { context, submissions, .. } = self;
         context.check()?;
         submissions.check_arguments(arguments.iter().map(|argument| argument.len()))?;
         context.submit(self, |staging| {
@@ -178,12 +188,13 @@ impl Context {
 
     /// Submits several pieces of work as one command buffer, one after the other, any of them as often as it is
     /// named; dispatches that follow each other share a pass. None of them may write data. The results are those of the last.
-    pub fn submit_in_turn(&self, pieces: &[&Prepared]) -> Result<Submission> {
+    pub fn submit_in_turn(&self, pieces: &[&PreparedList]) -> Result<Submission> {
         self.check()?;
         let Some((last, rest)) = pieces.split_last() else {
             return Err(Error::internal("no work is submitted"));
         };
-        let writes = |piece: &&Prepared| piece.submissions.steps.iter().any(|step| matches!(step, Step::Write { .. }));
+        let writes =
+            |piece: &&PreparedList| piece.submissions.steps.iter().any(|step| matches!(step, Step::Write { .. }));
         if pieces.iter().any(writes) || rest.iter().any(|piece| piece.places.len() > 1) {
             return Err(Error::internal(
                 "work that writes, or brings something back, is submitted in turn with other work",
@@ -203,7 +214,7 @@ impl Context {
     }
 
     /// Does the calls that submit work, and maps the results that `of` has.
-    fn submit(&self, of: &Prepared, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
+    fn submit(&self, of: &PreparedList, calls: impl FnOnce(Option<&Buffer>)) -> Result<Submission> {
         let size = of.places[of.places.len() - 1];
         let began = self.0.profile.as_ref().map(|_| raw::now());
         let (mapped, pending_errors) = self.scoped(|| {
@@ -220,7 +231,7 @@ impl Context {
     }
 
     /// One command buffer.
-    fn encode<'a>(&self, parts: impl Iterator<Item = (&'a Prepared, &'a Encoded)>, staging: Option<&Buffer>) {
+    fn encode<'a>(&self, parts: impl Iterator<Item = (&'a PreparedList, &'a Encoded)>, staging: Option<&Buffer>) {
         let mut encoder = self.0.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         let mut stamps = self.0.profile.as_ref().map(|profile| (profile, Stamps::new()));
         let mut parts = parts.peekable();
@@ -267,7 +278,7 @@ impl Context {
         }
     }
 
-    fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &Prepared, dispatches: &[EncodedDispatch]) {
+    fn encode_dispatches(&self, pass: &mut wgpu::ComputePass, piece: &PreparedList, dispatches: &[EncodedDispatch]) {
         let mut current = None;
         for dispatch in dispatches {
             if current != Some(dispatch.pipeline) {

@@ -12,7 +12,7 @@ use std::pin::{Pin, pin};
 #[cfg(target_arch = "wasm32")]
 use super::commands::{BindingKind, CommandList, DownloadId};
 #[cfg(target_arch = "wasm32")]
-use super::{BufferRequest, Context, PipelineRequest, Prepared, raw::now};
+use super::{BufferRequest, Context, PipelineRequest, PreparedList, raw::now};
 #[cfg(target_arch = "wasm32")]
 use residua_base::Result;
 #[cfg(target_arch = "wasm32")]
@@ -48,9 +48,9 @@ const DISPATCHES: u32 = 65;
 #[cfg(target_arch = "wasm32")]
 struct Workload {
     /// One small dispatch, and [`DISPATCHES`] of them.
-    touching: [Prepared; 2],
+    touching: [PreparedList; 2],
     /// Numbers to the device and back.
-    moving: Prepared,
+    moving: PreparedList,
     moved: DownloadId,
 }
 

@@ -8,14 +8,14 @@ const NS_PER_MS: f64 = 1e6;
 
 /// Something that was done several times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stage {
+pub struct Timing {
     /// How often.
     pub count: u64,
     /// Milliseconds in all.
     pub ms: f64,
 }
 
-impl Stage {
+impl Timing {
     /// `count` more were done, in `ms` together.
     pub fn add(&mut self, count: usize, ms: f64) {
         self.count += count as u64;
@@ -32,7 +32,7 @@ pub struct KernelTimes {
     /// How often it was handed to the device.
     pub dispatches: u64,
     /// Of these, the ones whose time on the device is known.
-    pub timed: Stage,
+    pub timed: Timing,
 }
 
 /// Which kernel of [`Times`].
@@ -43,11 +43,11 @@ pub struct KernelNumber(u32);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Times {
     /// Compiling pipelines, until they could be used. Counts pipelines.
-    pub compile: Stage,
+    pub compile: Timing,
     /// Handing work to the device: data written, commands encoded and submitted. Counts submissions.
-    pub encode: Stage,
+    pub encode: Timing,
     /// Waiting for results and copying them, the device's work included. Counts read-backs.
-    pub read_back: Stage,
+    pub read_back: Timing,
     /// The device measures times.
     pub has_gpu_times: bool,
     kernels: Vec<KernelTimes>,
@@ -79,7 +79,7 @@ impl Times {
     /// The number of a kernel, which is entered if it is new.
     pub fn kernel(&mut self, name: &str) -> KernelNumber {
         let position = self.kernels.iter().position(|kernel| kernel.name == name).unwrap_or_else(|| {
-            self.kernels.push(KernelTimes { name: name.to_owned(), dispatches: 0, timed: Stage::default() });
+            self.kernels.push(KernelTimes { name: name.to_owned(), dispatches: 0, timed: Timing::default() });
             self.kernels.len() - 1
         });
         KernelNumber(position as u32)
@@ -133,10 +133,10 @@ mod tests {
                 times.end_compiling(now, pipelines);
             }
         }
-        assert_eq!(times.compile, Stage { count: 7, ms: 6.0 });
+        assert_eq!(times.compile, Timing { count: 7, ms: 6.0 });
         times.begin_compiling(10.0);
         times.end_compiling(12.0, 1);
-        assert_eq!(times.compile, Stage { count: 8, ms: 8.0 }, "what lies between waits is none");
+        assert_eq!(times.compile, Timing { count: 8, ms: 8.0 }, "what lies between waits is none");
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         // a: from 2³² − 1 to 2³² + 1,999,999; b: from 7 to 3, a clock that was set back; a again, 3 ms.
         let words = [u32::MAX, 0, 1_999_999, 1, 7, 0, 3, 0, 0, 5, 3_000_000, 5];
         times.timed(&[a, b, a], &words);
-        let timed: Vec<Stage> = times.kernels().iter().map(|kernel| kernel.timed).collect();
-        assert_eq!(timed, [Stage { count: 2, ms: 5.0 }, Stage { count: 1, ms: 0.0 }]);
+        let timed: Vec<Timing> = times.kernels().iter().map(|kernel| kernel.timed).collect();
+        assert_eq!(timed, [Timing { count: 2, ms: 5.0 }, Timing { count: 1, ms: 0.0 }]);
     }
 }

@@ -21,7 +21,7 @@ const PASS: usize = 64;
 
 /// Where a product lies: C of `rows` × `cols` numbers becomes C − A Bᵀ, or −A Bᵀ where it `starts`. `rows` is a multiple of [`TILE`].
 #[derive(Clone, Copy, Debug)]
-pub struct Product {
+pub struct PanelProduct {
     /// Rows and columns of C.
     pub rows: usize,
     /// See `rows`.
@@ -79,8 +79,8 @@ pub fn cells(numbers: &mut [f64]) -> &[Cell<f64>] {
 /// C − A Bᵀ.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn subtract_product(c: &[Cell<f64>], panel: Panel, product: Product) {
-    let Product { rows, cols, depth, stride, panel_stride, a, b, mut starts, lower } = product;
+pub fn subtract_product(c: &[Cell<f64>], panel: Panel, product: PanelProduct) {
+    let PanelProduct { rows, cols, depth, stride, panel_stride, a, b, mut starts, lower } = product;
     let mut first = 0;
     loop {
         let pass = PASS.min(depth - first);
@@ -276,7 +276,7 @@ mod tests {
                 subtract_product(
                     cells(&mut c),
                     panel.as_slice().into(),
-                    Product { rows, cols, depth, stride, panel_stride, a, b, starts, lower },
+                    PanelProduct { rows, cols, depth, stride, panel_stride, a, b, starts, lower },
                 );
                 for column in 0..cols {
                     for row in 0..stride {

@@ -1,7 +1,7 @@
 //! Which solver suits a problem, and why.
 
 use super::cholesky::{Analysis, Complement, SparseCholesky, too_large};
-use super::{Blocks, DenseQr, IterativeSchur, LinearSolver, Pcg};
+use super::{CoordinateBlocks, DenseQr, IterativeSchur, LinearSolver, Pcg};
 use residua_base::error::{Error, ErrorCode, Result};
 
 /// The solvers of linear systems.
@@ -65,19 +65,19 @@ const FACTOR_PACE: f64 = 0.5;
 const PRODUCT_PACE: f64 = 6.0;
 
 /// A solver, and why it.
-pub struct Choice {
+pub struct SolverChoice {
     /// What solves.
     pub solver: LinearSolver,
     /// For the report.
     pub why: String,
     /// Conjugate gradients may be faster than `solver`, and nothing but their convergence says whether they are.
-    pub trial: Option<Trial>,
+    pub trial: Option<IterativeTrial>,
 }
 
 /// Conjugate gradients before a factorisation. With so many iterations at most no more is lost than two factorisations take, once; what is gained
 /// has no bound: 50 cameras that see 10,000 points take 11 iterations a system where a factorisation takes as long as 95.
 #[derive(Clone)]
-pub struct Trial {
+pub struct IterativeTrial {
     /// So many iterations take as long as a factorisation.
     pub iterations: usize,
     /// Whether it pays in the first solve of a session, too.
@@ -87,8 +87,13 @@ pub struct Trial {
 }
 
 /// Chooses for a pattern of `cols` columns.
-pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Blocks) -> Result<Choice> {
-    let plain = |solver, why| Ok(Choice { solver, why, trial: None });
+pub fn choose(
+    cols: usize,
+    row_offsets: &[u32],
+    col_indices: &[u32],
+    blocks: &CoordinateBlocks,
+) -> Result<SolverChoice> {
+    let plain = |solver, why| Ok(SolverChoice { solver, why, trial: None });
     let rows = row_offsets.len().saturating_sub(1);
     let fill = col_indices.len() as f64 / (rows as f64 * cols as f64).max(1.0);
     let start = format!("{} parameters, J {} % filled", grouped(cols as u64), percent(fill));
@@ -113,7 +118,7 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
         return plain(LinearSolver::Pcg(Pcg::new()), format!("conjugate gradients: {start}, {why}"));
     }
     let products = row_offsets.windows(2).map(|ends| f64::from(ends[1] - ends[0]).powi(2)).sum();
-    let trial = worth_a_trial(cols, col_indices.len(), products, analysis.multiplications()).map(|iterations| Trial {
+    let trial = worth_a_trial(cols, col_indices.len(), products, analysis.multiplications()).map(|iterations| IterativeTrial {
         iterations,
         pays_at_once: analysis.multiplications() >= LEAST_COMPILED,
         why: format!(
@@ -123,7 +128,7 @@ pub fn choose(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Bl
         ),
     });
     let solver = LinearSolver::SparseCholesky(Box::new(SparseCholesky::new(analysis)?));
-    Ok(Choice {
+    Ok(SolverChoice {
         solver,
         why: format!("{name}: {start}{eliminated}, the factor has {} numbers", grouped(length)),
         trial,
@@ -151,7 +156,7 @@ pub fn make(
     cols: usize,
     row_offsets: &[u32],
     col_indices: &[u32],
-    blocks: &Blocks,
+    blocks: &CoordinateBlocks,
 ) -> Result<LinearSolver> {
     Ok(match kind {
         Kind::DenseQr => {

@@ -14,7 +14,7 @@ use super::fronts::{Matrix, add_to_parent, factorise_columns, reaches_update, su
 use super::normal_matrix::NormalMatrix;
 use super::subtrees::{Subtrees, panel_of, update_len};
 use super::supernodes::{Order, Supernode, Supernodes};
-use super::{Blocks, SparseMatrix, System, Trouble};
+use super::{CoordinateBlocks, SparseMatrix, System, Trouble};
 use residua_base::error::{Error, ErrorCode, Result};
 
 /// So many products may forming J̃ᵀJ̃ take: some seconds.
@@ -98,7 +98,7 @@ impl Analysis {
         cols: usize,
         row_offsets: &[u32],
         col_indices: &[u32],
-        blocks: &Blocks,
+        blocks: &CoordinateBlocks,
         complement: Complement,
     ) -> Result<Analysis> {
         if let Some(why) = too_large(cols, row_offsets) {

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use crate::loops::panels::{
-    Diagonal, Panel, Pivots, Product, TILE, add_scattered, cells, factorise_diagonal, factorise_strip, finish_rows,
-    subtract_product,
+    Diagonal, Panel, PanelProduct, Pivots, TILE, add_scattered, cells, factorise_diagonal, factorise_strip,
+    finish_rows, subtract_product,
 };
 use residua_base::threads::{Divided, are_several, for_each_piece_if};
 
@@ -165,7 +165,7 @@ fn subtract_rows(
     rows: Range<usize>,
 ) {
     if depth > 0 {
-        let product = Product {
+        let product = PanelProduct {
             rows: rows.len(),
             cols: count,
             depth,
@@ -205,7 +205,7 @@ pub(super) fn subtract_from_update(
         if row >= update_stride {
             return;
         }
-        let product = Product {
+        let product = PanelProduct {
             rows: ROWS.min(update_stride - row),
             cols: COLUMNS.min(first + count - column),
             depth: width,

@@ -14,7 +14,7 @@ use super::cholesky::{Eliminated, too_large};
 use super::elimination_group::elimination_group;
 use super::normal_matrix::NormalMatrix;
 use super::pcg::cholesky;
-use super::{Blocks, Normal, Pcg, PcgOptions, Products, Solved, System, Trouble};
+use super::{CoordinateBlocks, JtjOperator, NormalProducts, Pcg, PcgOptions, Solved, System, Trouble};
 
 /// Conjugate gradients on the Schur complement of a pattern.
 pub struct IterativeSchur {
@@ -55,7 +55,7 @@ struct Complement {
     /// Their columns.
     columns: Vec<u32>,
     /// Their blocks, as ranges among them.
-    blocks: Blocks,
+    blocks: CoordinateBlocks,
     /// For each of them where the numbers of its block begin in a list of diagonal blocks.
     starts: Vec<u32>,
     /// The blocks of B, as [`add_symmetric_product`] takes them.
@@ -86,7 +86,12 @@ impl IterativeSchur {
     ///
     /// # Errors
     /// `limit-exceeded` where J̃ᵀJ̃ is too large.
-    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], blocks: &Blocks) -> Result<IterativeSchur> {
+    pub fn new(
+        cols: usize,
+        row_offsets: &[u32],
+        col_indices: &[u32],
+        blocks: &CoordinateBlocks,
+    ) -> Result<IterativeSchur> {
         if let Some(why) = too_large(cols, row_offsets) {
             return Err(Error::new(ErrorCode::LimitExceeded, why));
         }
@@ -146,7 +151,7 @@ impl IterativeSchur {
         self.eliminate(system.damping, step);
         self.reduce(system, step);
         let Reduced { gradient, diagonal_blocks, damping, frozen, step } = &mut self.reduced;
-        let normal = Normal { gradient, jtj_blocks: diagonal_blocks, damping, frozen };
+        let normal = NormalProducts { gradient, jtj_blocks: diagonal_blocks, damping, frozen };
         self.pcg.begin(&normal, &self.complement.blocks, options, step);
     }
 
@@ -159,7 +164,7 @@ impl IterativeSchur {
             product: &mut self.product,
         };
         let Reduced { gradient, diagonal_blocks, damping, frozen, step: reduced } = &mut self.reduced;
-        let normal = Normal { gradient, jtj_blocks: diagonal_blocks, damping, frozen };
+        let normal = NormalProducts { gradient, jtj_blocks: diagonal_blocks, damping, frozen };
         let solved = self.pcg.iterate(&normal, &self.complement.blocks, options, &mut products, reduced)?;
         if let Some(Ok(_)) = solved {
             self.substitute(step);
@@ -275,7 +280,7 @@ impl Complement {
     /// The coordinates of all blocks but those of a group, ascending, without a matrix yet.
     fn of(matrix: &NormalMatrix, group: &[u32]) -> Complement {
         let layout = &matrix.layout;
-        let (mut columns, mut blocks, mut starts) = (Vec::new(), Blocks::default(), Vec::new());
+        let (mut columns, mut blocks, mut starts) = (Vec::new(), CoordinateBlocks::default(), Vec::new());
         let mut start = 0;
         for block in (0..layout.len()).filter(|&block| group.binary_search(&(block as u32)).is_err()) {
             let dim = layout.dim(block);
@@ -339,7 +344,7 @@ struct ComplementProducts<'a> {
     product: &'a mut Vec<f64>,
 }
 
-impl Products for ComplementProducts<'_> {
+impl JtjOperator for ComplementProducts<'_> {
     fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
         self.image.clear();
         self.image.resize(self.couplings.dims.iter().sum::<u32>() as usize, 0.0);

@@ -5,7 +5,7 @@
 
 use residua_base::list::Listed;
 
-use super::Blocks;
+use super::CoordinateBlocks;
 
 /// Parameter blocks of so many coordinates are taken as they are.
 const MOST_GIVEN: usize = 9;
@@ -23,7 +23,7 @@ pub struct Layout {
 
 impl Layout {
     /// The blocks of a pattern, given those of the parameters.
-    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], given: &Blocks) -> Layout {
+    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], given: &CoordinateBlocks) -> Layout {
         // Columns of the same rows have the same sum of numbers that stand for the rows.
         let mut sums = vec![0u64; cols];
         for (row, ends) in (1u64..).zip(row_offsets.windows(2)) {

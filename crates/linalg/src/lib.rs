@@ -43,13 +43,13 @@ mod tests;
 
 pub use residua_linalg_loops as loops;
 
-pub use bayes_tree::{BayesTree, Factor, Failure, Undetermined, Updated};
-pub use choice::{Choice, Kind, choose, grouped};
+pub use bayes_tree::{BayesTree, JacobianFactor, Undetermined, UpdateFailure, Updated};
+pub use choice::{Kind, SolverChoice, choose, grouped};
 pub use cholesky::{Factorisation, SparseCholesky};
 pub use dense_qr::DenseQr;
 pub use iterative_schur::IterativeSchur;
 pub use null_space::{Inverse, NullSpace, null_space};
-pub use pcg::{Blocks, Normal, Pcg, PcgOptions, Products, Solved};
+pub use pcg::{CoordinateBlocks, JtjOperator, NormalProducts, Pcg, PcgOptions, Solved};
 pub use sparse::SparseMatrix;
 pub use system::{LinearSolver, System, Trouble};
-pub use trust_region::{Bounded, TrustRegion};
+pub use trust_region::{Bounded, TrustRegionModel};

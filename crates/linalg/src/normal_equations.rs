@@ -17,7 +17,7 @@
 //! from the Cholesky factor L. So this is no guess from pivots, which can miss a small singular value (Kahan's matrix). Beyond 10⁻⁶ [`solve`]
 //! refuses, and a step needs rows: of five columns from a condition of some 10³ on where there are a million, three times that for ten thousand.
 
-use super::pcg::Normal;
+use super::pcg::NormalProducts;
 use super::sparse::SparseMatrix;
 use super::system::{System, Trouble};
 use crate::loops::dense;
@@ -42,7 +42,7 @@ const SQUARES: std::ops::Range<f64> = 1e-250..1e250;
 ///
 /// # Errors
 /// [`Trouble::IllConditioned`] where that would not be as good as it has to be.
-pub fn solve(normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
+pub fn solve(normal: &NormalProducts, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
     solve_to(MOST_ERROR, normal, rows, step)
 }
 
@@ -57,7 +57,7 @@ pub fn solve_rows(system: &System, step: &mut [f64]) -> bool {
     jacobian.add_transposed_times(system.residuals, &mut gradient);
     let jtj_blocks = products(jacobian);
     let System { damping, frozen, .. } = *system;
-    let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen };
+    let normal = NormalProducts { gradient: &gradient, jtj_blocks: &jtj_blocks, damping, frozen };
     solve_to(TEN_DIGITS, &normal, jacobian.rows(), step).is_ok()
 }
 
@@ -72,7 +72,7 @@ pub fn products(jacobian: &SparseMatrix) -> Vec<f64> {
 /// Whether the trace of the inverse of a symmetric matrix, of which the lower half counts, is at most `most` once its rows and columns have unit
 /// length and those that are frozen are left out. `false` also where the matrix has hardly an inverse.
 pub fn is_well_conditioned(matrix: Vec<f64>, frozen: &[bool], most: f64) -> bool {
-    let mut factor = Factor { n: frozen.len(), entries: matrix, scales: Vec::with_capacity(frozen.len()) };
+    let mut factor = ScaledCholesky { n: frozen.len(), entries: matrix, scales: Vec::with_capacity(frozen.len()) };
     for i in (0..factor.n).filter(|&i| frozen[i]) {
         factor.leave_out(i);
     }
@@ -89,9 +89,9 @@ fn most_trace(most_error: f64, n: usize, rows: usize) -> f64 {
     most_error / (n as f64 * (rows as f64).sqrt() * (f64::EPSILON / 2.0))
 }
 
-fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
+fn solve_to(most_error: f64, normal: &NormalProducts, rows: usize, step: &mut [f64]) -> Result<(), Trouble> {
     let n = step.len();
-    let mut factor = Factor { n, entries: normal.jtj_blocks.to_vec(), scales: Vec::with_capacity(n) };
+    let mut factor = ScaledCholesky { n, entries: normal.jtj_blocks.to_vec(), scales: Vec::with_capacity(n) };
     for (i, number) in step.iter_mut().enumerate() {
         factor.entries[i * n + i] += normal.damping[i];
         *number = -normal.gradient[i];
@@ -110,7 +110,7 @@ fn solve_to(most_error: f64, normal: &Normal, rows: usize, step: &mut [f64]) -> 
 
 /// A symmetric matrix, its lower half row after row, and Cholesky's factor L of it with columns brought to unit length.
 #[derive(Default)]
-pub(super) struct Factor {
+pub(super) struct ScaledCholesky {
     /// How many rows.
     n: usize,
     /// The matrix, and then L, whose diagonal is stored inverse.
@@ -119,7 +119,7 @@ pub(super) struct Factor {
     scales: Vec<f64>,
 }
 
-impl Factor {
+impl ScaledCholesky {
     /// Factorises a matrix that is a sum over so many rows, of which the lower half counts, with some rows and columns left out. `false` where steps from it
     /// are not good enough for a trust region.
     pub(super) fn take_sums(&mut self, n: usize, jtj: &[f64], rows: usize, left_out: impl Fn(usize) -> bool) -> bool {
@@ -139,7 +139,7 @@ impl Factor {
 
     /// Gives a coordinate the row and the column of the unit matrix.
     fn leave_out(&mut self, i: usize) {
-        let Factor { n, entries, .. } = self;
+        let ScaledCholesky { n, entries, .. } = self;
         for j in 0..*n {
             entries[i * *n + j] = 0.0;
             entries[j * *n + i] = 0.0;
@@ -149,7 +149,7 @@ impl Factor {
 
     /// Scales and factorises; says whether there is a factor.
     fn factorise(&mut self) -> bool {
-        let Factor { n, entries, scales } = self;
+        let ScaledCholesky { n, entries, scales } = self;
         for i in 0..*n {
             let square = entries[i * *n + i];
             if !SQUARES.contains(&square) {
@@ -162,7 +162,7 @@ impl Factor {
 
     /// Whether the trace of the scaled matrix's inverse, the squares of L⁻¹, is at most this. False of a NaN.
     fn has_inverse_trace_within(&self, most: f64) -> bool {
-        let Factor { n, entries, .. } = self;
+        let ScaledCholesky { n, entries, .. } = self;
         dense::inverse_squares_bound(entries, *n) <= most || dense::inverse_squares(entries, *n) <= most
     }
 
@@ -229,7 +229,7 @@ mod tests {
                 let damping: Vec<f64> = (0..cols).map(|k| damping * jtj_blocks[k * cols + k]).collect();
                 let frozen = vec![false; cols];
                 let normal =
-                    Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
+                    NormalProducts { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
                 let mut step = vec![0.0; cols];
                 match solve(&normal, ROWS, &mut step) {
                     Ok(()) => {
@@ -280,14 +280,15 @@ mod tests {
         values.chunks_exact_mut(4).for_each(|row| row[2] = 0.0);
         let (jtj_blocks, gradient) = sums(&values, &residuals, 4);
         let (damping, frozen) = ([1e-9; 4], [false, true, false, false]);
-        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
+        let normal =
+            NormalProducts { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
         let mut step = [9.0; 4];
         solve(&normal, ROWS, &mut step).unwrap();
         assert_eq!((step[1], step[2]), (0.0, 0.0));
         let expected = by_rows(&values, &residuals, &damping, &frozen);
         // A condition below 10, and √N roundings.
         assert!(error(&step, &expected, &jtj_blocks) < 1e-12, "{step:?} {expected:?}");
-        let all = Normal { frozen: &[true; 4], ..normal };
+        let all = NormalProducts { frozen: &[true; 4], ..normal };
         assert_eq!(solve(&all, ROWS, &mut step), Ok(()));
         assert_eq!(step, [0.0; 4]);
     }
@@ -295,8 +296,12 @@ mod tests {
     #[test]
     fn what_has_no_digits_is_refused() {
         let refused = |jtj_blocks: [f64; 4], damping: f64| {
-            let normal =
-                Normal { gradient: &[1.0; 2], jtj_blocks: &jtj_blocks, damping: &[damping; 2], frozen: &[false; 2] };
+            let normal = NormalProducts {
+                gradient: &[1.0; 2],
+                jtj_blocks: &jtj_blocks,
+                damping: &[damping; 2],
+                frozen: &[false; 2],
+            };
             solve(&normal, 600, &mut [0.0; 2]) == Err(Trouble::IllConditioned)
         };
         assert!(!refused([1.0, 0.0, 0.5, 1.0], 0.0));

@@ -2,12 +2,12 @@
 //!
 //! Neighbouring rows of J̃ with entries in the same blocks are a group, which is multiplied as a small dense matrix.
 
-use crate::loops::panels::{Product, TILE, cells, subtract_product};
+use crate::loops::panels::{PanelProduct, TILE, cells, subtract_product};
 use residua_base::list::Listed;
 
 use super::layout::Layout;
 use super::sparse::Columns;
-use super::{Blocks, SparseMatrix};
+use super::{CoordinateBlocks, SparseMatrix};
 
 /// The cost of a group in addition to its multiplications, in multiplications.
 const GROUP_WORK: f64 = 100.0;
@@ -84,7 +84,7 @@ impl Groups {
 
 impl NormalMatrix {
     /// The pattern, where J̃ has this one; `given` are the blocks of the parameters.
-    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], given: &Blocks) -> NormalMatrix {
+    pub fn new(cols: usize, row_offsets: &[u32], col_indices: &[u32], given: &CoordinateBlocks) -> NormalMatrix {
         let layout = Layout::new(cols, row_offsets, col_indices, given);
         let groups = Groups::new(&layout, row_offsets, col_indices);
         let columns = Columns::of(layout.len(), &groups.offsets, &groups.blocks);
@@ -177,7 +177,7 @@ impl NormalMatrix {
                 let (depth, a, b) = (of_group.len(), place, place);
                 let (stride, panel_stride) = (below, stride);
                 let product =
-                    Product { rows: below, cols, depth, stride, panel_stride, a, b, starts: true, lower: false };
+                    PanelProduct { rows: below, cols, depth, stride, panel_stride, a, b, starts: true, lower: false };
                 subtract_product(cells(strip), local.as_slice().into(), product);
             }
             let of_column = offsets[block as usize] as usize..offsets[block as usize + 1] as usize;

@@ -8,7 +8,7 @@
 
 use super::cholesky::{Analysis, Complement, SparseCholesky};
 use super::sparse::column_lengths;
-use super::{Blocks, DenseQr, SparseMatrix, System};
+use super::{CoordinateBlocks, DenseQr, SparseMatrix, System};
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
 
@@ -161,8 +161,13 @@ fn sparse_basis(
     let columns = matrix.col_indices.iter().map(|&column| column as usize);
     let scaled: Vec<f64> = matrix.values.iter().zip(columns).map(|(value, column)| value * lengths[column]).list();
     let matrix = SparseMatrix { values: &scaled, ..*matrix };
-    let analysis =
-        Analysis::new(matrix.cols, matrix.row_offsets, matrix.col_indices, &Blocks::default(), Complement::None)?;
+    let analysis = Analysis::new(
+        matrix.cols,
+        matrix.row_offsets,
+        matrix.col_indices,
+        &CoordinateBlocks::default(),
+        Complement::None,
+    )?;
     let mut cholesky = Box::new(SparseCholesky::new(analysis)?);
     let square = tolerances.iter().copied().fold(0.0, f64::max).powi(2);
     let unsure = cholesky.factorise_independent(&matrix, left_out, square.clamp(UNSURE_PIVOT, MOST_UNSURE_PIVOT));

@@ -9,17 +9,17 @@ use residua_base::error::Result;
 /// The blocks of coordinates, of which the preconditioner has the diagonal blocks: ranges, ascending, that do not overlap. Coordinates of no
 /// block are left as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
+pub struct CoordinateBlocks {
     /// First coordinate and number of coordinates of each block.
     pub ranges: Vec<(usize, usize)>,
     /// The coordinates of those that were named for elimination by a Schur complement, in the same way; none to find them.
     pub named: Vec<(usize, usize)>,
 }
 
-impl Blocks {
+impl CoordinateBlocks {
     /// Blocks of which none was named.
-    pub fn of(ranges: Vec<(usize, usize)>) -> Blocks {
-        Blocks { ranges, named: Vec::new() }
+    pub fn of(ranges: Vec<(usize, usize)>) -> CoordinateBlocks {
+        CoordinateBlocks { ranges, named: Vec::new() }
     }
 }
 
@@ -36,12 +36,12 @@ pub struct PcgOptions {
 }
 
 /// What multiplies by J̃ᵀJ̃.
-pub trait Products {
+pub trait JtjOperator {
     /// Adds J̃ᵀJ̃p to `product`; gives ‖J̃p‖².
     fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64>;
 }
 
-impl Products for SparseMatrix<'_> {
+impl JtjOperator for SparseMatrix<'_> {
     fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
         Ok(normal_product(self.row_offsets, self.col_indices, self.values, p, product))
     }
@@ -49,7 +49,7 @@ impl Products for SparseMatrix<'_> {
 
 /// A system of which J̃ is known by its products alone.
 #[derive(Clone, Copy, Debug)]
-pub struct Normal<'a> {
+pub struct NormalProducts<'a> {
     /// J̃ᵀr̃.
     pub gradient: &'a [f64],
     /// The diagonal blocks of J̃ᵀJ̃, one after another, row after row, of which the lower halves count.
@@ -80,7 +80,7 @@ pub struct Pcg {
     sums: Option<Sums>,
 }
 
-/// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃, as [`Normal`] has them, of the rows before `row`.
+/// J̃ᵀr̃ and the diagonal blocks of J̃ᵀJ̃, as [`NormalProducts`] has them, of the rows before `row`.
 #[derive(Clone, Debug)]
 struct Sums {
     gradient: Vec<f64>,
@@ -98,13 +98,19 @@ impl Pcg {
     }
 
     /// Solves into `step`, from 0; says how many iterations that took.
-    pub fn solve(&mut self, system: &System, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) -> Solved {
+    pub fn solve(
+        &mut self,
+        system: &System,
+        blocks: &CoordinateBlocks,
+        options: PcgOptions,
+        step: &mut [f64],
+    ) -> Solved {
         self.begin_rows(system.jacobian.cols, blocks);
         self.advance_rows(system, blocks, options, f64::INFINITY, step).unwrap_or(Err(Trouble::NonFinite))
     }
 
     /// Begins a system whose matrix is there, of so many columns, for [`Pcg::advance_rows`].
-    pub fn begin_rows(&mut self, cols: usize, blocks: &Blocks) {
+    pub fn begin_rows(&mut self, cols: usize, blocks: &CoordinateBlocks) {
         self.sums = Some(Sums::new(cols, blocks));
     }
 
@@ -112,14 +118,14 @@ impl Pcg {
     pub fn advance_rows(
         &mut self,
         system: &System,
-        blocks: &Blocks,
+        blocks: &CoordinateBlocks,
         options: PcgOptions,
         multiplications: f64,
         step: &mut [f64],
     ) -> Option<Solved> {
         let System { mut jacobian, damping, frozen, .. } = *system;
         // Iterations take nothing of the gradient and the blocks but what [`Pcg::begin`] has made of them.
-        let normal = Normal { gradient: &[], jtj_blocks: &[], damping, frozen };
+        let normal = NormalProducts { gradient: &[], jtj_blocks: &[], damping, frozen };
         let each = (2 * jacobian.values.len() + jacobian.cols) as f64;
         let mut work = 0.0;
         if let Some(mut sums) = self.sums.take() {
@@ -129,7 +135,7 @@ impl Pcg {
                 return None;
             }
             let Sums { gradient, jtj_blocks, .. } = &sums;
-            self.begin(&Normal { gradient, jtj_blocks, ..normal }, blocks, options, step);
+            self.begin(&NormalProducts { gradient, jtj_blocks, ..normal }, blocks, options, step);
         }
         while work < multiplications {
             // Products with a matrix that is there do not fail.
@@ -143,7 +149,7 @@ impl Pcg {
     }
 
     /// Begins a system.
-    pub fn begin(&mut self, normal: &Normal, blocks: &Blocks, options: PcgOptions, step: &mut [f64]) {
+    pub fn begin(&mut self, normal: &NormalProducts, blocks: &CoordinateBlocks, options: PcgOptions, step: &mut [f64]) {
         let n = normal.gradient.len();
         step.fill(0.0);
         self.some_frozen = normal.frozen.contains(&true);
@@ -180,10 +186,10 @@ impl Pcg {
     /// One iteration. When it is over it says how many there were, or what the trouble is.
     pub fn iterate(
         &mut self,
-        normal: &Normal,
-        blocks: &Blocks,
+        normal: &NormalProducts,
+        blocks: &CoordinateBlocks,
         options: PcgOptions,
-        products: &mut dyn Products,
+        products: &mut dyn JtjOperator,
         step: &mut [f64],
     ) -> Result<Option<Solved>> {
         if self.size == 0.0 || self.iterations >= options.max_iterations {
@@ -216,7 +222,7 @@ impl Pcg {
     }
 
     /// The inverses of the damped diagonal blocks; of a block that is not positive definite, those of its diagonal, or 1.
-    fn invert_blocks(&mut self, normal: &Normal, blocks: &Blocks) {
+    fn invert_blocks(&mut self, normal: &NormalProducts, blocks: &CoordinateBlocks) {
         let ranges = blocks.ranges.as_slice();
         self.inverses.clear();
         self.inverses.resize(ranges.iter().map(|(_, count)| inverse_len(*count)).sum(), 0.0);
@@ -268,7 +274,7 @@ fn zero_frozen(vector: &mut [f64], frozen: &[bool]) {
 
 impl Sums {
     /// Of no rows.
-    fn new(cols: usize, blocks: &Blocks) -> Sums {
+    fn new(cols: usize, blocks: &CoordinateBlocks) -> Sums {
         let mut starts = Vec::with_capacity(blocks.ranges.len());
         let mut block_of = vec![u32::MAX; cols];
         let mut total = 0;
@@ -281,7 +287,7 @@ impl Sums {
     }
 
     /// Adds rows for about so many multiplications; gives how many there were.
-    fn add_rows(&mut self, system: &System, blocks: &Blocks, multiplications: f64) -> f64 {
+    fn add_rows(&mut self, system: &System, blocks: &CoordinateBlocks, multiplications: f64) -> f64 {
         let Sums { gradient, jtj_blocks, block_of, starts, row } = self;
         let (jacobian, first_row) = (&system.jacobian, *row);
         let mut work = 0;

@@ -21,7 +21,7 @@ struct Problem {
     residuals: Vec<f64>,
     damping: Vec<f64>,
     frozen: Vec<bool>,
-    blocks: Blocks,
+    blocks: CoordinateBlocks,
 }
 
 impl Problem {
@@ -51,7 +51,7 @@ impl Problem {
 const CONVERGED: PcgOptions = PcgOptions { tolerance: 1e-15, max_iterations: 1000 };
 
 /// Blocks of these widths, side by side, as far as the columns go.
-fn blocks(cols: usize, widths: &[usize]) -> Blocks {
+fn blocks(cols: usize, widths: &[usize]) -> CoordinateBlocks {
     let mut ranges = Vec::new();
     let mut first = 0;
     for &width in widths.iter().cycle() {
@@ -61,7 +61,7 @@ fn blocks(cols: usize, widths: &[usize]) -> Blocks {
         ranges.push((first, width.min(cols - first)));
         first += width;
     }
-    Blocks::of(ranges)
+    CoordinateBlocks::of(ranges)
 }
 
 fn sparse(rows: usize, cols: usize) -> impl Strategy<Value = Owned> {
@@ -215,7 +215,7 @@ proptest! {
         // Numbers above the diagonal do not count.
         let jtj_blocks: Vec<f64> = (0..cols * cols).map(|k| if k / cols >= k % cols { sum(k / cols, k % cols) } else { f64::NAN }).collect();
         let gradient: Vec<f64> = (0..cols).map(|i| sum(i, cols)).collect();
-        let normal = Normal { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
+        let normal = NormalProducts { gradient: &gradient, jtj_blocks: &jtj_blocks, damping: &damping, frozen: &frozen };
         let mut step = vec![f64::NAN; cols];
         let solved = normal_equations::solve(&normal, 512, &mut step);
         let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
@@ -263,7 +263,7 @@ proptest! {
             .map(|&(a, b)| if a == b { vec![(a, 1.0)] } else { vec![(a.min(b), 1.0), (a.max(b), 1.0)] })
             .collect();
         let matrix = Owned::new(count, &rows);
-        let analysis = Analysis::new(count, &matrix.row_offsets, &matrix.col_indices, &Blocks::default(), Complement::None).unwrap();
+        let analysis = Analysis::new(count, &matrix.row_offsets, &matrix.col_indices, &CoordinateBlocks::default(), Complement::None).unwrap();
         // Columns of the same rows are a block, so that the order is another one.
         prop_assert_eq!(analysis.factor_len(), (below.fill(analysis.order()) + count) as u64);
     }
@@ -395,7 +395,7 @@ proptest! {
     #[test]
     fn the_chosen_solver_solves(problem in problem()) {
         let Owned { cols, row_offsets, col_indices, .. } = &problem.jacobian;
-        let Choice { mut solver, why, trial } = choose(*cols, row_offsets, col_indices, &problem.blocks).unwrap();
+        let SolverChoice { mut solver, why, trial } = choose(*cols, row_offsets, col_indices, &problem.blocks).unwrap();
         prop_assert!(trial.is_none() && why.starts_with("dense QR"), "{why}");
         let mut step = vec![0.0; *cols];
         prop_assert_eq!(solver.solve(&problem.system(), &problem.blocks, CONVERGED, &mut step), Ok(1));
@@ -406,7 +406,7 @@ proptest! {
         // One row: its square is above 10⁹ products, and as many entries.
         let offsets = [0, length];
         let columns: Vec<u32> = (0..length).collect();
-        let error = Analysis::new(length as usize, &offsets, &columns, &Blocks::default(), Complement::None).map(drop).unwrap_err();
+        let error = Analysis::new(length as usize, &offsets, &columns, &CoordinateBlocks::default(), Complement::None).map(drop).unwrap_err();
         prop_assert_eq!(error.code, ErrorCode::LimitExceeded);
         let (count, most) = (choice::grouped(u64::from(length).pow(2)), choice::grouped(1_000_000_000));
         prop_assert!(error.message.contains(&count) && error.message.contains(&most), "{}", error.message);

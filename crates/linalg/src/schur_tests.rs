@@ -5,7 +5,7 @@ use super::tests::{Owned, random};
 use super::*;
 
 /// Cameras of 6 coordinates that see points of 3, each in a row of two residuals.
-fn observations(cameras: usize, points: usize) -> (Owned, Blocks) {
+fn observations(cameras: usize, points: usize) -> (Owned, CoordinateBlocks) {
     let (mut next, mut place) = (random(41), random(43));
     let mut rows = Vec::new();
     for point in 0..points {
@@ -19,7 +19,7 @@ fn observations(cameras: usize, points: usize) -> (Owned, Blocks) {
     }
     let cameras_first = (0..cameras).map(|camera| (6 * camera, 6));
     let ranges = cameras_first.chain((0..points).map(|point| (6 * cameras + 3 * point, 3))).collect();
-    (Owned::new(6 * cameras + 3 * points, &rows), Blocks::of(ranges))
+    (Owned::new(6 * cameras + 3 * points, &rows), CoordinateBlocks::of(ranges))
 }
 
 #[test]

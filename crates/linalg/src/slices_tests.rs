@@ -60,7 +60,7 @@ fn conjugate_gradients_in_slices_give_the_same_bits() {
     let residuals: Vec<f64> = (0..60).map(|row| f64::from(row).cos()).collect();
     let (damping, frozen) = (vec![0.01; 30], vec![false; 30]);
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
-    let blocks = Blocks { ranges: vec![(0, 3), (3, 7), (12, 18)], ..Blocks::default() };
+    let blocks = CoordinateBlocks { ranges: vec![(0, 3), (3, 7), (12, 18)], ..CoordinateBlocks::default() };
     let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
     let (mut at_once, mut in_slices) = (vec![0.0; 30], vec![0.0; 30]);
     let whole = Pcg::new().solve(&system, &blocks, options, &mut at_once);
@@ -86,7 +86,7 @@ fn a_slice_of_a_matrix_takes_about_as_many_multiplications_as_it_may() {
     let (residuals, damping, frozen) = (vec![1.0; count], vec![0.01; cols], vec![false; cols]);
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
     let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
-    let blocks = Blocks::of(vec![(0, cols)]);
+    let blocks = CoordinateBlocks::of(vec![(0, cols)]);
     // The products of all pairs of columns, for conjugate gradients in both orders.
     let all = (count * cols * cols) as f64;
     for expected in [5, 20] {
@@ -114,7 +114,7 @@ fn a_slice_of_a_matrix_takes_about_as_many_multiplications_as_it_may() {
 
 #[test]
 fn dense_qr_that_does_not_fit_is_refused_with_both_figures() {
-    let refused = |cols| make(Kind::DenseQr, cols, &[0], &[], &Blocks::default()).map(drop);
+    let refused = |cols| make(Kind::DenseQr, cols, &[0], &[], &CoordinateBlocks::default()).map(drop);
     assert!(refused(6_000).is_ok());
     // (6,500 + 2,048 rows of R and the panel) × 6,501 columns.
     let error = refused(6_500).unwrap_err();

@@ -27,7 +27,7 @@ pub enum Order {
 
 /// A block of the matrix that a panel begins with.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct BlockLoad {
     /// The number of the stored block.
     pub block: u32,
     /// Where it goes in the panel.
@@ -85,7 +85,7 @@ pub struct Supernodes {
     /// The same rows in the front of its parent: first the parent's columns, then its rows below.
     pub relative: Vec<u32>,
     /// The blocks that each panel begins with.
-    pub loads: Vec<Load>,
+    pub loads: Vec<BlockLoad>,
     /// How many numbers the panels have.
     pub len: u64,
     /// How many numbers of L are not zero by its structure.
@@ -210,7 +210,7 @@ impl Supernodes {
                 self.rows.push_all(starts[block]..starts[block + 1]);
             }
             for (column, &start) in starts.iter().enumerate().take(group.last + 1).skip(group.first) {
-                self.loads.push_all(entries.of(column).iter().map(|entry| Load {
+                self.loads.push_all(entries.of(column).iter().map(|entry| BlockLoad {
                     block: entry.block,
                     row: row_of[entry.row as usize],
                     column: start - first,

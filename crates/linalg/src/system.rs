@@ -1,6 +1,6 @@
 //! The system that every solver here takes, and the solver as one type.
 
-use super::{Blocks, DenseQr, IterativeSchur, Kind, Pcg, PcgOptions, Solved, SparseCholesky, SparseMatrix};
+use super::{CoordinateBlocks, DenseQr, IterativeSchur, Kind, Pcg, PcgOptions, Solved, SparseCholesky, SparseMatrix};
 
 /// Minimise ‖J̃δ + r̃‖² + Σ dⱼδⱼ² over the coordinates that are not frozen.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl LinearSolver {
     pub fn solve(
         &mut self,
         system: &System,
-        blocks: &Blocks,
+        blocks: &CoordinateBlocks,
         options: PcgOptions,
         step: &mut [f64],
     ) -> Result<usize, Trouble> {

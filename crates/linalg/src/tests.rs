@@ -195,7 +195,7 @@ fn every_solver_gives_the_reference_s_step() {
         for kind in
             [Kind::DenseQr, Kind::SparseCholesky, Kind::SparseSchur, Kind::DenseSchur, Kind::IterativeSchur, Kind::Pcg]
         {
-            let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &Blocks::default()).unwrap();
+            let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &CoordinateBlocks::default()).unwrap();
             let is_schur = matches!(kind, Kind::SparseSchur | Kind::DenseSchur);
             assert_eq!(solver.kind(), if is_schur { Kind::SparseCholesky } else { kind });
             // Blocks of up to 3; with a tolerance of 1e-15 conjugate gradients go as far as rounding lets them.
@@ -203,7 +203,7 @@ fn every_solver_gives_the_reference_s_step() {
             let options = PcgOptions { tolerance: 1e-15, max_iterations: 1000 };
             let mut step = vec![f64::NAN; *cols];
             for _ in 0..2 {
-                solver.solve(&system, &Blocks::of(Clone::clone(&ranges)), options, &mut step).unwrap();
+                solver.solve(&system, &CoordinateBlocks::of(Clone::clone(&ranges)), options, &mut step).unwrap();
                 for k in 0..*cols {
                     // Small coordinates are compared beside what they do: beside the damped length of their column.
                     let error = (step[k] - expected[k]).abs();
@@ -244,7 +244,8 @@ fn qr_keeps_the_digits_that_normal_equations_lose() {
     // Condition 3e8 to 1e11 times 2⁻⁵³ is 1e-6 at worst.
     assert!(error(&step) < 1e-6, "{}", error(&step));
     let analysis =
-        Analysis::new(9, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::default(), Complement::None).unwrap();
+        Analysis::new(9, &jacobian.row_offsets, &jacobian.col_indices, &CoordinateBlocks::default(), Complement::None)
+            .unwrap();
     let outcome = SparseCholesky::new(analysis).unwrap().solve(&system, &mut step);
     assert!(outcome == Err(Trouble::NotPositiveDefinite) || error(&step) > 1e-4, "{}", error(&step));
 }
@@ -254,13 +255,17 @@ fn a_singular_system_is_trouble_and_more_damping_ends_it() {
     let jacobian = Owned::dense(&[&[1.0, 2.0], &[2.0, 4.0]]);
     let Owned { cols, row_offsets, col_indices, .. } = &jacobian;
     for kind in [Kind::DenseQr, Kind::SparseCholesky] {
-        let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &Blocks::default()).unwrap();
+        let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &CoordinateBlocks::default()).unwrap();
         for (damping, expected) in [(0.0, Err(Trouble::NotPositiveDefinite)), (1.0, Ok(1))] {
             let damping = [damping; 2];
             let system =
                 System { jacobian: jacobian.view(), residuals: &[1.0, 1.0], damping: &damping, frozen: &[false; 2] };
             let options = PcgOptions { tolerance: 0.0, max_iterations: 10 };
-            assert_eq!(solver.solve(&system, &Blocks::default(), options, &mut [0.0; 2]), expected, "{kind:?}");
+            assert_eq!(
+                solver.solve(&system, &CoordinateBlocks::default(), options, &mut [0.0; 2]),
+                expected,
+                "{kind:?}"
+            );
         }
     }
 }
@@ -299,7 +304,7 @@ fn conjugate_gradients_that_leave_nothing_are_done() {
     let system = System { jacobian: jacobian.view(), residuals: &[1.0, -1.0], damping: &[0.0; 2], frozen: &[false; 2] };
     let mut step = [0.0; 2];
     let options = PcgOptions { tolerance: 0.0, max_iterations: 10_000 };
-    let iterations = Pcg::new().solve(&system, &Blocks::default(), options, &mut step).unwrap();
+    let iterations = Pcg::new().solve(&system, &CoordinateBlocks::default(), options, &mut step).unwrap();
     assert!((2..=10_000).contains(&iterations), "{iterations}");
     // The solution of two equations, but for a few roundings.
     assert!((step[0] + 0.8).abs() < 1e-14 && (step[1] - 0.6).abs() < 1e-14, "{step:?}");
@@ -313,14 +318,15 @@ fn what_is_not_finite_is_trouble_for_every_solver() {
             let residuals = [if of_residual { bad } else { 1.0 }, 1.0];
             let Owned { cols, row_offsets, col_indices, .. } = &jacobian;
             for kind in [Kind::DenseQr, Kind::SparseCholesky, Kind::Pcg] {
-                let mut solver = choice::make(kind, *cols, row_offsets, col_indices, &Blocks::default()).unwrap();
+                let mut solver =
+                    choice::make(kind, *cols, row_offsets, col_indices, &CoordinateBlocks::default()).unwrap();
                 let system = System {
                     jacobian: jacobian.view(),
                     residuals: &residuals,
                     damping: &[0.1; 2],
                     frozen: &[false; 2],
                 };
-                let blocks = Blocks::of(vec![(0, 2)]);
+                let blocks = CoordinateBlocks::of(vec![(0, 2)]);
                 let options = PcgOptions { tolerance: 0.1, max_iterations: 10 };
                 assert!(solver.solve(&system, &blocks, options, &mut [0.0; 2]).is_err(), "{kind:?}, {bad}");
             }
@@ -334,7 +340,7 @@ fn conjugate_gradients_stop_where_they_are_told() {
     let residuals = vec![1.0; 200];
     let (damping, frozen) = (vec![0.01; 60], vec![false; 60]);
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &damping, frozen: &frozen };
-    let blocks = Blocks::of((0..30).map(|block| (2 * block, 2)).collect());
+    let blocks = CoordinateBlocks::of((0..30).map(|block| (2 * block, 2)).collect());
     let run = |tolerance, max_iterations| {
         Pcg::new().solve(&system, &blocks, PcgOptions { tolerance, max_iterations }, &mut [0.0; 60]).unwrap()
     };
@@ -350,7 +356,7 @@ fn the_preconditioner_of_the_whole_matrix_ends_in_one_iteration() {
     let jacobian = scattered(50, 6, 4, 29);
     let residuals = vec![1.0; 50];
     let system = System { jacobian: jacobian.view(), residuals: &residuals, damping: &[0.1; 6], frozen: &[false; 6] };
-    let blocks = Blocks::of(vec![(0, 6)]);
+    let blocks = CoordinateBlocks::of(vec![(0, 6)]);
     let options = PcgOptions { tolerance: 1e-10, max_iterations: 100 };
     assert_eq!(Pcg::new().solve(&system, &blocks, options, &mut [0.0; 6]), Ok(1));
 }
@@ -395,7 +401,7 @@ fn the_ordering_keeps_the_factor_of_a_grid_sparse() {
         jacobian.cols,
         &jacobian.row_offsets,
         &jacobian.col_indices,
-        &Blocks::default(),
+        &CoordinateBlocks::default(),
         Complement::None,
     )
     .unwrap();
@@ -415,9 +421,14 @@ fn a_sparse_factorisation_solves_to_rounding() {
         let jacobian = grid(side, dim);
         let cols = jacobian.cols;
         let ranges = (0..cols).step_by(blocks).map(|first| (first, blocks.min(cols - first))).collect();
-        let analysis =
-            Analysis::new(cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::of(ranges), Complement::None)
-                .unwrap();
+        let analysis = Analysis::new(
+            cols,
+            &jacobian.row_offsets,
+            &jacobian.col_indices,
+            &CoordinateBlocks::of(ranges),
+            Complement::None,
+        )
+        .unwrap();
         let (damping, frozen) = (vec![1e-3; cols], vec![false; cols]);
         let mut cholesky = SparseCholesky::new(analysis).unwrap();
         let b: Vec<f64> = std::iter::repeat_with(random(5)).take(cols).collect();
@@ -467,8 +478,8 @@ fn the_choice_goes_by_size_and_sparsity() {
         (Owned::new(0, &[]), Kind::DenseQr, "dense QR: 0 parameters, J 0.00 % filled"),
     ];
     for (jacobian, kind, reason) in table {
-        let Choice { solver, why, .. } =
-            choose(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices, &Blocks::default()).unwrap();
+        let SolverChoice { solver, why, .. } =
+            choose(jacobian.cols, &jacobian.row_offsets, &jacobian.col_indices, &CoordinateBlocks::default()).unwrap();
         assert_eq!(solver.kind(), kind, "{why}");
         assert!(why.starts_with(reason), "{why}");
     }
@@ -488,7 +499,7 @@ fn a_pattern_at_the_limits_is_factorised() {
 fn what_cannot_be_factorised_says_so_when_it_is_asked_for() {
     let jacobian = Owned::new(20_000, &[(0..20_000).map(|column| (column, 1.0)).collect()]);
     let Owned { cols, row_offsets, col_indices, .. } = &jacobian;
-    let error = choice::make(Kind::SparseCholesky, *cols, row_offsets, col_indices, &Blocks::default())
+    let error = choice::make(Kind::SparseCholesky, *cols, row_offsets, col_indices, &CoordinateBlocks::default())
         .map(|_| ())
         .unwrap_err();
     assert_eq!(error.code, ErrorCode::LimitExceeded);
@@ -530,7 +541,7 @@ fn check_bits(side: usize, complement: Complement) {
     let cols = 2 * side * side;
     let row_offsets = (0..=rows.len() as u32).map(|row| 3 * row).collect();
     let jacobian = Owned { cols, row_offsets, col_indices: rows.concat(), values };
-    let blocks = Blocks::of((0..cols).step_by(2).map(|first| (first, 2)).collect());
+    let blocks = CoordinateBlocks::of((0..cols).step_by(2).map(|first| (first, 2)).collect());
     let (damping, frozen) = (vec![0.1; cols], vec![false; cols]);
     let solution = |share| {
         residua_base::threads::set_share(share);

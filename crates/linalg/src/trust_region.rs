@@ -10,7 +10,7 @@ mod spectrum;
 mod tests;
 
 use crate::loops::dot;
-use crate::normal_equations::Factor;
+use crate::normal_equations::ScaledCholesky;
 use crate::{DenseQr, Trouble};
 use residua_base::list::{Listed, PushAll};
 use spectrum::{FLAT, RANK, Spectrum};
@@ -25,7 +25,7 @@ const SAFE_PIVOT: f64 = 1e-5;
 
 /// The model at a point, ready for steps within balls of any radius.
 #[derive(Default)]
-pub struct TrustRegion {
+pub struct TrustRegionModel {
     /// Coordinates that steps move, and D of each.
     free: Vec<usize>,
     scale: Vec<f64>,
@@ -38,7 +38,7 @@ pub struct TrustRegion {
     spectrum: OnceCell<Spectrum>,
     of_unit_columns: OnceCell<Spectrum>,
     /// Memory of a factorisation of sums, and of a step in units of D.
-    factor: Factor,
+    factor: ScaledCholesky,
     p: Vec<f64>,
 }
 
@@ -51,11 +51,11 @@ pub struct Bounded {
     pub length: f64,
 }
 
-impl TrustRegion {
+impl TrustRegionModel {
     /// From a finished factorisation without damping. `scale`: D, 0 where a coordinate has had no effect so far.
-    pub fn of_rows(qr: &DenseQr, scale: &[f64], frozen: &[bool]) -> TrustRegion {
+    pub fn of_rows(qr: &DenseQr, scale: &[f64], frozen: &[bool]) -> TrustRegionModel {
         let inverse_lengths = qr.inverse_lengths();
-        let mut region = TrustRegion::over(scale, |k| frozen[k]);
+        let mut region = TrustRegionModel::over(scale, |k| frozen[k]);
         for (column, &k) in region.free.iter().enumerate() {
             // Of a column of zeros the factor has zeros.
             let unit = if inverse_lengths[k] > 0.0 { 1.0 / (inverse_lengths[k] * region.scale[column]) } else { 0.0 };
@@ -75,8 +75,8 @@ impl TrustRegion {
         rows: usize,
         scale: &[f64],
         frozen: &[bool],
-    ) -> Result<TrustRegion, Trouble> {
-        let mut region = TrustRegion::default();
+    ) -> Result<TrustRegionModel, Trouble> {
+        let mut region = TrustRegionModel::default();
         region.take_sums(jtj, gradient, rows, scale, frozen)?;
         Ok(region)
     }
@@ -99,7 +99,7 @@ impl TrustRegion {
         if !self.factor.take_sums(n, jtj, rows, is_left_out) {
             return Err(Trouble::IllConditioned);
         }
-        let TrustRegion { free, scale, triangle, right, factor, .. } = self;
+        let TrustRegionModel { free, scale, triangle, right, factor, .. } = self;
         for (&k, scale) in free.iter().zip(scale.iter()) {
             triangle.push_all(free.iter().map(|&row| if row > k { 0.0 } else { factor.upper(row, k) / scale }));
         }
@@ -117,15 +117,15 @@ impl TrustRegion {
         }
     }
 
-    fn over(scale: &[f64], is_left_out: impl Fn(usize) -> bool) -> TrustRegion {
-        let mut region = TrustRegion::default();
+    fn over(scale: &[f64], is_left_out: impl Fn(usize) -> bool) -> TrustRegionModel {
+        let mut region = TrustRegionModel::default();
         region.clear(scale, is_left_out);
         region
     }
 
     /// Makes it a model of nothing over the coordinates that count.
     fn clear(&mut self, scale: &[f64], is_left_out: impl Fn(usize) -> bool) {
-        let TrustRegion { free, scale: of_free, accuracy, triangle, right, spectrum, of_unit_columns, .. } = self;
+        let TrustRegionModel { free, scale: of_free, accuracy, triangle, right, spectrum, of_unit_columns, .. } = self;
         accuracy.clear();
         free.clear();
         free.push_all((0..scale.len()).filter(|&k| scale[k] > 0.0 && !is_left_out(k)));

@@ -6,7 +6,7 @@ use super::four::Four;
 pub type Half = u16;
 
 /// An element that denotes a number.
-pub trait Element: Copy {
+pub trait StoredNumber: Copy {
     /// The number.
     fn number(self) -> f32;
 
@@ -14,7 +14,7 @@ pub trait Element: Copy {
     fn four(elements: &[Self; 4]) -> Four;
 }
 
-impl Element for f32 {
+impl StoredNumber for f32 {
     #[inline]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     fn number(self) -> f32 {
@@ -28,7 +28,7 @@ impl Element for f32 {
     }
 }
 
-impl Element for Half {
+impl StoredNumber for Half {
     #[inline]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     fn number(self) -> f32 {

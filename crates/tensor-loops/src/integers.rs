@@ -1,6 +1,6 @@
 //! Products of matrices of 32-bit integers.
 
-use super::{Extents, Factor, Target};
+use super::{Extents, MatrixFactor, ProductTarget};
 
 /// The product of two matrices of integers, which wraps: the low 32 bits are the same for signed and unsigned ones.
 ///
@@ -8,7 +8,12 @@ use super::{Extents, Factor, Target};
 /// If an element of a factor or of the target is not within its slice.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-pub fn integer_product(extents: Extents, left: Factor<u32>, right: Factor<u32>, target: &mut Target<u32>) {
+pub fn integer_product(
+    extents: Extents,
+    left: MatrixFactor<u32>,
+    right: MatrixFactor<u32>,
+    target: &mut ProductTarget<u32>,
+) {
     let mut sums = vec![0_u32; extents.columns];
     for row in 0..extents.rows {
         sums.fill(0);

@@ -27,11 +27,11 @@ mod whole;
 
 use std::cell::Cell;
 
-use elements::Element;
+use elements::StoredNumber;
 pub use elements::{Half, number_of_half};
 pub use integers::integer_product;
-pub use product::{Panels, Product};
-pub use quantised::{Quantised, Side};
+pub use product::{MatrixProduct, Panels};
+pub use quantised::{BlockScales, Quantised};
 pub use sort::Sorting;
 
 /// Extents of a product, [`rows`, `depth`] times [`depth`, `columns`].
@@ -48,7 +48,7 @@ pub struct Extents {
 /// A factor: the number of an outer position (row of the left, column of the right factor) and a place along the depth stands at
 /// `outer × outer_stride + depth × depth_stride`.
 #[derive(Clone, Copy, Debug)]
-pub struct Factor<'a, T> {
+pub struct MatrixFactor<'a, T> {
     /// The numbers.
     pub values: &'a [T],
     /// Distance between rows of the left, columns of the right factor; 0 repeats one.
@@ -73,9 +73,9 @@ pub struct Scattered<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub enum Reals<'a> {
     /// f32.
-    Singles(Factor<'a, f32>),
+    Singles(MatrixFactor<'a, f32>),
     /// f16.
-    Halves(Factor<'a, Half>),
+    Halves(MatrixFactor<'a, Half>),
     /// f32 at places of their own.
     ScatteredSingles(Scattered<'a, f32>),
     /// f16 at places of their own.
@@ -86,7 +86,7 @@ pub enum Reals<'a> {
 
 /// Where a result goes: its number of a row and a column stands at `row × row_stride + column × column_stride`.
 #[derive(Debug)]
-pub struct Target<'a, T> {
+pub struct ProductTarget<'a, T> {
     /// The numbers; those of the result are overwritten.
     pub values: &'a mut [T],
     /// Distance between rows.
@@ -138,7 +138,7 @@ impl Reals<'_> {
     }
 }
 
-impl<T: Element> Factor<'_, T> {
+impl<T: StoredNumber> MatrixFactor<'_, T> {
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     fn write(&self, outer: usize, to: &mut [f32]) {
         for (depth, number) in to.iter_mut().enumerate() {
@@ -147,7 +147,7 @@ impl<T: Element> Factor<'_, T> {
     }
 }
 
-impl<T: Element> Scattered<'_, T> {
+impl<T: StoredNumber> Scattered<'_, T> {
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     fn write(&self, outer: usize, to: &mut [f32]) {
         let first = self.outer[outer];
@@ -157,12 +157,12 @@ impl<T: Element> Scattered<'_, T> {
     }
 }
 
-impl<T> Target<'_, T> {
+impl<T> ProductTarget<'_, T> {
     /// The same target, or that of the transposed result.
-    fn reborrowed(&mut self, is_transposed: bool) -> Target<'_, T> {
-        let Target { row_stride, column_stride, .. } = *self;
+    fn reborrowed(&mut self, is_transposed: bool) -> ProductTarget<'_, T> {
+        let ProductTarget { row_stride, column_stride, .. } = *self;
         let (row_stride, column_stride) =
             if is_transposed { (column_stride, row_stride) } else { (row_stride, column_stride) };
-        Target { values: &mut *self.values, row_stride, column_stride }
+        ProductTarget { values: &mut *self.values, row_stride, column_stride }
     }
 }

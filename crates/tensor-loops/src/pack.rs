@@ -1,9 +1,9 @@
 //! Panels: parts of a factor in the order in which tiles read them.
 
-use super::elements::Element;
+use super::elements::StoredNumber;
 use super::four::Four;
 use super::quantised::{BLOCK, Quantised};
-use super::{Factor, Reals, Scattered};
+use super::{MatrixFactor, Reals, Scattered};
 
 /// Copies a part of a factor, `outer` × `depth` numbers from a position on, into panels of `W` outer positions, place along the depth after
 /// place. What a last panel lacks is 0. The first place of a quantised factor is a multiple of 32.
@@ -33,13 +33,13 @@ pub fn pack<const W: usize>(
 /// Fills a panel with elements.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn elements<T: Element, const W: usize>(
+fn elements<T: StoredNumber, const W: usize>(
     panel: &mut [[f32; W]],
-    factor: &Factor<T>,
+    factor: &MatrixFactor<T>,
     (first, width): (usize, usize),
     first_depth: usize,
 ) {
-    let Factor { values, outer_stride, depth_stride } = *factor;
+    let MatrixFactor { values, outer_stride, depth_stride } = *factor;
     let from = first * outer_stride + first_depth * depth_stride;
     if outer_stride == 1 && width == W {
         for (place, to) in panel.iter_mut().enumerate() {
@@ -68,7 +68,7 @@ fn elements<T: Element, const W: usize>(
 /// Fills a panel with elements at places of their own. Outer positions are often neighbours: those of one row of windows.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn scattered<T: Element, const W: usize>(
+fn scattered<T: StoredNumber, const W: usize>(
     panel: &mut [[f32; W]],
     factor: &Scattered<T>,
     (first, width): (usize, usize),
@@ -95,7 +95,7 @@ fn scattered<T: Element, const W: usize>(
 /// Writes four outer positions to lanes of a panel from one on.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn transpose<T: Element, const W: usize>(panel: &mut [[f32; W]], lane: usize, lanes: [&[T]; 4]) {
+fn transpose<T: StoredNumber, const W: usize>(panel: &mut [[f32; W]], lane: usize, lanes: [&[T]; 4]) {
     let fours = lanes.map(|numbers| numbers.as_chunks::<4>().0);
     let (places, rest) = panel.as_chunks_mut::<4>();
     for (k, to) in places.iter_mut().enumerate() {

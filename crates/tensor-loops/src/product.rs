@@ -7,7 +7,7 @@ use super::integers_tile::{self, Groups};
 use super::pack::pack;
 use super::quantised::{BLOCK, Quantised};
 use super::tile::{COLUMNS, ROWS, tile};
-use super::{Cells, Extents, Reals, Target, vector};
+use super::{Cells, Extents, ProductTarget, Reals, vector};
 use crate::format::Minimum;
 
 /// Rows and columns of the packed parts of the factors: 98 kB and 786 kB with blocks of 384 places. Both fit a second cache of 1 MiB or more,
@@ -113,7 +113,7 @@ impl Tiles for InIntegers<'_> {
 /// (12 + depth / 32) · 2⁻²⁴ · Σ|aᵢbᵢ|. From five rows on, of a left factor of bytes and a quantised right
 /// one, groups of 16 or 32 terms are added up exactly.
 #[derive(Clone, Copy, Debug)]
-pub struct Product<'a> {
+pub struct MatrixProduct<'a> {
     extents: Extents,
     left: Reals<'a>,
     right: Reals<'a>,
@@ -121,16 +121,16 @@ pub struct Product<'a> {
     has_few_rows: bool,
 }
 
-impl<'a> Product<'a> {
+impl<'a> MatrixProduct<'a> {
     /// The product of two factors.
-    pub fn new(extents: Extents, left: Reals<'a>, right: Reals<'a>) -> Product<'a> {
+    pub fn new(extents: Extents, left: Reals<'a>, right: Reals<'a>) -> MatrixProduct<'a> {
         let Extents { rows, columns, .. } = extents;
         if columns <= vector::FEW && columns < rows {
-            let transposed = Product::new(extents.transposed(), right, left);
-            return Product { is_transposed: true, ..transposed };
+            let transposed = MatrixProduct::new(extents.transposed(), right, left);
+            return MatrixProduct { is_transposed: true, ..transposed };
         }
         let has_few_rows = vector::suits(extents, &right);
-        Product { extents, left, right, is_transposed: false, has_few_rows }
+        MatrixProduct { extents, left, right, is_transposed: false, has_few_rows }
     }
 
     /// How many parts it has.
@@ -153,7 +153,7 @@ impl<'a> Product<'a> {
     /// If an element of a factor or of the target is not within its slice.
     #[inline(never)]
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    pub fn part(&self, part: usize, target: &mut Target<f32>, panels: &mut Panels, owner: u32) {
+    pub fn part(&self, part: usize, target: &mut ProductTarget<f32>, panels: &mut Panels, owner: u32) {
         let mut target = target.reborrowed(self.is_transposed);
         let target = &mut target;
         if self.extents.depth == 0 {
@@ -182,7 +182,7 @@ impl<'a> Product<'a> {
     fn tiles<T: Tiles>(
         &self,
         part: usize,
-        target: &mut Target<f32>,
+        target: &mut ProductTarget<f32>,
         panels: &mut Pair<T::Number>,
         is_owner: bool,
         tiles: T,
@@ -219,7 +219,7 @@ impl<'a> Product<'a> {
         });
 
         let (left, right) = (&panels.left, &panels.right);
-        let Target { row_stride, column_stride, .. } = *target;
+        let ProductTarget { row_stride, column_stride, .. } = *target;
         let count = target.values.len();
         let values = Divided::new(target.values);
         for_each_piece(row_blocks * column_pieces, |piece| {

@@ -9,7 +9,7 @@ pub const BLOCK: usize = super::format::BLOCK as usize;
 
 /// What belongs to the blocks of a factor.
 #[derive(Clone, Copy, Debug)]
-pub enum Side<'a> {
+pub enum BlockScales<'a> {
     /// A half for each block.
     Halves(&'a [u16]),
     /// An f32 for each block.
@@ -28,7 +28,7 @@ pub struct Quantised<'a> {
     /// Distance between rows of the left, columns of the right factor in words.
     pub words_stride: usize,
     /// What belongs to the blocks: halves where the record of the format is one.
-    pub side: Side<'a>,
+    pub side: BlockScales<'a>,
     /// Distance between rows of the left, columns of the right factor in elements of the side.
     pub side_stride: usize,
 }
@@ -61,8 +61,8 @@ impl<'a> Quantised<'a> {
     #[inline]
     fn record(&self, outer: usize, block: usize) -> &'a [u32] {
         match self.side {
-            Side::Halves(_) | Side::Singles(_) => &[],
-            Side::Records(records) => {
+            BlockScales::Halves(_) | BlockScales::Singles(_) => &[],
+            BlockScales::Records(records) => {
                 let words = self.format.record as usize;
                 &records[outer * self.side_stride + block * BLOCK / self.format.span as usize * words..][..words]
             }
@@ -74,15 +74,15 @@ impl<'a> Quantised<'a> {
     fn find_factors(&self, outer: usize, block: usize, [first, last]: [usize; 2], factors: &mut Factors) {
         let Format { group, half, scales, minimum, .. } = self.format;
         let record = match self.side {
-            Side::Halves(halves) => {
+            BlockScales::Halves(halves) => {
                 factors.scales[0] = number_of_half(halves[outer * self.side_stride + block]);
                 return;
             }
-            Side::Singles(scales) => {
+            BlockScales::Singles(scales) => {
                 factors.scales[0] = scales[outer * self.side_stride + block];
                 return;
             }
-            Side::Records(_) => self.record(outer, block),
+            BlockScales::Records(_) => self.record(outer, block),
         };
         let halves = [record[0] as u16, (record[0] >> 16) as u16].map(number_of_half);
         for at in first..=last {
@@ -167,8 +167,8 @@ impl<'a> Quantised<'a> {
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
     pub fn dots(&self, x: &[f32], first: usize, sums: &mut [f32]) {
         match (self.side, self.format.level) {
-            (Side::Halves(_), Level::Signed) => dots::<8>(self, x, first, sums),
-            (Side::Halves(_), Level::Less(8)) => dots::<4>(self, x, first, sums),
+            (BlockScales::Halves(_), Level::Signed) => dots::<8>(self, x, first, sums),
+            (BlockScales::Halves(_), Level::Less(8)) => dots::<4>(self, x, first, sums),
             _ => dots::<ANY>(self, x, first, sums),
         }
     }
@@ -177,8 +177,8 @@ impl<'a> Quantised<'a> {
     #[inline]
     fn halves(&self, outer: usize, blocks: usize) -> &'a [u16] {
         match self.side {
-            Side::Halves(halves) => &halves[outer * self.side_stride..][..blocks],
-            Side::Singles(_) | Side::Records(_) => &[],
+            BlockScales::Halves(halves) => &halves[outer * self.side_stride..][..blocks],
+            BlockScales::Singles(_) | BlockScales::Records(_) => &[],
         }
     }
 

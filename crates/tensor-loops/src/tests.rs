@@ -3,10 +3,13 @@ use proptest::prelude::*;
 use super::blocks::DEPTH_BLOCK;
 use super::elements::number_of_half;
 use super::format::{CURVE, FORMATS, Field, Format, Level, Minimum};
-use super::{Extents, Factor, Panels, Product, Quantised, Reals, Scattered, Side, Target, integer_product};
+use super::{
+    BlockScales, Extents, MatrixFactor, MatrixProduct, Panels, ProductTarget, Quantised, Reals, Scattered,
+    integer_product,
+};
 
-fn product(extents: Extents, left: Reals, right: Reals, target: &mut Target<f32>) {
-    let (product, mut panels) = (Product::new(extents, left, right), Panels::default());
+fn product(extents: Extents, left: Reals, right: Reals, target: &mut ProductTarget<f32>) {
+    let (product, mut panels) = (MatrixProduct::new(extents, left, right), Panels::default());
     (0..product.parts()).for_each(|part| product.part(part, target, &mut panels, 0));
 }
 
@@ -45,14 +48,14 @@ fn check(extents: Extents, layouts: [u32; 3], seed: u32) {
         1 => (1, rows, rows * columns),
         _ => (2 * columns + 1, 2, rows * (2 * columns + 1)),
     };
-    let left = Factor { values: &a[..], outer_stride: left_outer, depth_stride: left_depth };
-    let right = Factor { values: &b[..], outer_stride: right_outer, depth_stride: right_depth };
+    let left = MatrixFactor { values: &a[..], outer_stride: left_outer, depth_stride: left_depth };
+    let right = MatrixFactor { values: &b[..], outer_stride: right_outer, depth_stride: right_depth };
     let mut result = vec![f32::NAN; count];
     product(
         extents,
         Reals::Singles(left),
         Reals::Singles(right),
-        &mut Target { values: &mut result, row_stride, column_stride },
+        &mut ProductTarget { values: &mut result, row_stride, column_stride },
     );
 
     let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -60,9 +63,9 @@ fn check(extents: Extents, layouts: [u32; 3], seed: u32) {
     let mut integers = vec![7; count];
     integer_product(
         extents,
-        Factor { values: &integers_a[..], outer_stride: left_outer, depth_stride: left_depth },
-        Factor { values: &integers_b[..], outer_stride: right_outer, depth_stride: right_depth },
-        &mut Target { values: &mut integers, row_stride, column_stride },
+        MatrixFactor { values: &integers_a[..], outer_stride: left_outer, depth_stride: left_depth },
+        MatrixFactor { values: &integers_b[..], outer_stride: right_outer, depth_stride: right_depth },
+        &mut ProductTarget { values: &mut integers, row_stride, column_stride },
     );
 
     let bound = bound_of(depth);
@@ -119,15 +122,15 @@ fn places_of_their_own_give_the_bits_of_the_same_numbers_in_order() {
         let outer: Vec<u32> = (0..extents.columns as u32).map(|column| column / 5 * 7 + column % 5).collect();
         let depth = [0, 1, 2];
         let windows: Vec<f32> = outer.iter().flat_map(|place| depth.map(|k: u32| b[(place + k) as usize])).collect();
-        let left = Reals::Singles(Factor { values: &a, outer_stride: 3, depth_stride: 1 });
-        let in_order = Reals::Singles(Factor { values: &windows, outer_stride: 3, depth_stride: 1 });
+        let left = Reals::Singles(MatrixFactor { values: &a, outer_stride: 3, depth_stride: 1 });
+        let in_order = Reals::Singles(MatrixFactor { values: &windows, outer_stride: 3, depth_stride: 1 });
         let scattered = Reals::ScatteredSingles(Scattered { values: &b, outer: &outer, depth: &depth });
         let result = |right: Reals, is_left: bool| {
             let mut values = vec![f32::NAN; rows * extents.columns];
             let (extents, row_stride, column_stride) =
                 if is_left { (extents.transposed(), 1, extents.columns) } else { (extents, extents.columns, 1) };
             let (left, right) = if is_left { (right, left) } else { (left, right) };
-            product(extents, left, right, &mut Target { values: &mut values, row_stride, column_stride });
+            product(extents, left, right, &mut ProductTarget { values: &mut values, row_stride, column_stride });
             values
         };
         // Sums of three terms in one order, whatever the rows and columns.
@@ -144,21 +147,21 @@ fn products_in_turns_share_panels() {
         (0..2).map(|seed| [numbers(seed, rows * depth), numbers(seed + 7, depth * columns)]).collect();
     let of = |k: usize| {
         let [left, right] = &factors[k];
-        let left = Reals::Singles(Factor { values: left, outer_stride: depth, depth_stride: 1 });
-        let right = Reals::Singles(Factor { values: right, outer_stride: 1, depth_stride: columns });
-        Product::new(extents, left, right)
+        let left = Reals::Singles(MatrixFactor { values: left, outer_stride: depth, depth_stride: 1 });
+        let right = Reals::Singles(MatrixFactor { values: right, outer_stride: 1, depth_stride: columns });
+        MatrixProduct::new(extents, left, right)
     };
     let mut apart = vec![vec![0.0; rows * columns]; 2];
     for (k, values) in apart.iter_mut().enumerate() {
         let mut panels = Panels::default();
-        let mut target = Target { values, row_stride: columns, column_stride: 1 };
+        let mut target = ProductTarget { values, row_stride: columns, column_stride: 1 };
         (0..of(k).parts()).for_each(|part| of(k).part(part, &mut target, &mut panels, 0));
     }
     let (mut in_turns, mut panels) = (vec![vec![0.0; rows * columns]; 2], Panels::default());
     assert!(of(0).parts() > 4);
     for part in 0..of(0).parts() {
         for (k, values) in in_turns.iter_mut().enumerate() {
-            let mut target = Target { values, row_stride: columns, column_stride: 1 };
+            let mut target = ProductTarget { values, row_stride: columns, column_stride: 1 };
             of(k).part(part, &mut target, &mut panels, k as u32);
         }
     }
@@ -173,9 +176,9 @@ fn a_product_passes_infinities_and_nan() {
     let extents = Extents { rows: 2, columns: 2, depth: 2 };
     product(
         extents,
-        Reals::Singles(Factor { values: &a, outer_stride: 2, depth_stride: 1 }),
-        Reals::Singles(Factor { values: &b, outer_stride: 1, depth_stride: 2 }),
-        &mut Target { values: &mut result, row_stride: 2, column_stride: 1 },
+        Reals::Singles(MatrixFactor { values: &a, outer_stride: 2, depth_stride: 1 }),
+        Reals::Singles(MatrixFactor { values: &b, outer_stride: 1, depth_stride: 2 }),
+        &mut ProductTarget { values: &mut result, row_stride: 2, column_stride: 1 },
     );
     assert_eq!(result[0], f32::INFINITY);
     // ∞ · 0 is NaN.
@@ -221,15 +224,15 @@ impl Elements {
     fn factor(&self, outer: usize, depth: usize, is_along_outer: bool) -> Reals<'_> {
         let (outer_stride, depth_stride) = if is_along_outer { (1, outer) } else { (depth, 1) };
         match self {
-            Elements::Halves(values) => Reals::Halves(Factor { values, outer_stride, depth_stride }),
+            Elements::Halves(values) => Reals::Halves(MatrixFactor { values, outer_stride, depth_stride }),
             Elements::Blocks { format, words, halves, singles, records } => Reals::Quantised(Quantised {
                 format: *format,
                 words,
                 words_stride: depth * format.low as usize / 32,
                 side: match format.record {
-                    0 if format.is_single => Side::Singles(singles),
-                    0 => Side::Halves(halves),
-                    _ => Side::Records(records),
+                    0 if format.is_single => BlockScales::Singles(singles),
+                    0 => BlockScales::Halves(halves),
+                    _ => BlockScales::Records(records),
                 },
                 side_stride: format.side(depth as u32) as usize,
             }),
@@ -336,10 +339,10 @@ fn check_narrow(
     let narrow = elements.factor(outer, depth, is_along_outer);
     let of = |at: usize| elements.number(at / depth, at % depth, [outer, depth], is_along_outer);
     let numbers: Vec<[f64; 2]> = (0..outer * depth).map(of).collect();
-    let wide = Reals::Singles(Factor { values: &other, outer_stride: depth, depth_stride: 1 });
+    let wide = Reals::Singles(MatrixFactor { values: &other, outer_stride: depth, depth_stride: 1 });
     let mut result = vec![f32::NAN; rows * columns];
     let (left, right) = if is_left { (narrow, wide) } else { (wide, narrow) };
-    let mut target = Target { values: &mut result, row_stride: columns, column_stride: 1 };
+    let mut target = ProductTarget { values: &mut result, row_stride: columns, column_stride: 1 };
     product(Extents { rows, columns, depth }, left, right, &mut target);
     let bound = bound_of(depth);
     for row in 0..rows {
@@ -393,7 +396,7 @@ fn products_of_integers_are_exact_but_for_their_sums() {
             let depth = (32 * blocks as usize).next_multiple_of(format.multiple() as usize);
             let (left, right) = (Elements::random(bytes, 5, rows, depth), Elements::random(kind, 9, columns, depth));
             let mut result = vec![f32::NAN; rows * columns];
-            let mut target = Target { values: &mut result, row_stride: columns, column_stride: 1 };
+            let mut target = ProductTarget { values: &mut result, row_stride: columns, column_stride: 1 };
             let factors = [left.factor(rows, depth, false), right.factor(columns, depth, false)];
             product(Extents { rows, columns, depth }, factors[0], factors[1], &mut target);
             for row in 0..rows {

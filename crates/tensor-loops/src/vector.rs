@@ -6,10 +6,10 @@ use std::ops::Range;
 use residua_base::threads::{Divided, are_several, for_each_piece};
 
 use super::blocks::DEPTH_BLOCK;
-use super::elements::Element;
+use super::elements::StoredNumber;
 use super::four::Four;
 use super::quantised::Quantised;
-use super::{Cells, Extents, Factor, Reals, Target};
+use super::{Cells, Extents, MatrixFactor, ProductTarget, Reals};
 
 /// Columns whose sums stay in the first cache.
 const COLUMN_BLOCK: usize = 4096;
@@ -35,19 +35,21 @@ const LONG: usize = 128;
 /// Whether a product has so few rows that the right factor is read where it lies.
 pub fn suits(Extents { rows, depth, .. }: Extents, right: &Reals) -> bool {
     let is_in_order = match right {
-        Reals::Singles(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
-        Reals::Halves(Factor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
+        Reals::Singles(MatrixFactor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
+        Reals::Halves(MatrixFactor { outer_stride, depth_stride, .. }) => *outer_stride == 1 || *depth_stride == 1,
         Reals::Quantised(_) => true,
         Reals::ScatteredSingles(_) | Reals::ScatteredHalves(_) => false,
     };
-    let is_along_depth = matches!(right, Reals::Singles(Factor { depth_stride: 1, .. })) && depth >= LONG;
+    let is_along_depth = matches!(right, Reals::Singles(MatrixFactor { depth_stride: 1, .. })) && depth >= LONG;
     (rows <= FEW && is_in_order) || (rows <= SEVERAL && is_along_depth)
 }
 
 /// Columns of a part.
 pub fn part_columns(Extents { rows, depth, .. }: Extents, right: &Reals) -> usize {
     let part = match right {
-        Reals::Singles(Factor { outer_stride: 1, .. }) | Reals::Halves(Factor { outer_stride: 1, .. }) => LONG_PART,
+        Reals::Singles(MatrixFactor { outer_stride: 1, .. }) | Reals::Halves(MatrixFactor { outer_stride: 1, .. }) => {
+            LONG_PART
+        }
         _ => PART,
     };
     (part / (rows * depth).max(1)).clamp(TOGETHER, COLUMN_BLOCK).next_multiple_of(TOGETHER)
@@ -60,12 +62,14 @@ pub fn product(
     columns: Range<usize>,
     left: &Reals,
     right: &Reals,
-    target: &mut Target<f32>,
+    target: &mut ProductTarget<f32>,
     memory: &mut Vec<f32>,
 ) {
     let Extents { rows, depth, .. } = extents;
     let numbers = match left {
-        Reals::Singles(Factor { values, outer_stride, depth_stride: 1 }) if rows == 1 || *outer_stride == depth => {
+        Reals::Singles(MatrixFactor { values, outer_stride, depth_stride: 1 })
+            if rows == 1 || *outer_stride == depth =>
+        {
             &values[..rows * depth]
         }
         _ => {
@@ -76,7 +80,7 @@ pub fn product(
             &memory[..]
         }
     };
-    let Target { row_stride, column_stride, .. } = *target;
+    let ProductTarget { row_stride, column_stride, .. } = *target;
     let count = target.values.len();
     let values = Divided::new(target.values);
     let size = piece_columns(columns.len());
@@ -103,7 +107,13 @@ fn piece_columns(columns: usize) -> usize {
 
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn elements<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
+fn elements<T: StoredNumber>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &MatrixFactor<T>,
+    target: Cells,
+) {
     if right.outer_stride == 1 {
         along_columns(columns, left, depth, right, target);
     } else {
@@ -114,7 +124,13 @@ fn elements<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right
 /// Adds multiples of rows of the right factor, four rows at a time.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_columns<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
+fn along_columns<T: StoredNumber>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &MatrixFactor<T>,
+    target: Cells,
+) {
     let mut sums = [0.0; COLUMN_BLOCK];
     let sums = &mut sums[..columns.len()];
     for first_depth in (0..depth).step_by(DEPTH_BLOCK) {
@@ -141,7 +157,7 @@ fn along_columns<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, 
 /// Adds four multiples, one after the other.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn add_multiples<T: Element>(sums: &mut [f32], factors: [f32; 4], numbers: [&[T]; 4]) {
+fn add_multiples<T: StoredNumber>(sums: &mut [f32], factors: [f32; 4], numbers: [&[T]; 4]) {
     let (fours, rest) = sums.as_chunks_mut::<4>();
     let done = 4 * fours.len();
     let chunks = numbers.map(|numbers| numbers.as_chunks::<4>().0);
@@ -163,7 +179,13 @@ fn add_multiples<T: Element>(sums: &mut [f32], factors: [f32; 4], numbers: [&[T]
 /// Scalar products of rows and columns.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn along_depth<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, right: &Factor<T>, target: Cells) {
+fn along_depth<T: StoredNumber>(
+    columns: Range<usize>,
+    left: &[f32],
+    depth: usize,
+    right: &MatrixFactor<T>,
+    target: Cells,
+) {
     let numbers = |column: usize| &right.values[column * right.outer_stride..][..depth];
     let in_pairs = if left.len() > FEW * depth { left.len() / depth / 2 * 2 } else { 0 };
     let mut column = columns.start;
@@ -196,7 +218,7 @@ fn along_depth<T: Element>(columns: Range<usize>, left: &[f32], depth: usize, ri
 /// Σ aᵢbᵢ of several columns b, in blocks.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn dots_of<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
+fn dots_of<T: StoredNumber, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
     let mut sums = [0.0; N];
     for (block, row) in row.chunks(DOT_BLOCK).enumerate() {
         let first = block * DOT_BLOCK;
@@ -211,7 +233,7 @@ fn dots_of<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32;
 /// Σ aᵢbᵢ of four columns b and two rows, in blocks.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn dots_of_two<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
+fn dots_of_two<T: StoredNumber>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
     let mut sums = [[0.0; TOGETHER]; 2];
     for first in (0..rows[0].len()).step_by(DOT_BLOCK) {
         let last = (first + DOT_BLOCK).min(rows[0].len());
@@ -229,7 +251,7 @@ fn dots_of_two<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f3
 /// as the tile of long products is.
 #[inline(never)]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn dots_of_block<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
+fn dots_of_block<T: StoredNumber>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[f32; TOGETHER]; 2] {
     let [row, other_row] = rows.map(|row| row.as_chunks::<4>().0);
     let [a, b, c, d] = columns.map(|column| column.as_chunks::<4>().0);
     let mut sums = [[Four::all(0.0); TOGETHER]; 2];
@@ -259,7 +281,7 @@ fn dots_of_block<T: Element>(columns: [&[T]; TOGETHER], rows: [&[f32]; 2]) -> [[
 /// Σ aᵢbᵢ of several columns b, in 8 parts each.
 #[inline]
 #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn dots<T: Element, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
+fn dots<T: StoredNumber, const N: usize>(columns: [&[T]; N], row: &[f32]) -> [f32; N] {
     let (pairs, _) = row.as_chunks::<8>();
     let of_columns = columns.map(|column| &column.as_chunks::<8>().0[..pairs.len()]);
     let mut sums = [[Four::all(0.0); 2]; N];

@@ -2,12 +2,12 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_tensor_loops::fourier::{Fourier as Loops, Kind, Memory, Numbers, Results};
+use residua_tensor_loops::fourier::{FourierTransform, Results, RowNumbers, TransformKind, TransformMemory};
 
 use crate::expr::FourierKind;
 use crate::host_strides::{Strides, strides};
-use crate::kernel::{Extent, Fourier, Kernel};
-use crate::scalar::{Id, Node};
+use crate::kernel::{Extent, Fourier, TensorKernel};
+use crate::scalar::{Id, TypedNode};
 
 /// Numbers after which a call ends: some milliseconds.
 const CALL_NUMBERS: usize = 1 << 18;
@@ -19,17 +19,22 @@ const KEPT: usize = 8;
 /// The transforms of a module, with their roots and their memory. The last used stands last.
 #[derive(Default)]
 pub struct Transforms {
-    known: Vec<((usize, Kind, u32), Loops)>,
-    memory: Memory,
+    known: Vec<((usize, TransformKind, u32), FourierTransform)>,
+    memory: TransformMemory,
 }
 
 impl Transforms {
-    fn of(&mut self, length: usize, kind: Kind, scale: f32) -> Result<(&Loops, &mut Memory)> {
+    fn of(
+        &mut self,
+        length: usize,
+        kind: TransformKind,
+        scale: f32,
+    ) -> Result<(&FourierTransform, &mut TransformMemory)> {
         let key = (length, kind, scale.to_bits());
         let known = match self.known.iter().position(|(known, _)| *known == key) {
             Some(place) => self.known.remove(place),
             None => {
-                let made = Loops::new(length, kind, scale);
+                let made = FourierTransform::new(length, kind, scale);
                 (key, made.ok_or_else(|| Error::internal("a transform of a length with large prime factors"))?)
             }
         };
@@ -68,7 +73,7 @@ impl Access {
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
 pub unsafe fn run(
-    kernel: &Kernel,
+    kernel: &TensorKernel,
     fourier: &Fourier,
     words: &[u32],
     buffers: &[*mut u8],
@@ -83,7 +88,7 @@ pub unsafe fn run(
         Ok(Access { buffer: buffer as usize, strides: strides(&kernel.graph, index, words, axes, 1)? })
     };
     let operand = |id: Id| match kernel.graph.node(id) {
-        Node::Load { buffer, index } => access(buffer, index),
+        TypedNode::Load { buffer, index } => access(buffer, index),
         _ => Err(Error::internal("numbers of a transform that are not read as they are")),
     };
     let re = operand(*re)?;
@@ -95,10 +100,10 @@ pub unsafe fn run(
     let kind = match of.kind {
         FourierKind::Forward | FourierKind::Inverse => {
             let inverse = of.kind == FourierKind::Inverse;
-            if im.is_some() { Kind::Complex { inverse } } else { Kind::Whole { inverse } }
+            if im.is_some() { TransformKind::Complex { inverse } } else { TransformKind::Whole { inverse } }
         }
-        FourierKind::Half => Kind::Half,
-        FourierKind::Real => Kind::Real,
+        FourierKind::Half => TransformKind::Half,
+        FourierKind::Real => TransformKind::Real,
     };
     let length = of.length as usize;
     let (loops, memory) = transforms.of(length, kind, of.scale as f32)?;
@@ -136,9 +141,9 @@ unsafe fn numbers<'a>(
     starts: &'a [usize],
     axis: usize,
     count: u32,
-) -> Numbers<'a> {
+) -> RowNumbers<'a> {
     let stride = access.strides.of_axes[axis] as usize;
     let memory = buffers[access.buffer].cast::<f32>();
     // SAFETY: by the caller.
-    Numbers { values: unsafe { std::slice::from_raw_parts(memory, end_of(starts, stride, count)) }, starts, stride }
+    RowNumbers { values: unsafe { std::slice::from_raw_parts(memory, end_of(starts, stride, count)) }, starts, stride }
 }

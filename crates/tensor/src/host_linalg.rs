@@ -6,8 +6,8 @@ use residua_tensor_loops::sparse;
 
 use crate::expr::Linalg as Kind;
 use crate::host_strides::{Strides, strides};
-use crate::kernel::{Extent, Kernel, Linalg};
-use crate::scalar::{Id, Node};
+use crate::kernel::{Extent, Linalg, TensorKernel};
+use crate::scalar::{Id, TypedNode};
 
 /// Products of two numbers after which a call ends: some milliseconds.
 const CALL_WORK: usize = 1 << 23;
@@ -36,7 +36,13 @@ impl Access {
 ///
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
-pub unsafe fn run(kernel: &Kernel, linalg: &Linalg, words: &[u32], buffers: &[*mut u8], part: usize) -> Result<usize> {
+pub unsafe fn run(
+    kernel: &TensorKernel,
+    linalg: &Linalg,
+    words: &[u32],
+    buffers: &[*mut u8],
+    part: usize,
+) -> Result<usize> {
     let extent = |extent: &Extent| extent.of(words) as usize;
     let batch: Vec<usize> = linalg.batch.iter().map(extent).list();
     let [rows, columns, width] = [linalg.rows, linalg.columns, linalg.width].map(|of| extent(&of));
@@ -48,7 +54,7 @@ pub unsafe fn run(kernel: &Kernel, linalg: &Linalg, words: &[u32], buffers: &[*m
         Ok(Access { buffer: buffer as usize, strides, axis })
     };
     let read = |id: Id, axis: usize| match kernel.graph.node(id) {
-        Node::Load { buffer, index } => access(buffer, index, axis),
+        TypedNode::Load { buffer, index } => access(buffer, index, axis),
         _ => Err(Error::internal("a matrix that is not read as it is")),
     };
     let a = read(linalg.matrix, first)?;

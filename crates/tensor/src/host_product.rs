@@ -7,14 +7,16 @@
 
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_tensor_loops::{Extents, Factor, Panels, Quantised, Reals, Scattered, Side, Target, integer_product};
+use residua_tensor_loops::{
+    BlockScales, Extents, MatrixFactor, Panels, ProductTarget, Quantised, Reals, Scattered, integer_product,
+};
 
 use crate::dtype::DType;
 use crate::host_fourier;
 use crate::host_strides::{Strides, is_linear, places, strides};
-use crate::kernel::{Body, Extent, Kernel, Product};
+use crate::kernel::{Body, Extent, Product, TensorKernel};
 use crate::quantised::{BLOCK, Form};
-use crate::scalar::{Dequantized, Id, LoadAt, Node, Type};
+use crate::scalar::{Dequantized, Id, LoadAt, Type, TypedNode};
 use crate::{host_linalg, host_sort};
 
 /// Products of two numbers after which a call ends: some milliseconds. Those of integers take longer.
@@ -49,7 +51,7 @@ struct Layout {
 
 impl Layout {
     /// The layout of a kernel that is a product, for the words of its uniform.
-    fn of(kernel: &Kernel, words: &[u32]) -> Result<Layout> {
+    fn of(kernel: &TensorKernel, words: &[u32]) -> Result<Layout> {
         let Body::Product(product) = &kernel.body else { return Err(Error::internal("a kernel that is no product")) };
         let Product { batch, rows, columns, depth, left, right, elements, .. } = product;
         let extent = |extent: &Extent| extent.of(words);
@@ -60,7 +62,7 @@ impl Layout {
             Ok(Access { buffer, dtype, strides: strides(&kernel.graph, index, words, axes, step)? })
         };
         let operand = |id: Id, outer: usize| match (kernel.graph.node(id), kernel.graph.as_dequantized(id)) {
-            (Node::Load { buffer, index }, _) => {
+            (TypedNode::Load { buffer, index }, _) => {
                 let numbers = access((buffer, index), 1)?;
                 // Fusion leaves windows of reals alone without strides.
                 let has_strides = kernel.graph.ty(id) != Type::F32
@@ -180,19 +182,19 @@ impl<T> Matrix<T> {
 
     /// # Safety
     /// The elements are memory that nothing writes.
-    unsafe fn factor<'a>(&self) -> Factor<'a, T> {
+    unsafe fn factor<'a>(&self) -> MatrixFactor<'a, T> {
         let [outer_stride, depth_stride] = self.strides;
         // SAFETY: by the caller.
-        Factor { values: unsafe { self.slice(0) }, outer_stride, depth_stride }
+        MatrixFactor { values: unsafe { self.slice(0) }, outer_stride, depth_stride }
     }
 
     /// # Safety
     /// The elements are memory that nothing else reads or writes.
-    unsafe fn target<'a>(&self) -> Target<'a, T> {
+    unsafe fn target<'a>(&self) -> ProductTarget<'a, T> {
         let [row_stride, column_stride] = self.strides;
         // SAFETY: by the caller.
         let values = unsafe { std::slice::from_raw_parts_mut(self.first, self.length) };
-        Target { values, row_stride, column_stride }
+        ProductTarget { values, row_stride, column_stride }
     }
 }
 
@@ -212,7 +214,7 @@ impl Operand {
     }
 
     /// Places of windows of rows or columns and along the depth; none of what has strides.
-    fn places(&self, kernel: &Kernel, words: &[u32], axes: [(usize, usize); 2]) -> Result<[Vec<u32>; 2]> {
+    fn places(&self, kernel: &TensorKernel, words: &[u32], axes: [(usize, usize); 2]) -> Result<[Vec<u32>; 2]> {
         let Operand::Windows { index, .. } = self else { return Ok([Vec::new(), Vec::new()]) };
         let count = axes[1].0 + 1;
         let along = |(axis, extent)| places(&kernel.graph, *index, words, count, axis, extent);
@@ -255,13 +257,13 @@ impl Operand {
                 // The last block and record are as long as the others.
                 let (side, side_stride) = if form.is_single {
                     let scales: Matrix<f32> = side.matrix(buffers, point, [outer, (axis, records)]);
-                    (Side::Singles(unsafe { scales.slice(0) }), scales.strides[0])
+                    (BlockScales::Singles(unsafe { scales.slice(0) }), scales.strides[0])
                 } else if form.record == 0 {
                     let halves: Matrix<u16> = side.matrix(buffers, point, [outer, (axis, records)]);
-                    (Side::Halves(unsafe { halves.slice(0) }), halves.strides[0])
+                    (BlockScales::Halves(unsafe { halves.slice(0) }), halves.strides[0])
                 } else {
                     let words: Matrix<u32> = side.matrix(buffers, point, [outer, (axis, records)]);
-                    (Side::Records(unsafe { words.slice(record - 1) }), words.strides[0])
+                    (BlockScales::Records(unsafe { words.slice(record - 1) }), words.strides[0])
                 };
                 Reals::Quantised(Quantised {
                     format: **form,
@@ -302,7 +304,7 @@ pub struct Own {
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
 pub unsafe fn run(
-    kernel: &Kernel,
+    kernel: &TensorKernel,
     words: &[u32],
     buffers: &[*mut u8],
     part: usize,
@@ -389,12 +391,12 @@ impl Layout {
         left: [(usize, usize); 2],
         right: [(usize, usize); 2],
         places: &'a [[Vec<u32>; 2]; 2],
-    ) -> Result<residua_tensor_loops::Product<'a>> {
+    ) -> Result<residua_tensor_loops::MatrixProduct<'a>> {
         // SAFETY: by the caller.
         unsafe {
             let left = self.left.reals(buffers, point, left, &places[0])?;
             let right = self.right.reals(buffers, point, right, &places[1])?;
-            Ok(residua_tensor_loops::Product::new(self.extents, left, right))
+            Ok(residua_tensor_loops::MatrixProduct::new(self.extents, left, right))
         }
     }
 }
@@ -403,7 +405,7 @@ impl Layout {
 ///
 /// # Safety
 /// The frame is one of this kernel.
-pub unsafe fn read_frame<'a>(kernel: &Kernel, frame: *const u32) -> (Vec<*mut u8>, &'a [u32]) {
+pub unsafe fn read_frame<'a>(kernel: &TensorKernel, frame: *const u32) -> (Vec<*mut u8>, &'a [u32]) {
     let buffers = kernel.buffers.len();
     // SAFETY: by the caller.
     let frame = unsafe { std::slice::from_raw_parts(frame, buffers + kernel.sizes.len()) };

@@ -5,8 +5,8 @@ use residua_base::list::Listed;
 use residua_tensor_loops::Sorting;
 
 use crate::host_strides::strides;
-use crate::kernel::{Extent, Kernel, Sort};
-use crate::scalar::Node;
+use crate::kernel::{Extent, Sort, TensorKernel};
+use crate::scalar::TypedNode;
 
 /// Keys that are read, moved or written, after which a call ends: some milliseconds.
 const CALL_WORK: usize = if cfg!(test) { 300 } else { 1 << 19 };
@@ -25,7 +25,7 @@ pub struct Progress {
 /// # Safety
 /// The words and the memory are those of this kernel, the memory as large as its buffers.
 pub unsafe fn run(
-    kernel: &Kernel,
+    kernel: &TensorKernel,
     sort: &Sort,
     words: &[u32],
     buffers: &[*mut u8],
@@ -35,7 +35,7 @@ pub unsafe fn run(
     let extent = |extent: &Extent| extent.of(words) as usize;
     let outer: Vec<usize> = sort.outer.iter().map(extent).list();
     let (length, kept) = (extent(&sort.length), extent(&sort.kept));
-    let Node::Load { buffer: from, index } = kernel.graph.node(sort.key) else {
+    let TypedNode::Load { buffer: from, index } = kernel.graph.node(sort.key) else {
         return Err(Error::internal("keys that are not read as they are"));
     };
     let [store] = sort.elements.as_slice() else { return Err(Error::internal("a sort with an epilogue")) };

@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 use residua_base::list::Listed;
 
-use crate::scalar::{Graph, Id, Node, Op, fold};
+use crate::scalar::{Id, TypedGraph, TypedNode, TypedOp, fold};
 
 /// An address as a sum: the first element and the stride of each axis.
 pub struct Strides {
@@ -14,7 +14,7 @@ pub struct Strides {
 }
 
 /// The strides of an address that is a sum of multiples of coordinates, that of the last axis for so many places.
-pub fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize, step: u32) -> Result<Strides> {
+pub fn strides(graph: &TypedGraph, index: Id, words: &[u32], axes: usize, step: u32) -> Result<Strides> {
     let mut at = vec![0u32; axes];
     let origin = evaluate(graph, index, words, &at)?;
     let mut of_axes = Vec::with_capacity(axes);
@@ -27,15 +27,22 @@ pub fn strides(graph: &Graph, index: Id, words: &[u32], axes: usize, step: u32) 
 }
 
 /// Whether an address is a multiple of a coordinate, besides what does not depend on it.
-pub fn is_linear(graph: &Graph, index: Id, axis: usize) -> bool {
+pub fn is_linear(graph: &TypedGraph, index: Id, axis: usize) -> bool {
     varying(graph, index, axis).into_iter().all(|id| match graph.node(id) {
-        Node::Apply(op, _) => matches!(op, Op::IntAdd | Op::IntSub | Op::IntMul),
+        TypedNode::Apply(op, _) => matches!(op, TypedOp::IntAdd | TypedOp::IntSub | TypedOp::IntMul),
         _ => true,
     })
 }
 
 /// How much further than its first place each of so many places of an axis is.
-pub fn places(graph: &Graph, index: Id, words: &[u32], axes: usize, axis: usize, extent: usize) -> Result<Vec<u32>> {
+pub fn places(
+    graph: &TypedGraph,
+    index: Id,
+    words: &[u32],
+    axes: usize,
+    axis: usize,
+    extent: usize,
+) -> Result<Vec<u32>> {
     let mut at = vec![0u32; axes];
     let mut values = evaluated(graph, index, words, &at);
     let origin = values[index.index()];
@@ -52,26 +59,26 @@ pub fn places(graph: &Graph, index: Id, words: &[u32], axes: usize, axis: usize,
 }
 
 /// What of an address depends on the coordinate of an axis, operands first.
-fn varying(graph: &Graph, index: Id, axis: usize) -> Vec<Id> {
+fn varying(graph: &TypedGraph, index: Id, axis: usize) -> Vec<Id> {
     let mut varies = vec![false; index.index() + 1];
     let needed = graph.needed([index]);
     for id in &needed {
         varies[id.index()] = match graph.node(*id) {
-            Node::Coordinate(of) => of as usize == axis,
-            Node::Apply(_, operands) => operands.iter().any(|operand| varies[operand.index()]),
-            Node::Literal(..) | Node::Size(_) | Node::Load { .. } | Node::Folded { .. } => false,
+            TypedNode::Coordinate(of) => of as usize == axis,
+            TypedNode::Apply(_, operands) => operands.iter().any(|operand| varies[operand.index()]),
+            TypedNode::Literal(..) | TypedNode::Size(_) | TypedNode::Load { .. } | TypedNode::Folded { .. } => false,
         };
     }
     needed.into_iter().filter(|id| varies[id.index()]).list()
 }
 
 /// The value of an address at a point.
-fn evaluate(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Result<u32> {
+fn evaluate(graph: &TypedGraph, root: Id, words: &[u32], at: &[u32]) -> Result<u32> {
     Ok(evaluated(graph, root, words, at)[root.index()])
 }
 
 /// The values of all nodes up to one.
-fn evaluated(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Vec<u32> {
+fn evaluated(graph: &TypedGraph, root: Id, words: &[u32], at: &[u32]) -> Vec<u32> {
     let mut values: Vec<u32> = Vec::with_capacity(root.index() + 1);
     for id in graph.ids().take(root.index() + 1) {
         values.push(value(graph, id, words, at, &values));
@@ -80,14 +87,14 @@ fn evaluated(graph: &Graph, root: Id, words: &[u32], at: &[u32]) -> Vec<u32> {
 }
 
 /// The value of a node of those of its operands.
-fn value(graph: &Graph, id: Id, words: &[u32], at: &[u32], values: &[u32]) -> u32 {
+fn value(graph: &TypedGraph, id: Id, words: &[u32], at: &[u32], values: &[u32]) -> u32 {
     match graph.node(id) {
-        Node::Literal(_, bits) => bits,
-        Node::Coordinate(axis) => at.get(axis as usize).copied().unwrap_or_default(),
-        Node::Size(word) => words[word as usize],
+        TypedNode::Literal(_, bits) => bits,
+        TypedNode::Coordinate(axis) => at.get(axis as usize).copied().unwrap_or_default(),
+        TypedNode::Size(word) => words[word as usize],
         // What an address does not need has any value.
-        Node::Load { .. } | Node::Folded { .. } => 0,
-        Node::Apply(op, operands) => {
+        TypedNode::Load { .. } | TypedNode::Folded { .. } => 0,
+        TypedNode::Apply(op, operands) => {
             let types = operands.map(|operand| graph.ty(operand));
             fold(op, types, operands.map(|operand| values[operand.index()])).unwrap_or_default()
         }

@@ -1,11 +1,11 @@
 //! Kernels: what one dispatch computes, for both back ends.
 //!
-//! A kernel has an iteration space, whose points are its instances, and a [`Graph`](crate::scalar::Graph) that says what each point computes
+//! A kernel has an iteration space, whose points are its instances, and a [`TypedGraph`](crate::scalar::TypedGraph) that says what each point computes
 //! from its coordinates. Extents and strides are words of a uniform, so that a kernel serves other shapes; `1` and `0` are literals, so that
 //! contiguous and repeated operands show in the text.
 
 use crate::dtype::DType;
-use crate::scalar::{Graph, Id};
+use crate::scalar::{Id, TypedGraph};
 use crate::size::Size;
 
 mod attention;
@@ -14,7 +14,7 @@ mod product;
 mod reduction;
 mod sort;
 
-pub use attention::{Attention, AttentionSchedule, Limits};
+pub use attention::{Attention, AttentionSchedule, CausalMask};
 pub use linalg::{Fourier, Linalg, Turns};
 pub use product::{Product, Tile};
 pub use reduction::{Combine, Fold, Rows, Scan};
@@ -28,15 +28,15 @@ pub const WORKGROUP_THREADS: u32 = 256;
 
 /// What one dispatch computes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
+pub struct TensorKernel {
     /// Entry point in snake_case, and its name in plans.
     pub name: String,
     /// The buffers, in binding order. The uniform is bound after them.
-    pub buffers: Vec<Buffer>,
-    /// The words of the uniform that [`crate::scalar::Node::Size`] and extents refer to. Words with equal sizes are one.
+    pub buffers: Vec<TensorBuffer>,
+    /// The words of the uniform that [`crate::scalar::TypedNode::Size`] and extents refer to. Words with equal sizes are one.
     pub sizes: Vec<Size>,
     /// What is computed.
-    pub graph: Graph,
+    pub graph: TypedGraph,
     /// Over what, and what becomes of it.
     pub body: Body,
     /// For which sizes it runs; none: for all. A plan has several kernels for one purpose where sizes decide which is the fastest.
@@ -68,7 +68,7 @@ impl SizeBounds {
 
 /// One buffer of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Buffer {
+pub struct TensorBuffer {
     /// Type of its elements. Elements narrower than a word are packed into words, the first in the low bits.
     pub dtype: DType,
     /// Whether the kernel writes it. A kernel that reads and writes one buffer reads, at each point, only elements that the same point
@@ -81,7 +81,7 @@ pub struct Buffer {
 pub enum Extent {
     /// Always this number.
     Known(u32),
-    /// A word of the uniform, by position in [`Kernel::sizes`].
+    /// A word of the uniform, by position in [`TensorKernel::sizes`].
     Word(u32),
 }
 
@@ -143,7 +143,7 @@ pub struct Elements {
 /// A value that is written to an element of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// Position in [`Kernel::buffers`].
+    /// Position in [`TensorKernel::buffers`].
     pub buffer: u32,
     /// Which element: a u32 that is within the buffer. No two points write one element.
     pub index: Id,
@@ -158,7 +158,7 @@ impl Store {
     }
 }
 
-impl Kernel {
+impl TensorKernel {
     /// The value of an extent where the dims have these values.
     pub fn extent(&self, extent: Extent, dims: &[u32]) -> u32 {
         match extent {

@@ -1,7 +1,7 @@
 //! What the facade records: its tapes decode, pass the checks of shapes and types, and give here what they give in the facade's own tests.
 
 use crate::dtype::DType;
-use crate::expr::{Elementwise, Op, Reduction, TensorId, evaluate};
+use crate::expr::{Elementwise, Reduction, TensorId, TensorOp, evaluate};
 use crate::grad::differentiate;
 use crate::tape::Recipe;
 
@@ -19,7 +19,7 @@ fn is_near(found: f64, expected: f64) -> bool {
 }
 
 /// A recipe with one result, what it reads, and what it gives.
-pub(crate) struct Case {
+pub(crate) struct RecordedCase {
     pub title: &'static str,
     pub tape: Vec<f64>,
     pub dims: Vec<u32>,
@@ -27,7 +27,7 @@ pub(crate) struct Case {
     expected: Vec<f64>,
 }
 
-pub(crate) fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<RecordedCase> {
     let mut lines = include_str!("../../../tests/facade/tensor-recipes.txt").lines();
     let mut cases = Vec::new();
     while let Some(title) = lines.next() {
@@ -36,14 +36,20 @@ pub(crate) fn cases() -> Vec<Case> {
         let inputs = (0..count).map(|_| next()).collect();
         let expected = next();
         assert_eq!(lines.next(), Some(""), "{title}: an empty line ends a recipe");
-        cases.push(Case { title, tape, dims: dims.into_iter().map(|dim| dim as u32).collect(), inputs, expected });
+        cases.push(RecordedCase {
+            title,
+            tape,
+            dims: dims.into_iter().map(|dim| dim as u32).collect(),
+            inputs,
+            expected,
+        });
     }
     assert!(cases.len() > 150, "{} recipes", cases.len());
     cases
 }
 
 /// What a recipe gives.
-fn result(recipe: &Recipe, case: &Case, inputs: &[Vec<f64>], which: usize) -> Vec<f64> {
+fn result(recipe: &Recipe, case: &RecordedCase, inputs: &[Vec<f64>], which: usize) -> Vec<f64> {
     evaluate(&recipe.expr, &case.dims, inputs)[recipe.results[which].0 as usize].data.clone()
 }
 
@@ -51,7 +57,7 @@ fn result(recipe: &Recipe, case: &Case, inputs: &[Vec<f64>], which: usize) -> Ve
 fn recipes_mean_the_same_natively() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let Case { title, expected, .. } = &case;
+        let RecordedCase { title, expected, .. } = &case;
         match Recipe::decode(&case.tape) {
             Err(error) => wrong.push(format!("{title}: {error:?}")),
             Ok(recipe) => {
@@ -95,7 +101,7 @@ fn recipes_have_the_derivatives_of_central_differences() {
             .map(TensorId)
             .filter(|id| recipe.expr.dtype(*id) == DType::F32)
             .filter_map(|id| match recipe.expr.tensor(id).op {
-                Op::Input(slot) => Some((id, slot as usize)),
+                TensorOp::Input(slot) => Some((id, slot as usize)),
                 _ => None,
             })
             .collect();

@@ -6,15 +6,15 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use crate::dtype::DType;
 use crate::expr::Rule;
-use crate::kernel::{Body, Buffer, Combine, Elements, Extent, Fold, Kernel, Rows, Scan, Store};
+use crate::kernel::{Body, Combine, Elements, Extent, Fold, Rows, Scan, Store, TensorBuffer, TensorKernel};
 use crate::lower::word_of;
-use crate::scalar::{Graph, Id, Op, Type};
+use crate::scalar::{Id, Type, TypedGraph, TypedOp};
 use crate::size::Size;
 
 /// A kernel under construction.
 pub struct Sample {
-    pub graph: Graph,
-    pub buffers: Vec<Buffer>,
+    pub graph: TypedGraph,
+    pub buffers: Vec<TensorBuffer>,
     pub sizes: Vec<Size>,
 }
 
@@ -35,8 +35,9 @@ pub struct Lines {
 impl Sample {
     /// Of buffers, of which those that are written are said.
     pub fn new(buffers: &[(DType, bool)]) -> Sample {
-        let buffers = buffers.iter().map(|(dtype, written)| Buffer { dtype: *dtype, written: *written }).collect();
-        Sample { graph: Graph::default(), buffers, sizes: Vec::new() }
+        let buffers =
+            buffers.iter().map(|(dtype, written)| TensorBuffer { dtype: *dtype, written: *written }).collect();
+        Sample { graph: TypedGraph::default(), buffers, sizes: Vec::new() }
     }
 
     /// A word of the uniform.
@@ -72,7 +73,7 @@ impl Sample {
         self.graph.load(buffer, index, ty)
     }
 
-    pub fn apply(&mut self, op: Op, operands: &[Id]) -> Id {
+    pub fn apply(&mut self, op: TypedOp, operands: &[Id]) -> Id {
         self.graph.apply(op, operands)
     }
 
@@ -83,8 +84,8 @@ impl Sample {
     /// a · stride + b of u32, where the stride is an extent.
     pub fn affine(&mut self, a: Id, stride: Extent, b: Id) -> Id {
         let stride = self.extent(stride);
-        let row = self.apply(Op::IntMul, &[a, stride]);
-        self.apply(Op::IntAdd, &[row, b])
+        let row = self.apply(TypedOp::IntMul, &[a, stride]);
+        self.apply(TypedOp::IntAdd, &[row, b])
     }
 
     /// The address of a point in C order, of the first axes.
@@ -106,11 +107,18 @@ impl Sample {
         Lines { outer, row, place, along, index }
     }
 
-    pub fn kernel(self, name: &str, body: Body) -> Kernel {
-        Kernel { name: name.to_owned(), buffers: self.buffers, sizes: self.sizes, graph: self.graph, body, guard: None }
+    pub fn kernel(self, name: &str, body: Body) -> TensorKernel {
+        TensorKernel {
+            name: name.to_owned(),
+            buffers: self.buffers,
+            sizes: self.sizes,
+            graph: self.graph,
+            body,
+            guard: None,
+        }
     }
 
-    pub fn elements(self, name: &str, space: &[Extent], stores: Vec<Store>) -> Kernel {
+    pub fn elements(self, name: &str, space: &[Extent], stores: Vec<Store>) -> TensorKernel {
         self.kernel(name, Body::Elements(Elements { space: space.to_vec(), stores, fills: true }))
     }
 }
@@ -124,7 +132,7 @@ pub fn store(buffer: u32, index: Id, value: Id) -> Store {
 }
 
 /// Softmax of a matrix along an axis: buffer 0 to buffer 1 of a type.
-pub fn softmax(shape: [i64; 2], axis: usize, result: DType) -> Kernel {
+pub fn softmax(shape: [i64; 2], axis: usize, result: DType) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (result, true)]);
     let Lines { outer, row, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
@@ -163,7 +171,7 @@ pub fn map_of(sample: &mut Sample, x: Id) -> Vec<Id> {
 }
 
 /// A reduction of a matrix along an axis: buffer 0 of a type to buffer 1 of the result's.
-pub fn reduction(shape: [i64; 2], axis: usize, combine: Combine, dtype: DType, result: DType) -> Kernel {
+pub fn reduction(shape: [i64; 2], axis: usize, combine: Combine, dtype: DType, result: DType) -> TensorKernel {
     let mut sample = Sample::new(&[(dtype, false), (result, true)]);
     let Lines { outer, row, place, along, index } = sample.lines(shape, axis);
     let x = sample.load(0, index);
@@ -184,7 +192,7 @@ pub fn reduction(shape: [i64; 2], axis: usize, combine: Combine, dtype: DType, r
 }
 
 /// A scan of the rows of a matrix of f32: buffer 0 to buffer 1.
-pub fn scan(rows: i64, columns: i64, combine: Combine, exclusive: bool, reverse: bool) -> Kernel {
+pub fn scan(rows: i64, columns: i64, combine: Combine, exclusive: bool, reverse: bool) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
     let (outer, length) = (sample.word(rows), sample.word(columns));
     let index = sample.address(&[outer, length]);

@@ -9,7 +9,7 @@
 //! rule       = count of numbers of a state, identity, count of scalar nodes, scalar nodes, results (as many as numbers of a state)
 //! scalar     = 0, number             a literal
 //!            | 3, position           an input: 0 … s−1 of the earlier state, s … 2s−1 of the later one
-//!            | code, operands        an operation of `residua_ir::graph::Op`
+//!            | code, operands        an operation of `residua_ir::graph::TensorOp`
 //! nodes      = count, then for each: op, dtype, rank, shape (positions in sizes), count of operands, operands, count of attributes, attributes
 //! results    = count, nodes
 //! assignments = count, then for each: slot of the input that is written, node
@@ -58,7 +58,7 @@ use residua_ir::graph::{Graph, InputId, NodeId, Op as ScalarOp, leaf};
 use codes::{BORDERS, COMBINES, REDUCTIONS};
 
 use crate::dtype::DType;
-use crate::expr::{Attention, Elementwise, Expr, Fourier, FourierKind, Linalg, Op, Rule, Tensor, TensorId};
+use crate::expr::{Attention, Elementwise, Expr, Fourier, FourierKind, Linalg, Rule, Tensor, TensorId, TensorOp};
 use crate::quantised::Form;
 use crate::size::Size;
 
@@ -118,7 +118,7 @@ impl Recipe {
         for (slot, value) in &self.assignments {
             let value = self.expr.tensor(*value);
             let fits = |tensor: &Tensor| {
-                tensor.op != Op::Input(*slot) || (tensor.dtype == value.dtype && tensor.shape == value.shape)
+                tensor.op != TensorOp::Input(*slot) || (tensor.dtype == value.dtype && tensor.shape == value.shape)
             };
             if !self.expr.nodes.iter().all(fits) {
                 return Err(Error::invalid_graph(format!(
@@ -289,67 +289,69 @@ impl Reader<'_> {
         Ok(all[self.index(all.len() as u32)? as usize])
     }
 
-    fn op(&mut self, code: u32, attributes: u32, rank: u32, sizes: &[Size], rules: &[Rc<Rule>]) -> Result<Op> {
+    fn op(&mut self, code: u32, attributes: u32, rank: u32, sizes: &[Size], rules: &[Rc<Rule>]) -> Result<TensorOp> {
         Ok(match code {
-            codes::INPUT => Op::Input(self.index(u32::MAX)?),
-            codes::CONSTANT => Op::Constant(self.number()?),
-            codes::EXTENT => Op::Extent(self.place(sizes)?),
-            codes::NUMBER => Op::Number(self.place(sizes)?),
-            codes::IOTA => Op::Iota(self.axis()?),
-            codes::RANDOM_BITS => Op::RandomBits(self.index(u32::MAX)?),
+            codes::INPUT => TensorOp::Input(self.index(u32::MAX)?),
+            codes::CONSTANT => TensorOp::Constant(self.number()?),
+            codes::EXTENT => TensorOp::Extent(self.place(sizes)?),
+            codes::NUMBER => TensorOp::Number(self.place(sizes)?),
+            codes::IOTA => TensorOp::Iota(self.axis()?),
+            codes::RANDOM_BITS => TensorOp::RandomBits(self.index(u32::MAX)?),
             codes::ELEMENTWISE => match Elementwise::from_code(self.index(256)?) {
-                Some(op) => Op::Elementwise(op),
+                Some(op) => TensorOp::Elementwise(op),
                 None => return Err(self.error("follows no elementwise operation")),
             },
-            codes::RESHAPE => Op::Reshape,
-            codes::EXPAND => Op::Expand,
-            codes::PERMUTE => Op::Permute(self.axes(attributes)?),
-            codes::SLICE => Op::Slice {
+            codes::RESHAPE => TensorOp::Reshape,
+            codes::EXPAND => TensorOp::Expand,
+            codes::PERMUTE => TensorOp::Permute(self.axes(attributes)?),
+            codes::SLICE => TensorOp::Slice {
                 starts: self.list(rank, |reader| reader.place(sizes))?,
                 steps: self.list(rank, Reader::integer)?,
             },
             codes::PAD => {
-                Op::Pad { border: self.choice(&BORDERS)?, before: self.list(rank, |reader| reader.place(sizes))? }
+                TensorOp::Pad { border: self.choice(&BORDERS)?, before: self.list(rank, |reader| reader.place(sizes))? }
             }
-            codes::CONCAT => Op::Concat(self.axis()?),
+            codes::CONCAT => TensorOp::Concat(self.axis()?),
             codes::WINDOWS => {
-                Op::Windows { axis: self.axis()?, step: self.index(u32::MAX)?, dilation: self.index(u32::MAX)? }
+                TensorOp::Windows { axis: self.axis()?, step: self.index(u32::MAX)?, dilation: self.index(u32::MAX)? }
             }
-            codes::GATHER => Op::Gather(self.axis()?),
-            codes::GATHER_ELEMENTS => Op::GatherElements(self.axis()?),
-            codes::REDUCE => Op::Reduce(self.choice(&REDUCTIONS)?, self.axes(attributes.saturating_sub(1))?),
-            codes::SCAN => Op::Scan {
+            codes::GATHER => TensorOp::Gather(self.axis()?),
+            codes::GATHER_ELEMENTS => TensorOp::GatherElements(self.axis()?),
+            codes::REDUCE => TensorOp::Reduce(self.choice(&REDUCTIONS)?, self.axes(attributes.saturating_sub(1))?),
+            codes::SCAN => TensorOp::Scan {
                 reduction: self.choice(&REDUCTIONS)?,
                 axis: self.axis()?,
                 exclusive: self.flag()?,
                 reverse: self.flag()?,
             },
-            codes::FOLD => Op::Fold {
+            codes::FOLD => TensorOp::Fold {
                 rule: self.rule_at(rules)?,
                 result: self.index(u32::MAX)?,
                 axes: self.axes(attributes.saturating_sub(2))?,
             },
-            codes::SCAN_BY => Op::ScanBy {
+            codes::SCAN_BY => TensorOp::ScanBy {
                 rule: self.rule_at(rules)?,
                 result: self.index(u32::MAX)?,
                 axis: self.axis()?,
                 exclusive: self.flag()?,
                 reverse: self.flag()?,
             },
-            codes::MATMUL => Op::MatMul,
-            codes::SCATTER => Op::Scatter(self.axis()?, self.choice(&COMBINES)?),
-            codes::INDEX_PUT => Op::IndexPut(self.axis()?, self.choice(&COMBINES)?),
-            codes::GRADIENT => Op::Gradient,
-            codes::CUSTOM_GRADIENT => Op::CustomGradient,
+            codes::MATMUL => TensorOp::MatMul,
+            codes::SCATTER => TensorOp::Scatter(self.axis()?, self.choice(&COMBINES)?),
+            codes::INDEX_PUT => TensorOp::IndexPut(self.axis()?, self.choice(&COMBINES)?),
+            codes::GRADIENT => TensorOp::Gradient,
+            codes::CUSTOM_GRADIENT => TensorOp::CustomGradient,
             codes::ARGSORT => match self.index(33)? {
                 0 => return Err(self.error("counts no bits")),
-                bits => Op::Argsort { bits },
+                bits => TensorOp::Argsort { bits },
             },
-            codes::SET_SLICE => Op::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None },
-            codes::ATTENTION => Op::Attention(self.attention(sizes)?),
-            codes::LINALG => Op::Linalg(self.choice(&Linalg::ALL)?),
-            codes::SPARSE_PRODUCT => Op::SparseProduct,
-            codes::FOURIER => Op::Fourier(Fourier {
+            codes::SET_SLICE => {
+                TensorOp::SetSlice { starts: self.list(rank, |reader| reader.place(sizes))?, slot: None }
+            }
+            codes::ATTENTION => TensorOp::Attention(self.attention(sizes)?),
+            codes::LINALG => TensorOp::Linalg(self.choice(&Linalg::ALL)?),
+            codes::SPARSE_PRODUCT => TensorOp::SparseProduct,
+            codes::FOURIER => TensorOp::Fourier(Fourier {
                 axis: self.axis()?,
                 to: self.axis()?,
                 length: self.index(Fourier::MOST + 1)?,
@@ -358,7 +360,7 @@ impl Reader<'_> {
             }),
             codes::DEQUANTIZE => {
                 let code = self.index(u32::MAX)?;
-                Op::Dequantize(Form::of_code(code).ok_or_else(|| self.error("follows no format"))?)
+                TensorOp::Dequantize(Form::of_code(code).ok_or_else(|| self.error("follows no format"))?)
             }
             _ => return Err(self.error("follows no operation")),
         })

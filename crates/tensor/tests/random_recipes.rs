@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Border, Combine, Elementwise, Expr, Op, Reduction, Tensor, TensorId, evaluate};
+use residua_tensor::expr::{Border, Combine, Elementwise, Expr, Reduction, Tensor, TensorId, TensorOp, evaluate};
 use residua_tensor::fuse::Target;
 use residua_tensor::grad::differentiate;
 use residua_tensor::plan::Plan;
@@ -58,7 +58,7 @@ impl Recording {
         Size::product(shape).at(&[MOST_DIM])
     }
 
-    fn push(&mut self, op: Op, operands: &[TensorId], dtype: DType, shape: Vec<Size>) -> TensorId {
+    fn push(&mut self, op: TensorOp, operands: &[TensorId], dtype: DType, shape: Vec<Size>) -> TensorId {
         self.expr.push(Tensor { op, operands: operands.to_vec(), dtype, shape })
     }
 
@@ -70,10 +70,10 @@ impl Recording {
     /// A tensor that is computed of nothing.
     fn source(&mut self, choice: u32, dtype: DType, shape: &[Size]) -> TensorId {
         let op = match choice % 3 {
-            0 => Op::Constant(f64::from(choice / 3 % 2)),
-            1 if dtype != DType::Bool => Op::Iota(shape.len() as u32 - 1),
-            2 if dtype != DType::Bool => Op::Extent(Size::dim(0)),
-            _ => Op::Constant(1.0),
+            0 => TensorOp::Constant(f64::from(choice / 3 % 2)),
+            1 if dtype != DType::Bool => TensorOp::Iota(shape.len() as u32 - 1),
+            2 if dtype != DType::Bool => TensorOp::Extent(Size::dim(0)),
+            _ => TensorOp::Constant(1.0),
         };
         self.push(op, &[], dtype, shape.to_vec())
     }
@@ -171,7 +171,7 @@ impl Recording {
                     let mut shape = shape.clone();
                     shape[axis as usize] = size((extent - width) / step + 1);
                     shape.push(size(width));
-                    self.push(Op::Windows { axis, step: step as u32, dilation: 1 }, &[x], dtype, shape)
+                    self.push(TensorOp::Windows { axis, step: step as u32, dilation: 1 }, &[x], dtype, shape)
                 }
                 _ => self.expr.expand(x, &[&[size(2)], shape.as_slice()].concat()),
             },
@@ -287,7 +287,7 @@ impl Recording {
             operands.push(self.constant(1.0, x));
         }
         let dtype = self.expr.dtype(x);
-        Some(self.push(Op::Pad { before: befores, border }, &operands, dtype, shape))
+        Some(self.push(TensorOp::Pad { before: befores, border }, &operands, dtype, shape))
     }
 
     /// Some integers, a few of them out of range.

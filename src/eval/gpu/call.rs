@@ -4,7 +4,7 @@ use super::super::record_gradient::GradientCall;
 
 /// Which call a recording serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Call {
+pub(super) enum RecordedCall {
     Gradient(GradientCall),
     Values,
     Partials,

@@ -9,7 +9,7 @@ use crate::model::{Model, Rows};
 use residua_base::cooperative::{Slices, join};
 use residua_base::error::{Error, Result};
 use residua_codegen::Width;
-use residua_gpu::{Binding, Buffer, DownloadId, Pipeline, Prepared, Submission};
+use residua_gpu::{Binding, Buffer, DownloadId, Pipeline, PreparedList, Submission};
 
 use super::super::cpu::{Give, Part, Partials};
 use super::super::layout::Content;
@@ -17,7 +17,7 @@ use super::super::pairs::{from_table, from_vector, table_len, to_vector, vector_
 use super::super::record::{Kernels, Recording, record_partials, record_values};
 use super::super::record_gradient::{GradientCall, Point, record_gradient};
 use super::super::{Evaluation, Objective};
-use super::call::Call;
+use super::call::RecordedCall;
 use super::pair_check::PairCheck;
 use super::{GpuEngine, MOST_OPERATIONS};
 
@@ -44,7 +44,13 @@ impl GpuEngine {
         progress: &mut dyn FnMut(usize, usize) -> Result<()>,
     ) -> Result<()> {
         let calls = [Objective::Sum, Objective::LeastSquares].map(|objective| {
-            Call::Gradient(GradientCall { objective, seeded: false, at: Point::Current, stays: false, fixed: false })
+            RecordedCall::Gradient(GradientCall {
+                objective,
+                seeded: false,
+                at: Point::Current,
+                stays: false,
+                fixed: false,
+            })
         });
         // How far it is, the pipelines tell.
         slices.set_part(0.0, 0.0);
@@ -52,7 +58,7 @@ impl GpuEngine {
         let mut recordings = Vec::new();
         let (mut programs, mut memory) = (Vec::new(), Vec::new());
         // The longest first: texts are read one after the other, and compiled at the same time.
-        for call in [calls[1], calls[0], Call::Values] {
+        for call in [calls[1], calls[0], RecordedCall::Values] {
             let recording = self.record(model, call)?;
             programs.push_all(recording.programs.iter().copied());
             memory.push_all(recording.memory.iter().copied());
@@ -96,7 +102,7 @@ impl GpuEngine {
     }
 
     pub(in crate::eval) async fn values(&mut self, model: &Model, x: &[f64]) -> Result<Vec<f64>> {
-        let downloads = self.run(model, Call::Values, Some(x), None).await?;
+        let downloads = self.run(model, RecordedCall::Values, Some(x), None).await?;
         self.assemble_values(model, &downloads)
     }
 
@@ -108,7 +114,8 @@ impl GpuEngine {
         seeds: Option<&[f64]>,
     ) -> Result<Evaluation> {
         let seeded = seeds.is_some();
-        let call = Call::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, fixed: false });
+        let call =
+            RecordedCall::Gradient(GradientCall { objective, seeded, at: Point::Brought, stays: false, fixed: false });
         let mut downloads = self.run(model, call, Some(x), seeds).await?;
         let gradient = downloads.pop().ok_or_else(|| Error::internal("a gradient did not come back"))?;
         let cost = downloads.iter().flatten().copied().map(f64::from).sum();
@@ -149,7 +156,7 @@ impl GpuEngine {
 
     /// All residuals, and for each batch the values of its local partials, column after column.
     async fn partials(&mut self, model: &Model, x: &[f64]) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
-        let downloads = self.run(model, Call::Partials, Some(x), None).await?;
+        let downloads = self.run(model, RecordedCall::Partials, Some(x), None).await?;
         let mut next = downloads.iter();
         let columns = self.partial_columns(model)?;
         let mut of_batches: Vec<Vec<f64>> = model
@@ -199,7 +206,7 @@ impl GpuEngine {
     async fn run(
         &mut self,
         model: &Model,
-        call: Call,
+        call: RecordedCall,
         x: Option<&[f64]>,
         seeds: Option<&[f64]>,
     ) -> Result<Vec<Vec<f32>>> {
@@ -216,7 +223,7 @@ impl GpuEngine {
     pub(super) async fn launch(
         &mut self,
         model: &Model,
-        call: Call,
+        call: RecordedCall,
         x: Option<&[f64]>,
         seeds: Option<&[f64]>,
     ) -> Result<Launched> {
@@ -244,11 +251,11 @@ impl GpuEngine {
         Ok(Launched { submission, spreads, downloads: recording.downloads.clone() })
     }
 
-    pub(super) fn record(&mut self, model: &Model, call: Call) -> Result<Recording> {
+    pub(super) fn record(&mut self, model: &Model, call: RecordedCall) -> Result<Recording> {
         let entries: Vec<Entry> = match call {
-            Call::Gradient(call) => call.entries(),
-            Call::Values => vec![Entry::Values],
-            Call::Partials => vec![Entry::Jacobian],
+            RecordedCall::Gradient(call) => call.entries(),
+            RecordedCall::Values => vec![Entry::Values],
+            RecordedCall::Partials => vec![Entry::Jacobian],
         };
         for entry in entries {
             self.access_plans.make(model, entry)?;
@@ -258,9 +265,9 @@ impl GpuEngine {
         }
         let (layout, limits) = (&self.layout, self.context.limits());
         match call {
-            Call::Gradient(call) => record_gradient(model, layout, &self.access_plans, limits, call),
-            Call::Values => record_values(model, layout, &self.access_plans, limits),
-            Call::Partials => record_partials(model, layout, &self.access_plans, limits),
+            RecordedCall::Gradient(call) => record_gradient(model, layout, &self.access_plans, limits, call),
+            RecordedCall::Values => record_values(model, layout, &self.access_plans, limits),
+            RecordedCall::Partials => record_partials(model, layout, &self.access_plans, limits),
         }
     }
 
@@ -279,7 +286,7 @@ impl GpuEngine {
     }
 
     /// Binds a recording to its buffers and pipelines, which are there.
-    fn bind(&self, recording: &Recording) -> Result<(Prepared, Binding)> {
+    fn bind(&self, recording: &Recording) -> Result<(PreparedList, Binding)> {
         let buffers: Vec<Buffer> =
             recording.memory.iter().filter_map(|memory| self.buffers.get(memory)).cloned().list();
         let pipelines: Vec<Pipeline> =

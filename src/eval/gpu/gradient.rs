@@ -12,7 +12,7 @@ use super::super::layout::Memory;
 use super::super::layout::lists::ListMemory;
 use super::super::record_gradient::{GradientCall, Point};
 use super::GpuEngine;
-use super::call::Call;
+use super::call::RecordedCall;
 use super::calls::Launched;
 
 /// An objective and its gradient.
@@ -50,7 +50,7 @@ impl GpuEngine {
         let (seeded, fixed) = (seeds.is_some(), fixed.is_some());
         let call = GradientCall { objective, seeded, at, stays: into.is_none(), fixed };
         let Launched { submission, spreads, mut downloads } =
-            self.launch(model, Call::Gradient(call), None, seeds).await?;
+            self.launch(model, RecordedCall::Gradient(call), None, seeds).await?;
         let read = into.and_then(|_| downloads.pop());
         let mapped = submission.finish_mapped().await;
         for spread in spreads {

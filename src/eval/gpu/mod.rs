@@ -14,7 +14,7 @@ use residua_base::cooperative::Slices;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::PairForm;
 use residua_codegen::{OPERATIONS_OF_PAIR, Width};
-use residua_gpu::{Buffer, BufferRequest, Context, Pipeline, Prepared};
+use residua_gpu::{Buffer, BufferRequest, Context, Pipeline, PreparedList};
 use vecmap::VecMap;
 
 mod buffers;
@@ -30,7 +30,7 @@ mod segments;
 mod shared_data;
 
 use buffers::Buffers;
-use call::Call;
+use call::RecordedCall;
 pub use gradient::DeviceGradient;
 pub use pair_check::check_pairs;
 pub use shared_data::{DataPart, NewSharedData};
@@ -66,7 +66,7 @@ pub struct GpuEngine {
     fallback: Option<CpuEngine>,
     buffers: Buffers,
     pipelines: VecMap<Program, Pipeline>,
-    prepared: VecMap<Call, (Recording, Prepared)>,
+    prepared: VecMap<RecordedCall, (Recording, PreparedList)>,
     /// Batches whose data table has changed since it was last uploaded.
     stale_data: Vec<bool>,
     /// The model's tables have changed since they were last uploaded.
@@ -288,7 +288,7 @@ impl GpuEngine {
 
     /// A block's part in the whole may have changed: what is recorded depends on it.
     pub(super) fn enabled_changed(&mut self) {
-        self.prepared.retain(|call, _| !matches!(call, Call::Gradient(..)));
+        self.prepared.retain(|call, _| !matches!(call, RecordedCall::Gradient(..)));
         self.recordings_version += 1;
     }
 

@@ -9,7 +9,7 @@ use residua_codegen::Width;
 use residua_gpu::{Context, PipelineRequest};
 
 use super::GpuEngine;
-use super::call::Call;
+use super::call::RecordedCall;
 use crate::eval::Objective;
 use crate::eval::pair_arithmetic::pairs_do_not_hold;
 use crate::eval::pair_check::{Computed, Sample};
@@ -45,9 +45,10 @@ impl PairCheck {
     /// The pipelines that it runs. A few instances can be summed by other kernels than many, so some may be its own: they compile beside those of the model.
     pub(super) async fn requests(&mut self) -> Result<Vec<PipelineRequest>> {
         let (objective, at) = (Objective::LeastSquares, Point::Brought);
-        let gradient = Call::Gradient(GradientCall { objective, seeded: false, at, stays: false, fixed: false });
+        let gradient =
+            RecordedCall::Gradient(GradientCall { objective, seeded: false, at, stays: false, fixed: false });
         let mut programs = self.engine.record(&self.sample.model, gradient)?.programs;
-        programs.push_all(self.engine.record(&self.sample.model, Call::Values)?.programs);
+        programs.push_all(self.engine.record(&self.sample.model, RecordedCall::Values)?.programs);
         Ok(self.engine.pipeline_requests(&programs, &Slices::without_progress()).await?.1)
     }
 

@@ -11,7 +11,7 @@ use crate::model::Model;
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_gpu::{Buffer, Pipeline, PipelineRequest, Prepared};
+use residua_gpu::{Buffer, Pipeline, PipelineRequest, PreparedList};
 
 /// Pipelines of a solver's lists.
 type Pipelines<P> = VecMap<Owned<Program, P>, Pipeline>;
@@ -55,7 +55,7 @@ impl GpuEngine {
         segment: &Segment<B, P>,
         own: impl Fn(B) -> Result<Buffer>,
         pipelines: &Pipelines<P>,
-    ) -> Result<Prepared> {
+    ) -> Result<PreparedList> {
         let mut buffers = Vec::new();
         for buffer in segment.buffers.keys() {
             buffers.push(match *buffer {

@@ -9,7 +9,7 @@ use crate::eval::pairs::to_f32;
 use crate::model::Model;
 use residua_base::error::{Error, Result};
 use residua_gpu::submission::binding_size;
-use residua_gpu::{Allocation, Buffer, BufferRequest, Context, Prepared};
+use residua_gpu::{Allocation, Buffer, BufferRequest, Context, PreparedList};
 
 /// Columns of a batch's data table, or numbers of the model's tables, that come from the application's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) struct SharedData {
     pub(super) length: usize,
     pub(super) parts: Vec<DataPart>,
     pub(super) buffer: Buffer,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: PreparedList,
 }
 
 impl SharedData {

@@ -13,7 +13,7 @@
 
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
-use residua_linalg::{Blocks, Products};
+use residua_linalg::{CoordinateBlocks, JtjOperator};
 
 use crate::eval::Functions;
 use crate::model::pattern::Pattern;
@@ -97,7 +97,7 @@ impl HostModel {
     pub async fn prepare_products(
         &mut self,
         functions: &mut Functions,
-        blocks: &Blocks,
+        blocks: &CoordinateBlocks,
         end: Deadline,
     ) -> Result<Option<bool>> {
         self.products.prepare(functions, blocks, end).await
@@ -132,7 +132,7 @@ impl HostModel {
     }
 
     /// J̃ᵀJ̃ as an operator, where the model was last made for products.
-    pub fn jtj<'a>(&'a mut self, functions: &'a mut Functions) -> impl Products + 'a {
+    pub fn jtj<'a>(&'a mut self, functions: &'a mut Functions) -> impl JtjOperator + 'a {
         products::JtJ { functions, tables: &mut self.tables }
     }
 

@@ -28,7 +28,7 @@ pub struct Normal {
     pub residuals: usize,
     /// J̃ᵀr̃.
     pub gradient: Vec<f64>,
-    /// The diagonal blocks of J̃ᵀJ̃, in the order of [`residua_linalg::Normal`].
+    /// The diagonal blocks of J̃ᵀJ̃, in the order of [`residua_linalg::NormalProducts`].
     pub jtj_blocks: Vec<f64>,
 }
 

@@ -10,7 +10,7 @@ use crate::model::least_squares::LocalTable;
 use crate::model::{Batch, Class, Model};
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
-use residua_linalg::{Blocks, Products};
+use residua_linalg::{CoordinateBlocks, JtjOperator};
 
 use super::local_tables::LocalTables;
 use super::model::{LeastSquares, Normal};
@@ -34,7 +34,7 @@ impl MatrixFree {
     pub(super) async fn prepare(
         &mut self,
         functions: &mut Functions,
-        blocks: &Blocks,
+        blocks: &CoordinateBlocks,
         end: Deadline,
     ) -> Result<Option<bool>> {
         let OnHost { model, engine, .. } = functions.on_host();
@@ -114,7 +114,7 @@ pub(super) struct JtJ<'a> {
     pub(super) tables: &'a mut LocalTables,
 }
 
-impl Products for JtJ<'_> {
+impl JtjOperator for JtJ<'_> {
     fn product(&mut self, p: &[f64], product: &mut [f64]) -> Result<f64> {
         let OnHost { model, engine, .. } = self.functions.on_host();
         multiply(engine, model, self.tables, Entry::Product, p, product)

@@ -8,7 +8,7 @@ use residua_base::error::Result;
 
 /// What a call on a session begins with: data that the application writes on the device from now on, and the kind of call if an engine was
 /// chosen by kinds.
-pub struct Call {
+pub struct SessionCall {
     /// Data to take over.
     pub new_data: Vec<NewSharedData>,
     /// The kind of call.
@@ -16,9 +16,9 @@ pub struct Call {
 }
 
 impl Callable for Box<Session> {
-    type Call = Call;
+    type Call = SessionCall;
 
-    async fn begin(&mut self, Call { new_data, job }: Call) -> Result<()> {
+    async fn begin(&mut self, SessionCall { new_data, job }: SessionCall) -> Result<()> {
         for new in new_data {
             self.functions.share_data(new).await?;
         }

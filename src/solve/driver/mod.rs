@@ -19,7 +19,7 @@ mod stagnation;
 mod tests;
 
 #[cfg(target_arch = "wasm32")]
-pub use call::Call;
+pub use call::SessionCall;
 pub use descent::{descend, minimise, newton};
 pub use least_squares::Request;
 pub use occupancy::{Callable, Occupancy};

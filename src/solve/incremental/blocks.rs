@@ -4,7 +4,7 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_codegen::Width;
 use residua_codegen::memory::{InstanceRange, View};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 use residua_linalg::BayesTree;
 
 use crate::model::ArrayInfo;
@@ -35,7 +35,7 @@ pub(super) struct Blocks {
     counts: Vec<u32>,
     /// For each array the kernel that makes steps on its manifold; none if they are sums.
     turns: Vec<Option<usize>>,
-    program: Program,
+    program: CompiledKernels,
     blocks: Vec<Block>,
     /// The block of each variable of the tree.
     of_variable: Vec<u32>,
@@ -59,7 +59,7 @@ impl Blocks {
             arrays: arrays.to_vec(),
             counts: vec![0; arrays.len()],
             turns,
-            program: Program::compile(kernels).await?,
+            program: CompiledKernels::compile(kernels).await?,
             blocks: Vec::new(),
             of_variable: Vec::new(),
             masks: Vec::new(),

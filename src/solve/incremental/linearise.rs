@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
-use residua_linalg::Factor;
+use residua_linalg::JacobianFactor;
 
 use super::blocks::{Blocks, NONE};
 use crate::eval::cpu::{CpuEngine, Memory};
@@ -37,7 +37,7 @@ struct Template {
 }
 
 /// All instances.
-pub(super) struct Instances {
+pub(super) struct InstanceSet {
     model: Model,
     engine: CpuEngine,
     templates: Vec<Template>,
@@ -45,8 +45,8 @@ pub(super) struct Instances {
     of_block: Vec<Vec<Instance>>,
 }
 
-impl Instances {
-    pub async fn new(model: Model) -> Result<Instances> {
+impl InstanceSet {
+    pub async fn new(model: Model) -> Result<InstanceSet> {
         let mut engine = CpuEngine::new();
         engine.prepare(&model, Entry::Linearise).await?;
         let template = |batch: &Batch| {
@@ -65,7 +65,7 @@ impl Instances {
             }
         };
         let templates = model.batches.iter().map(template).list();
-        Ok(Instances { model, engine, templates, of_block: Vec::new() })
+        Ok(InstanceSet { model, engine, templates, of_block: Vec::new() })
     }
 
     pub fn model(&self) -> &Model {
@@ -204,7 +204,7 @@ impl Instances {
     }
 
     /// The factors of instances, in order of their templates; none for those without part in the cost or without variables.
-    pub fn linearise(&mut self, instances: &[Instance], blocks: &Blocks) -> Result<Vec<Option<Factor>>> {
+    pub fn linearise(&mut self, instances: &[Instance], blocks: &Blocks) -> Result<Vec<Option<JacobianFactor>>> {
         let mut factors = Vec::with_capacity(instances.len());
         for of_template in instances.chunk_by(|a, b| a.0 == b.0) {
             let stage = of_template.first().and_then(|&(template, _)| self.model.batches.get(template as usize));
@@ -219,10 +219,10 @@ impl Instances {
         &mut self,
         staged: &[Instance],
         blocks: &Blocks,
-        factors: &mut Vec<Option<Factor>>,
+        factors: &mut Vec<Option<JacobianFactor>>,
     ) -> Result<()> {
         let Some(&(number, _)) = staged.first() else { return Ok(()) };
-        let Instances { model, engine, templates, .. } = self;
+        let InstanceSet { model, engine, templates, .. } = self;
         let (template, batch) = (&mut templates[number as usize], &mut model.batches[number as usize]);
         if !model.blocks[batch.block as usize].takes_part() {
             factors.resize_with(factors.len() + staged.len(), || None);
@@ -259,7 +259,7 @@ impl Instances {
 
 impl Template {
     /// The factor of an instance from its place in the stage.
-    fn factor_of(&self, batch: &Batch, k: usize, instance: u32, blocks: &Blocks) -> Option<Factor> {
+    fn factor_of(&self, batch: &Batch, k: usize, instance: u32, blocks: &Blocks) -> Option<JacobianFactor> {
         let own = &self.blocks[instance as usize * self.slots..][..self.slots];
         let class = &batch.class;
         let (table, rows, stride) = (LocalTable::of(class), class.outputs.len(), batch.count as usize);
@@ -302,6 +302,6 @@ impl Template {
             let residual = self.local[table.corrected(output as u32) as usize * stride + k];
             numbers[next as usize * rows + output] = -residual;
         }
-        Some(Factor { variables, rows, numbers })
+        Some(JacobianFactor { variables, rows, numbers })
     }
 }

@@ -18,13 +18,13 @@ mod linearise;
 
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
-use residua_linalg::{BayesTree, Factor, Failure, Undetermined};
+use residua_linalg::{BayesTree, JacobianFactor, Undetermined, UpdateFailure};
 
 use crate::model::Model;
 use crate::model::losses::LossParameters;
 use crate::solve::tangent::{ParameterBlock, TangentBases, lift};
 use blocks::{Blocks, NONE};
-use linearise::{Instance, Instances};
+use linearise::{Instance, InstanceSet};
 
 /// What depends on coordinates that changed by less than this part of the threshold of relinearisation is not computed anew.
 const NEGLIGIBLE: f64 = 3e-3;
@@ -43,7 +43,7 @@ pub struct Report {
 /// The state of an incremental solve.
 pub struct Smoother {
     blocks: Blocks,
-    instances: Instances,
+    instances: InstanceSet,
     tree: BayesTree,
     threshold: f64,
     interval: u32,
@@ -61,7 +61,7 @@ impl Smoother {
     pub async fn new(model: Model, threshold: f64, interval: u32) -> Result<Smoother> {
         Ok(Smoother {
             blocks: Blocks::new(&model.arrays).await?,
-            instances: Instances::new(model).await?,
+            instances: InstanceSet::new(model).await?,
             tree: BayesTree::new(),
             threshold,
             interval,
@@ -173,7 +173,7 @@ impl Smoother {
             self.take_in(instance, factor);
         }
         let updated = self.tree.update(&self.newest, NEGLIGIBLE * self.threshold);
-        if let Err(Failure::Undetermined(which)) = updated {
+        if let Err(UpdateFailure::Undetermined(which)) = updated {
             // The factorisation is that of the points before. The next update linearises again.
             self.blocks.restore(&moved, &before);
             self.due.extend(due);
@@ -189,7 +189,7 @@ impl Smoother {
     }
 
     /// Gives the tree the factor of an instance, in place of the one that it has.
-    fn take_in(&mut self, (template, instance): Instance, factor: Option<Factor>) {
+    fn take_in(&mut self, (template, instance): Instance, factor: Option<JacobianFactor>) {
         let old = self.instances.factor(template, instance);
         let new = match factor {
             Some(factor) if old != NONE => {
@@ -240,8 +240,8 @@ impl Smoother {
     }
 
     /// The error of a step that is not finite.
-    fn beyond(&self, failure: Failure) -> Error {
-        let (Failure::NonFinite(variable) | Failure::Undetermined(Undetermined { variable, .. })) = failure;
+    fn beyond(&self, failure: UpdateFailure) -> Error {
+        let (UpdateFailure::NonFinite(variable) | UpdateFailure::Undetermined(Undetermined { variable, .. })) = failure;
         let name = self.blocks.name_of_variable(variable);
         Error::new(
             ErrorCode::NonFinite,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
-use super::template::{Group, Template};
+use super::template::{Group, SharedProblem};
 use crate::model::SampleCounter;
 
 /// Numbers that are read a piece at a time: fills the slice with those from the given position on.
@@ -45,7 +45,7 @@ impl Varying<'_> {
 
 impl Batch<'_> {
     /// Checks that the batch names only what the template has.
-    pub fn check(&self, template: &Template) -> Result<()> {
+    pub fn check(&self, template: &SharedProblem) -> Result<()> {
         let model = &template.model;
         for (first, length, _) in &self.parameters {
             if *first as usize + length > model.num_params as usize {
@@ -66,7 +66,7 @@ impl Batch<'_> {
     }
 
     /// The starts of some problems: all parameters, problem after problem.
-    pub fn starts(&self, template: &Template, problems: Range<u32>) -> Vec<f64> {
+    pub fn starts(&self, template: &SharedProblem, problems: Range<u32>) -> Vec<f64> {
         let numbers = template.values.len();
         let count = problems.len();
         let mut starts = Vec::with_capacity(count * numbers);
@@ -85,7 +85,7 @@ impl Batch<'_> {
     }
 
     /// A batch of some of the problems, which start at their own starts, or where these points of all are.
-    pub(super) fn extract(&self, template: &Template, problems: &[u32], points: Option<&[f64]>) -> Batch<'static> {
+    pub(super) fn extract(&self, template: &SharedProblem, problems: &[u32], points: Option<&[f64]>) -> Batch<'static> {
         let numbers = template.values.len();
         let start = |&problem: &u32| match points {
             Some(points) => points[problem as usize * numbers..(problem as usize + 1) * numbers].to_vec(),
@@ -107,7 +107,7 @@ impl Batch<'_> {
     }
 
     /// Whether problems can have different numbers of samples.
-    pub fn samples_vary(&self, template: &Template) -> bool {
+    pub fn samples_vary(&self, template: &SharedProblem) -> bool {
         template.groups.iter().any(|group| {
             let class = &template.model.batches[group.batch].class;
             let is_own = |column| source_of(template, self, group, column).is_some();
@@ -117,7 +117,7 @@ impl Batch<'_> {
 
     /// The number of samples of each of some problems, as [`crate::model::Model::sample_count`] counts them; `own` is what [`Batch::read_data`] has
     /// read of them.
-    pub fn sample_counts(&self, template: &Template, own: &[Vec<f64>], problems: usize) -> Vec<usize> {
+    pub fn sample_counts(&self, template: &SharedProblem, own: &[Vec<f64>], problems: usize) -> Vec<usize> {
         if !self.samples_vary(template) {
             return vec![template.model.sample_count(); problems];
         }
@@ -165,7 +165,7 @@ fn kept(numbers: Vec<f64>) -> Numbers<'static> {
 }
 
 /// Brings a problem's start onto its manifolds and between its bounds. False if that, or the start itself, is not finite.
-pub fn make_feasible(template: &Template, x: &mut [f64]) -> bool {
+pub fn make_feasible(template: &SharedProblem, x: &mut [f64]) -> bool {
     let mut finite = x.iter().all(|number| number.is_finite());
     for block in &template.blocks {
         let numbers = &mut x[block.first as usize..(block.first + block.dim) as usize];
@@ -177,7 +177,12 @@ pub fn make_feasible(template: &Template, x: &mut [f64]) -> bool {
 
 /// Which entry of [`Batch::data`] gives a column of a group's instances, the latest if several do, and where in it they stand, by
 /// instance.
-pub fn source_of<'a>(template: &Template, batch: &'a Batch, group: &Group, column: u32) -> Option<(usize, &'a [u32])> {
+pub fn source_of<'a>(
+    template: &SharedProblem,
+    batch: &'a Batch,
+    group: &Group,
+    column: u32,
+) -> Option<(usize, &'a [u32])> {
     let count = template.model.batches[group.batch].count;
     let mut found = None;
     for (entry, varying) in batch.data.iter().enumerate() {

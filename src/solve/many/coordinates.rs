@@ -4,9 +4,9 @@ use crate::model::manifolds::CoordinateSize;
 use crate::solve::levenberg_marquardt::point::FALL_OF_SCALE;
 
 use super::pattern::{each, fill, filled};
-use super::program::Writer;
+use super::program::ProgramWriter;
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     pub(super) fn bound(&self, position: usize, upper: bool) -> String {
         let place = self.layout.bounds as usize + 2 * position + usize::from(upper);
         self.number("template_numbers", &format!("{place}u"), self.layout.shared)

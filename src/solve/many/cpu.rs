@@ -18,14 +18,14 @@ use crate::solve::rules::{AcceptedStep, NO_FLOOR};
 use crate::solve::summary::Termination;
 use residua_base::error::Result;
 use residua_codegen::{InstanceRange, View};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 use residua_linalg::loops::{all_finite, small};
 use residua_linalg::normal_equations::most_trace_of_sums;
 
 use super::batch::{Batch, make_feasible};
 use super::kernels::{NormalLayout, PLACES, move_kernel, normal_kernel, reduction_kernel, settings_table};
 use super::rule_tables::{Rule, RuleTable, rule_kernels};
-use super::template::Template;
+use super::template::SharedProblem;
 use super::{ManyListener, ManyOptions, ManySolutions};
 use data_table::data_table;
 use steps::Ball;
@@ -41,7 +41,7 @@ const MOST_ITERATIONS: u32 = 30;
 
 /// Solves the problems of a batch.
 pub async fn solve_many(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     options: &ManyOptions,
     audience: &mut dyn ManyListener,
@@ -62,7 +62,7 @@ pub async fn solve_many(
     if first_rule.is_some() {
         kernels.push_all(rule_kernels()?);
     }
-    let program = Program::compile(kernels).await?;
+    let program = CompiledKernels::compile(kernels).await?;
     let at_a_time = (NUMBERS_AT_A_TIME / numbers).clamp(1, 1024) as u32;
     let max_iterations = options
         .max_iterations
@@ -91,10 +91,10 @@ pub async fn solve_many(
 
 /// What all chunks share.
 struct Solver<'a> {
-    template: &'a Template,
+    template: &'a SharedProblem,
     options: &'a ManyOptions,
     /// The move, then of each group normal equations and reduction.
-    program: &'a Program,
+    program: &'a CompiledKernels,
     /// Position of the first kernel of a rule, if rules are compiled.
     first_rule: Option<usize>,
     layout: NormalLayout,

@@ -16,7 +16,7 @@ use residua_codegen::wgsl::PairForm;
 use super::batch::{Batch, make_feasible};
 use super::layout::Layout;
 use super::program::{Program, SolveManyUniforms, program};
-use super::template::Template;
+use super::template::SharedProblem;
 use super::{ManyOptions, ManySolutions};
 
 /// Columns of the state table: end, iterations, cost, radius, ‖Dδ‖ of the last step, floor, cost by influence, and whether the arithmetic tells a minimum. Then
@@ -25,7 +25,7 @@ const STATE_COLUMNS: u32 = 8;
 
 /// A template with a batch, laid out for the device.
 pub struct DeviceBatch<'a> {
-    template: &'a Template,
+    template: &'a SharedProblem,
     batch: &'a Batch<'a>,
     options: &'a ManyOptions,
     layout: Layout,
@@ -63,7 +63,7 @@ impl<'a> DeviceBatch<'a> {
     /// # Errors
     /// `limit-exceeded` for problems that are too large for a thread.
     pub fn new(
-        template: &'a Template,
+        template: &'a SharedProblem,
         batch: &'a Batch<'a>,
         options: &'a ManyOptions,
         pairs: Option<PairForm>,

@@ -9,7 +9,7 @@ use residua_gpu::{BindingKind, BufferRequest, CommandList, Context, PipelineRequ
 
 use super::device::DeviceBatch;
 use super::program::resources;
-use super::{Batch, ManyListener, ManyOptions, ManySolutions, Template};
+use super::{Batch, ManyListener, ManyOptions, ManySolutions, SharedProblem};
 
 /// Milliseconds that a dispatch shall take: the device draws in between.
 const DISPATCH_MS: f64 = 100.0;
@@ -37,7 +37,7 @@ const STATE: usize = 3;
 /// `limit-exceeded` for problems that are too large for a thread; what the device fails with.
 pub async fn solve_many(
     context: &Context,
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     options: &ManyOptions,
     pairs: Option<PairForm>,

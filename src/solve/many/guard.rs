@@ -20,7 +20,7 @@ use residua_base::error::{ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
 
 use super::batch::{Batch, Numbers, Varying};
-use super::template::Template;
+use super::template::SharedProblem;
 use super::{ManyListener, ManyOptions, ManySolutions, NO_LOSS, cpu, single};
 use crate::eval::{Arithmetic, Place};
 use crate::solve::findings::{Finding, Origin, sentences};
@@ -137,7 +137,7 @@ impl Guarded {
 /// continues in pairs, then the host, which begins open problems at their starts. Without `pairs` problems stay where they are, and those that have lost digits, or
 /// that are no minima in f64, end with 'precision-limit'.
 pub async fn guard(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     options: &ManyOptions,
     solutions: ManySolutions,
@@ -220,7 +220,7 @@ impl Guarded {
     /// Has what the device calls a minimum without being certain end with 'precision-limit' where its derivatives in f64 do not agree, and what has lost digits.
     async fn confirm(
         &mut self,
-        template: &Template,
+        template: &SharedProblem,
         batch: &Batch<'_>,
         options: &ManyOptions,
         audience: &mut dyn ManyListener,
@@ -277,7 +277,7 @@ struct Check {
 /// Solves problems that have converged again in f64, from their solutions. None without problems. A problem that is not solved, since the caller
 /// has aborted, counts as lost.
 async fn check(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     options: &ManyOptions,
     solutions: &ManySolutions,
@@ -294,7 +294,7 @@ async fn check(
 
 /// Compares problems with their solutions in f64.
 fn compare(
-    template: &Template,
+    template: &SharedProblem,
     options: &ManyOptions,
     problems: &[u32],
     computed: &ManySolutions,
@@ -345,7 +345,7 @@ fn root_mean_squares(x: &[f64], numbers: usize) -> Vec<f64> {
 }
 
 /// The problems of the sample, ascending, of those that have converged; where none has, of those that ended with 'precision-limit', so that rounding is told.
-async fn sampled(template: &Template, batch: &Batch<'_>, ends: &[Termination]) -> Vec<u32> {
+async fn sampled(template: &SharedProblem, batch: &Batch<'_>, ends: &[Termination]) -> Vec<u32> {
     let any = ends.iter().any(|end| end.converged());
     let is_taken = |end: Termination| if any { end.converged() } else { end == Termination::PrecisionLimit };
     let taken = (0..batch.count).filter(|&problem| is_taken(ends[problem as usize])).list();

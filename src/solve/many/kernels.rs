@@ -9,7 +9,7 @@ use residua_ir::graph::{CheckedGraph, NodeId};
 
 use super::layout::settings;
 use super::moves::{MoveSource, moves};
-use super::template::{Group, Template};
+use super::template::{Group, SharedProblem};
 use super::terms::{CLOSE_DOUBLE, Source, normal_terms, reduction_term};
 
 /// Columns of a group's table of places: where in each table the numbers of an instance's problem begin.
@@ -47,7 +47,7 @@ pub struct NormalLayout {
 
 impl NormalLayout {
     /// Of the problems of a template.
-    pub fn new(template: &Template) -> NormalLayout {
+    pub fn new(template: &SharedProblem) -> NormalLayout {
         let is_robust = template.groups.iter().any(|group| group.loss != LossKind::Squared);
         NormalLayout { free: template.free.len(), is_robust }
     }
@@ -79,14 +79,14 @@ impl NormalLayout {
 }
 
 /// The batch constants of a group, then weight × factor and the loss's scales.
-pub fn settings_table(template: &Template, group: &Group) -> Vec<f64> {
+pub fn settings_table(template: &SharedProblem, group: &Group) -> Vec<f64> {
     let mut table = template.model.batches[group.batch].batch_constants.clone();
     table.extend_from_slice(&settings(template, group));
     table
 }
 
 /// A group's kernel that adds to normal equations.
-pub fn normal_kernel(template: &Template, group: &Group) -> Result<CheckedKernel> {
+pub fn normal_kernel(template: &SharedProblem, group: &Group) -> Result<CheckedKernel> {
     let layout = NormalLayout::new(template);
     let terms = normal_terms(template, group, layout.is_robust)?;
     let mut sums = vec![(0, terms.cost)];
@@ -101,14 +101,14 @@ pub fn normal_kernel(template: &Template, group: &Group) -> Result<CheckedKernel
 }
 
 /// A group's kernel that adds to reductions.
-pub fn reduction_kernel(template: &Template, group: &Group) -> Result<CheckedKernel> {
+pub fn reduction_kernel(template: &SharedProblem, group: &Group) -> Result<CheckedKernel> {
     let term = reduction_term(template, group, CLOSE_DOUBLE)?;
     group_kernel("reduction", template, group, term.graph, &term.inputs, &[(0, term.reduction)], REDUCTION)
 }
 
 fn group_kernel(
     name: &str,
-    template: &Template,
+    template: &SharedProblem,
     group: &Group,
     graph: CheckedGraph,
     inputs: &[Source],
@@ -154,7 +154,7 @@ const MOVE_BUFFERS: [KernelBuffer; 5] = [
 
 /// The kernel that moves problems; an instance a problem. Its buffers: x and the step (read), the bounds (read, lower and upper of
 /// each free coordinate), trial and the projected step (written).
-pub fn move_kernel(template: &Template) -> Result<CheckedKernel> {
+pub fn move_kernel(template: &SharedProblem) -> Result<CheckedKernel> {
     let moves = moves(template)?;
     let (numbers, free) = (template.values.len() as u32, template.free.len() as u32);
     let load = |source: &MoveSource| {

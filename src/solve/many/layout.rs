@@ -7,7 +7,7 @@ use crate::eval::pairs::split;
 use residua_codegen::Width;
 
 use super::batch::{Batch, source_of};
-use super::template::{Group, Template};
+use super::template::{Group, SharedProblem};
 
 /// Where a data column of a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Layout {
 
 impl Layout {
     /// Lays a template out for a batch.
-    pub fn new(template: &Template, batch: &Batch) -> Layout {
+    pub fn new(template: &SharedProblem, batch: &Batch) -> Layout {
         let (mut varying, mut shared) = (0, 0);
         let mut groups = Vec::with_capacity(template.groups.len());
         for group in &template.groups {
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// The shared table.
-    pub fn shared_table(&self, template: &Template) -> Vec<f64> {
+    pub fn shared_table(&self, template: &SharedProblem) -> Vec<f64> {
         let mut table = vec![0.0; self.shared as usize];
         for (group, layout) in template.groups.iter().zip(&self.groups) {
             let batch = &template.model.batches[group.batch];
@@ -114,7 +114,7 @@ impl Layout {
     /// In pairs the columns of the low parts follow.
     pub fn varying_table(
         &self,
-        template: &Template,
+        template: &SharedProblem,
         batch: &Batch,
         problems: Range<u32>,
         stride: u32,
@@ -155,7 +155,7 @@ impl Layout {
 }
 
 /// Weight × factor, and the loss's scales.
-pub fn settings(template: &Template, group: &Group) -> [f64; 3] {
+pub fn settings(template: &SharedProblem, group: &Group) -> [f64; 3] {
     let block = &template.model.blocks[template.model.batches[group.batch].block as usize];
     [block.weight * block.loss.factor, block.loss.a, block.loss.b]
 }

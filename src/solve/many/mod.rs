@@ -1,6 +1,6 @@
 //! Many small problems at once: thousands of independent problems of one shape, each solved by Levenberg-Marquardt.
 //!
-//! A [`Template`] is what all of them share: residual blocks, losses, weights, bounds, constants, manifolds. A [`Batch`] says in
+//! A [`SharedProblem`] is what all of them share: residual blocks, losses, weights, bounds, constants, manifolds. A [`Batch`] says in
 //! what they differ: their starts, and numbers of some data inputs. On the GPU a thread solves a problem, with all its
 //! iterations inside the dispatch ([`program`] writes that kernel, `gpu` runs it); on the CPU ([`cpu`]) problems are instances
 //! of generated kernels in f64, which add straight into each one's normal equations. Both take the terms of the normal
@@ -29,7 +29,7 @@ mod unrolled;
 
 pub use batch::{Batch, Numbers, Varying};
 pub use starts::check_starts;
-pub use template::Template;
+pub use template::SharedProblem;
 
 use super::rules::Tolerances;
 use super::summary::Termination;

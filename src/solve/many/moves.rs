@@ -5,7 +5,7 @@ use crate::model::manifolds;
 use residua_base::error::Result;
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
 
-use super::template::Template;
+use super::template::SharedProblem;
 
 /// What an input of the graph is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Move {
 }
 
 /// The move of a template's free coordinates. A coordinate whose step is 0 stays as it is, bit for bit.
-pub fn moves(template: &Template) -> Result<Move> {
+pub fn moves(template: &SharedProblem) -> Result<Move> {
     let mut g = Graph::new();
     let mut inputs = Vec::new();
     let mut input = |g: &mut Graph, source: MoveSource| {

@@ -9,7 +9,7 @@ use crate::solve::rules::{GROWTH, GROWTH_AFTER_REJECTION, Rules};
 use crate::solve::summary::Termination;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
-use residua_codegen::wgsl::{Binding, NoParameters, PairForm, ProgramText, Resource};
+use residua_codegen::wgsl::{BoundInput, NoParameters, PairForm, ProgramText, Resource};
 use residua_codegen::{OPERATIONS_OF_PAIR, Width, template_parameters, uniform};
 use residua_ir::graph::NodeId;
 
@@ -17,7 +17,7 @@ use super::kernels::NormalLayout;
 use super::layout::{Column, GroupLayout, Layout};
 use super::moves::{MoveSource, moves};
 use super::pattern::{Numbers, each, fill, filled, float};
-use super::template::Template;
+use super::template::SharedProblem;
 use super::terms::Source;
 
 /// Free coordinates that a thread can keep the normal equations of.
@@ -78,14 +78,14 @@ pub struct Program {
 ///
 /// # Errors
 /// `limit-exceeded` with both figures for problems that are not small.
-pub fn program(template: &Template, layout: &Layout, pairs: Option<PairForm>) -> Result<Program> {
+pub fn program(template: &SharedProblem, layout: &Layout, pairs: Option<PairForm>) -> Result<Program> {
     let limit = |what: &str, got: usize, most: usize| {
         let message = format!("solveMany: a problem has {got} {what}; the GPU takes at most {most}");
         if got > most { Err(Error::new(ErrorCode::LimitExceeded, message)) } else { Ok(()) }
     };
     limit("free coordinates", template.free.len(), MOST_FREE)?;
     limit("parameters", template.values.len(), MOST_PARAMETERS)?;
-    let mut writer = Writer::new(template, layout, pairs);
+    let mut writer = ProgramWriter::new(template, layout, pairs);
     writer.declare();
     for function in Rules::new().of_kernel() {
         writer.program.push_function(function);
@@ -149,8 +149,8 @@ pub fn resources() -> Vec<Resource> {
     ]
 }
 
-pub(super) struct Writer<'a> {
-    pub(super) template: &'a Template,
+pub(super) struct ProgramWriter<'a> {
+    pub(super) template: &'a SharedProblem,
     pub(super) layout: &'a Layout,
     /// The form of products; none in f32.
     pub(super) pairs_form: Option<PairForm>,
@@ -173,8 +173,8 @@ pub(super) struct Writer<'a> {
     pub(super) entries: Vec<Numbers>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(template: &'a Template, layout: &'a Layout, pairs_form: Option<PairForm>) -> Writer<'a> {
+impl<'a> ProgramWriter<'a> {
+    fn new(template: &'a SharedProblem, layout: &'a Layout, pairs_form: Option<PairForm>) -> ProgramWriter<'a> {
         let (mut parameters, mut moving, mut free, mut entries) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for number in 0..template.values.len() {
             // Where the low part's column is, in pairs.
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
             }
         }
         let (program, text) = (ProgramText::new(), String::new());
-        Writer {
+        ProgramWriter {
             template,
             layout,
             pairs_form,
@@ -312,7 +312,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What the inputs of a group's terms are, inside its loop over `i`.
-    pub(super) fn bindings(&self, layout: &GroupLayout, inputs: &[Source]) -> Vec<Binding> {
+    pub(super) fn bindings(&self, layout: &GroupLayout, inputs: &[Source]) -> Vec<BoundInput> {
         let instance = |(first, width): (u32, u32), number: u32| {
             filled("i * $0u + $1u", &[width as usize, (first + number) as usize])
         };
@@ -334,7 +334,7 @@ impl<'a> Writer<'a> {
                 Source::Weight => ("weight", 0, shared(layout.settings)),
                 Source::Scale(number) => ("scale$0", number, shared(layout.settings + 1 + number)),
             };
-            Binding { name: numbered(name, number), expression, width: self.width() }
+            BoundInput { name: numbered(name, number), expression, width: self.width() }
         };
         inputs.iter().map(binding).list()
     }
@@ -371,9 +371,9 @@ impl<'a> Writer<'a> {
                 MoveSource::Upper(position) => ("upper$0", position, self.bound(position, true)),
             };
             let width = if matches!(source, MoveSource::Step(_)) { Width::Single } else { self.width() };
-            Binding { name: filled(name, &[number]), expression, width }
+            BoundInput { name: filled(name, &[number]), expression, width }
         };
-        let bindings: Vec<Binding> = moves.inputs.iter().map(binding).list();
+        let bindings: Vec<BoundInput> = moves.inputs.iter().map(binding).list();
         let mut nodes: Vec<NodeId> = moves.trial.iter().map(|&(_, node)| node).list();
         nodes.extend_from_slice(&moves.projected_step);
         // In pairs the projected step is, too, where it is a difference of points, and is rounded then.

@@ -8,7 +8,7 @@ use residua_base::list::Listed;
 use residua_codegen::{
     CheckedKernel, ElementType, Function, Index, InstanceRange, Instances, Kernel, KernelBuffer, Load, Output, View,
 };
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 use residua_linalg::loops::small;
 
 /// A rule, by its position among [`Rules::of_many`].
@@ -74,7 +74,7 @@ impl RuleTable {
     }
 
     /// Computes the results of all rows, by a kernel of the program where the position of the first is given.
-    pub fn run(&mut self, rule: Rule, program: &Program, first: Option<usize>) -> Result<()> {
+    pub fn run(&mut self, rule: Rule, program: &CompiledKernels, first: Option<usize>) -> Result<()> {
         let RuleTable { rules, stride, rows, arguments, results } = self;
         if *rows == 0 {
             return Ok(());
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn kernels_of_rules_compute_what_their_evaluation_does() {
-        let program = run_synchronously(Program::compile(rule_kernels().unwrap())).unwrap();
+        let program = run_synchronously(CompiledKernels::compile(rule_kernels().unwrap())).unwrap();
         let rules = [Rule::Noise, Rule::Cosine, Rule::Gain, Rule::Radius, Rule::Convergence];
         for (rule, function) in rules.into_iter().zip(Rules::shared().of_many()) {
             let mut table = RuleTable::new(7);

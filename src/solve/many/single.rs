@@ -2,7 +2,7 @@
 
 use super::ManyListener;
 use super::batch::Batch;
-use super::template::Template;
+use super::template::SharedProblem;
 use crate::eval::cpu::CpuEngine;
 use crate::eval::{Arithmetic, Engine, Functions};
 use crate::gauss_newton::host::HostModel;
@@ -13,7 +13,7 @@ use residua_base::error::{ErrorCode, Result};
 use residua_base::list::Listed;
 
 /// Functions on the host, of which the data and the parameters are those of a problem once [`set_problem`] has brought them.
-pub(super) fn functions(template: Template) -> Result<Functions> {
+pub(super) fn functions(template: SharedProblem) -> Result<Functions> {
     let constant = constant(&template);
     let mut functions = Functions::new(template.model, Engine::Cpu(CpuEngine::new()), template.values)?;
     functions.set_constant(constant)?;
@@ -39,7 +39,7 @@ pub(super) fn set_problem(
 /// What the derivatives of some problems promise at `x`, the parameters of each problem, in f64 and in units of σ²; NaN where they are not finite or too many, and
 /// of all problems after the listener has aborted.
 pub(super) async fn promises(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     problems: &[u32],
     x: &[f64],
@@ -71,7 +71,7 @@ pub(super) async fn promises(
 }
 
 /// Sets the bounds of a template.
-pub(super) fn set_bounds(functions: &mut Functions, template: &Template) -> Result<()> {
+pub(super) fn set_bounds(functions: &mut Functions, template: &SharedProblem) -> Result<()> {
     let numbers = template.values.len();
     let (mut lower, mut upper) = (vec![f64::NEG_INFINITY; numbers], vec![f64::INFINITY; numbers]);
     for coordinate in &template.free {
@@ -84,7 +84,7 @@ pub(super) fn set_bounds(functions: &mut Functions, template: &Template) -> Resu
 }
 
 /// Which parameters no problem moves.
-fn constant(template: &Template) -> Vec<bool> {
+fn constant(template: &SharedProblem) -> Vec<bool> {
     let mut constant = vec![true; template.values.len()];
     for block in &template.blocks {
         for parameter in block.first..block.first + block.dim {

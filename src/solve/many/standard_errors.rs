@@ -5,7 +5,7 @@
 //! A problem costs about two iterations of its solve on the host.
 
 use super::batch::Batch;
-use super::template::Template;
+use super::template::SharedProblem;
 use super::{ManyListener, single};
 use crate::eval::{Arithmetic, Functions};
 use crate::gauss_newton::host::HostModel;
@@ -30,7 +30,7 @@ pub fn requested(read: &dyn Fn(&str) -> Option<f64>) -> Option<CovarianceOptions
 /// The standard error of each parameter at `x`, the parameters of each problem, problem after problem: 0 for constant ones. NaN for the others
 /// of a problem that has no covariance, and of all problems after the listener has aborted.
 pub async fn standard_errors(
-    template: Template,
+    template: SharedProblem,
     batch: &Batch<'_>,
     x: &[f64],
     options: CovarianceOptions,

@@ -1,7 +1,7 @@
 //! The error where no problem can start, and what all of them share is to blame.
 
 use super::batch::{Batch, make_feasible};
-use super::template::Template;
+use super::template::SharedProblem;
 use super::{ManySolutions, single};
 use crate::eval::{Arithmetic, Objective};
 use crate::solve::summary::Termination;
@@ -15,7 +15,7 @@ const AT_A_TIME: u32 = 64;
 ///
 /// # Errors
 /// `non-finite`, naming a residual of that problem, as a single solve does.
-pub async fn check_starts(template: &Template, batch: &Batch<'_>, solutions: &ManySolutions) -> Result<()> {
+pub async fn check_starts(template: &SharedProblem, batch: &Batch<'_>, solutions: &ManySolutions) -> Result<()> {
     let mut ends = solutions.termination.iter().zip(&solutions.iterations);
     if !ends.all(|(&end, &iterations)| end == Termination::NonFinite && iterations == 0) {
         return Ok(());

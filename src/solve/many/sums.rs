@@ -7,14 +7,14 @@ use residua_codegen::{OPERATIONS_OF_PAIR, Width};
 
 use super::layout::GroupLayout;
 use super::pattern::{each, fill, filled};
-use super::program::Writer;
+use super::program::ProgramWriter;
 use super::template::Group;
 use super::terms::{CLOSE_PAIR, CLOSE_SINGLE, normal_terms, pair_terms, reduction_term};
 
 /// Names that the code of an instance's terms must not hide.
 const TAKEN: [&str; 4] = ["x", "problem", "normal", "i"];
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Begins the loop over a group's instances with the code of one.
     fn begin_group(&mut self, group: &Group, code: &str) {
         let batch = &self.template.model.batches[group.batch];

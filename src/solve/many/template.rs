@@ -50,7 +50,7 @@ pub struct FreeCoordinate {
 
 /// What the problems share.
 #[derive(Clone, Debug)]
-pub struct Template {
+pub struct SharedProblem {
     /// The residuals.
     pub model: Model,
     /// The parameters, where the batch brings none.
@@ -63,7 +63,7 @@ pub struct Template {
     pub blocks: Vec<ParameterBlock>,
 }
 
-impl Template {
+impl SharedProblem {
     /// A template of a model at given parameters, of which some are constant and some have bounds.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Template {
         values: Vec<f64>,
         constant: &[bool],
         bounds: Option<(&[f64], &[f64])>,
-    ) -> Result<Template> {
+    ) -> Result<SharedProblem> {
         let parameters = model.num_params as usize;
         let (lower, upper) = bounds.map_or((parameters, parameters), |(lower, upper)| (lower.len(), upper.len()));
         if [values.len(), constant.len(), lower, upper] != [parameters; 4] {
@@ -103,7 +103,7 @@ impl Template {
             ));
         }
         let groups = groups(&model)?;
-        Ok(Template { model, values, groups, free, blocks })
+        Ok(SharedProblem { model, values, groups, free, blocks })
     }
 
     /// The position among [`Self::free`] of a parameter, if it is free.

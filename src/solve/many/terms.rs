@@ -10,7 +10,7 @@ use residua_base::sort::ascending;
 use residua_ir::autodiff;
 use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
 
-use super::template::{Group, ParameterBlock, Template};
+use super::template::{Group, ParameterBlock, SharedProblem};
 
 /// What an input of a term's graph is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,14 +76,14 @@ pub struct ReductionTerm {
 
 /// A group's graph under construction.
 struct Draft<'a> {
-    template: &'a Template,
+    template: &'a SharedProblem,
     group: &'a Group,
     graph: Graph,
     inputs: Vec<Source>,
 }
 
 impl<'a> Draft<'a> {
-    fn new(template: &'a Template, group: &'a Group) -> Draft<'a> {
+    fn new(template: &'a SharedProblem, group: &'a Group) -> Draft<'a> {
         Draft { template, group, graph: Graph::new(), inputs: Vec::new() }
     }
 
@@ -278,7 +278,7 @@ struct Weighted {
 }
 
 /// What an instance of a group adds to the normal equations.
-pub fn normal_terms(template: &Template, group: &Group, with_influence: bool) -> Result<NormalTerms> {
+pub fn normal_terms(template: &SharedProblem, group: &Group, with_influence: bool) -> Result<NormalTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
     let columns = draft.columns(&residuals);
@@ -300,7 +300,7 @@ pub fn normal_terms(template: &Template, group: &Group, with_influence: bool) ->
 
 /// What an instance of a group adds to normal equations in pairs. The gradient is w ρ′ Jᵀr by a reverse sweep, which in pairs takes far fewer operations
 /// than the rows of J, of which single numbers do: their products are exact, so that H is the Gram matrix of a J̃ that is rounded once.
-pub fn pair_terms(template: &Template, group: &Group, with_influence: bool) -> Result<PairTerms> {
+pub fn pair_terms(template: &SharedProblem, group: &Group, with_influence: bool) -> Result<PairTerms> {
     let mut draft = Draft::new(template, group);
     let residuals = draft.residuals(Source::Parameter);
     let Weighted { mut cost, scale, weight, bend } = draft.weighted(&residuals);
@@ -342,7 +342,7 @@ pub fn pair_terms(template: &Template, group: &Group, with_influence: bool) -> R
 /// By how much the cost of an instance of a group falls: ½ w (ρ(s) − ρ(s′)) for r at the point and r′ at the trial point. Where s
 /// and s′ are closer than `close` of them, the difference of losses is (r − r′)·(r + r′) times the slope in the middle, which
 /// does not cancel.
-pub fn reduction_term(template: &Template, group: &Group, close: f64) -> Result<ReductionTerm> {
+pub fn reduction_term(template: &SharedProblem, group: &Group, close: f64) -> Result<ReductionTerm> {
     let mut draft = Draft::new(template, group);
     let before = draft.residuals(Source::Parameter);
     let after = draft.residuals(Source::Trial);

@@ -3,9 +3,9 @@
 use residua_base::list::Listed;
 
 use super::pattern::{Numbers, each, fill, float};
-use super::program::Writer;
+use super::program::ProgramWriter;
 
-impl Writer<'_> {
+impl ProgramWriter<'_> {
     /// Norms, and the damped step.
     pub(super) fn linear_algebra(&mut self) {
         self.norms();

@@ -4,6 +4,7 @@ mod cycles;
 mod rust_modules;
 mod script_imports;
 mod test_tiers;
+mod type_names;
 mod wgsl_text;
 
 use crate::fingerprint;

@@ -8,13 +8,13 @@ use super::formula::Step::{
     self, Add, AddIntegers, Firsts, Get, Mark, Multiply, Number, Seconds, Set, ShiftLeft, ShiftRight, Subtract, Times,
 };
 use residua_ir::graph::NodeId;
-use residua_ir::graph::exponential::{COEFFICIENTS, ENTRIES, Entry, LEAST, MOST, ROUNDING, SCALE, STEP};
+use residua_ir::graph::exponential::{COEFFICIENTS, ENTRIES, LEAST, MOST, ROUNDING, SCALE, STEP, TableEntry};
 
 #[cfg(doc)]
 use residua_ir::graph::exponential;
 
 /// Bytes of an entry of the table, as a shift.
-const ENTRY: u32 = size_of::<Entry>().ilog2();
+const ENTRY: u32 = size_of::<TableEntry>().ilog2();
 
 // The formulas' locals, and what takes their places.
 const X: u8 = 0;

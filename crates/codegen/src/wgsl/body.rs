@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use vecmap::VecMap;
 
 use crate::wgsl::import::Imports;
-use crate::wgsl::inputs::{Binding, Inputs};
+use crate::wgsl::inputs::{BoundInput, Inputs};
 use crate::wgsl::names::Names;
 use crate::wgsl::order::Hidden;
 use crate::wgsl::value::Value;
@@ -228,7 +228,7 @@ impl<'a> Body<'a> {
             Node::Input(InputId(input)) => match self.inputs {
                 Inputs::Parameters { names, width } => Value::of_width(width, names[input as usize].to_owned()),
                 Inputs::Bound(bindings) => {
-                    let Binding { name, expression, width } = &bindings[input as usize];
+                    let BoundInput { name, expression, width } = &bindings[input as usize];
                     let name = self.names.fresh(name.clone());
                     self.line(&format!("let {name} = {expression};"));
                     Value::of_width(*width, name)

@@ -1,13 +1,13 @@
 //! What a shader declares for its host: resource variables and uniform structures.
 //!
-//! Each is declared once, in Rust. Its WGSL is written from the declaration, and so are the layout of its bind group ([`Access`] by
+//! Each is declared once, in Rust. Its WGSL is written from the declaration, and so are the layout of its bind group ([`AccessMode`] by
 //! binding number) and the words of its uniform buffer ([`uniform!`](crate::uniform)).
 
 use std::fmt::Write;
 
 /// How a shader accesses a resource variable; `residua_gpu` has a kind of binding for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
+pub enum AccessMode {
     /// A storage buffer that is read.
     Read,
     /// A storage buffer that is read and written.
@@ -24,13 +24,13 @@ pub struct Resource {
     /// The variable's type in WGSL: `array<f32>`.
     pub ty: String,
     /// How it is accessed.
-    pub access: Access,
+    pub access: AccessMode,
 }
 
 impl Resource {
     /// A storage buffer of elements of a type.
     pub fn array(name: &str, element: &str, written: bool) -> Resource {
-        let access = if written { Access::ReadWrite } else { Access::Read };
+        let access = if written { AccessMode::ReadWrite } else { AccessMode::Read };
         Resource { name: name.to_owned(), ty: format!("array<{element}>"), access }
     }
 
@@ -51,7 +51,7 @@ impl Resource {
 
     /// A uniform buffer of a type that the shader's text defines.
     pub fn uniform_of(name: &str, ty: &str) -> Resource {
-        Resource { name: name.to_owned(), ty: ty.to_owned(), access: Access::Uniform }
+        Resource { name: name.to_owned(), ty: ty.to_owned(), access: AccessMode::Uniform }
     }
 }
 
@@ -60,9 +60,9 @@ pub fn declare_resources(resources: &[Resource]) -> String {
     let mut text = String::new();
     for (binding, Resource { name, ty, access }) in resources.iter().enumerate() {
         let space = match access {
-            Access::Read => "storage, read",
-            Access::ReadWrite => "storage, read_write",
-            Access::Uniform => "uniform",
+            AccessMode::Read => "storage, read",
+            AccessMode::ReadWrite => "storage, read_write",
+            AccessMode::Uniform => "uniform",
         };
         writeln!(text, "@group(0) @binding({binding}) var<{space}> {name}: {ty};")
             .expect("writing to a string succeeds");

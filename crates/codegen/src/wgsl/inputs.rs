@@ -15,12 +15,12 @@ pub(super) enum Inputs<'a> {
     /// Loads of a kernel.
     Loads(&'a Kernel),
     /// Expressions of the surrounding program, to be bound to names on first use.
-    Bound(&'a [Binding]),
+    Bound(&'a [BoundInput]),
 }
 
 /// An input of a graph, as the program around it has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
+pub struct BoundInput {
     /// Its name in the generated code.
     pub name: String,
     /// An expression of the program, evaluated once, before the first use.

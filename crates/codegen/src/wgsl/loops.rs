@@ -7,7 +7,7 @@ use residua_base::list::{Listed, PushAll};
 use residua_ir::graph::{LoopBody, MOST_STEPS};
 
 use super::import::{Imports, LoopFunction};
-use super::inputs::Binding;
+use super::inputs::BoundInput;
 use super::names::Names;
 use super::value::number_type;
 use super::writer::Writer;
@@ -20,7 +20,7 @@ pub(super) type WriteStep = fn(Step<'_>, &mut Imports) -> (String, Vec<String>);
 /// What a step is written for.
 pub(super) struct Step<'a> {
     pub body: &'a LoopBody,
-    pub inputs: &'a [Binding],
+    pub inputs: &'a [BoundInput],
     pub names: Names,
     pub depth: usize,
     /// Those of the state.
@@ -86,7 +86,7 @@ fn write(body: &LoopBody, widths: &[Width], number: usize, write_step: WriteStep
     writer.line(&format!("let steps = min(u32(max(count, 0.0)), {MOST_STEPS}u);"));
     writer.open("for (var step = 0u; step < steps; step++)");
     let names = Names::with_reserved(["start", "count", "initial", "outer", "state", "step", "steps"]);
-    let binding = |name: String, expression: String, width: Width| Binding { name, expression, width };
+    let binding = |name: String, expression: String, width: Width| BoundInput { name, expression, width };
     let mut bindings = vec![binding("counter".into(), "start + f32(step)".into(), Width::Single)];
     let states = (0u32..).zip(of_state);
     bindings.push_all(states.map(|(state, width)| binding(format!("x{state}"), member("state", state), *width)));

@@ -44,11 +44,11 @@ mod value;
 mod workgroup_sum;
 mod writer;
 
-pub use declaration::{Access, Member, Resource, Structure, Word, declare_resources};
+pub use declaration::{AccessMode, Member, Resource, Structure, Word, declare_resources};
 pub use fused::{FUSED_WORKGROUP_SIZE, FusedKernel, FusedPart};
 pub use guard::reads_zero;
 pub use import::PairForm;
-pub use inputs::Binding;
+pub use inputs::BoundInput;
 pub use kernel::{Dispatch, PairDispatch, WORKGROUP_SIZE, kernel_resources, write};
 pub use order::{Hidden, Operations, hidden};
 pub use program::ProgramText;

@@ -8,7 +8,7 @@ use super::body::Body;
 use super::declaration::{Resource, Structure, declare_resources};
 use super::function::{write_function, write_plain_function};
 use super::import::{Imports, Order, PairForm, Scope, Tables};
-use super::inputs::{Binding, Inputs};
+use super::inputs::{BoundInput, Inputs};
 use super::names::Names;
 use super::template::{Parameters, Template};
 use super::{literal, operation, pairs};
@@ -146,7 +146,7 @@ impl ProgramText {
     pub fn straight_line(
         &mut self,
         graph: &Graph,
-        inputs: &[Binding],
+        inputs: &[BoundInput],
         nodes: &[(NodeId, Width)],
         taken: &[&str],
         indent: usize,

@@ -24,14 +24,14 @@ pub const COEFFICIENTS: [f64; 2] = [0.16666667995434195, 1.0 / 24.0];
 pub const ENTRIES: usize = 512;
 
 /// A power of two rounded to a number, and what is missing, relative to that. Its exponent has no bias: 2ⁿ's is added, bit by bit.
-pub type Entry = [f64; 2];
+pub type TableEntry = [f64; 2];
 
 thread_local! {
-    static POWERS: &'static [Entry] = powers().leak();
+    static POWERS: &'static [TableEntry] = powers().leak();
 }
 
 /// The table.
-pub fn powers() -> Vec<Entry> {
+pub fn powers() -> Vec<TableEntry> {
     (0..ENTRIES as u32).map(power).list()
 }
 
@@ -42,7 +42,7 @@ pub fn address() -> usize {
 }
 
 /// 2^(j/256) without the bias of its exponent, and what rounding has taken. Of a significand's 64 bits at most 3 are lost.
-fn power(j: u32) -> Entry {
+fn power(j: u32) -> TableEntry {
     /// 2^(2ⁱ/256), times 2⁶³.
     const ROOTS: [u64; 8] = [
         0x8058_d7d2_d5e5_f6b1,

@@ -27,7 +27,7 @@ mod substitute;
 
 pub use evaluate::{evaluate, look_up};
 pub use loops::{MOST_STEPS, steps};
-pub use op::{Function, MathFunction, Op, leaf};
+pub use op::{ElementaryFunction, MathFunction, Op, leaf};
 
 /// A node of the [`Graph`] that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -58,7 +58,7 @@ macro_rules! elementary {
 
 /// An elementary function.
 #[derive(Clone, Copy, Debug)]
-pub struct Function {
+pub struct ElementaryFunction {
     /// Its name in words.
     pub word: &'static str,
     /// Its value.
@@ -140,10 +140,10 @@ macro_rules! ops {
             ///
             /// # Panics
             /// If it is none: [`elementary!`](crate::elementary) matches those that are.
-            pub fn function(self) -> Function {
+            pub fn function(self) -> ElementaryFunction {
                 match self {
                     $(Op::$f_name => {
-                        Function { word: stringify!($word), value: value!($word $($f_low .. $f_high),+) }
+                        ElementaryFunction { word: stringify!($word), value: value!($word $($f_low .. $f_high),+) }
                     })+
                     $(Op::$name)|+ | Op::Lookup => unreachable!("{} is no elementary function", self.name()),
                 }

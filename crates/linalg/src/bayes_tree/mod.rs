@@ -26,4 +26,4 @@ mod symbolic;
 mod tests;
 mod update;
 
-pub use state::{BayesTree, Factor, Failure, Undetermined, Updated};
+pub use state::{BayesTree, JacobianFactor, Undetermined, UpdateFailure, Updated};

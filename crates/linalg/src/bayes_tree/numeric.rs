@@ -3,7 +3,7 @@
 use super::state::{BayesTree, Clique, Undetermined};
 use super::symbolic::Plan;
 use crate::loops::fronts::Front;
-use crate::loops::panels::{Pivots, Product, TILE, cells, factorise_strip, subtract_product};
+use crate::loops::panels::{PanelProduct, Pivots, TILE, cells, factorise_strip, subtract_product};
 
 /// A pivot that is below this part of its column's length squared is what rounding left: some thousand roundings.
 const LEAST_PIVOT: f64 = 1.0 / (1u64 << 42) as f64;
@@ -50,7 +50,7 @@ impl BayesTree {
                 // Rows in whole tiles up to the last one; those above the diagonal do not count.
                 let rows = (stride - column).next_multiple_of(TILE);
                 let (a, b) = (stride - rows, column);
-                let product = Product {
+                let product = PanelProduct {
                     rows,
                     cols: count,
                     depth: column,
@@ -72,7 +72,7 @@ impl BayesTree {
         }
         if below > 0 {
             let (cols, depth) = (below, width);
-            let product = Product {
+            let product = PanelProduct {
                 rows: update_stride,
                 cols,
                 depth,

@@ -7,7 +7,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Rows of some variables.
 #[derive(Clone, Debug)]
-pub struct Factor {
+pub struct JacobianFactor {
     /// The variables, each once.
     pub variables: Vec<u32>,
     /// How many rows.
@@ -41,7 +41,7 @@ pub(super) struct Variable {
 
 /// Why an update failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum UpdateFailure {
     /// No factor determines a coordinate. Everything is as before the update, and the changes are pending.
     Undetermined(Undetermined),
     /// A coordinate of a variable's δ is not finite. The factorisation is that of the new factors; δ is as before, and 0 for what was linearised anew.
@@ -116,7 +116,7 @@ pub struct Updated {
 #[derive(Clone, Debug, Default)]
 pub struct BayesTree {
     pub(super) variables: Vec<Variable>,
-    pub(super) factors: Vec<Option<Factor>>,
+    pub(super) factors: Vec<Option<JacobianFactor>>,
     /// Factors and cliques that are free for others.
     pub(super) free_factors: Vec<u32>,
     /// Factors that are gone, which variables that are pending may still list.
@@ -174,7 +174,7 @@ impl BayesTree {
     }
 
     /// Adds a factor.
-    pub fn add_factor(&mut self, factor: Factor) -> u32 {
+    pub fn add_factor(&mut self, factor: JacobianFactor) -> u32 {
         let number = self.free_factors.pop().unwrap_or(self.factors.len() as u32);
         for &variable in &factor.variables {
             self.variables[variable as usize].factors.push(number);

@@ -2,7 +2,7 @@
 // What fails here fails the test, which is what unwrap() says.
 #![allow(clippy::unwrap_used)]
 
-use super::state::{BayesTree, Factor, Failure, NONE, Undetermined, Updated, Variable};
+use super::state::{BayesTree, JacobianFactor, NONE, Undetermined, UpdateFailure, Updated, Variable};
 use crate::tests::random;
 
 /// The normal equations of all factors, dense, and their solution.
@@ -51,9 +51,9 @@ impl Dense {
 }
 
 /// A factor with random numbers.
-fn factor(tree: &BayesTree, variables: &[u32], rows: usize, next: &mut dyn FnMut() -> f64) -> Factor {
+fn factor(tree: &BayesTree, variables: &[u32], rows: usize, next: &mut dyn FnMut() -> f64) -> JacobianFactor {
     let columns: u32 = variables.iter().map(|&variable| tree.variables[variable as usize].dim).sum();
-    Factor {
+    JacobianFactor {
         variables: variables.to_vec(),
         rows,
         numbers: (0..rows * (columns as usize + 1)).map(|_| next()).collect(),
@@ -61,7 +61,7 @@ fn factor(tree: &BayesTree, variables: &[u32], rows: usize, next: &mut dyn FnMut
 }
 
 /// A factor that determines a variable by itself.
-fn prior(tree: &BayesTree, variable: u32, next: &mut dyn FnMut() -> f64) -> Factor {
+fn prior(tree: &BayesTree, variable: u32, next: &mut dyn FnMut() -> f64) -> JacobianFactor {
     let dim = tree.variables[variable as usize].dim as usize;
     let mut prior = factor(tree, &[variable], dim, next);
     (0..dim).for_each(|k| prior.numbers[k * dim + k] += 3.0);
@@ -168,10 +168,10 @@ fn after_random_changes_the_solution_is_that_of_the_dense_system() {
 fn a_chain_changes_at_its_end_alone() {
     let mut tree = BayesTree::new();
     let mut last = tree.add_variable(1);
-    tree.add_factor(Factor { variables: vec![last], rows: 1, numbers: vec![1.0, 2.0] });
+    tree.add_factor(JacobianFactor { variables: vec![last], rows: 1, numbers: vec![1.0, 2.0] });
     for turn in 0..50 {
         let variable = tree.add_variable(1);
-        tree.add_factor(Factor { variables: vec![last, variable], rows: 1, numbers: vec![-1.0, 1.0, 1.0] });
+        tree.add_factor(JacobianFactor { variables: vec![last, variable], rows: 1, numbers: vec![-1.0, 1.0, 1.0] });
         let updated = tree.update(&[variable], 0.0).unwrap();
         assert!(updated.eliminated <= 3, "turn {turn}: {updated:?}");
         last = variable;
@@ -203,18 +203,19 @@ fn small_changes_wait_for_an_update_without_others() {
 fn what_no_factor_determines_is_named_and_the_next_update_tries_again() {
     let mut tree = BayesTree::new();
     let [a, b] = [tree.add_variable(2), tree.add_variable(1)];
-    let prior = tree.add_factor(Factor { variables: vec![a], rows: 2, numbers: vec![1.0, 0.0, 0.0, 1.0, 3.0, 4.0] });
-    assert_eq!(tree.update(&[], 0.0), Err(Failure::Undetermined(Undetermined { variable: b, coordinate: 0 })));
-    tree.add_factor(Factor { variables: vec![a, b], rows: 1, numbers: vec![0.0, -1.0, 2.0, 0.0] });
+    let prior =
+        tree.add_factor(JacobianFactor { variables: vec![a], rows: 2, numbers: vec![1.0, 0.0, 0.0, 1.0, 3.0, 4.0] });
+    assert_eq!(tree.update(&[], 0.0), Err(UpdateFailure::Undetermined(Undetermined { variable: b, coordinate: 0 })));
+    tree.add_factor(JacobianFactor { variables: vec![a, b], rows: 1, numbers: vec![0.0, -1.0, 2.0, 0.0] });
     tree.update(&[], 0.0).unwrap();
     assert_solved(&tree, "determined");
     assert!((tree.delta(b)[0] - 2.0).abs() < 1e-14);
     tree.remove_factor(prior);
-    let Err(Failure::Undetermined(which)) = tree.update(&[], 0.0) else { panic!("nothing holds it") };
+    let Err(UpdateFailure::Undetermined(which)) = tree.update(&[], 0.0) else { panic!("nothing holds it") };
     assert!([a, b].contains(&which.variable));
     assert!((tree.delta(b)[0] - 2.0).abs() < 1e-14, "the last solution stays");
     assert_sound(&tree);
-    tree.add_factor(Factor { variables: vec![a], rows: 2, numbers: vec![1.0, 0.0, 0.0, 1.0, 5.0, 6.0] });
+    tree.add_factor(JacobianFactor { variables: vec![a], rows: 2, numbers: vec![1.0, 0.0, 0.0, 1.0, 5.0, 6.0] });
     tree.update(&[], 0.0).unwrap();
     assert!((tree.delta(b)[0] - 3.0).abs() < 1e-14);
 }
@@ -227,7 +228,11 @@ fn a_long_chain_that_nothing_holds_is_undetermined() {
     for _ in 0..3000 {
         let variable = tree.add_variable(1);
         let scale = 1.0 + 0.5 * next();
-        tree.add_factor(Factor { variables: vec![last, variable], rows: 1, numbers: vec![-scale, scale, next()] });
+        tree.add_factor(JacobianFactor {
+            variables: vec![last, variable],
+            rows: 1,
+            numbers: vec![-scale, scale, next()],
+        });
         last = variable;
     }
     assert!(tree.update(&[last], 0.0).is_err());
@@ -256,7 +261,8 @@ fn what_was_replaced_leaves_no_rounding_in_what_counts_as_determined() {
     for before in [1e200, 1e20] {
         let mut tree = BayesTree::new();
         let variable = tree.add_variable(1);
-        let factor = tree.add_factor(Factor { variables: vec![variable], rows: 1, numbers: vec![before, before] });
+        let factor =
+            tree.add_factor(JacobianFactor { variables: vec![variable], rows: 1, numbers: vec![before, before] });
         let _ = tree.update(&[], 0.0);
         tree.replace_factor(factor, &[1e-3, 2e-3]);
         assert!(tree.update(&[], 0.0).is_ok(), "after {before:e}");
@@ -277,11 +283,11 @@ fn a_failed_update_leaves_what_was_linearised_anew_as_it_was() {
     let free = tree.add_variable(1);
     tree.relinearise(a);
     tree.replace_factor(numbers[0], &old.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
-    assert_eq!(tree.update(&[], 0.0), Err(Failure::Undetermined(Undetermined { variable: free, coordinate: 0 })));
+    assert_eq!(tree.update(&[], 0.0), Err(UpdateFailure::Undetermined(Undetermined { variable: free, coordinate: 0 })));
     assert_eq!(tree.delta(a), &before[..2]);
     assert_eq!(tree.covariance(&[a, b]), covariance);
     tree.replace_factor(numbers[0], &old);
-    tree.add_factor(Factor { variables: vec![free], rows: 1, numbers: vec![1.0, 3.0] });
+    tree.add_factor(JacobianFactor { variables: vec![free], rows: 1, numbers: vec![1.0, 3.0] });
     tree.update(&[], 0.0).unwrap();
     assert_solved(&tree, "after the failure");
 }
@@ -300,11 +306,11 @@ fn a_step_beyond_the_range_is_named_and_leaves_the_last_one() {
     // A right side whose product with its column overflows, and one that the division by a pivot makes too large.
     for numbers in [vec![1e200, 0.0, 1e200], vec![0.0, 0.0, f64::MAX]] {
         let before = tree.delta.clone();
-        let bad = tree.add_factor(Factor { variables: vec![3], rows: 1, numbers });
+        let bad = tree.add_factor(JacobianFactor { variables: vec![3], rows: 1, numbers });
         let far = tree.add_variable(1);
-        let own = tree.add_factor(Factor { variables: vec![far], rows: 1, numbers: vec![1e-160, 1e160] });
+        let own = tree.add_factor(JacobianFactor { variables: vec![far], rows: 1, numbers: vec![1e-160, 1e160] });
         for _ in 0..2 {
-            assert!(matches!(tree.update(&[], 0.0), Err(Failure::NonFinite(_) | Failure::Undetermined(_))));
+            assert!(matches!(tree.update(&[], 0.0), Err(UpdateFailure::NonFinite(_) | UpdateFailure::Undetermined(_))));
             assert_eq!(tree.delta[..before.len()], before[..]);
         }
         tree.remove_factor(bad);
@@ -365,10 +371,10 @@ fn marginals_leave_the_solution_and_covariance_of_the_others() {
 fn a_window_over_a_chain_has_as_many_cliques_and_factors_as_its_variables_need() {
     let mut tree = BayesTree::new();
     let mut last = tree.add_variable(1);
-    tree.add_factor(Factor { variables: vec![last], rows: 1, numbers: vec![1.0, 2.0] });
+    tree.add_factor(JacobianFactor { variables: vec![last], rows: 1, numbers: vec![1.0, 2.0] });
     for turn in 1..2000u32 {
         let variable = tree.add_variable(1);
-        tree.add_factor(Factor { variables: vec![last, variable], rows: 1, numbers: vec![-1.0, 1.0, 1.0] });
+        tree.add_factor(JacobianFactor { variables: vec![last, variable], rows: 1, numbers: vec![-1.0, 1.0, 1.0] });
         tree.update(&[variable], 0.0).unwrap();
         if turn >= 10 {
             tree.marginalise(&[turn - 10]).unwrap();
@@ -388,7 +394,7 @@ fn a_marginal_that_determines_nothing_counts_as_nothing() {
     let mut next = random(13);
     let [a, b] = [tree.add_variable(2), tree.add_variable(2)];
     let hold = tree.add_factor(prior(&tree, b, &mut next));
-    tree.add_factor(Factor {
+    tree.add_factor(JacobianFactor {
         variables: vec![a, b],
         rows: 2,
         numbers: [0.3, 0.7, 0.2, -0.1].repeat(2).into_iter().chain([1.0, 2.0]).collect(),
@@ -397,7 +403,7 @@ fn a_marginal_that_determines_nothing_counts_as_nothing() {
     tree.marginalise(&[a]).unwrap();
     tree.remove_factor(hold);
     assert!(
-        matches!(tree.update(&[], 0.0), Err(Failure::Undetermined(Undetermined { variable, .. })) if variable == b)
+        matches!(tree.update(&[], 0.0), Err(UpdateFailure::Undetermined(Undetermined { variable, .. })) if variable == b)
     );
 }
 
@@ -405,12 +411,12 @@ fn a_marginal_that_determines_nothing_counts_as_nothing() {
 fn the_list_of_a_variable_is_searched_once_for_all_of_its_factors_that_are_removed() {
     let mut tree = BayesTree::new();
     let hub = tree.add_variable(1);
-    let mut add = |right| tree.add_factor(Factor { variables: vec![hub], rows: 1, numbers: vec![1.0, right] });
+    let mut add = |right| tree.add_factor(JacobianFactor { variables: vec![hub], rows: 1, numbers: vec![1.0, right] });
     let (removed, kept) = ([0; 100].map(|_| add(1.0)), add(5.0));
     removed.iter().for_each(|&number| tree.remove_factor(number));
     assert_eq!(tree.variables[hub as usize].factors.len(), 101, "they wait");
     // Their numbers are not given to others before.
-    assert_eq!(tree.add_factor(Factor { variables: vec![hub], rows: 1, numbers: vec![1.0, 7.0] }), kept + 1);
+    assert_eq!(tree.add_factor(JacobianFactor { variables: vec![hub], rows: 1, numbers: vec![1.0, 7.0] }), kept + 1);
     tree.update(&[], 0.0).unwrap();
     // The square of a root of 2 is rounded.
     assert!((tree.delta(hub)[0] - 6.0).abs() < 1e-14);

@@ -3,7 +3,7 @@
 use residua_base::list::Listed;
 
 use super::numeric::NewClique;
-use super::state::{BayesTree, Failure, NONE, Updated, Variable, work};
+use super::state::{BayesTree, NONE, UpdateFailure, Updated, Variable, work};
 use super::symbolic::Plan;
 
 /// An order of all variables is taken if their elimination takes less than this part of what it takes as they are.
@@ -15,7 +15,7 @@ const MOST_PATIENCE: i32 = 2;
 impl BayesTree {
     /// Brings the factorisation up to date, with the variables `newest` as near to the root as they can be, and δ where it changes: what depends only on
     /// coordinates that changed by no more than `threshold` stays. Where nothing is pending, all of δ is computed.
-    pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, Failure> {
+    pub fn update(&mut self, newest: &[u32], threshold: f64) -> Result<Updated, UpdateFailure> {
         (0..self.pending.len()).for_each(|position| self.refresh(self.pending[position]));
         self.free_factors.append(&mut self.removed_factors);
         let mut removed = self.affected_cliques();
@@ -27,7 +27,7 @@ impl BayesTree {
         affected.iter().for_each(|&variable| self.place[variable as usize] = NONE);
         let cliques = result.map_err(|undetermined| {
             removed.iter().for_each(|&clique| self.cliques[clique as usize].is_removed = false);
-            Failure::Undetermined(undetermined)
+            UpdateFailure::Undetermined(undetermined)
         })?;
         let top = self.exchange(&removed, cliques);
         if is_ordered_anew {
@@ -54,7 +54,7 @@ impl BayesTree {
             Some(coordinate) => {
                 self.delta = before;
                 let variable = self.variables.partition_point(|of| of.first <= coordinate) as u32 - 1;
-                Err(Failure::NonFinite(variable))
+                Err(UpdateFailure::NonFinite(variable))
             }
         }
     }

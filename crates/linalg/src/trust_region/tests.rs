@@ -6,11 +6,11 @@ use crate::{SparseMatrix, System};
 use proptest::prelude::*;
 
 /// The model of dense rows with these residuals, with D = 1.
-fn region(rows: &[f64], residuals: &[f64], n: usize) -> TrustRegion {
+fn region(rows: &[f64], residuals: &[f64], n: usize) -> TrustRegionModel {
     scaled(rows, residuals, &vec![1.0; n])
 }
 
-fn scaled(rows: &[f64], residuals: &[f64], scale: &[f64]) -> TrustRegion {
+fn scaled(rows: &[f64], residuals: &[f64], scale: &[f64]) -> TrustRegionModel {
     let n = scale.len();
     let offsets: Vec<u32> = (0..=residuals.len()).map(|row| (row * n) as u32).collect();
     let columns: Vec<u32> = residuals.iter().flat_map(|_| 0..n as u32).collect();
@@ -19,7 +19,7 @@ fn scaled(rows: &[f64], residuals: &[f64], scale: &[f64]) -> TrustRegion {
     let mut qr = DenseQr::new();
     qr.begin(&System { jacobian, residuals, damping: &damping, frozen: &frozen });
     assert!(qr.advance(&System { jacobian, residuals, damping: &damping, frozen: &frozen }, f64::INFINITY));
-    TrustRegion::of_rows(&qr, scale, &frozen)
+    TrustRegionModel::of_rows(&qr, scale, &frozen)
 }
 
 /// (J̃ᵀJ̃ + S + λ)δ + J̃ᵀr̃, which is 0 at the step of a λ.
@@ -107,7 +107,7 @@ fn sums_give_the_step_of_rows_or_are_refused() {
         let product = |i: usize, j: usize| rows.chunks_exact(2).map(|row| row[i] * row[j]).sum::<f64>();
         let slope = |i: usize| rows.chunks_exact(2).zip(&residuals).map(|(row, r)| row[i] * r).sum::<f64>();
         let jtj = [product(0, 0), 0.0, product(1, 0), product(1, 1)];
-        TrustRegion::of_sums(&jtj, &[slope(0), slope(1)], 3, &[1.0, 1.0], &[false; 2])
+        TrustRegionModel::of_sums(&jtj, &[slope(0), slope(1)], 3, &[1.0, 1.0], &[false; 2])
     };
     let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
     for radius in [0.1, 10.0] {

@@ -1,7 +1,7 @@
 //! Transforms of what no cache holds: n₁ · n₂ numbers as transforms of n₁ along one axis, factors e^(−2πi jk/n), and transforms of n₂ along the
 //! other, each of several neighbours at once (Bailey's four steps).
 
-use super::memory::Memory;
+use super::memory::TransformMemory;
 use super::passes::{Parts, Passes, at};
 use super::radix::{Complex, root};
 use crate::four::Four;
@@ -31,8 +31,8 @@ impl Long {
 
     /// Transforms `memory.x`, and leaves the result there.
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    pub fn run(&self, memory: &mut Memory) {
-        let Memory { x, spare, lanes, lanes_spare } = memory;
+    pub fn run(&self, memory: &mut TransformMemory) {
+        let TransformMemory { x, spare, lanes, lanes_spare } = memory;
         let [first, second] = self.lengths;
         spare.resize(first * second);
         // The place of a number is j₁ n₂ + j₂, that of its sums k₁ is j₂ n₁ + k₁, that of a frequency k₂ n₁ + k₁.

@@ -8,7 +8,7 @@ use crate::four::Four;
 
 /// Numbers of rows: number j of row r stands at `starts[r] + j × stride`.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbers<'a> {
+pub struct RowNumbers<'a> {
     /// All of them.
     pub values: &'a [f32],
     /// Where rows begin.
@@ -17,7 +17,7 @@ pub struct Numbers<'a> {
     pub stride: usize,
 }
 
-/// Where the results of rows go, as [`Numbers`]: imaginary parts stand behind their real ones.
+/// Where the results of rows go, as [`RowNumbers`]: imaginary parts stand behind their real ones.
 #[derive(Debug)]
 pub struct Results<'a> {
     /// All memory.
@@ -30,7 +30,7 @@ pub struct Results<'a> {
 
 /// Memory of a run, whose contents do not matter before it.
 #[derive(Default)]
-pub struct Memory {
+pub struct TransformMemory {
     pub(super) x: Parts,
     pub(super) spare: Parts,
     pub(super) lanes: Parts,
@@ -46,10 +46,10 @@ pub struct Strided<'a> {
     step: usize,
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> RowNumbers<'a> {
     /// Some rows.
-    pub fn rows(self, range: Range<usize>) -> Numbers<'a> {
-        Numbers { starts: &self.starts[range], ..self }
+    pub fn rows(self, range: Range<usize>) -> RowNumbers<'a> {
+        RowNumbers { starts: &self.starts[range], ..self }
     }
 
     /// All numbers of the rows.

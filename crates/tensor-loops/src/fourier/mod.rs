@@ -14,13 +14,13 @@ mod radix;
 mod tests;
 
 use long::Long;
-pub use memory::{Memory, Numbers, Results};
+pub use memory::{Results, RowNumbers, TransformMemory};
 use passes::{Pairs, Parts, Passes, radices};
 pub use radix::root;
 
 /// What is transformed to what. Exponents are −2πi jk/n, or 2πi jk/n of inverse ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TransformKind {
     /// Complex numbers to complex numbers.
     Complex {
         /// The sign of the exponent.
@@ -39,9 +39,9 @@ pub enum Kind {
 }
 
 /// A transform of a length, with its roots of unity.
-pub struct Fourier {
+pub struct FourierTransform {
     length: usize,
-    kind: Kind,
+    kind: TransformKind,
     scale: f32,
     /// Whether two real numbers are the parts of a complex one.
     is_halved: bool,
@@ -65,21 +65,21 @@ const LONGEST: usize = 1 << 14;
 const NEIGHBOURS: usize = 16;
 const TOGETHER: usize = 4;
 
-impl Fourier {
+impl FourierTransform {
     /// A transform whose results are multiplied by `scale`; none where the length is 0 or has a prime factor above 13.
-    pub fn new(length: usize, kind: Kind, scale: f32) -> Option<Fourier> {
+    pub fn new(length: usize, kind: TransformKind, scale: f32) -> Option<FourierTransform> {
         let radices_of_all = radices(length).filter(|_| length > 0)?;
-        let is_halved = length.is_multiple_of(2) && !matches!(kind, Kind::Complex { .. });
+        let is_halved = length.is_multiple_of(2) && !matches!(kind, TransformKind::Complex { .. });
         let (count, radices) = if is_halved { (length / 2, radices(length / 2)?) } else { (length, radices_of_all) };
         let inner =
             if count <= LONGEST { Inner::Short(Passes::new(&radices)) } else { Inner::Long(Long::new(&radices)) };
         let turns = if is_halved { roots(length / 4 + 1, length) } else { Parts::default() };
-        Some(Fourier { length, kind, scale, is_halved, count, inner, turns })
+        Some(FourierTransform { length, kind, scale, is_halved, count, inner, turns })
     }
 
-    /// Transforms rows. Imaginary parts are those of [`Kind::Complex`] and [`Kind::Real`]. What is read and written of each row is within the values.
+    /// Transforms rows. Imaginary parts are those of [`TransformKind::Complex`] and [`TransformKind::Real`]. What is read and written of each row is within the values.
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    pub fn run(&self, re: Numbers, im: Option<Numbers>, to: &mut Results, memory: &mut Memory) {
+    pub fn run(&self, re: RowNumbers, im: Option<RowNumbers>, to: &mut Results, memory: &mut TransformMemory) {
         let rows = to.starts.len();
         let is_single = match &self.inner {
             Inner::Short(passes) => passes.suit_one() && !re.are_side_by_side(),
@@ -98,7 +98,7 @@ impl Fourier {
             let re = re.rows(range.clone());
             let im = im.map(|im| im.rows(range.clone()));
             let mut to = Results { values: to.values, starts: &to.starts[range], stride: to.stride };
-            let Memory { x, spare, .. } = memory;
+            let TransformMemory { x, spare, .. } = memory;
             match &self.inner {
                 Inner::Short(passes) if width == 1 => {
                     let from = self.pairs(re, im);
@@ -123,10 +123,10 @@ impl Fourier {
     }
 
     /// What is transformed of a row, where it lies in memory as pairs.
-    fn pairs<'a>(&self, re: Numbers<'a>, im: Option<Numbers<'a>>) -> Option<Pairs<&'a [f32]>> {
+    fn pairs<'a>(&self, re: RowNumbers<'a>, im: Option<RowNumbers<'a>>) -> Option<Pairs<&'a [f32]>> {
         let values = match (self.kind, im) {
-            (Kind::Complex { .. }, Some(im)) if re.all().is_before(&im.all()) && re.stride == 2 => im.values,
-            (Kind::Half | Kind::Whole { .. }, _) if self.is_halved && re.stride == 1 => re.values,
+            (TransformKind::Complex { .. }, Some(im)) if re.all().is_before(&im.all()) && re.stride == 2 => im.values,
+            (TransformKind::Half | TransformKind::Whole { .. }, _) if self.is_halved && re.stride == 1 => re.values,
             _ => return None,
         };
         let numbers = &values[re.starts[0]..][..2 * self.count];
@@ -136,9 +136,9 @@ impl Fourier {
     /// Where the result of the passes of a row goes in memory, if it is the result of the row and lies in pairs.
     fn target<'a>(&self, to: &'a mut Results) -> Option<Pairs<&'a mut [f32]>> {
         let lies_in_pairs = match self.kind {
-            Kind::Complex { .. } => to.stride == 2,
-            Kind::Real => self.is_halved && to.stride == 1,
-            Kind::Half | Kind::Whole { .. } => false,
+            TransformKind::Complex { .. } => to.stride == 2,
+            TransformKind::Real => self.is_halved && to.stride == 1,
+            TransformKind::Half | TransformKind::Whole { .. } => false,
         };
         let numbers = lies_in_pairs.then(|| &mut to.values[to.starts[0]..][..2 * self.count])?;
         Some(Pairs { numbers, is_exchanged: self.is_exchanged() })
@@ -146,14 +146,14 @@ impl Fourier {
 
     /// Whether real and imaginary parts are exchanged before and after the transform, which makes it the inverse one.
     fn is_exchanged(&self) -> bool {
-        matches!(self.kind, Kind::Complex { inverse: true } | Kind::Real)
+        matches!(self.kind, TransformKind::Complex { inverse: true } | TransformKind::Real)
     }
 
     #[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-    fn load(&self, re: Numbers, im: Option<Numbers>, width: usize, x: &mut Parts) {
+    fn load(&self, re: RowNumbers, im: Option<RowNumbers>, width: usize, x: &mut Parts) {
         match (self.kind, im) {
-            (Kind::Complex { .. }, Some(im)) => memory::load(re.all(), Some(im.all()), self.count, width, x),
-            (Kind::Real, Some(im)) => {
+            (TransformKind::Complex { .. }, Some(im)) => memory::load(re.all(), Some(im.all()), self.count, width, x),
+            (TransformKind::Real, Some(im)) => {
                 memory::load(re.all(), Some(im.all()), self.length / 2 + 1, width, x);
                 if self.is_halved {
                     halves::folded(x, self.count, width, &self.turns);
@@ -176,22 +176,22 @@ impl Fourier {
         }
         let stride = to.stride;
         match self.kind {
-            Kind::Complex { .. } => memory::store(x, self.count, width, to, Some(1), self.scale),
-            Kind::Real if self.is_halved => {
+            TransformKind::Complex { .. } => memory::store(x, self.count, width, to, Some(1), self.scale),
+            TransformKind::Real if self.is_halved => {
                 let to = Results { stride: 2 * stride, ..to };
                 memory::store(x, self.count, width, to, Some(stride), self.scale);
             }
-            Kind::Real => memory::store(x, self.count, width, to, None, self.scale),
-            Kind::Half | Kind::Whole { .. } => {
+            TransformKind::Real => memory::store(x, self.count, width, to, None, self.scale),
+            TransformKind::Half | TransformKind::Whole { .. } => {
                 if self.is_halved {
                     halves::unfolded(x, self.count, width, &self.turns);
                 }
-                if self.kind == Kind::Half {
+                if self.kind == TransformKind::Half {
                     memory::store(x, self.length / 2 + 1, width, to, Some(1), self.scale);
                     return;
                 }
                 halves::mirrored(x, self.length, width);
-                if self.kind == (Kind::Whole { inverse: true }) {
+                if self.kind == (TransformKind::Whole { inverse: true }) {
                     x.im.iter_mut().for_each(|part| *part = -*part);
                 }
                 memory::store(x, self.length, width, to, Some(1), self.scale);

@@ -1,4 +1,4 @@
-use super::{Fourier, Kind, Memory, Numbers, Results};
+use super::{FourierTransform, Results, RowNumbers, TransformKind, TransformMemory};
 
 /// cos and −sin of a part of a turn, by the standard library.
 fn root(part: u64, whole: u64) -> [f64; 2] {
@@ -60,7 +60,7 @@ fn check(n: usize, rows: usize) {
         let values = noise(size, n as u32);
         let starts: Vec<usize> = (0..rows).map(|row| 2 * row * distance).collect();
         let ends: Vec<usize> = starts.iter().map(|start| start + 1).collect();
-        let part = |starts| Numbers { values: &values, starts, stride: 2 * stride };
+        let part = |starts| RowNumbers { values: &values, starts, stride: 2 * stride };
         let at = |row: usize, place: usize| 2 * (row * distance + place * stride);
         let complex = |row: usize, j: usize| [f64::from(values[at(row, j)]), f64::from(values[at(row, j) + 1])];
         let real = |row: usize, j: usize| [f64::from(values[at(row, j)]), 0.0];
@@ -80,31 +80,33 @@ fn check(n: usize, rows: usize) {
             ]
         };
         let kinds = [
-            (Kind::Complex { inverse: false }, n),
-            (Kind::Complex { inverse: true }, n),
-            (Kind::Whole { inverse: false }, n),
-            (Kind::Whole { inverse: true }, n),
-            (Kind::Half, half),
-            (Kind::Real, n),
+            (TransformKind::Complex { inverse: false }, n),
+            (TransformKind::Complex { inverse: true }, n),
+            (TransformKind::Whole { inverse: false }, n),
+            (TransformKind::Whole { inverse: true }, n),
+            (TransformKind::Half, half),
+            (TransformKind::Real, n),
         ];
         for (kind, count) in kinds {
-            let fourier = Fourier::new(n, kind, 0.5).unwrap();
-            let has_parts = matches!(kind, Kind::Complex { .. } | Kind::Real);
+            let fourier = FourierTransform::new(n, kind, 0.5).unwrap();
+            let has_parts = matches!(kind, TransformKind::Complex { .. } | TransformKind::Real);
             let mut values = vec![7.0; size];
             let mut to = Results { values: &mut values, starts: &starts, stride: 2 * stride };
-            fourier.run(part(&starts), has_parts.then_some(part(&ends)), &mut to, &mut Memory::default());
+            fourier.run(part(&starts), has_parts.then_some(part(&ends)), &mut to, &mut TransformMemory::default());
             for row in 0..rows {
                 let (x, inverse): (Vec<_>, bool) = match kind {
-                    Kind::Complex { inverse } => ((0..n).map(|j| complex(row, j)).collect(), inverse),
-                    Kind::Whole { inverse } => ((0..n).map(|j| real(row, j)).collect(), inverse),
-                    Kind::Half => ((0..n).map(|j| real(row, j)).collect(), false),
-                    Kind::Real => ((0..n).map(|k| whole(row, k)).collect(), true),
+                    TransformKind::Complex { inverse } => ((0..n).map(|j| complex(row, j)).collect(), inverse),
+                    TransformKind::Whole { inverse } => ((0..n).map(|j| real(row, j)).collect(), inverse),
+                    TransformKind::Half => ((0..n).map(|j| real(row, j)).collect(), false),
+                    TransformKind::Real => ((0..n).map(|k| whole(row, k)).collect(), true),
                 };
                 let mut expected = reference(&x, inverse);
                 expected.truncate(count);
                 expected.iter_mut().flatten().for_each(|part| *part *= 0.5);
                 let found: Vec<[f32; 2]> = (0..count)
-                    .map(|k| [values[at(row, k)], if kind == Kind::Real { 0.0 } else { values[at(row, k) + 1] }])
+                    .map(|k| {
+                        [values[at(row, k)], if kind == TransformKind::Real { 0.0 } else { values[at(row, k) + 1] }]
+                    })
                     .collect();
                 let error = error(&found, &expected);
                 assert!(error <= MOST_ERROR, "{kind:?} of {n}, row {row} of {rows}, stride {stride}: {error}");
@@ -131,7 +133,7 @@ fn transforms_are_those_of_the_definition() {
 #[test]
 fn lengths_with_larger_prime_factors_have_none() {
     for n in [0, 17, 34, 1_000_003] {
-        assert!(Fourier::new(n, Kind::Half, 1.0).is_none(), "{n}");
+        assert!(FourierTransform::new(n, TransformKind::Half, 1.0).is_none(), "{n}");
     }
 }
 
@@ -150,10 +152,10 @@ fn long_transforms_are_those_of_waves() {
         }
         let run = |x: &[f32], inverse: bool, scale: f32| {
             let mut found = vec![0f32; 2 * n];
-            let part = |start: &'static [usize]| Numbers { values: x, starts: start, stride: 2 };
+            let part = |start: &'static [usize]| RowNumbers { values: x, starts: start, stride: 2 };
             let mut to = Results { values: &mut found, starts: &[0], stride: 2 };
-            let fourier = Fourier::new(n, Kind::Complex { inverse }, scale).unwrap();
-            fourier.run(part(&[0]), Some(part(&[1])), &mut to, &mut Memory::default());
+            let fourier = FourierTransform::new(n, TransformKind::Complex { inverse }, scale).unwrap();
+            fourier.run(part(&[0]), Some(part(&[1])), &mut to, &mut TransformMemory::default());
             found
         };
         let pairs = |x: &[f32]| x.as_chunks::<2>().0.to_vec();
@@ -185,18 +187,18 @@ fn long_transforms_of_real_numbers_lead_there_and_back() {
         let at = |row: usize, place: usize| 2 * (row * distance + place * stride);
         let starts: Vec<usize> = (0..rows).map(|row| at(row, 0)).collect();
         let ends: Vec<usize> = starts.iter().map(|start| start + 1).collect();
-        let run = |kind: Kind, values: &[f32], scale: f32| {
-            let part = |starts| Numbers { values, starts, stride: 2 * stride };
+        let run = |kind: TransformKind, values: &[f32], scale: f32| {
+            let part = |starts| RowNumbers { values, starts, stride: 2 * stride };
             let mut found = vec![7.0; size];
             let mut to = Results { values: &mut found, starts: &starts, stride: 2 * stride };
-            let imaginary = (kind == Kind::Real).then(|| part(&ends[..]));
-            let fourier = Fourier::new(n, kind, scale).unwrap();
-            fourier.run(part(&starts[..]), imaginary, &mut to, &mut Memory::default());
+            let imaginary = (kind == TransformKind::Real).then(|| part(&ends[..]));
+            let fourier = FourierTransform::new(n, kind, scale).unwrap();
+            fourier.run(part(&starts[..]), imaginary, &mut to, &mut TransformMemory::default());
             found
         };
         let mut values = noise(size, 5);
         (0..rows).for_each(|row| (0..n).for_each(|j| values[at(row, j)] = wave(j, row) as f32));
-        let spectrum = run(Kind::Half, &values, 1.0 / n as f32);
+        let spectrum = run(TransformKind::Half, &values, 1.0 / n as f32);
         for row in 0..rows {
             let mut expected = vec![[0.0; 2]; half];
             for (k, amplitude) in waves {
@@ -208,7 +210,7 @@ fn long_transforms_of_real_numbers_lead_there_and_back() {
             assert!(error <= MOST_ERROR, "row {row}, stride {stride}: {error}");
         }
         let numbers = noise(size, 9);
-        let back = run(Kind::Real, &run(Kind::Half, &numbers, 1.0), 1.0 / n as f32);
+        let back = run(TransformKind::Real, &run(TransformKind::Half, &numbers, 1.0), 1.0 / n as f32);
         for row in 0..rows {
             let of = |values: &[f32]| -> Vec<f32> { (0..n).map(|j| values[at(row, j)]).collect() };
             let expected: Vec<[f64; 2]> = of(&numbers).into_iter().map(|x| [f64::from(x), 0.0]).collect();

@@ -3,7 +3,7 @@
 //! Queries are [..., heads, m, d], keys [..., key heads, n, d], values [..., key heads, n, e]; consecutive heads of a group share the keys of
 //! one key head. A mask broadcasts to [..., heads, m, n].
 
-use super::{Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use super::{Elementwise, Expr, Reduction, Tensor, TensorId, TensorOp};
 use crate::dtype::DType;
 use crate::size::Size;
 
@@ -53,7 +53,7 @@ impl Expr {
         let mut shape = self.shape(operands[0]).to_vec();
         shape.pop();
         shape.extend(self.shape(operands[2]).last().cloned());
-        self.push(Tensor { op: Op::Attention(attention), operands: operands.to_vec(), dtype: DType::F32, shape })
+        self.push(Tensor { op: TensorOp::Attention(attention), operands: operands.to_vec(), dtype: DType::F32, shape })
     }
 
     /// The composition of other operations that attention is.

@@ -4,7 +4,7 @@
 //! of this crate, which [`Expr::check`] finds.
 
 use super::infer::{product, replaced, without};
-use super::{Combine, Elementwise, Expr, Linalg, Op, Reduction, Tensor, TensorId};
+use super::{Combine, Elementwise, Expr, Linalg, Reduction, Tensor, TensorId, TensorOp};
 use crate::dtype::DType;
 use crate::quantised::Form;
 use crate::size::Size;
@@ -21,36 +21,36 @@ impl Expr {
         self.tensor(id).dtype
     }
 
-    fn add_op(&mut self, op: Op, operands: &[TensorId], dtype: DType, shape: Vec<Size>) -> TensorId {
+    fn add_op(&mut self, op: TensorOp, operands: &[TensorId], dtype: DType, shape: Vec<Size>) -> TensorId {
         self.push(Tensor { op, operands: operands.to_vec(), dtype, shape })
     }
 
     /// What a slot holds.
     pub fn input(&mut self, slot: u32, dtype: DType, shape: &[Size]) -> TensorId {
-        self.add_op(Op::Input(slot), &[], dtype, shape.to_vec())
+        self.add_op(TensorOp::Input(slot), &[], dtype, shape.to_vec())
     }
 
     /// A number as a scalar.
     pub fn constant(&mut self, number: f64, dtype: DType) -> TensorId {
-        self.add_op(Op::Constant(number), &[], dtype, Vec::new())
+        self.add_op(TensorOp::Constant(number), &[], dtype, Vec::new())
     }
 
     /// A number everywhere.
     pub fn full(&mut self, number: f64, dtype: DType, shape: &[Size]) -> TensorId {
-        self.add_op(Op::Constant(number), &[], dtype, shape.to_vec())
+        self.add_op(TensorOp::Constant(number), &[], dtype, shape.to_vec())
     }
 
     /// A size as a scalar.
     pub fn extent(&mut self, size: &Size, dtype: DType) -> TensorId {
         match size.known() {
             Some(number) => self.constant(number as f64, dtype),
-            None => self.add_op(Op::Extent(size.clone()), &[], dtype, Vec::new()),
+            None => self.add_op(TensorOp::Extent(size.clone()), &[], dtype, Vec::new()),
         }
     }
 
     /// The coordinate along an axis.
     pub fn iota(&mut self, axis: u32, dtype: DType, shape: &[Size]) -> TensorId {
-        self.add_op(Op::Iota(axis), &[], dtype, shape.to_vec())
+        self.add_op(TensorOp::Iota(axis), &[], dtype, shape.to_vec())
     }
 
     /// An elementwise operation on operands that broadcast; neither a cast nor a bitcast.
@@ -58,7 +58,7 @@ impl Expr {
         let shape = self.broadcast(operands).unwrap_or_default();
         let of = self.dtype(operands[operands.len() - 1]);
         let dtype = op.result(of).unwrap_or(of);
-        self.add_op(Op::Elementwise(op), operands, dtype, shape)
+        self.add_op(TensorOp::Elementwise(op), operands, dtype, shape)
     }
 
     /// The same numbers as another type.
@@ -67,13 +67,13 @@ impl Expr {
             return x;
         }
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::Elementwise(Elementwise::Cast), &[x], dtype, shape)
+        self.add_op(TensorOp::Elementwise(Elementwise::Cast), &[x], dtype, shape)
     }
 
     /// The same 32 bits as another type.
     pub fn bitcast(&mut self, x: TensorId, dtype: DType) -> TensorId {
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::Elementwise(Elementwise::Bitcast), &[x], dtype, shape)
+        self.add_op(TensorOp::Elementwise(Elementwise::Bitcast), &[x], dtype, shape)
     }
 
     /// The same elements in another shape.
@@ -81,7 +81,7 @@ impl Expr {
         if self.shape(x) == shape {
             return x;
         }
-        self.add_op(Op::Reshape, &[x], self.dtype(x), shape.to_vec())
+        self.add_op(TensorOp::Reshape, &[x], self.dtype(x), shape.to_vec())
     }
 
     /// Repeated up to a shape.
@@ -89,7 +89,7 @@ impl Expr {
         if self.shape(x) == shape {
             return x;
         }
-        self.add_op(Op::Expand, &[x], self.dtype(x), shape.to_vec())
+        self.add_op(TensorOp::Expand, &[x], self.dtype(x), shape.to_vec())
     }
 
     /// Axis k of the result is this axis of `x`.
@@ -98,7 +98,7 @@ impl Expr {
             return x;
         }
         let shape = axes.iter().map(|axis| self.shape(x)[*axis as usize].clone()).list();
-        self.add_op(Op::Permute(axes.to_vec()), &[x], self.dtype(x), shape)
+        self.add_op(TensorOp::Permute(axes.to_vec()), &[x], self.dtype(x), shape)
     }
 
     /// What becomes `x` where its axes are permuted so.
@@ -120,13 +120,13 @@ impl Expr {
 
     /// Some of the elements of each axis.
     pub fn slice(&mut self, x: TensorId, starts: Vec<Size>, steps: Vec<i64>, shape: Vec<Size>) -> TensorId {
-        self.add_op(Op::Slice { starts, steps }, &[x], self.dtype(x), shape)
+        self.add_op(TensorOp::Slice { starts, steps }, &[x], self.dtype(x), shape)
     }
 
     /// `x` with the part that begins at some places replaced.
     pub fn set_slice(&mut self, x: TensorId, starts: Vec<Size>, source: TensorId) -> TensorId {
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::SetSlice { starts, slot: None }, &[x, source], self.dtype(x), shape)
+        self.add_op(TensorOp::SetSlice { starts, slot: None }, &[x, source], self.dtype(x), shape)
     }
 
     /// `x` in another shape, so much further along each axis, with zeros around.
@@ -136,7 +136,7 @@ impl Expr {
         }
         let dtype = self.dtype(x);
         let zero = self.constant(0.0, dtype);
-        let op = Op::Pad { before, border: super::Border::Constant };
+        let op = TensorOp::Pad { before, border: super::Border::Constant };
         self.add_op(op, &[x, zero], dtype, shape.to_vec())
     }
 
@@ -145,19 +145,19 @@ impl Expr {
         let zero = Size::constant(0);
         let extent = parts.iter().fold(zero, |sum, part| &sum + &self.shape(*part)[axis as usize]);
         let shape = replaced(self.shape(parts[0]), axis, &[extent]);
-        self.add_op(Op::Concat(axis), parts, self.dtype(parts[0]), shape)
+        self.add_op(TensorOp::Concat(axis), parts, self.dtype(parts[0]), shape)
     }
 
     /// Slices of an axis.
     pub fn gather(&mut self, x: TensorId, indices: TensorId, axis: u32) -> TensorId {
         let shape = replaced(self.shape(x), axis, self.shape(indices));
-        self.add_op(Op::Gather(axis), &[x, indices], self.dtype(x), shape)
+        self.add_op(TensorOp::Gather(axis), &[x, indices], self.dtype(x), shape)
     }
 
     /// Elements along an axis.
     pub fn gather_elements(&mut self, x: TensorId, indices: TensorId, axis: u32) -> TensorId {
         let shape = self.shape(indices).to_vec();
-        self.add_op(Op::GatherElements(axis), &[x, indices], self.dtype(x), shape)
+        self.add_op(TensorOp::GatherElements(axis), &[x, indices], self.dtype(x), shape)
     }
 
     /// Over some axes, sorted.
@@ -167,7 +167,7 @@ impl Expr {
             Reduction::ArgMin | Reduction::ArgMax => DType::I32,
             Reduction::Sum | Reduction::Prod | Reduction::Min | Reduction::Max | Reduction::Variance => self.dtype(x),
         };
-        self.add_op(Op::Reduce(reduction, axes.to_vec()), &[x], dtype, shape)
+        self.add_op(TensorOp::Reduce(reduction, axes.to_vec()), &[x], dtype, shape)
     }
 
     /// Over some axes, sorted, which stay with extent 1.
@@ -192,13 +192,13 @@ impl Expr {
     /// The accumulation along an axis.
     pub fn scan(&mut self, x: TensorId, reduction: Reduction, axis: u32, exclusive: bool, reverse: bool) -> TensorId {
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::Scan { reduction, axis, exclusive, reverse }, &[x], self.dtype(x), shape)
+        self.add_op(TensorOp::Scan { reduction, axis, exclusive, reverse }, &[x], self.dtype(x), shape)
     }
 
     /// A product of matrices, of a type.
     pub fn matmul(&mut self, a: TensorId, b: TensorId, dtype: DType) -> TensorId {
         let shape = product(self.shape(a), self.shape(b)).unwrap_or_default();
-        self.add_op(Op::MatMul, &[a, b], dtype, shape)
+        self.add_op(TensorOp::MatMul, &[a, b], dtype, shape)
     }
 
     /// `x` with elements of `source` put along an axis.
@@ -211,7 +211,7 @@ impl Expr {
         combine: Combine,
     ) -> TensorId {
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::Scatter(axis, combine), &[x, indices, source], self.dtype(x), shape)
+        self.add_op(TensorOp::Scatter(axis, combine), &[x, indices, source], self.dtype(x), shape)
     }
 
     /// `x` with slices of `source` put along an axis.
@@ -224,7 +224,7 @@ impl Expr {
         combine: Combine,
     ) -> TensorId {
         let shape = self.shape(x).to_vec();
-        self.add_op(Op::IndexPut(axis, combine), &[x, indices, source], self.dtype(x), shape)
+        self.add_op(TensorOp::IndexPut(axis, combine), &[x, indices, source], self.dtype(x), shape)
     }
 
     /// A factorisation or a triangular system of batches of matrices.
@@ -234,17 +234,17 @@ impl Expr {
         let one = Size::constant(1);
         let width = operands.get(1).and_then(|second| self.shape(*second).last()).unwrap_or(&one);
         let shape = [batch, &kind.result([&of[0], &of[1], width])].concat();
-        self.add_op(Op::Linalg(kind), operands, DType::F32, shape)
+        self.add_op(TensorOp::Linalg(kind), operands, DType::F32, shape)
     }
 
     /// Sums along the first axis from some places to others, compensated or not.
     pub fn range_sum(&mut self, is_compensated: bool, parts: &[[TensorId; 3]]) -> TensorId {
         let [x, begin, _] = parts[0];
         let shape = replaced(self.shape(x), 0, self.shape(begin));
-        self.add_op(Op::RangeSum(is_compensated), parts.as_flattened(), DType::F32, shape)
+        self.add_op(TensorOp::RangeSum(is_compensated), parts.as_flattened(), DType::F32, shape)
     }
 
-    /// The product of each value of a sparse matrix with the row of a dense one that its column names, of the operands of [`Op::SparseProduct`].
+    /// The product of each value of a sparse matrix with the row of a dense one that its column names, of the operands of [`TensorOp::SparseProduct`].
     pub fn sparse_terms(&mut self, operands: &[TensorId]) -> TensorId {
         let rows = self.gather(operands[3], operands[1], 0);
         let mut shape = self.shape(operands[2]).to_vec();
@@ -268,13 +268,13 @@ impl Expr {
         if let Some(last) = shape.last_mut() {
             *last = &*last * &Size::constant(i64::from(form.a_word()));
         }
-        self.add_op(Op::Dequantize(form), &[words, side], DType::F32, shape)
+        self.add_op(TensorOp::Dequantize(form), &[words, side], DType::F32, shape)
     }
 
     /// The derivative of a scalar, to be replaced by differentiation.
     pub fn gradient(&mut self, scalar: TensorId, by: TensorId) -> TensorId {
         let shape = self.shape(by).to_vec();
-        self.add_op(Op::Gradient, &[scalar, by], self.dtype(by), shape)
+        self.add_op(TensorOp::Gradient, &[scalar, by], self.dtype(by), shape)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 
-use super::{Expr, Op, Tensor, TensorId};
+use super::{Expr, Tensor, TensorId, TensorOp};
 use crate::dtype::DType;
 use crate::size::Size;
 
@@ -108,7 +108,7 @@ impl Expr {
     /// A transform of real and imaginary parts, or of real numbers.
     pub fn fourier(&mut self, fourier: Fourier, operands: &[TensorId]) -> TensorId {
         let shape = fourier.shape(self.shape(operands[0]));
-        self.push(Tensor { op: Op::Fourier(fourier), operands: operands.to_vec(), dtype: DType::F32, shape })
+        self.push(Tensor { op: TensorOp::Fourier(fourier), operands: operands.to_vec(), dtype: DType::F32, shape })
     }
 
     /// A part of complex numbers, of which both stand along a last axis: the real one or the imaginary one.

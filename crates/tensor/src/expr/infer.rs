@@ -5,7 +5,7 @@ use residua_base::list::Listed;
 use residua_ir::elementary;
 
 use super::{
-    Attention, Border, Combine, Elementwise, Expr, FourierKind, Linalg, Op, Reduction, Takes, Tensor, TensorId,
+    Attention, Border, Combine, Elementwise, Expr, FourierKind, Linalg, Reduction, Takes, Tensor, TensorId, TensorOp,
 };
 use crate::dtype::DType;
 use crate::roots;
@@ -87,76 +87,85 @@ impl Takes {
     }
 }
 
-impl Op {
+impl TensorOp {
     /// Its name in errors.
     pub fn name(&self) -> &'static str {
         match self {
-            Op::Input(_) => "input",
-            Op::Constant(_) => "constant",
-            Op::Extent(_) => "extent",
-            Op::Number(_) => "number",
-            Op::Iota(_) => "iota",
-            Op::RandomBits(_) => "random bits",
-            Op::Elementwise(op) => op.name(),
-            Op::Reshape => "reshape",
-            Op::Expand => "expand",
-            Op::Permute(_) => "permute",
-            Op::Slice { .. } => "slice",
-            Op::Pad { .. } => "pad",
-            Op::Concat(_) => "concat",
-            Op::Windows { .. } => "windows",
-            Op::Gather(_) => "gather slices",
-            Op::GatherElements(_) => "gather elements",
-            Op::Reduce(..) => "reduce",
-            Op::Scan { .. } => "scan",
-            Op::Fold { .. } => "fold",
-            Op::ScanBy { .. } => "scan by a rule",
-            Op::MatMul => "matmul",
-            Op::Attention(_) => "attention",
-            Op::Scatter(..) => "scatter",
-            Op::IndexPut(..) => "put slices",
-            Op::SetSlice { .. } => "set slice",
-            Op::Argsort { .. } => "argsort",
-            Op::Fourier(_) => "fourier transform",
-            Op::Roots(_) => "roots of unity",
-            Op::Dequantize(_) => "dequantize",
-            Op::Linalg(kind) => kind.name(),
-            Op::SparseProduct => "sparse product",
-            Op::RangeSum(_) => "sums of ranges",
-            Op::DigitCounts(_) => "counts of digits",
-            Op::DigitSort(_) => "sort by a digit",
-            Op::Gradient => "gradient",
-            Op::CustomGradient => "custom gradient",
+            TensorOp::Input(_) => "input",
+            TensorOp::Constant(_) => "constant",
+            TensorOp::Extent(_) => "extent",
+            TensorOp::Number(_) => "number",
+            TensorOp::Iota(_) => "iota",
+            TensorOp::RandomBits(_) => "random bits",
+            TensorOp::Elementwise(op) => op.name(),
+            TensorOp::Reshape => "reshape",
+            TensorOp::Expand => "expand",
+            TensorOp::Permute(_) => "permute",
+            TensorOp::Slice { .. } => "slice",
+            TensorOp::Pad { .. } => "pad",
+            TensorOp::Concat(_) => "concat",
+            TensorOp::Windows { .. } => "windows",
+            TensorOp::Gather(_) => "gather slices",
+            TensorOp::GatherElements(_) => "gather elements",
+            TensorOp::Reduce(..) => "reduce",
+            TensorOp::Scan { .. } => "scan",
+            TensorOp::Fold { .. } => "fold",
+            TensorOp::ScanBy { .. } => "scan by a rule",
+            TensorOp::MatMul => "matmul",
+            TensorOp::Attention(_) => "attention",
+            TensorOp::Scatter(..) => "scatter",
+            TensorOp::IndexPut(..) => "put slices",
+            TensorOp::SetSlice { .. } => "set slice",
+            TensorOp::Argsort { .. } => "argsort",
+            TensorOp::Fourier(_) => "fourier transform",
+            TensorOp::Roots(_) => "roots of unity",
+            TensorOp::Dequantize(_) => "dequantize",
+            TensorOp::Linalg(kind) => kind.name(),
+            TensorOp::SparseProduct => "sparse product",
+            TensorOp::RangeSum(_) => "sums of ranges",
+            TensorOp::DigitCounts(_) => "counts of digits",
+            TensorOp::DigitSort(_) => "sort by a digit",
+            TensorOp::Gradient => "gradient",
+            TensorOp::CustomGradient => "custom gradient",
         }
     }
 
     /// How many operands it takes; none if it depends.
     fn arity(&self) -> Option<usize> {
         match self {
-            Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) | Op::Roots(_) => Some(0),
-            Op::RandomBits(_)
-            | Op::Reshape
-            | Op::Expand
-            | Op::Permute(_)
-            | Op::Slice { .. }
-            | Op::Windows { .. }
-            | Op::Reduce(..)
-            | Op::Scan { .. } => Some(1),
-            Op::Elementwise(op) => Some(op.arity()),
-            Op::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
-            Op::Argsort { .. } | Op::DigitCounts(_) => Some(1),
-            Op::Gather(_)
-            | Op::GatherElements(_)
-            | Op::MatMul
-            | Op::SetSlice { .. }
-            | Op::DigitSort(_)
-            | Op::Dequantize(_)
-            | Op::Gradient => Some(2),
-            Op::Scatter(..) | Op::IndexPut(..) => Some(3),
-            Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Some(rule.identity.len()),
-            Op::Linalg(kind) => Some(kind.arity()),
-            Op::SparseProduct => Some(7),
-            Op::Concat(_) | Op::Attention(_) | Op::Fourier(_) | Op::RangeSum(_) | Op::CustomGradient => None,
+            TensorOp::Input(_)
+            | TensorOp::Constant(_)
+            | TensorOp::Extent(_)
+            | TensorOp::Number(_)
+            | TensorOp::Iota(_)
+            | TensorOp::Roots(_) => Some(0),
+            TensorOp::RandomBits(_)
+            | TensorOp::Reshape
+            | TensorOp::Expand
+            | TensorOp::Permute(_)
+            | TensorOp::Slice { .. }
+            | TensorOp::Windows { .. }
+            | TensorOp::Reduce(..)
+            | TensorOp::Scan { .. } => Some(1),
+            TensorOp::Elementwise(op) => Some(op.arity()),
+            TensorOp::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
+            TensorOp::Argsort { .. } | TensorOp::DigitCounts(_) => Some(1),
+            TensorOp::Gather(_)
+            | TensorOp::GatherElements(_)
+            | TensorOp::MatMul
+            | TensorOp::SetSlice { .. }
+            | TensorOp::DigitSort(_)
+            | TensorOp::Dequantize(_)
+            | TensorOp::Gradient => Some(2),
+            TensorOp::Scatter(..) | TensorOp::IndexPut(..) => Some(3),
+            TensorOp::Fold { rule, .. } | TensorOp::ScanBy { rule, .. } => Some(rule.identity.len()),
+            TensorOp::Linalg(kind) => Some(kind.arity()),
+            TensorOp::SparseProduct => Some(7),
+            TensorOp::Concat(_)
+            | TensorOp::Attention(_)
+            | TensorOp::Fourier(_)
+            | TensorOp::RangeSum(_)
+            | TensorOp::CustomGradient => None,
         }
     }
 }
@@ -213,10 +222,10 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
     let own = tensor.dtype;
     let is_index = |tensor: &Tensor| tensor.dtype.is_integer();
     let fits = match &tensor.op {
-        Op::Input(_) | Op::Constant(_) => true,
-        Op::Extent(_) | Op::Number(_) | Op::Iota(_) => own != DType::Bool,
-        Op::RandomBits(_) => own == DType::U32 && operands[0].dtype == DType::U32,
-        Op::Elementwise(op) => {
+        TensorOp::Input(_) | TensorOp::Constant(_) => true,
+        TensorOp::Extent(_) | TensorOp::Number(_) | TensorOp::Iota(_) => own != DType::Bool,
+        TensorOp::RandomBits(_) => own == DType::U32 && operands[0].dtype == DType::U32,
+        TensorOp::Elementwise(op) => {
             let values = match op {
                 Elementwise::Select => &operands[1..],
                 _ => operands,
@@ -228,39 +237,43 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
                 && (*op != Elementwise::Select || operands[0].dtype == DType::Bool)
                 && (*op != Elementwise::Bitcast || (of.bytes() == 4 && own.bytes() == 4))
         }
-        Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => operands[0].dtype == own,
-        Op::Pad { .. } | Op::Concat(_) => operands.iter().all(|operand| operand.dtype == own),
-        Op::Gather(_) | Op::GatherElements(_) => operands[0].dtype == own && is_index(operands[1]),
-        Op::Reduce(reduction, _) => match reduction {
+        TensorOp::Reshape
+        | TensorOp::Expand
+        | TensorOp::Permute(_)
+        | TensorOp::Slice { .. }
+        | TensorOp::Windows { .. } => operands[0].dtype == own,
+        TensorOp::Pad { .. } | TensorOp::Concat(_) => operands.iter().all(|operand| operand.dtype == own),
+        TensorOp::Gather(_) | TensorOp::GatherElements(_) => operands[0].dtype == own && is_index(operands[1]),
+        TensorOp::Reduce(reduction, _) => match reduction {
             Reduction::ArgMin | Reduction::ArgMax => own == DType::I32 && operands[0].dtype != DType::Bool,
             Reduction::Sum | Reduction::Prod => operands[0].dtype == own && own != DType::Bool,
             Reduction::Min | Reduction::Max => operands[0].dtype == own,
             Reduction::Variance => operands[0].dtype == own && own.is_real(),
         },
-        Op::Scan { reduction, .. } => match reduction {
+        TensorOp::Scan { reduction, .. } => match reduction {
             Reduction::ArgMin | Reduction::ArgMax | Reduction::Variance => return Err("the reduction"),
             Reduction::Sum | Reduction::Prod => operands[0].dtype == own && own != DType::Bool,
             Reduction::Min | Reduction::Max => operands[0].dtype == own,
         },
-        Op::Fold { .. } | Op::ScanBy { .. } => {
+        TensorOp::Fold { .. } | TensorOp::ScanBy { .. } => {
             own == DType::F32 && operands.iter().all(|operand| operand.dtype == DType::F32)
         }
-        Op::MatMul => {
+        TensorOp::MatMul => {
             let [a, b] = [operands[0].dtype, operands[1].dtype];
             (a.is_real() && b.is_real() && own.is_real()) || (a == b && a == own && own.is_integer())
         }
-        Op::Attention(_) => {
+        TensorOp::Attention(_) => {
             let factors = operands.iter().take(3).all(|operand| operand.dtype.is_real());
             let mask = operands.get(3).is_none_or(|mask| matches!(mask.dtype, DType::F32 | DType::Bool));
             (3..=4).contains(&operands.len()) && factors && mask && own == DType::F32
         }
-        Op::Scatter(_, combine) | Op::IndexPut(_, combine) => {
+        TensorOp::Scatter(_, combine) | TensorOp::IndexPut(_, combine) => {
             let combines = own != DType::Bool || !matches!(combine, Combine::Add | Combine::Mul);
             operands[0].dtype == own && is_index(operands[1]) && operands[2].dtype == own && combines
         }
-        Op::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
-        Op::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
-        Op::Fourier(fourier) => {
+        TensorOp::SetSlice { .. } => operands[0].dtype == own && operands[1].dtype == own,
+        TensorOp::Argsort { .. } => operands[0].dtype == DType::U32 && own == DType::I32,
+        TensorOp::Fourier(fourier) => {
             let most = match fourier.kind {
                 FourierKind::Forward | FourierKind::Inverse => 1..=2,
                 FourierKind::Half => 1..=1,
@@ -270,32 +283,32 @@ fn check_type(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
                 && own == DType::F32
                 && operands.iter().all(|operand| operand.dtype == DType::F32)
         }
-        Op::Roots(_) => own == DType::F32,
-        Op::Dequantize(form) => {
+        TensorOp::Roots(_) => own == DType::F32,
+        TensorOp::Dequantize(form) => {
             own == DType::F32 && operands[0].dtype == DType::U32 && operands[1].dtype == form.side_dtype()
         }
-        Op::Linalg(kind) => {
+        TensorOp::Linalg(kind) => {
             let of = |place: usize| if *kind == Linalg::SparseSolve && place > 1 { DType::U32 } else { DType::F32 };
             own == DType::F32 && operands.iter().enumerate().all(|(place, operand)| operand.dtype == of(place))
         }
-        Op::SparseProduct => {
+        TensorOp::SparseProduct => {
             own == DType::F32
                 && (0..).zip(operands).all(|(place, operand)| match place {
                     2 | 3 => operand.dtype == DType::F32,
                     _ => is_index(operand),
                 })
         }
-        Op::RangeSum(_) => {
+        TensorOp::RangeSum(_) => {
             own == DType::F32
                 && operands
                     .chunks(3)
                     .all(|part| part.len() == 3 && part[0].dtype == own && is_index(part[1]) && is_index(part[2]))
         }
-        Op::DigitCounts(_) | Op::DigitSort(_) => {
+        TensorOp::DigitCounts(_) | TensorOp::DigitSort(_) => {
             own == DType::U32 && operands.iter().all(|operand| operand.dtype == DType::U32)
         }
-        Op::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
-        Op::CustomGradient => {
+        TensorOp::Gradient => operands[0].dtype.is_real() && operands[1].dtype.is_real() && operands[1].dtype == own,
+        TensorOp::CustomGradient => {
             own.is_real()
                 && operands
                     .chunks(2)
@@ -313,16 +326,16 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
     let of = operands.first().map_or(own, |operand| operand.shape.as_slice());
     let axis_of = |axis: u32| ensure((axis as usize) < of.len(), AXIS);
     match &tensor.op {
-        Op::Input(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) => Ok(()),
-        Op::Iota(axis) => ensure(*axis < rank, AXIS),
-        Op::RandomBits(_) => ensure(of.len() == 1 && of[0].is(3), "the key has another shape than [3]"),
-        Op::Elementwise(_) => {
+        TensorOp::Input(_) | TensorOp::Constant(_) | TensorOp::Extent(_) | TensorOp::Number(_) => Ok(()),
+        TensorOp::Iota(axis) => ensure(*axis < rank, AXIS),
+        TensorOp::RandomBits(_) => ensure(of.len() == 1 && of[0].is(3), "the key has another shape than [3]"),
+        TensorOp::Elementwise(_) => {
             let shapes = operands.iter().map(|operand| operand.shape.as_slice());
             ensure(broadcast(shapes).as_deref() == Some(own), SHAPES)
         }
-        Op::Reshape => ensure(Size::product(of) == Size::product(own), "the number of elements"),
-        Op::Expand => ensure(broadcast([of, own]).as_deref() == Some(own), SHAPES),
-        Op::Permute(axes) => {
+        TensorOp::Reshape => ensure(Size::product(of) == Size::product(own), "the number of elements"),
+        TensorOp::Expand => ensure(broadcast([of, own]).as_deref() == Some(own), SHAPES),
+        TensorOp::Permute(axes) => {
             let all = |axis: u32| axes.iter().filter(|other| **other == axis).count() == 1;
             ensure(axes.len() == of.len() && (0..of.len() as u32).all(all), "the order of the axes")?;
             ensure(
@@ -330,8 +343,8 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
                 SHAPES,
             )
         }
-        Op::Slice { starts, steps } => check_slice(own, of, starts, steps),
-        Op::Pad { before, border } => {
+        TensorOp::Slice { starts, steps } => check_slice(own, of, starts, steps),
+        TensorOp::Pad { before, border } => {
             ensure(of.len() == own.len() && before.len() == own.len(), SHAPES)?;
             if *border == Border::Constant {
                 return ensure(operands[1].shape.is_empty(), "the number beyond the border is no scalar");
@@ -339,7 +352,7 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             let is_empty = |shape: &[Size]| shape.iter().any(|size| size.is(0));
             ensure(!is_empty(of) || is_empty(own), "there is nothing to repeat beyond the border")
         }
-        Op::Concat(axis) => {
+        TensorOp::Concat(axis) => {
             axis_of(*axis)?;
             let mut extent = Size::constant(0);
             for part in operands {
@@ -349,7 +362,7 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             }
             ensure(own == replaced(of, *axis, &[extent]), SHAPES)
         }
-        Op::Windows { axis, step, dilation } => {
+        TensorOp::Windows { axis, step, dilation } => {
             axis_of(*axis)?;
             ensure(own.len() == of.len() + 1 && *step > 0 && *dilation > 0, SHAPES)?;
             let (count, size) = (&own[*axis as usize], &own[of.len()]);
@@ -362,40 +375,40 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
                 _ => Ok(()),
             }
         }
-        Op::Gather(axis) => {
+        TensorOp::Gather(axis) => {
             axis_of(*axis)?;
             ensure(own == replaced(of, *axis, &operands[1].shape), SHAPES)
         }
-        Op::GatherElements(axis) => {
+        TensorOp::GatherElements(axis) => {
             axis_of(*axis)?;
             ensure(own == operands[1].shape, SHAPES)?;
             check_within(of, own, *axis)
         }
-        Op::Reduce(_, axes) | Op::Fold { axes, .. } => {
+        TensorOp::Reduce(_, axes) | TensorOp::Fold { axes, .. } => {
             ensure(axes.is_sorted_by(|a, b| a < b), "the axes are not sorted")?;
             axes.iter().try_for_each(|axis| axis_of(*axis))?;
             check_states(tensor, operands)?;
             ensure(own == without(of, axes), SHAPES)
         }
-        Op::Scan { axis, .. } | Op::ScanBy { axis, .. } => {
+        TensorOp::Scan { axis, .. } | TensorOp::ScanBy { axis, .. } => {
             axis_of(*axis)?;
             check_states(tensor, operands)?;
             ensure(own == of, SHAPES)
         }
-        Op::MatMul => ensure(product(of, &operands[1].shape).as_deref() == Some(own), SHAPES),
-        Op::Attention(attention) => check_attention(own, operands, attention),
-        Op::Scatter(axis, _) => {
+        TensorOp::MatMul => ensure(product(of, &operands[1].shape).as_deref() == Some(own), SHAPES),
+        TensorOp::Attention(attention) => check_attention(own, operands, attention),
+        TensorOp::Scatter(axis, _) => {
             axis_of(*axis)?;
             ensure(own == of && operands[1].shape == operands[2].shape, SHAPES)?;
             check_within(of, &operands[1].shape, *axis)
         }
-        Op::IndexPut(axis, _) => {
+        TensorOp::IndexPut(axis, _) => {
             axis_of(*axis)?;
             let indices = &operands[1].shape;
             ensure(own == of && indices.len() == 1, SHAPES)?;
             ensure(operands[2].shape == replaced(of, *axis, indices), SHAPES)
         }
-        Op::SetSlice { starts, .. } => {
+        TensorOp::SetSlice { starts, .. } => {
             ensure(own == of && starts.len() == of.len() && operands[1].shape.len() == of.len(), SHAPES)?;
             for ((start, part), extent) in starts.iter().zip(&operands[1].shape).zip(of) {
                 let end = (start + part).known();
@@ -405,20 +418,20 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             }
             Ok(())
         }
-        Op::Fourier(fourier) => {
+        TensorOp::Fourier(fourier) => {
             ensure(operands.iter().all(|operand| operand.shape == of), SHAPES)?;
             ensure(fourier.fits(of), "the length of a transform")?;
             ensure(own == fourier.shape(of), SHAPES)
         }
-        Op::Roots(length) => ensure(own == roots::shape(*length), SHAPES),
-        Op::Argsort { .. } => {
+        TensorOp::Roots(length) => ensure(own == roots::shape(*length), SHAPES),
+        TensorOp::Argsort { .. } => {
             ensure(own.len() == of.len() && rank > 0, SHAPES)?;
             let last = own.len() - 1;
             ensure(own[..last] == of[..last], SHAPES)?;
             let is_more = matches!((own[last].known(), of[last].known()), (Some(own), Some(of)) if own > of);
             ensure(!is_more, "more places than a row has")
         }
-        Op::Dequantize(form) => {
+        TensorOp::Dequantize(form) => {
             let side = &operands[1].shape;
             let ([words_leading @ .., words], [side_leading @ .., side], [leading @ .., columns]) =
                 (of, side.as_slice(), own)
@@ -432,27 +445,27 @@ fn check_shape(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
             ensure(words_leading == leading && side_leading == leading, SHAPES)?;
             ensure(words.is(i64::from(count / form.a_word())) && side.is(i64::from(form.side(count))), SHAPES)
         }
-        Op::Linalg(kind) => check_linalg(own, operands, *kind),
-        Op::SparseProduct => check_sparse_product(own, operands),
-        Op::RangeSum(_) => operands.chunks(3).try_for_each(|part| {
+        TensorOp::Linalg(kind) => check_linalg(own, operands, *kind),
+        TensorOp::SparseProduct => check_sparse_product(own, operands),
+        TensorOp::RangeSum(_) => operands.chunks(3).try_for_each(|part| {
             let ranges = part[1].shape.as_slice();
             let sums = part[0].shape.split_first().map(|(_, rest)| [ranges, rest].concat());
             ensure(ranges.len() == 1 && part[1].shape == part[2].shape && sums.as_deref() == Some(own), SHAPES)
         }),
-        Op::DigitCounts(_) => {
+        TensorOp::DigitCounts(_) => {
             ensure(of.len() == 2 && rank == 3 && own[0] == of[0] && own[1].is(256), SHAPES)?;
             ensure(own[2].known().is_some(), "the blocks depend on dims")
         }
-        Op::DigitSort(_) => {
+        TensorOp::DigitSort(_) => {
             let counts = &operands[1].shape;
             ensure(own == of && rank == 2 && counts.len() == 3, SHAPES)?;
             ensure(counts[0] == of[0] && counts[1].is(256) && counts[2].known().is_some(), SHAPES)
         }
-        Op::Gradient => {
+        TensorOp::Gradient => {
             ensure(of.iter().all(|size| size.is(1)), "the first operand is no scalar")?;
             ensure(own == operands[1].shape, SHAPES)
         }
-        Op::CustomGradient => {
+        TensorOp::CustomGradient => {
             ensure(own == of && operands.len().is_multiple_of(2), SHAPES)?;
             ensure(operands.chunks(2).all(|pair| pair[0].shape == pair[1].shape), SHAPES)
         }
@@ -549,7 +562,7 @@ fn check_within(of: &[Size], indices: &[Size], axis: u32) -> Finding {
 /// The operands of a rule have one shape, and its result is one of the state's numbers.
 fn check_states(tensor: &Tensor, operands: &[&Tensor]) -> Finding {
     match &tensor.op {
-        Op::Fold { rule, result, .. } | Op::ScanBy { rule, result, .. } => {
+        TensorOp::Fold { rule, result, .. } | TensorOp::ScanBy { rule, result, .. } => {
             ensure((*result as usize) < rule.identity.len(), "the number of the state")?;
             ensure(operands.iter().all(|operand| operand.shape == operands[0].shape), SHAPES)
         }

@@ -1,57 +1,57 @@
 //! How tensors stand in memory.
 
-use super::{Expr, Op, TensorId};
+use super::{Expr, TensorId, TensorOp};
 use crate::dtype::DType;
 
 /// The operations that no other kernel can compute within it, as a pattern.
 macro_rules! with_memory {
     () => {
-        $crate::expr::Op::Input(_)
-            | $crate::expr::Op::Reduce(..)
-            | $crate::expr::Op::Scan { .. }
-            | $crate::expr::Op::Fold { .. }
-            | $crate::expr::Op::ScanBy { .. }
-            | $crate::expr::Op::MatMul
-            | $crate::expr::Op::Attention(_)
-            | $crate::expr::Op::Scatter(..)
-            | $crate::expr::Op::IndexPut(..)
-            | $crate::expr::Op::Argsort { .. }
-            | $crate::expr::Op::Fourier(_)
-            | $crate::expr::Op::Roots(_)
-            | $crate::expr::Op::SetSlice { slot: Some(_), .. }
-            | $crate::expr::Op::Linalg(_)
-            | $crate::expr::Op::SparseProduct
-            | $crate::expr::Op::RangeSum(_)
-            | $crate::expr::Op::DigitCounts(_)
-            | $crate::expr::Op::DigitSort(_)
-            | $crate::expr::Op::Gradient
-            | $crate::expr::Op::CustomGradient
+        $crate::expr::TensorOp::Input(_)
+            | $crate::expr::TensorOp::Reduce(..)
+            | $crate::expr::TensorOp::Scan { .. }
+            | $crate::expr::TensorOp::Fold { .. }
+            | $crate::expr::TensorOp::ScanBy { .. }
+            | $crate::expr::TensorOp::MatMul
+            | $crate::expr::TensorOp::Attention(_)
+            | $crate::expr::TensorOp::Scatter(..)
+            | $crate::expr::TensorOp::IndexPut(..)
+            | $crate::expr::TensorOp::Argsort { .. }
+            | $crate::expr::TensorOp::Fourier(_)
+            | $crate::expr::TensorOp::Roots(_)
+            | $crate::expr::TensorOp::SetSlice { slot: Some(_), .. }
+            | $crate::expr::TensorOp::Linalg(_)
+            | $crate::expr::TensorOp::SparseProduct
+            | $crate::expr::TensorOp::RangeSum(_)
+            | $crate::expr::TensorOp::DigitCounts(_)
+            | $crate::expr::TensorOp::DigitSort(_)
+            | $crate::expr::TensorOp::Gradient
+            | $crate::expr::TensorOp::CustomGradient
     };
 }
 
 pub(crate) use with_memory;
 
 /// Whether no other kernel can compute an operation within it.
-pub fn has_memory(op: &Op) -> bool {
+pub fn has_memory(op: &TensorOp) -> bool {
     match op {
         with_memory!() => true,
-        Op::Constant(_)
-        | Op::Extent(_)
-        | Op::Number(_)
-        | Op::Iota(_)
-        | Op::RandomBits(_)
-        | Op::Elementwise(_)
-        | Op::Reshape
-        | Op::Expand
-        | Op::Permute(_)
-        | Op::Slice { .. }
-        | Op::SetSlice { slot: None, .. }
-        | Op::Pad { .. }
-        | Op::Concat(_)
-        | Op::Windows { .. }
-        | Op::Gather(_)
-        | Op::GatherElements(_)
-        | Op::Dequantize(_) => false,
+        TensorOp::Constant(_)
+        | TensorOp::Extent(_)
+        | TensorOp::Number(_)
+        | TensorOp::Iota(_)
+        | TensorOp::RandomBits(_)
+        | TensorOp::Elementwise(_)
+        | TensorOp::Reshape
+        | TensorOp::Expand
+        | TensorOp::Permute(_)
+        | TensorOp::Slice { .. }
+        | TensorOp::SetSlice { slot: None, .. }
+        | TensorOp::Pad { .. }
+        | TensorOp::Concat(_)
+        | TensorOp::Windows { .. }
+        | TensorOp::Gather(_)
+        | TensorOp::GatherElements(_)
+        | TensorOp::Dequantize(_) => false,
     }
 }
 
@@ -59,7 +59,7 @@ pub fn has_memory(op: &Op) -> bool {
 /// written one by one. A slot has the type that it was made with.
 pub fn memory_dtype(expr: &Expr, id: TensorId) -> DType {
     let tensor = expr.tensor(id);
-    if matches!(tensor.op, Op::Input(_) | Op::SetSlice { .. }) || !has_memory(&tensor.op) {
+    if matches!(tensor.op, TensorOp::Input(_) | TensorOp::SetSlice { .. }) || !has_memory(&tensor.op) {
         return tensor.dtype;
     }
     match tensor.dtype {

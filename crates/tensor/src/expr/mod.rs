@@ -53,7 +53,7 @@ pub struct Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     /// What it is.
-    pub op: Op,
+    pub op: TensorOp,
     /// What it takes.
     pub operands: Vec<TensorId>,
     /// Type of its elements.
@@ -64,14 +64,14 @@ pub struct Tensor {
 
 /// An operation on tensors. Axes count from the outermost.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Op {
+pub enum TensorOp {
     /// Numbers in memory: a stored tensor or an input of the program, by its slot. C order, without gaps.
     Input(u32),
     /// One number everywhere, of the node's type.
     Constant(f64),
     /// A size as a number, everywhere.
     Extent(Size),
-    /// One number everywhere, as [`Op::Constant`], whose bits are a size: those of an f32, or an integer modulo 2³². Recipes that differ in such numbers
+    /// One number everywhere, as [`TensorOp::Constant`], whose bits are a size: those of an f32, or an integer modulo 2³². Recipes that differ in such numbers
     /// have the same kernels.
     Number(Size),
     /// The coordinate along an axis.

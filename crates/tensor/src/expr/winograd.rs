@@ -7,7 +7,7 @@
 
 use residua_base::list::Listed;
 
-use super::{Border, Elementwise, Expr, Op, Tensor, TensorId};
+use super::{Border, Elementwise, Expr, Tensor, TensorId, TensorOp};
 use crate::dtype::DType;
 use crate::size::Size;
 
@@ -97,7 +97,7 @@ impl Convolution {
     pub fn of(expr: &Expr, product: &Tensor, operands: &[TensorId]) -> Option<Convolution> {
         let [rows, columns] = *operands else { return None };
         let are_singles = [product.dtype, expr.dtype(rows), expr.dtype(columns)] == [DType::F32; 3];
-        let is_direct = matches!(expr.tensor(rows).op, Op::Permute(_));
+        let is_direct = matches!(expr.tensor(rows).op, TensorOp::Permute(_));
         if is_direct || !are_singles || expr.shape(rows).len() != 3 || product.shape.len() != 4 {
             return None;
         }
@@ -106,9 +106,9 @@ impl Convolution {
         for step in 0..4 {
             let tensor = expr.tensor(id);
             let is_next = match &tensor.op {
-                Op::Reshape => step == 0,
-                Op::Permute(axes) => step == 1 && axes == &[0, 1, 2, 5, 6, 3, 4],
-                Op::Windows { axis, step: 1, dilation: 1 } => {
+                TensorOp::Reshape => step == 0,
+                TensorOp::Permute(axes) => step == 1 && axes == &[0, 1, 2, 5, 6, 3, 4],
+                TensorOp::Windows { axis, step: 1, dilation: 1 } => {
                     *axis + step == 6 && tensor.shape.last().is_some_and(|size| size.is(3))
                 }
                 _ => false,
@@ -122,8 +122,8 @@ impl Convolution {
         let to = [known(id, 3)? - 2, known(id, 4)? - 2];
         let (mut pictures, mut before) = (id, [0; 2]);
         let tensor = expr.tensor(id);
-        if let Op::Pad { before: zeros, border: Border::Constant } = &tensor.op
-            && expr.tensor(tensor.operands[1]).op == Op::Constant(0.0)
+        if let TensorOp::Pad { before: zeros, border: Border::Constant } = &tensor.op
+            && expr.tensor(tensor.operands[1]).op == TensorOp::Constant(0.0)
             && expr.shape(tensor.operands[0])[..3] == tensor.shape[..3]
         {
             (pictures, before) = (tensor.operands[0], [zeros[3].known()?, zeros[4].known()?]);
@@ -171,7 +171,7 @@ impl Convolution {
             let mut shape = expr.shape(x).to_vec();
             shape[axis as usize] = Size::constant(count);
             shape.push(Size::constant(size));
-            let op = Op::Windows { axis, step, dilation: 1 };
+            let op = TensorOp::Windows { axis, step, dilation: 1 };
             x = expr.push(Tensor { op, operands: vec![x], dtype: DType::F32, shape });
         }
         x

@@ -8,11 +8,11 @@ use residua_ir::graph::{Graph as RuleGraph, InputId, Op as Real};
 
 use super::build::{Buffers, Built, Destinations, Write, coordinates, extent, extents, name, roots_of, writes};
 use crate::dtype::DType;
-use crate::expr::{Attention as Of, Expr, Op, Rule, TensorId};
-use crate::kernel::{Attention, AttentionSchedule, Body, Combine, Fold, Limits, Rows, SizeBounds};
+use crate::expr::{Attention as Of, Expr, Rule, TensorId, TensorOp};
+use crate::kernel::{Attention, AttentionSchedule, Body, CausalMask, Combine, Fold, Rows, SizeBounds};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::lower::{ElementIndex, Lowering, Memory};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 /// The kernels of attention. Where dims decide how many queries there are, those for few stand beside the one for many.
@@ -72,7 +72,7 @@ struct Heads {
 impl Parts<'_> {
     fn of(&self) -> Result<&Of> {
         match &self.expr.tensor(self.id).op {
-            Op::Attention(of) => Ok(of),
+            TensorOp::Attention(of) => Ok(of),
             _ => Err(Error::internal("kernels of attention for another operation")),
         }
     }
@@ -107,8 +107,8 @@ impl Parts<'_> {
         let batch = &at[..leading.len()];
         let (key_head, within) = (at[leading.len()], at[leading.len() + 1]);
         let group = lowering.size(&group);
-        let first = lowering.graph.apply(Scalar::IntMul, &[key_head, group]);
-        let head = lowering.graph.apply(Scalar::IntAdd, &[first, within]);
+        let first = lowering.graph.apply(TypedOp::IntMul, &[key_head, group]);
+        let head = lowering.graph.apply(TypedOp::IntAdd, &[first, within]);
         Heads { own: [batch, &[head]].concat(), shared: [batch, &[key_head]].concat(), axes }
     }
 
@@ -122,7 +122,7 @@ impl Parts<'_> {
         let [query, key, place, block] = [0, 1, 2, 3].map(|axis| lowering.graph.coordinate(first + axis));
         let mut factor = |operand: usize, heads: &[Id], row: Id| {
             let at = [heads, &[row, place]].concat();
-            lowering.value(tensor.operands[operand], Index::Coordinates(at))
+            lowering.value(tensor.operands[operand], ElementIndex::Coordinates(at))
         };
         let factors = [factor(0, &heads.own, query)?, factor(1, &heads.shared, key)?, factor(2, &heads.shared, key)?];
         let score = self.score(&mut lowering, &of, &heads.own, [query, key])?;
@@ -143,8 +143,8 @@ impl Parts<'_> {
                 let at = [heads.own.as_slice(), &[query, block]].concat();
                 let state = lowering.linear_of(&at, &of_rows);
                 let width = lowering.size(&width);
-                let of_vectors = lowering.graph.apply(Scalar::IntMul, &[state, width]);
-                let index = lowering.graph.apply(Scalar::IntAdd, &[of_vectors, place]);
+                let of_vectors = lowering.graph.apply(TypedOp::IntMul, &[state, width]);
+                let index = lowering.graph.apply(TypedOp::IntAdd, &[of_vectors, place]);
                 for (result, index) in [index, state, state].into_iter().enumerate() {
                     let value = lowering.graph.folded(1, result as u32, Type::F32);
                     let memory = Memory::Scratch(scratch + result as u32);
@@ -161,7 +161,8 @@ impl Parts<'_> {
         let (Some(size), Some(width)) = (known(&size), known(&width)) else {
             return Err(Error::internal("sizes of heads that depend on dims"));
         };
-        let limits = of.has_limits().then(|| Limits { position: extent(&of.position, &mut sizes), window: of.window });
+        let limits =
+            of.has_limits().then(|| CausalMask { position: extent(&of.position, &mut sizes), window: of.window });
         let body = Attention {
             batch: extents(&groups[0], &mut sizes),
             queries: extent(&groups[1][0], &mut sizes),
@@ -202,9 +203,9 @@ impl Parts<'_> {
             let zero = lowering.graph.u32(0);
             let own = all[all.len() - shape.len()..].iter().zip(&shape);
             let at = own.map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
-            let term = lowering.value(*mask, Index::Coordinates(at))?;
+            let term = lowering.value(*mask, ElementIndex::Coordinates(at))?;
             score = match lowering.graph.ty(term) {
-                Type::Bool => lowering.graph.apply(Scalar::Select, &[term, score, nothing]),
+                Type::Bool => lowering.graph.apply(TypedOp::Select, &[term, score, nothing]),
                 _ => lowering.graph.real(Real::Add, &[score, term]),
             };
         }
@@ -222,8 +223,8 @@ impl Parts<'_> {
         let of_rows = [&shape[..rank - 1], std::slice::from_ref(&count)].concat();
         let state = lowering.linear_of(&[&at[..rank - 1], &[block]].concat(), &of_rows);
         let width = lowering.size(&shape[rank - 1]);
-        let of_vectors = lowering.graph.apply(Scalar::IntMul, &[state, width]);
-        let vector = lowering.graph.apply(Scalar::IntAdd, &[of_vectors, at[rank - 1]]);
+        let of_vectors = lowering.graph.apply(TypedOp::IntMul, &[state, width]);
+        let vector = lowering.graph.apply(TypedOp::IntAdd, &[of_vectors, at[rank - 1]]);
         let mut operands = Vec::new();
         for (number, index) in [vector, state, state].into_iter().enumerate() {
             let buffer = lowering.buffer(Memory::Scratch(scratch + number as u32), DType::F32);
@@ -231,14 +232,14 @@ impl Parts<'_> {
         }
         // Blocks beyond the last key are not written.
         let length = lowering.graph.u32(Attention::BLOCK);
-        let start = lowering.graph.apply(Scalar::IntMul, &[block, length]);
+        let start = lowering.graph.apply(TypedOp::IntMul, &[block, length]);
         let keys = lowering.size(&self.shape(1)[rank - 2].clone());
-        let valid = lowering.graph.apply(Scalar::Lt, &[start, keys]);
+        let valid = lowering.graph.apply(TypedOp::Lt, &[start, keys]);
         let [sum, total] = [0, 2].map(|result| lowering.graph.folded(0, result, Type::F32));
         let zero = lowering.graph.f32(0.0);
-        let is_none = lowering.graph.apply(Scalar::Eq, &[total, zero]);
+        let is_none = lowering.graph.apply(TypedOp::Eq, &[total, zero]);
         let quotient = lowering.graph.real(Real::Div, &[sum, total]);
-        let value = lowering.graph.apply(Scalar::Select, &[is_none, zero, quotient]);
+        let value = lowering.graph.apply(TypedOp::Select, &[is_none, zero, quotient]);
         let mut all = Vec::new();
         writes(&mut lowering, self.id, &at, value, self.destinations, &mut all);
         let roots = [operands.as_slice(), &[valid], &roots_of(&all)].concat();

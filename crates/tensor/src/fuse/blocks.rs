@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::size::Size;
 
 /// Most elements of a block.
@@ -30,13 +30,13 @@ fn find(expr: &Expr, stored: &[bool], id: TensorId, axes: &mut Vec<u32>, steps: 
     let is_open = |operand: &&TensorId| !stored.get(operand.0 as usize).is_some_and(|stored| *stored);
     match tensor.op {
         _ if *steps > MOST_STEPS => false,
-        Op::Concat(axis) if tensor.operands.len() == extent(expr, id, axis) && !axes.contains(&axis) => {
+        TensorOp::Concat(axis) if tensor.operands.len() == extent(expr, id, axis) && !axes.contains(&axis) => {
             axes.push(axis);
             axes.len() == 2
                 || tensor.operands[..1].iter().filter(is_open).any(|part| find(expr, stored, *part, axes, steps))
         }
-        Op::Slice { .. } => tensor.operands.iter().filter(is_open).any(|of| find(expr, stored, *of, axes, steps)),
-        Op::Elementwise(_) => {
+        TensorOp::Slice { .. } => tensor.operands.iter().filter(is_open).any(|of| find(expr, stored, *of, axes, steps)),
+        TensorOp::Elementwise(_) => {
             let alike =
                 tensor.operands.iter().filter(is_open).filter(|operand| expr.shape(**operand) == tensor.shape).list();
             alike.into_iter().any(|operand| find(expr, stored, *operand, axes, steps))

@@ -4,17 +4,17 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId, memory_dtype};
-use crate::kernel::{Body, Buffer, Extent, Kernel, Store};
-use crate::lower::{Index, Lowering, Memory, word_of};
-use crate::scalar::{Graph, Id, Op as Scalar, Type};
+use crate::expr::{Expr, TensorId, TensorOp, memory_dtype};
+use crate::kernel::{Body, Extent, Store, TensorBuffer, TensorKernel};
+use crate::lower::{ElementIndex, Lowering, Memory, word_of};
+use crate::scalar::{Id, Type, TypedGraph, TypedOp};
 use crate::size::Size;
 
 /// A kernel and the memory of its buffers.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The kernel.
-    pub kernel: Kernel,
+    pub kernel: TensorKernel,
     /// For each of its buffers.
     pub memories: Vec<Memory>,
     /// How often the last kernels, this one among them, run after each other.
@@ -89,7 +89,7 @@ pub fn writes(
     destinations: Destinations,
     writes: &mut Vec<Write>,
 ) {
-    let index = lowering.linear(&Index::Coordinates(at.to_vec()), id);
+    let index = lowering.linear(&ElementIndex::Coordinates(at.to_vec()), id);
     for memory in destinations(id) {
         let dtype = match memory {
             Memory::Tensor(_) => memory_dtype(lowering.expr, id),
@@ -110,8 +110,8 @@ pub fn computed(
 ) -> Result<()> {
     for id in ids {
         let at = aligned(lowering, &lowering.expr.tensor(*id).shape, long);
-        let value = lowering.computed(*id, &Index::Coordinates(at.clone()))?;
-        lowering.set(*id, Index::Coordinates(at.clone()), value);
+        let value = lowering.computed(*id, &ElementIndex::Coordinates(at.clone()))?;
+        lowering.set(*id, ElementIndex::Coordinates(at.clone()), value);
         writes(lowering, *id, &at, value, destinations, all);
     }
     Ok(())
@@ -120,7 +120,7 @@ pub fn computed(
 /// A bool as a word where the memory has words.
 pub fn as_type(lowering: &mut Lowering, value: Id, ty: Type) -> Id {
     match (lowering.graph.ty(value), ty) {
-        (Type::Bool, Type::U32) => lowering.graph.apply(Scalar::ToU32, &[value]),
+        (Type::Bool, Type::U32) => lowering.graph.apply(TypedOp::ToU32, &[value]),
         _ => value,
     }
 }
@@ -138,7 +138,7 @@ pub fn extent(extent: &Size, sizes: &mut Vec<Size>) -> Extent {
 /// The buffers of a kernel and their memory. Memory that is read and written is one buffer, which is written.
 #[derive(Default)]
 pub struct Buffers {
-    buffers: Vec<Buffer>,
+    buffers: Vec<TensorBuffer>,
     memories: Vec<Memory>,
 }
 
@@ -150,7 +150,7 @@ impl Buffers {
     }
 
     /// The position of a piece of memory, as a buffer that is read or written.
-    pub fn position(&mut self, memory: Memory, buffer: Buffer) -> u32 {
+    pub fn position(&mut self, memory: Memory, buffer: TensorBuffer) -> u32 {
         let position = self.memories.iter().position(|known| *known == memory).unwrap_or_else(|| {
             self.memories.push(memory);
             self.buffers.push(buffer);
@@ -165,7 +165,7 @@ impl Buffers {
         let pairs = writes.iter().zip(roots.chunks_exact(2));
         pairs
             .map(|(write, root)| Store {
-                buffer: self.position(write.memory, Buffer { dtype: write.dtype, written: true }),
+                buffer: self.position(write.memory, TensorBuffer { dtype: write.dtype, written: true }),
                 index: root[0],
                 value: root[1],
             })
@@ -173,9 +173,9 @@ impl Buffers {
     }
 
     /// The kernel with these buffers.
-    pub fn built(self, name: String, sizes: Vec<Size>, graph: Graph, body: Body) -> Built {
+    pub fn built(self, name: String, sizes: Vec<Size>, graph: TypedGraph, body: Body) -> Built {
         let Buffers { buffers, memories } = self;
-        Built { kernel: Kernel { name, buffers, sizes, graph, body, guard: None }, memories, rounds: None }
+        Built { kernel: TensorKernel { name, buffers, sizes, graph, body, guard: None }, memories, rounds: None }
     }
 }
 
@@ -196,11 +196,11 @@ pub fn name(expr: &Expr, stored: &[bool], prefix: &str, roots: &[TensorId]) -> S
         }
         let tensor = expr.tensor(id);
         let own = match &tensor.op {
-            Op::Elementwise(op) => op.name(),
-            Op::Reduce(reduction, _) | Op::Scan { reduction, .. } => reduction.name(),
-            Op::Gather(_) | Op::GatherElements(_) => "gather",
-            Op::SetSlice { .. } => "part",
-            Op::RandomBits(_) => "random",
+            TensorOp::Elementwise(op) => op.name(),
+            TensorOp::Reduce(reduction, _) | TensorOp::Scan { reduction, .. } => reduction.name(),
+            TensorOp::Gather(_) | TensorOp::GatherElements(_) => "gather",
+            TensorOp::SetSlice { .. } => "part",
+            TensorOp::RandomBits(_) => "random",
             _ => "",
         };
         if !own.is_empty() && names.last() != Some(&own) {

@@ -1,9 +1,9 @@
 //! Kernels that are made of parts of others.
 
 use super::build::{Buffers, Built};
-use crate::kernel::{Body, Buffer, Elements, Extent, Product, Store};
+use crate::kernel::{Body, Elements, Extent, Product, Store, TensorBuffer};
 use crate::lower::{Memory, word_of};
-use crate::scalar::{Graph, Id, Node, Op};
+use crate::scalar::{Id, TypedGraph, TypedNode, TypedOp};
 use crate::size::Size;
 use residua_base::list::Listed;
 
@@ -21,7 +21,7 @@ pub struct Move {
 /// A kernel under construction, which computes what others do.
 pub struct Composed {
     /// What it computes.
-    pub graph: Graph,
+    pub graph: TypedGraph,
     /// How many folds stand before those that are copied.
     pub first_fold: u32,
     /// Memory of the copied kernels that stands elsewhere.
@@ -34,7 +34,13 @@ impl Composed {
     /// Nothing yet, with the words of a uniform.
     pub fn new(sizes: &[Size]) -> Composed {
         let moves = Vec::new();
-        Composed { graph: Graph::default(), first_fold: 0, moves, buffers: Buffers::default(), sizes: sizes.to_vec() }
+        Composed {
+            graph: TypedGraph::default(),
+            first_fold: 0,
+            moves,
+            buffers: Buffers::default(),
+            sizes: sizes.to_vec(),
+        }
     }
 
     /// A word of another kernel's uniform.
@@ -56,7 +62,7 @@ impl Composed {
     }
 
     /// The position of a piece of memory, as a buffer that is read or written.
-    pub fn buffer(&mut self, memory: Memory, buffer: Buffer) -> u32 {
+    pub fn buffer(&mut self, memory: Memory, buffer: TensorBuffer) -> u32 {
         self.buffers.position(memory, buffer)
     }
 
@@ -87,7 +93,7 @@ impl Composed {
             Some(Move { to, distance: 0, .. }) => (to, index),
             Some(Move { to, distance, .. }) => {
                 let distance = self.graph.u32(distance);
-                (to, self.graph.apply(Op::IntAdd, &[index, distance]))
+                (to, self.graph.apply(TypedOp::IntAdd, &[index, distance]))
             }
         }
     }
@@ -95,7 +101,7 @@ impl Composed {
     /// A value times a literal.
     pub fn of_literal(&mut self, a: Id, literal: u32) -> Id {
         let literal = self.graph.u32(literal);
-        self.graph.apply(Op::IntMul, &[a, literal])
+        self.graph.apply(TypedOp::IntMul, &[a, literal])
     }
 
     /// The element of a slice and a point, in C order.
@@ -106,8 +112,8 @@ impl Composed {
                 Extent::Known(number) => self.graph.u32(number),
                 Extent::Word(word) => self.graph.size(word),
             };
-            let row = self.graph.apply(Op::IntMul, &[address, extent]);
-            address = self.graph.apply(Op::IntAdd, &[row, *coordinate]);
+            let row = self.graph.apply(TypedOp::IntMul, &[address, extent]);
+            address = self.graph.apply(TypedOp::IntAdd, &[row, *coordinate]);
         }
         address
     }
@@ -146,21 +152,21 @@ impl Composed {
             }
             let of = |id: Id| copies[id.index()];
             let copy = match from.node(id) {
-                Node::Literal(ty, bits) => self.graph.literal(ty, bits),
-                Node::Coordinate(axis) => coordinates[axis as usize],
-                Node::Size(word) => {
+                TypedNode::Literal(ty, bits) => self.graph.literal(ty, bits),
+                TypedNode::Coordinate(axis) => coordinates[axis as usize],
+                TypedNode::Size(word) => {
                     let word = self.word(built, word);
                     self.graph.size(word)
                 }
-                Node::Folded { fold, result } => self.graph.folded(self.first_fold + fold, result, from.ty(id)),
-                Node::Load { buffer, index } => {
+                TypedNode::Folded { fold, result } => self.graph.folded(self.first_fold + fold, result, from.ty(id)),
+                TypedNode::Load { buffer, index } => {
                     let position = buffer as usize;
-                    let read = Buffer { written: false, ..built.kernel.buffers[position] };
+                    let read = TensorBuffer { written: false, ..built.kernel.buffers[position] };
                     let (memory, index) = self.moved(built.memories[position], of(index));
                     let buffer = self.buffer(memory, read);
                     self.graph.load(buffer, index, from.ty(id))
                 }
-                Node::Apply(op, _) => {
+                TypedNode::Apply(op, _) => {
                     let operands: Vec<Id> = from.operands(id).into_iter().map(of).list();
                     self.graph.apply(op, &operands)
                 }

@@ -7,11 +7,11 @@ use super::build::{
     Buffers, Built, Destinations, Write, aligned, coordinates, extents, long_axes, name, roots_of, writes,
 };
 use super::group::{is_packed, points};
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::kernel::{Body, Elements, Extent, Store};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
-use crate::scalar::{Id, Op as Scalar};
+use crate::lower::{ElementIndex, Lowering};
+use crate::scalar::{Id, TypedOp};
 use crate::size::Size;
 
 /// How many rows a thread has of what neighbours share loads of.
@@ -113,7 +113,7 @@ fn elements_of(
         if is_linear {
             let place = lowering.graph.coordinate(0);
             let value = lowering.computed(*root, &flat(own.len(), place))?;
-            lowering.set(*root, Index::Linear(place), value);
+            lowering.set(*root, ElementIndex::Linear(place), value);
             for memory in destinations(*root) {
                 all.push(Write { memory, dtype: expr.tensor(*root).dtype, index: place, value });
             }
@@ -123,15 +123,15 @@ fn elements_of(
                 let before_end = at.len() - (shape.len() - *axis as usize);
                 let at = &mut at[before_end];
                 let [count, place] = [*count, *place].map(|number| lowering.graph.u32(number));
-                let first = lowering.graph.apply(Scalar::IntMul, &[*at, count]);
-                *at = lowering.graph.apply(Scalar::IntAdd, &[first, place]);
+                let first = lowering.graph.apply(TypedOp::IntMul, &[*at, count]);
+                *at = lowering.graph.apply(TypedOp::IntAdd, &[first, place]);
             }
-            if let Op::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
+            if let TensorOp::SetSlice { starts, slot: Some(_) } = &expr.tensor(*root).op {
                 part(&mut lowering, *root, &at, starts, destinations, &mut all)?;
                 continue;
             }
-            let value = lowering.computed(*root, &Index::Coordinates(at.clone()))?;
-            lowering.set(*root, Index::Coordinates(at.clone()), value);
+            let value = lowering.computed(*root, &ElementIndex::Coordinates(at.clone()))?;
+            lowering.set(*root, ElementIndex::Coordinates(at.clone()), value);
             writes(&mut lowering, *root, &at, value, destinations, &mut all);
         }
     }
@@ -158,11 +158,11 @@ fn part(
 ) -> Result<()> {
     let expr = lowering.expr;
     let tensor = expr.tensor(id);
-    let value = lowering.value(tensor.operands[1], Index::Coordinates(at.to_vec()))?;
+    let value = lowering.value(tensor.operands[1], ElementIndex::Coordinates(at.to_vec()))?;
     let mut places = Vec::with_capacity(at.len());
     for (coordinate, start) in at.iter().zip(starts) {
         let start = lowering.size(start);
-        places.push(lowering.graph.apply(Scalar::IntAdd, &[*coordinate, start]));
+        places.push(lowering.graph.apply(TypedOp::IntAdd, &[*coordinate, start]));
     }
     let index = lowering.linear_of(&places, &tensor.shape);
     writes.extend(destinations(id).into_iter().map(|memory| Write { memory, dtype: tensor.dtype, index, value }));
@@ -170,8 +170,8 @@ fn part(
 }
 
 /// A point by its position in C order, which of one axis is its coordinate.
-fn flat(rank: usize, place: Id) -> Index {
-    if rank == 1 { Index::Coordinates(vec![place]) } else { Index::Linear(place) }
+fn flat(rank: usize, place: Id) -> ElementIndex {
+    if rank == 1 { ElementIndex::Coordinates(vec![place]) } else { ElementIndex::Linear(place) }
 }
 
 /// Whether tensors that are computed point by point read each other only at the point where they are computed.

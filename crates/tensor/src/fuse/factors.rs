@@ -3,7 +3,7 @@
 
 use super::blocks::block_axes;
 use super::operations::operations;
-use crate::expr::{Border, Expr, Op, Tensor, TensorId, with_memory};
+use crate::expr::{Border, Expr, Tensor, TensorId, TensorOp, with_memory};
 use crate::size::Size;
 
 /// Gives memory to factors of products that the product cannot compute as it reads them: on a device those of more than a few operations, since
@@ -11,8 +11,8 @@ use crate::size::Size;
 /// memory they are several times as large as what they are of, and that is what gets memory.
 pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
     let factors = |tensor: &Tensor| match tensor.op {
-        Op::MatMul => 2,
-        Op::Attention(_) => 3,
+        TensorOp::MatMul => 2,
+        TensorOp::Attention(_) => 3,
         _ => 0,
     };
     for tensor in &expr.nodes {
@@ -22,7 +22,7 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
                 store_stack(expr, *factor, stored);
             }
             let base = under_windows(expr, stored, *factor, is_host);
-            let may_have_windows = base.is_none() || tensor.op == Op::MatMul;
+            let may_have_windows = base.is_none() || tensor.op == TensorOp::MatMul;
             let is_short = |stored: &[bool]| !is_host && may_have_windows && is_short(expr, stored, *factor);
             if let Some(base) = base
                 && may_have_windows
@@ -43,7 +43,7 @@ pub(super) fn store_factors(expr: &Expr, is_host: bool, stored: &mut [bool]) {
 
 /// Gives memory to stacks of stacks, whose kernel computes a block of them at once, in their own shape.
 fn store_stack(expr: &Expr, mut factor: TensorId, stored: &mut [bool]) {
-    while let Op::Reshape = expr.tensor(factor).op {
+    while let TensorOp::Reshape = expr.tensor(factor).op {
         factor = expr.tensor(factor).operands[0];
     }
     if !block_axes(expr, stored, factor).is_empty() {
@@ -58,7 +58,7 @@ fn store_blocks(expr: &Expr, factor: TensorId, stored: &mut [bool]) {
         id = of;
     }
     let tensor = expr.tensor(id);
-    if matches!(tensor.op, Op::Dequantize(_)) && !stored[id.0 as usize] {
+    if matches!(tensor.op, TensorOp::Dequantize(_)) && !stored[id.0 as usize] {
         tensor.operands.iter().for_each(|operand| stored[operand.0 as usize] = true);
     }
 }
@@ -68,19 +68,24 @@ fn store_blocks(expr: &Expr, factor: TensorId, stored: &mut [bool]) {
 fn viewed(expr: &Expr, stored: &[bool], id: TensorId) -> Option<TensorId> {
     let tensor = expr.tensor(id);
     let is_view = match &tensor.op {
-        Op::Reshape | Op::Expand | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } | Op::Pad { .. } => true,
+        TensorOp::Reshape
+        | TensorOp::Expand
+        | TensorOp::Permute(_)
+        | TensorOp::Slice { .. }
+        | TensorOp::Windows { .. }
+        | TensorOp::Pad { .. } => true,
         with_memory!()
-        | Op::Constant(_)
-        | Op::Extent(_)
-        | Op::Number(_)
-        | Op::Iota(_)
-        | Op::RandomBits(_)
-        | Op::Elementwise(_)
-        | Op::Concat(_)
-        | Op::Gather(_)
-        | Op::GatherElements(_)
-        | Op::SetSlice { slot: None, .. }
-        | Op::Dequantize(_) => false,
+        | TensorOp::Constant(_)
+        | TensorOp::Extent(_)
+        | TensorOp::Number(_)
+        | TensorOp::Iota(_)
+        | TensorOp::RandomBits(_)
+        | TensorOp::Elementwise(_)
+        | TensorOp::Concat(_)
+        | TensorOp::Gather(_)
+        | TensorOp::GatherElements(_)
+        | TensorOp::SetSlice { slot: None, .. }
+        | TensorOp::Dequantize(_) => false,
     };
     tensor.operands.first().copied().filter(|_| is_view && !stored[id.0 as usize])
 }
@@ -90,8 +95,8 @@ fn under_windows(expr: &Expr, stored: &[bool], factor: TensorId, with_border: bo
     let (mut id, mut has_windows) = (factor, false);
     while let Some(of) = viewed(expr, stored, id) {
         match &expr.tensor(id).op {
-            Op::Windows { .. } => has_windows = true,
-            Op::Pad { border, .. } if *border != Border::Constant || with_border || !has_windows => break,
+            TensorOp::Windows { .. } => has_windows = true,
+            TensorOp::Pad { border, .. } if *border != Border::Constant || with_border || !has_windows => break,
             _ => {}
         }
         id = of;
@@ -113,15 +118,15 @@ fn is_short(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
         }
         work += match &operand.op {
             // Products read the words of quantised numbers, which are fewer bytes than these.
-            Op::Permute(_) | Op::Expand | Op::Reshape | Op::Dequantize(_) => 0.0,
-            Op::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
-            Op::Windows { .. } => {
+            TensorOp::Permute(_) | TensorOp::Expand | TensorOp::Reshape | TensorOp::Dequantize(_) => 0.0,
+            TensorOp::Slice { steps, .. } if steps.iter().all(|step| *step > 0) => 0.0,
+            TensorOp::Windows { .. } => {
                 is_in_windows = true;
                 1.0
             }
             // Neighbours in windows are read one by one anyway.
-            Op::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
-            Op::Elementwise(_) | Op::Constant(_) | Op::Extent(_) | Op::Number(_) => {
+            TensorOp::Pad { border: Border::Constant, .. } if is_in_windows => 1.0,
+            TensorOp::Elementwise(_) | TensorOp::Constant(_) | TensorOp::Extent(_) | TensorOp::Number(_) => {
                 operations(&operand.op) + operand.operands.len().saturating_sub(1) as f64
             }
             _ => f64::INFINITY,
@@ -140,7 +145,7 @@ fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
         id = of;
     }
     let tensor = expr.tensor(id);
-    let Some(windows) = viewed(expr, stored, id).filter(|_| tensor.op == Op::Reshape) else { return false };
+    let Some(windows) = viewed(expr, stored, id).filter(|_| tensor.op == TensorOp::Reshape) else { return false };
     let from = expr.shape(windows);
     let batch = tensor.shape.len().saturating_sub(2);
     // Rows and columns are of several axes each, those of a batch of one.
@@ -152,8 +157,8 @@ fn are_windows(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
 }
 
 /// Whether an operation exchanges the last two axes.
-fn swaps_last(op: &Op) -> bool {
-    let Op::Permute(axes) = op else { return false };
+fn swaps_last(op: &TensorOp) -> bool {
+    let TensorOp::Permute(axes) = op else { return false };
     let count = axes.len() as u32;
     count >= 2 && axes.iter().copied().eq((0..count - 2).chain([count - 1, count - 2]))
 }
@@ -164,10 +169,10 @@ pub(super) fn is_view(expr: &Expr, stored: &[bool], factor: TensorId) -> bool {
     while let Some(of) = viewed(expr, stored, id) {
         let tensor = expr.tensor(id);
         let has_strides = match &tensor.op {
-            Op::Permute(_) | Op::Expand | Op::Windows { .. } => true,
-            Op::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
+            TensorOp::Permute(_) | TensorOp::Expand | TensorOp::Windows { .. } => true,
+            TensorOp::Slice { steps, .. } => steps.iter().all(|step| *step > 0),
             // Memory has one order.
-            Op::Reshape => stored[of.0 as usize] || is_division(expr.shape(of), &tensor.shape),
+            TensorOp::Reshape => stored[of.0 as usize] || is_division(expr.shape(of), &tensor.shape),
             _ => false,
         };
         if !has_strides {
@@ -196,5 +201,5 @@ fn are_blocks(expr: &Expr, stored: &[bool], factor: TensorId, side: usize) -> bo
     let transposed = viewed(expr, stored, factor).filter(|_| swaps_last(&expr.tensor(factor).op));
     let Some(blocks) = (if side == 1 { transposed } else { Some(factor) }) else { return false };
     let tensor = expr.tensor(blocks);
-    matches!(tensor.op, Op::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
+    matches!(tensor.op, TensorOp::Dequantize(_)) && tensor.operands.iter().all(|operand| stored[operand.0 as usize])
 }

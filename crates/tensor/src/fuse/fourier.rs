@@ -4,10 +4,10 @@ use residua_base::error::{Error, Result};
 
 use super::build::{Buffers, Built, Destinations, computed, coordinates, extents, long_axes, name, roots_of, writes};
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::kernel::{Body, Fourier};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
+use crate::lower::{ElementIndex, Lowering, Memory};
 use crate::scalar::{Id, Type};
 use crate::size::Size;
 
@@ -21,7 +21,7 @@ pub fn fourier(
     is_host: bool,
 ) -> Result<Built> {
     let tensor = expr.tensor(id);
-    let Op::Fourier(of) = tensor.op else { return Err(Error::internal("a group of a transform without one")) };
+    let TensorOp::Fourier(of) = tensor.op else { return Err(Error::internal("a group of a transform without one")) };
     let mut lowering = Lowering::of(expr, stored);
     let shape = expr.shape(tensor.operands[0]);
     let (at, outer) = coordinates(&mut lowering, &of.others(shape), 0);
@@ -35,7 +35,7 @@ pub fn fourier(
     point.insert(of.axis as usize, place);
     let mut parts = Vec::new();
     for operand in &tensor.operands {
-        parts.push(lowering.value(*operand, Index::Coordinates(point.clone()))?);
+        parts.push(lowering.value(*operand, ElementIndex::Coordinates(point.clone()))?);
     }
     let mut point: Vec<Id> = at;
     point.insert(of.to as usize, frequency);
@@ -48,7 +48,7 @@ pub fn fourier(
         if of.is_complex() {
             at.push(lowering.graph.u32(part as u32));
         }
-        lowering.set(id, Index::Coordinates(at.clone()), value);
+        lowering.set(id, ElementIndex::Coordinates(at.clone()), value);
         writes(&mut lowering, id, &at, value, destinations, writes_of_part);
         points.push(at);
     }
@@ -104,14 +104,14 @@ fn are_parts(expr: &Expr, stored: &[bool], operands: &[TensorId]) -> bool {
         let reshape = expr.tensor(operand);
         let slice = expr.tensor(*reshape.operands.first()?);
         let pairs = *slice.operands.first()?;
-        let Op::Slice { starts, .. } = &slice.op else { return None };
+        let TensorOp::Slice { starts, .. } = &slice.op else { return None };
         let last = slice.shape.len() - 1;
         let is_part = starts[..last].iter().all(|start| start.is(0))
             && starts[last] == Size::constant(part)
             && slice.shape[..last] == expr.shape(pairs)[..last]
             && reshape.shape[..] == slice.shape[..last]
             && expr.shape(pairs)[last] == Size::constant(2);
-        (reshape.op == Op::Reshape && is_part && stored[pairs.0 as usize]).then_some(pairs)
+        (reshape.op == TensorOp::Reshape && is_part && stored[pairs.0 as usize]).then_some(pairs)
     };
     match operands {
         [re, im] => {
@@ -131,7 +131,7 @@ fn has_parts(expr: &Expr, fourier: TensorId, element: TensorId) -> bool {
 /// Whether a shape is that of the result of a transform, or of a part of it.
 pub fn is_of_results(expr: &Expr, fourier: TensorId, element: TensorId) -> bool {
     let shape = expr.shape(fourier);
-    let is_complex = matches!(expr.tensor(fourier).op, Op::Fourier(of) if of.is_complex());
+    let is_complex = matches!(expr.tensor(fourier).op, TensorOp::Fourier(of) if of.is_complex());
     let own = super::group::without_ones(expr.shape(element));
     has_parts(expr, fourier, element) || is_complex && own == super::group::without_ones(&shape[..shape.len() - 1])
 }

@@ -1,7 +1,7 @@
 //! Operations that one kernel computes.
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::size::Size;
 use residua_base::list::Listed;
 
@@ -89,7 +89,7 @@ impl RowGroup {
 
     /// Whether its rows are ranges, whose lengths differ.
     pub fn is_of_ranges(&self, expr: &Expr) -> bool {
-        self.folds.first().is_some_and(|fold| matches!(expr.tensor(*fold).op, Op::RangeSum(_)))
+        self.folds.first().is_some_and(|fold| matches!(expr.tensor(*fold).op, TensorOp::RangeSum(_)))
     }
 
     /// Extents of the axes that stay.
@@ -141,7 +141,7 @@ impl Group {
 pub fn points(expr: &Expr, id: TensorId) -> &[Size] {
     let tensor = expr.tensor(id);
     match tensor.op {
-        Op::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
+        TensorOp::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
         _ => &tensor.shape,
     }
 }
@@ -149,8 +149,8 @@ pub fn points(expr: &Expr, id: TensorId) -> &[Size] {
 /// The slot in whose memory a tensor stands: an input, or one of which parts were replaced.
 pub fn slot_of(expr: &Expr, id: TensorId) -> Option<u32> {
     match expr.tensor(id).op {
-        Op::Input(slot) => Some(slot),
-        Op::SetSlice { slot, .. } => slot,
+        TensorOp::Input(slot) => Some(slot),
+        TensorOp::SetSlice { slot, .. } => slot,
         _ => None,
     }
 }

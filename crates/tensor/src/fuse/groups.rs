@@ -11,7 +11,7 @@ use super::blocks::block_axes;
 use super::group::{Group, RowGroup, is_packed, points, slot_of, without_ones};
 use super::storage::Target;
 use super::{elements, fourier, product, rows, sort};
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::size::Size;
 use crate::turns;
 
@@ -59,7 +59,7 @@ pub async fn groups<'a>(
     };
     for place in (0..count).filter(|place| stored[*place]) {
         let id = TensorId(place as u32);
-        if matches!(expr.tensor(id).op, Op::Input(_) | Op::Roots(_)) {
+        if matches!(expr.tensor(id).op, TensorOp::Input(_) | TensorOp::Roots(_)) {
             continue;
         }
         groups.leaves[place] = leaves(expr, stored, id);
@@ -129,7 +129,7 @@ impl Groups<'_> {
     fn group_for(&mut self, id: TensorId) -> Result<usize> {
         let tensor = self.expr.tensor(id);
         let group = match &tensor.op {
-            Op::Reduce(_, axes) | Op::Fold { axes, .. } => {
+            TensorOp::Reduce(_, axes) | TensorOp::Fold { axes, .. } => {
                 let shape = self.expr.tensor(tensor.operands[0]).shape.clone();
                 let rows =
                     RowGroup { shape, axes: axes.clone(), folds: vec![id], elements: Vec::new(), results: Vec::new() };
@@ -138,21 +138,21 @@ impl Groups<'_> {
                 }
                 Group::Rows(rows)
             }
-            Op::RangeSum(_) => Group::Rows(RowGroup::of_ranges(self.expr, id)),
-            Op::Scan { .. } => Group::Scan { scans: vec![id] },
-            Op::ScanBy { .. } => {
+            TensorOp::RangeSum(_) => Group::Rows(RowGroup::of_ranges(self.expr, id)),
+            TensorOp::Scan { .. } => Group::Scan { scans: vec![id] },
+            TensorOp::ScanBy { .. } => {
                 if let Some(group) = self.same_scan(id) {
                     return Ok(group);
                 }
                 Group::Scan { scans: vec![id] }
             }
-            Op::MatMul => Group::Product { product: id, elements: Vec::new() },
-            Op::Argsort { .. } | Op::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
-            Op::Fourier(_) => Group::Fourier { fourier: id, elements: Vec::new() },
-            Op::DigitCounts(_) => Group::DigitCounts { counts: id },
-            Op::Linalg(_) => Group::Linalg { linalg: id },
-            Op::Attention(_) => Group::Attention { attention: id },
-            Op::Scatter(..) | Op::IndexPut(..) => Group::Scatter { scatter: id },
+            TensorOp::MatMul => Group::Product { product: id, elements: Vec::new() },
+            TensorOp::Argsort { .. } | TensorOp::DigitSort(_) => Group::Sort { sort: id, elements: Vec::new() },
+            TensorOp::Fourier(_) => Group::Fourier { fourier: id, elements: Vec::new() },
+            TensorOp::DigitCounts(_) => Group::DigitCounts { counts: id },
+            TensorOp::Linalg(_) => Group::Linalg { linalg: id },
+            TensorOp::Attention(_) => Group::Attention { attention: id },
+            TensorOp::Scatter(..) | TensorOp::IndexPut(..) => Group::Scatter { scatter: id },
             _ => {
                 if let Some(group) = self.join_elements(id)? {
                     return Ok(group);
@@ -265,11 +265,11 @@ impl Groups<'_> {
     /// The group of a scan with the same rule of the same operands, of which this is another number.
     fn same_scan(&mut self, id: TensorId) -> Option<usize> {
         let new = self.expr.tensor(id);
-        let Op::ScanBy { rule, axis, exclusive, reverse, .. } = &new.op else { return None };
+        let TensorOp::ScanBy { rule, axis, exclusive, reverse, .. } = &new.op else { return None };
         let is_same = |other: &TensorId| {
             let other = self.expr.tensor(*other);
             other.operands == new.operands
-                && matches!(&other.op, Op::ScanBy { rule: r, axis: a, exclusive: e, reverse: b, .. }
+                && matches!(&other.op, TensorOp::ScanBy { rule: r, axis: a, exclusive: e, reverse: b, .. }
                     if r == rule && a == axis && e == exclusive && b == reverse)
         };
         let fits = |group: &Group| matches!(group, Group::Scan { scans } if scans.iter().all(is_same));
@@ -286,7 +286,7 @@ impl Groups<'_> {
         let shape = without_ones(points(expr, id));
         for group in self.sources(id) {
             let is_of_elements = matches!(self.groups[group], Group::Elements { .. });
-            let needs_elements = is_packed(tensor.dtype) || matches!(tensor.op, Op::SetSlice { .. });
+            let needs_elements = is_packed(tensor.dtype) || matches!(tensor.op, TensorOp::SetSlice { .. });
             if needs_elements && !is_of_elements || !self.is_apart(group, id) || !self.is_free(group, id) {
                 continue;
             }
@@ -366,7 +366,7 @@ impl Groups<'_> {
         let reads_nothing = |group: usize| {
             self.leaves[id.0 as usize].is_empty() && self.reads[group].is_empty() && !is_packed(tensor.dtype)
         };
-        let is_part = |id: TensorId| matches!(expr.tensor(id).op, Op::SetSlice { .. });
+        let is_part = |id: TensorId| matches!(expr.tensor(id).op, TensorOp::SetSlice { .. });
         let fits = |group: usize| match &self.groups[group] {
             Group::Elements { roots } => {
                 without_ones(points(expr, roots[0])) == shape

@@ -5,11 +5,11 @@ use residua_base::list::Listed;
 
 use super::build::{Buffers, Built, Destinations, Rounds, coordinates, extent, extents, roots_of, writes};
 use crate::dtype::DType;
-use crate::expr::{Expr, Linalg as Kind, Op, TensorId};
-use crate::kernel::{Body, Buffer, Elements, Linalg, Turns};
+use crate::expr::{Expr, Linalg as Kind, TensorId, TensorOp};
+use crate::kernel::{Body, Elements, Linalg, TensorBuffer, Turns};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
-use crate::scalar::{Graph, Type};
+use crate::lower::{ElementIndex, Lowering, Memory};
+use crate::scalar::{Type, TypedGraph};
 use crate::size::Size;
 
 /// The kernels.
@@ -21,7 +21,7 @@ pub fn linalg(
     most_dims: &[u32],
     scratch: &mut u32,
 ) -> Result<Vec<Built>> {
-    let Op::Linalg(kind) = expr.tensor(id).op else {
+    let TensorOp::Linalg(kind) = expr.tensor(id).op else {
         return Err(Error::internal("a group of linear algebra without it"));
     };
     match kind {
@@ -44,7 +44,7 @@ fn turns(
     let mut lowering = Lowering::of(expr, stored);
     let mut all = Vec::new();
     let (at, space) = coordinates(&mut lowering, &tensor.shape, 0);
-    let value = lowering.value(tensor.operands[0], Index::Coordinates(at.clone()))?;
+    let value = lowering.value(tensor.operands[0], ElementIndex::Coordinates(at.clone()))?;
     writes(&mut lowering, id, &at, value, destinations, &mut all);
     let Merged { graph, mut sizes, groups, roots } = merge(&lowering.graph, &lowering.sizes, &[space], &roots_of(&all));
     let space = extents(&groups[0], &mut sizes);
@@ -53,11 +53,11 @@ fn turns(
     let start = Elements { space, stores, fills: true };
     let mut built = vec![buffers.built("state".to_owned(), sizes, graph, Body::Elements(start))];
     let [write] = all.as_slice() else { return Err(Error::internal("rotations in several pieces of memory")) };
-    let is_symmetric = tensor.op == Op::Linalg(Kind::Diagonal);
+    let is_symmetric = tensor.op == TensorOp::Linalg(Kind::Diagonal);
     let most = size[1].at(most_dims).max(0) as u32;
     for applies in [false, true] {
         let (mut sizes, mut buffers) = (Vec::new(), Buffers::default());
-        let state = Buffer { dtype: DType::F32, written: true };
+        let state = TensorBuffer { dtype: DType::F32, written: true };
         let body = Body::Turns(Turns {
             applies,
             is_symmetric,
@@ -66,10 +66,10 @@ fn turns(
             columns: extent(&size[1], &mut sizes),
             most,
             state: buffers.position(write.memory, state),
-            rotations: buffers.position(Memory::Scratch(*scratch), Buffer { written: !applies, ..state }),
+            rotations: buffers.position(Memory::Scratch(*scratch), TensorBuffer { written: !applies, ..state }),
         });
         let name = if applies { "turn" } else { "rotations" };
-        built.push(buffers.built(name.to_owned(), sizes, Graph::default(), body));
+        built.push(buffers.built(name.to_owned(), sizes, TypedGraph::default(), body));
     }
     *scratch += 1;
     let count = Turns::most_rounds(u64::from(most)) as usize;
@@ -94,13 +94,14 @@ fn factors(
     let (at, batch) = coordinates(&mut lowering, leading, 0);
     let first = batch.len() as u32;
     let axes = [0, 1, 2, 3, 4, 5].map(|axis| lowering.graph.coordinate(first + axis));
-    let point = |axis: usize| Index::Coordinates([at.as_slice(), &axes[axis..axis + 2]].concat());
+    let point = |axis: usize| ElementIndex::Coordinates([at.as_slice(), &axes[axis..axis + 2]].concat());
     let matrix = lowering.value(tensor.operands[0], point(0))?;
     let is_sparse = kind == Kind::SparseSolve;
-    let at_second = if is_sparse { Index::Coordinates(vec![axes[2]]) } else { point(2) };
+    let at_second = if is_sparse { ElementIndex::Coordinates(vec![axes[2]]) } else { point(2) };
     let second = tensor.operands.get(1).map(|second| lowering.value(*second, at_second)).transpose()?;
     let pattern = tensor.operands.get(2).filter(|_| is_sparse);
-    let number = pattern.map(|pattern| lowering.value(*pattern, Index::Coordinates(vec![axes[3]]))).transpose()?;
+    let number =
+        pattern.map(|pattern| lowering.value(*pattern, ElementIndex::Coordinates(vec![axes[3]]))).transpose()?;
     let value = lowering.graph.folded(0, 0, Type::F32);
     let to = [at.as_slice(), &axes[4..]].concat();
     let mut all = Vec::new();

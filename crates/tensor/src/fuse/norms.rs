@@ -9,9 +9,11 @@ use super::composed::Composed;
 use super::packed::pack_results;
 use crate::dtype::DType;
 use crate::expr::TensorId;
-use crate::kernel::{Body, Combine, Fold, Kernel, Product, Rows, Store, Tile, WORKGROUP_BYTES, WORKGROUP_THREADS};
+use crate::kernel::{
+    Body, Combine, Fold, Product, Rows, Store, TensorKernel, Tile, WORKGROUP_BYTES, WORKGROUP_THREADS,
+};
 use crate::lower::Memory;
-use crate::scalar::{Graph, Id, Node, Op};
+use crate::scalar::{Id, TypedGraph, TypedNode, TypedOp};
 
 /// Kernels between a norm and its product at most.
 const REACH: usize = 8;
@@ -72,14 +74,14 @@ fn reader_of(built: &[Built], at: usize, kept: &dyn Fn(TensorId) -> bool) -> Opt
 }
 
 /// The body and the length of a kernel of one row that writes an f32 for each element and nothing else, from reductions that need no others.
-fn row_of(kernel: &Kernel) -> Option<(&Rows, u32)> {
+fn row_of(kernel: &TensorKernel) -> Option<(&Rows, u32)> {
     let Body::Rows(rows) = &kernel.body else { return None };
     let ([extent], [store]) = (&rows.row[..], &rows.elements[..]) else { return None };
     let length = kernel.known(*extent)?;
     let is_one = rows.outer.iter().all(|extent| kernel.known(*extent) == Some(1));
     let depends = |fold: &Fold| {
         let needed = kernel.graph.needed(fold.operands.iter().copied());
-        needed.into_iter().any(|id| matches!(kernel.graph.node(id), Node::Folded { .. }))
+        needed.into_iter().any(|id| matches!(kernel.graph.node(id), TypedNode::Folded { .. }))
     };
     let are_plain = rows.folds.iter().all(|fold| {
         !fold.merges_states && !fold.keeps_state && !matches!(fold.combine, Combine::By(_)) && !depends(fold)
@@ -93,17 +95,17 @@ fn row_of(kernel: &Kernel) -> Option<(&Rows, u32)> {
 }
 
 /// Whether an index is that of an element of a row by its coordinate; the first row has index 0.
-fn is_place(graph: &Graph, index: Id, row: Option<u32>, axis: u32) -> bool {
+fn is_place(graph: &TypedGraph, index: Id, row: Option<u32>, axis: u32) -> bool {
     match graph.node(index) {
-        Node::Coordinate(of) => of == axis,
-        Node::Apply(Op::IntAdd, [a, b, _]) => {
+        TypedNode::Coordinate(of) => of == axis,
+        TypedNode::Apply(TypedOp::IntAdd, [a, b, _]) => {
             let is_row = |id: Id| match graph.node(id) {
-                Node::Apply(Op::IntMul, [a, b, _]) => {
-                    [a, b].iter().any(|id| row.is_some_and(|row| graph.node(*id) == Node::Coordinate(row)))
+                TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => {
+                    [a, b].iter().any(|id| row.is_some_and(|row| graph.node(*id) == TypedNode::Coordinate(row)))
                 }
                 _ => false,
             };
-            [(a, b), (b, a)].iter().any(|(a, b)| is_row(*a) && graph.node(*b) == Node::Coordinate(axis))
+            [(a, b), (b, a)].iter().any(|(a, b)| is_row(*a) && graph.node(*b) == TypedNode::Coordinate(axis))
         }
         _ => false,
     }
@@ -121,7 +123,7 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
     let buffer = product.memories.iter().position(|other| *other == memory)? as u32;
     let graph = &product.kernel.graph;
     let reads_row = |product: &Product| {
-        let is_left = matches!(graph.node(product.left), Node::Load { buffer: of, index } if of == buffer && is_place(graph, index, Some(0), 2));
+        let is_left = matches!(graph.node(product.left), TypedNode::Load { buffer: of, index } if of == buffer && is_place(graph, index, Some(0), 2));
         let roots = Store::roots(&product.elements).chain([product.right]);
         is_left && graph.loads(roots).iter().all(|(of, _)| *of != buffer)
     };
@@ -166,7 +168,7 @@ fn joined(norm: &Built, product: &Built) -> Option<Built> {
 
 /// Bytes that states of reductions and sums of products take of a workgroup's memory, for each thread: a vector where moments are kept and for each product,
 /// else two words. Products have fewer threads if all read blocks.
-fn reduction_bytes(kernel: &Kernel, folds: &[Fold], products: &[Product]) -> u32 {
+fn reduction_bytes(kernel: &TensorKernel, folds: &[Fold], products: &[Product]) -> u32 {
     let is_in_blocks = |product: &Product| {
         kernel.graph.as_dequantized(product.right).is_some_and(|factor| {
             kernel.graph.is_in_blocks(&factor, 2, &kernel.sizes) && !kernel.buffers[factor.word.0 as usize].written

@@ -2,12 +2,12 @@
 
 use residua_ir::elementary;
 
-use crate::expr::{Elementwise, Op, with_memory};
+use crate::expr::{Elementwise, TensorOp, with_memory};
 
 /// Operations of one element, in units of a sum.
-pub(super) fn operations(op: &Op) -> f64 {
+pub(super) fn operations(op: &TensorOp) -> f64 {
     match op {
-        Op::Elementwise(op) => match op {
+        TensorOp::Elementwise(op) => match op {
             Elementwise::Neg
             | Elementwise::Abs
             | Elementwise::Not
@@ -44,15 +44,15 @@ pub(super) fn operations(op: &Op) -> f64 {
             Elementwise::Expm1 | Elementwise::Log1p | Elementwise::Erfc | Elementwise::Pow => 25.0,
             elementary!(Elementwise) => 25.0,
         },
-        Op::RandomBits(_) => 80.0,
-        Op::Pad { .. }
-        | Op::SetSlice { slot: None, .. }
-        | Op::Concat(_)
-        | Op::Gather(_)
-        | Op::GatherElements(_)
-        | Op::Dequantize(_) => 4.0,
-        Op::Reshape | Op::Permute(_) | Op::Slice { .. } | Op::Windows { .. } => 1.0,
-        Op::Expand | Op::Constant(_) | Op::Extent(_) | Op::Number(_) | Op::Iota(_) => 0.0,
+        TensorOp::RandomBits(_) => 80.0,
+        TensorOp::Pad { .. }
+        | TensorOp::SetSlice { slot: None, .. }
+        | TensorOp::Concat(_)
+        | TensorOp::Gather(_)
+        | TensorOp::GatherElements(_)
+        | TensorOp::Dequantize(_) => 4.0,
+        TensorOp::Reshape | TensorOp::Permute(_) | TensorOp::Slice { .. } | TensorOp::Windows { .. } => 1.0,
+        TensorOp::Expand | TensorOp::Constant(_) | TensorOp::Extent(_) | TensorOp::Number(_) | TensorOp::Iota(_) => 0.0,
         with_memory!() => 0.0,
     }
 }

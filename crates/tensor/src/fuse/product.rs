@@ -9,7 +9,7 @@ use super::build::{
 use crate::expr::{Expr, TensorId};
 use crate::kernel::{Body, Extent, Product, Tile};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
+use crate::lower::{ElementIndex, Lowering};
 use crate::scalar::{Id, Type};
 
 /// The kernel of a product and of elementwise operations on its result.
@@ -40,7 +40,7 @@ pub fn product(
         let mut coordinates: Vec<Id> =
             (0..own).map(|axis| if shape[axis].is(1) { zero } else { batch[skipped + axis] }).list();
         coordinates.extend(last);
-        lowering.value(id, Index::Coordinates(coordinates))
+        lowering.value(id, ElementIndex::Coordinates(coordinates))
     };
     let left = operand(&mut lowering, left, [row, along])?;
     let right = operand(&mut lowering, right, [along, column])?;
@@ -51,13 +51,13 @@ pub fn product(
     let zero = lowering.graph.u32(0);
     let mut place = batch.clone();
     place.extend([if tensor.shape[rank - 2].is(1) { zero } else { row }, column]);
-    lowering.set(product, Index::Coordinates(place.clone()), folded);
+    lowering.set(product, ElementIndex::Coordinates(place.clone()), folded);
     let mut all = Vec::new();
     writes(&mut lowering, product, &place, folded, destinations, &mut all);
     let shape = &tensor.shape;
     // What follows asks for the product at 0 where an axis has extent 1: these are the same point.
     let ones = place.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
-    lowering.set(product, Index::Coordinates(ones), folded);
+    lowering.set(product, ElementIndex::Coordinates(ones), folded);
     computed(&mut lowering, elements, &long_axes(shape, &place), destinations, &mut all)?;
     let mut roots = vec![left, right];
     roots.extend(roots_of(&all));

@@ -11,11 +11,11 @@ use super::build::{
 };
 use super::group::RowGroup;
 use super::states::{Blocks, load_state, state_index, state_write};
-use crate::expr::{Expr, Op, Reduction, TensorId};
+use crate::expr::{Expr, Reduction, TensorId, TensorOp};
 use crate::kernel::{Body, Combine, Extent, Fold, Rows};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering, Memory};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::lower::{ElementIndex, Lowering, Memory};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 /// What one kernel of a group computes, before axes are merged.
@@ -97,7 +97,7 @@ pub fn lowered<'a>(
     let (mut points, groups) = Points::of(&mut lowering, group, part);
     if group.is_of_ranges(expr) {
         let [row, end, _] = range_place(&mut lowering, group, &points)?;
-        points.valid = Some(lowering.graph.apply(Scalar::Lt, &[row, end]));
+        points.valid = Some(lowering.graph.apply(TypedOp::Lt, &[row, end]));
     }
     let (folds, elements, results) = (Vec::new(), Vec::new(), Vec::new());
     let mut lowered = Lowered { lowering, groups, folds, valid: points.valid, elements, results };
@@ -121,7 +121,7 @@ pub fn lowered<'a>(
             continue;
         }
         let value = result_of(&mut lowered.lowering, *id, fold);
-        lowered.lowering.set(*id, Index::Coordinates(points.outer.clone()), value);
+        lowered.lowering.set(*id, ElementIndex::Coordinates(points.outer.clone()), value);
         writes(&mut lowered.lowering, *id, &points.outer, value, destinations, &mut lowered.results);
     }
     if is_of_blocks {
@@ -164,13 +164,13 @@ impl Points {
                 let (own, within) = (lowering.graph.coordinate(0), lowering.graph.coordinate(first));
                 let length_size = Size::constant(length.into());
                 let factor = lowering.size(&length_size);
-                let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
-                let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
+                let start = lowering.graph.apply(TypedOp::IntMul, &[own, factor]);
+                let place = lowering.graph.apply(TypedOp::IntAdd, &[start, within]);
                 let whole = Size::product(&row_shape);
                 let is_whole = whole.is(i64::from(count) * i64::from(length));
                 let valid = (!is_whole).then(|| {
                     let end = lowering.size(&whole);
-                    lowering.graph.apply(Scalar::Lt, &[place, end])
+                    lowering.graph.apply(TypedOp::Lt, &[place, end])
                 });
                 let row = lowering.coordinates_of(place, &row_shape);
                 outer_extents.insert(0, Size::constant(count.into()));
@@ -237,20 +237,20 @@ fn range_place(lowering: &mut Lowering, group: &RowGroup, points: &Points) -> Re
     let mut ends = Vec::new();
     for part in lowering.expr.tensor(group.folds[0]).operands.chunks(3) {
         let [begin, end] = bounds(lowering, part, points)?;
-        let length = lowering.graph.apply(Scalar::IntSub, &[end, begin]);
+        let length = lowering.graph.apply(TypedOp::IntSub, &[end, begin]);
         let before = ends.last().copied().unwrap_or_else(|| lowering.graph.u32(0));
-        ends.push(lowering.graph.apply(Scalar::IntAdd, &[before, length]));
+        ends.push(lowering.graph.apply(TypedOp::IntAdd, &[before, length]));
     }
     Ok([points.row[0], ends[ends.len() - 1], ends[0]])
 }
 
 /// The first place of the range of a point, and the end, which are within the terms whatever memory holds.
 fn bounds(lowering: &mut Lowering, part: &[TensorId], points: &Points) -> Result<[Id; 2]> {
-    let at = Index::Coordinates(vec![points.outer[0]]);
+    let at = ElementIndex::Coordinates(vec![points.outer[0]]);
     let extent = lowering.size(&lowering.expr.shape(part[0])[0]);
     let [begin, end] = [1, 2].map(|place| lowering.value(part[place], at.clone()));
-    let end = lowering.graph.apply(Scalar::IntMin, &[end?, extent]);
-    Ok([lowering.graph.apply(Scalar::IntMin, &[begin?, end]), end])
+    let end = lowering.graph.apply(TypedOp::IntMin, &[end?, extent]);
+    Ok([lowering.graph.apply(TypedOp::IntMin, &[begin?, end]), end])
 }
 
 /// The term of a point of a range.
@@ -260,20 +260,20 @@ fn range_term(lowering: &mut Lowering, group: &RowGroup, points: &Points) -> Res
     let zero = lowering.graph.u32(0);
     let is_first = match parts.len() {
         1 => lowering.graph.bool(true),
-        _ => lowering.graph.apply(Scalar::Lt, &[row, first_end]),
+        _ => lowering.graph.apply(TypedOp::Lt, &[row, first_end]),
     };
     let mut terms = Vec::new();
     for (number, part) in parts.iter().enumerate() {
         let [begin, _] = bounds(lowering, part, points)?;
-        let along = if number == 0 { row } else { lowering.graph.apply(Scalar::IntSub, &[row, first_end]) };
-        let place = lowering.graph.apply(Scalar::IntAdd, &[begin, along]);
+        let along = if number == 0 { row } else { lowering.graph.apply(TypedOp::IntSub, &[row, first_end]) };
+        let place = lowering.graph.apply(TypedOp::IntAdd, &[begin, along]);
         let of_part = if number == 0 { [is_first, place, zero] } else { [is_first, zero, place] };
-        let place = lowering.graph.apply(Scalar::Select, &of_part);
+        let place = lowering.graph.apply(TypedOp::Select, &of_part);
         let at = [&[place], &points.outer[1..]].concat();
-        terms.push(lowering.value(part[0], Index::Coordinates(at))?);
+        terms.push(lowering.value(part[0], ElementIndex::Coordinates(at))?);
     }
     let rest = terms[terms.len() - 1];
-    Ok(lowering.graph.apply(Scalar::Select, &[is_first, terms[0], rest]))
+    Ok(lowering.graph.apply(TypedOp::Select, &[is_first, terms[0], rest]))
 }
 
 /// What each point contributes to a reduction.
@@ -283,16 +283,16 @@ fn operands_of(lowering: &mut Lowering, group: &RowGroup, id: TensorId, all: &[I
     debug_assert_eq!(expr.tensor(tensor.operands[0]).shape, group.shape);
     let mut operands = Vec::new();
     for operand in &tensor.operands {
-        operands.push(lowering.value(*operand, Index::Coordinates(all.to_vec()))?);
+        operands.push(lowering.value(*operand, ElementIndex::Coordinates(all.to_vec()))?);
     }
-    if matches!(tensor.op, Op::Reduce(Reduction::Variance, _)) {
+    if matches!(tensor.op, TensorOp::Reduce(Reduction::Variance, _)) {
         // The variance is that of the differences to the first element of the row: a mean that is far from 0 would leave few digits for them.
         let zero = lowering.graph.u32(0);
         let first = (0..).zip(all).map(|(axis, at)| if group.axes.contains(&axis) { zero } else { *at }).list();
-        let first = lowering.value(tensor.operands[0], Index::Coordinates(first))?;
+        let first = lowering.value(tensor.operands[0], ElementIndex::Coordinates(first))?;
         operands[0] = lowering.graph.real(Real::Sub, &[operands[0], first]);
     }
-    if matches!(tensor.op, Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _)) {
+    if matches!(tensor.op, TensorOp::Reduce(Reduction::ArgMin | Reduction::ArgMax, _)) {
         operands[0] = as_type(lowering, operands[0], Type::U32);
         operands.push(lowering.linear_of(row, &group.row()));
     }
@@ -304,7 +304,7 @@ pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
     let tensor = expr.tensor(id);
     let is_real = expr.tensor(tensor.operands[0]).dtype.is_real();
     match &tensor.op {
-        Op::Reduce(reduction, _) | Op::Scan { reduction, .. } => Ok(match reduction {
+        TensorOp::Reduce(reduction, _) | TensorOp::Scan { reduction, .. } => Ok(match reduction {
             Reduction::Sum if is_real => Combine::Sum,
             Reduction::Sum => Combine::PlainSum,
             Reduction::Prod => Combine::Prod,
@@ -314,8 +314,8 @@ pub fn combine_of(expr: &Expr, id: TensorId) -> Result<Combine> {
             Reduction::ArgMax => Combine::ArgMax,
             Reduction::Variance => Combine::Variance,
         }),
-        Op::RangeSum(is_compensated) => Ok(if *is_compensated { Combine::Sum } else { Combine::PlainSum }),
-        Op::Fold { rule, .. } | Op::ScanBy { rule, .. } => Ok(Combine::By(Rc::clone(rule))),
+        TensorOp::RangeSum(is_compensated) => Ok(if *is_compensated { Combine::Sum } else { Combine::PlainSum }),
+        TensorOp::Fold { rule, .. } | TensorOp::ScanBy { rule, .. } => Ok(Combine::By(Rc::clone(rule))),
         _ => Err(Error::internal("an operation that accumulates nothing")),
     }
 }
@@ -336,7 +336,9 @@ pub fn state_numbers(expr: &Expr, folds: &[TensorId]) -> Result<u32> {
 /// Whether two nodes are numbers of one user's reduction.
 fn is_same_rule(expr: &Expr, a: TensorId, b: TensorId) -> bool {
     let (a, b) = (expr.tensor(a), expr.tensor(b));
-    let (Op::Fold { rule, axes, .. }, Op::Fold { rule: other, axes: of, .. }) = (&a.op, &b.op) else { return false };
+    let (TensorOp::Fold { rule, axes, .. }, TensorOp::Fold { rule: other, axes: of, .. }) = (&a.op, &b.op) else {
+        return false;
+    };
     rule == other && axes == of && a.operands == b.operands
 }
 
@@ -346,8 +348,8 @@ pub fn result_of(lowering: &mut Lowering, id: TensorId, fold: u32) -> Id {
     let tensor = expr.tensor(id);
     let operand = Type::of(expr.tensor(tensor.operands[0]).dtype);
     let (result, ty) = match &tensor.op {
-        Op::Reduce(Reduction::ArgMin | Reduction::ArgMax, _) => (0, Type::I32),
-        Op::Fold { result, .. } | Op::ScanBy { result, .. } => (*result, Type::F32),
+        TensorOp::Reduce(Reduction::ArgMin | Reduction::ArgMax, _) => (0, Type::I32),
+        TensorOp::Fold { result, .. } | TensorOp::ScanBy { result, .. } => (*result, Type::F32),
         _ => (0, operand),
     };
     let value = lowering.graph.folded(fold, result, ty);

@@ -6,11 +6,11 @@ use residua_base::list::Listed;
 use super::build::{Buffers, Built, Destinations, coordinates, extent, extents, name, roots_of, writes};
 use super::rows::{combine_of, result_of};
 use super::states::{Blocks, load_state, state_index, state_write};
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::kernel::{Body, Combine, Fold, Rows, Scan};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::lower::{ElementIndex, Lowering};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 /// Which part of a scan in blocks a kernel computes.
@@ -43,7 +43,7 @@ pub fn scan(
 ) -> Result<Built> {
     let tensor = expr.tensor(scans[0]);
     let (axis, exclusive, reverse) = match tensor.op {
-        Op::Scan { axis, exclusive, reverse, .. } | Op::ScanBy { axis, exclusive, reverse, .. } => {
+        TensorOp::Scan { axis, exclusive, reverse, .. } | TensorOp::ScanBy { axis, exclusive, reverse, .. } => {
             (axis as usize, exclusive, reverse)
         }
         _ => unreachable!("a group of scans holds scans"),
@@ -84,11 +84,11 @@ impl Parts {
             let own = lowering.graph.coordinate(0);
             let size = Size::constant(size.into());
             let factor = lowering.size(&size);
-            let start = lowering.graph.apply(Scalar::IntMul, &[own, factor]);
-            let place = lowering.graph.apply(Scalar::IntAdd, &[start, within]);
+            let start = lowering.graph.apply(TypedOp::IntMul, &[own, factor]);
+            let place = lowering.graph.apply(TypedOp::IntAdd, &[start, within]);
             let end = lowering.size(&length);
             let is_whole = length.known().is_some_and(|length| length % size.known().unwrap_or(1) == 0);
-            valid = (!is_whole).then(|| lowering.graph.apply(Scalar::Lt, &[place, end]));
+            valid = (!is_whole).then(|| lowering.graph.apply(TypedOp::Lt, &[place, end]));
             at[self.axis] = if self.reverse { from_end(&mut lowering, place, end) } else { place };
             outer.insert(0, Size::constant(count.into()));
             row = size;
@@ -96,7 +96,7 @@ impl Parts {
         }
         let mut operands = Vec::new();
         for operand in &expr.tensor(scans[0]).operands {
-            operands.push(lowering.value(*operand, Index::Coordinates(at.clone()))?);
+            operands.push(lowering.value(*operand, ElementIndex::Coordinates(at.clone()))?);
         }
         let (mut all, mut initial) = (Vec::new(), None);
         let keeps_state = matches!(blocks, Some((.., true)));
@@ -202,6 +202,6 @@ impl Parts {
 /// The place that stands as far from the end.
 fn from_end(lowering: &mut Lowering, place: Id, end: Id) -> Id {
     let one = lowering.graph.u32(1);
-    let last = lowering.graph.apply(Scalar::IntSub, &[end, one]);
-    lowering.graph.apply(Scalar::IntSub, &[last, place])
+    let last = lowering.graph.apply(TypedOp::IntSub, &[end, one]);
+    lowering.graph.apply(TypedOp::IntSub, &[last, place])
 }

@@ -7,19 +7,19 @@ use residua_base::error::{Error, Result};
 use residua_ir::graph::Op as Real;
 
 use super::build::{Buffers, Built, Destinations, coordinates, extents, roots_of, writes};
-use crate::expr::{Combine as How, Expr, Op, TensorId};
+use crate::expr::{Combine as How, Expr, TensorId, TensorOp};
 use crate::kernel::{Body, Combine, Extent, Fold, Rows};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
-use crate::scalar::{Op as Scalar, Type};
+use crate::lower::{ElementIndex, Lowering};
+use crate::scalar::{Type, TypedOp};
 
 /// The kernel of a scatter.
 pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destinations) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
     let tensor = expr.tensor(id);
     let (axis, how, of_elements) = match tensor.op {
-        Op::Scatter(axis, how) => (axis as usize, how, true),
-        Op::IndexPut(axis, how) => (axis as usize, how, false),
+        TensorOp::Scatter(axis, how) => (axis as usize, how, true),
+        TensorOp::IndexPut(axis, how) => (axis as usize, how, false),
         _ => return Err(Error::internal("an operation that is no scatter")),
     };
     let [base, indices, source] = tensor.operands[..] else {
@@ -40,42 +40,42 @@ pub fn scatter(expr: &Expr, stored: &[bool], id: TensorId, destinations: Destina
         }
         let extent = lowering.size(extent);
         let zero = lowering.graph.u32(0);
-        let within = lowering.graph.apply(Scalar::Lt, &[from[place], extent]);
-        from[place] = lowering.graph.apply(Scalar::Select, &[within, from[place], zero]);
-        is_here = lowering.graph.apply(Scalar::And, &[is_here, within]);
+        let within = lowering.graph.apply(TypedOp::Lt, &[from[place], extent]);
+        from[place] = lowering.graph.apply(TypedOp::Select, &[within, from[place], zero]);
+        is_here = lowering.graph.apply(TypedOp::And, &[is_here, within]);
     }
     let index_at = if of_elements { from.clone() } else { vec![along] };
-    let index = lowering.value(indices, Index::Coordinates(index_at))?;
+    let index = lowering.value(indices, ElementIndex::Coordinates(index_at))?;
     let extent = lowering.size(&shape[axis]);
     let (place, within) = lowering.place(index, extent);
-    let is_own = lowering.graph.apply(Scalar::Eq, &[place, own]);
-    is_here = lowering.graph.apply(Scalar::And, &[is_here, within]);
-    is_here = lowering.graph.apply(Scalar::And, &[is_here, is_own]);
+    let is_own = lowering.graph.apply(TypedOp::Eq, &[place, own]);
+    is_here = lowering.graph.apply(TypedOp::And, &[is_here, within]);
+    is_here = lowering.graph.apply(TypedOp::And, &[is_here, is_own]);
     let ty = Type::of(tensor.dtype);
     let (combine, operand) = match how {
         How::Set => {
             // One more than the place of the last source, and 0 if there is none.
             let (zero, one) = (lowering.graph.u32(0), lowering.graph.u32(1));
-            let number = lowering.graph.apply(Scalar::IntAdd, &[along, one]);
-            (Combine::Max, lowering.graph.apply(Scalar::Select, &[is_here, number, zero]))
+            let number = lowering.graph.apply(TypedOp::IntAdd, &[along, one]);
+            (Combine::Max, lowering.graph.apply(TypedOp::Select, &[is_here, number, zero]))
         }
         How::Add | How::Mul | How::Min | How::Max => {
-            let value = lowering.value(source, Index::Coordinates(from.clone()))?;
+            let value = lowering.value(source, ElementIndex::Coordinates(from.clone()))?;
             let combine = combine_of(how, ty);
             let nothing = lowering.graph.literal(ty, combine.identity(ty)[0]);
-            (combine, lowering.graph.apply(Scalar::Select, &[is_here, value, nothing]))
+            (combine, lowering.graph.apply(TypedOp::Select, &[is_here, value, nothing]))
         }
     };
-    let before = lowering.value(base, Index::Coordinates(at.clone()))?;
+    let before = lowering.value(base, ElementIndex::Coordinates(at.clone()))?;
     let value = match how {
         How::Set => {
             let number = lowering.graph.folded(0, 0, Type::U32);
             let (zero, one) = (lowering.graph.u32(0), lowering.graph.u32(1));
-            let is_none = lowering.graph.apply(Scalar::Eq, &[number, zero]);
-            let last = lowering.graph.apply(Scalar::IntSub, &[number, one]);
-            from[axis] = lowering.graph.apply(Scalar::Select, &[is_none, zero, last]);
-            let value = lowering.value(source, Index::Coordinates(from))?;
-            lowering.graph.apply(Scalar::Select, &[is_none, before, value])
+            let is_none = lowering.graph.apply(TypedOp::Eq, &[number, zero]);
+            let last = lowering.graph.apply(TypedOp::IntSub, &[number, one]);
+            from[axis] = lowering.graph.apply(TypedOp::Select, &[is_none, zero, last]);
+            let value = lowering.value(source, ElementIndex::Coordinates(from))?;
+            lowering.graph.apply(TypedOp::Select, &[is_none, before, value])
         }
         How::Add | How::Mul | How::Min | How::Max => {
             let folded = lowering.graph.folded(0, 0, ty);
@@ -108,18 +108,18 @@ fn combine_of(how: How, ty: Type) -> Combine {
     }
 }
 
-fn merge_of(how: How, ty: Type) -> Scalar {
+fn merge_of(how: How, ty: Type) -> TypedOp {
     let is_real = ty == Type::F32;
     match (how, ty) {
-        (How::Add, _) if is_real => Scalar::Real(Real::Add),
-        (How::Add, _) => Scalar::IntAdd,
-        (How::Mul, _) if is_real => Scalar::Real(Real::Mul),
-        (How::Mul, _) => Scalar::IntMul,
-        (How::Min, Type::Bool) => Scalar::And,
-        (How::Max | How::Set, Type::Bool) => Scalar::Or,
-        (How::Min, _) if is_real => Scalar::Real(Real::Min),
-        (How::Min, _) => Scalar::IntMin,
-        (How::Max | How::Set, _) if is_real => Scalar::Real(Real::Max),
-        (How::Max | How::Set, _) => Scalar::IntMax,
+        (How::Add, _) if is_real => TypedOp::Real(Real::Add),
+        (How::Add, _) => TypedOp::IntAdd,
+        (How::Mul, _) if is_real => TypedOp::Real(Real::Mul),
+        (How::Mul, _) => TypedOp::IntMul,
+        (How::Min, Type::Bool) => TypedOp::And,
+        (How::Max | How::Set, Type::Bool) => TypedOp::Or,
+        (How::Min, _) if is_real => TypedOp::Real(Real::Min),
+        (How::Min, _) => TypedOp::IntMin,
+        (How::Max | How::Set, _) if is_real => TypedOp::Real(Real::Max),
+        (How::Max | How::Set, _) => TypedOp::IntMax,
     }
 }

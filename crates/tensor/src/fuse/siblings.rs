@@ -10,8 +10,8 @@
 
 use super::build::Built;
 use super::composed::Composed;
-use crate::kernel::{Body, Elements, Kernel, Product, Store, Tile};
-use crate::scalar::{Id, Node};
+use crate::kernel::{Body, Elements, Product, Store, TensorKernel, Tile};
+use crate::scalar::{Id, TypedNode};
 use residua_base::list::Listed;
 
 /// Most products of a dispatch: each has workgroup memory of its own.
@@ -178,14 +178,14 @@ fn sequence(built: &[Built], first: usize, other: usize) -> Option<Built> {
 }
 
 /// Whether two values are computed alike from buffers of the same types, at the same places.
-fn are_alike(kernel: &Kernel, a: Id, b: Id) -> bool {
+fn are_alike(kernel: &TensorKernel, a: Id, b: Id) -> bool {
     let graph = &kernel.graph;
     match (graph.node(a), graph.node(b)) {
-        (Node::Load { buffer, index }, Node::Load { buffer: other, index: place }) => {
+        (TypedNode::Load { buffer, index }, TypedNode::Load { buffer: other, index: place }) => {
             let dtype = |buffer: u32| kernel.buffers[buffer as usize].dtype;
             dtype(buffer) == dtype(other) && are_alike(kernel, index, place)
         }
-        (Node::Apply(op, _), Node::Apply(other, _)) => {
+        (TypedNode::Apply(op, _), TypedNode::Apply(other, _)) => {
             op == other && graph.operands(a).into_iter().zip(graph.operands(b)).all(|(a, b)| are_alike(kernel, a, b))
         }
         _ => a == b,

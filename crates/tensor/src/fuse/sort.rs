@@ -7,11 +7,11 @@ use super::build::{
     Buffers, Built, Destinations, Write, computed, coordinates, extent, extents, long_axes, name, roots_of, writes,
 };
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId};
+use crate::expr::{Expr, TensorId, TensorOp};
 use crate::kernel::{Body, DigitCounts, DigitSort, Sort};
 use crate::lower::merge::{Merged, merge};
-use crate::lower::{Index, Lowering};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::lower::{ElementIndex, Lowering};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 /// The coordinates of a kernel of rows of keys.
@@ -39,8 +39,8 @@ impl Rows {
     }
 
     /// A point of a tensor that has axes after those of the rows.
-    fn point(&self, last: &[Id]) -> Index {
-        Index::Coordinates([self.at.as_slice(), last].concat())
+    fn point(&self, last: &[Id]) -> ElementIndex {
+        ElementIndex::Coordinates([self.at.as_slice(), last].concat())
     }
 }
 
@@ -67,7 +67,7 @@ pub fn sort(
 
     let mut roots = vec![key];
     let mut groups = vec![rows.outer.clone(), vec![length.clone()], vec![shape[last].clone()]];
-    if let Op::DigitSort(_) = tensor.op {
+    if let TensorOp::DigitSort(_) = tensor.op {
         let sums = tensor.operands[1];
         let blocks = expr.shape(sums)[2].clone();
         roots.extend(bases(&mut lowering, sums, &rows, &blocks)?);
@@ -81,7 +81,7 @@ pub fn sort(
     let outer = extents(&groups[0], &mut sizes);
     let key = roots[0];
     let body = match tensor.op {
-        Op::Argsort { bits } => Body::Sort(Sort {
+        TensorOp::Argsort { bits } => Body::Sort(Sort {
             outer,
             kept: extent(&groups[2][0], &mut sizes),
             most: length.at(most_dims).max(0) as u32,
@@ -90,7 +90,7 @@ pub fn sort(
             key,
             elements: elements_of_ranks,
         }),
-        Op::DigitSort(digit) => Body::DigitSort(DigitSort {
+        TensorOp::DigitSort(digit) => Body::DigitSort(DigitSort {
             outer,
             length: extent(&groups[1][0], &mut sizes),
             blocks: blocks_of(&groups[4][0])?,
@@ -118,11 +118,11 @@ fn rank_writes(
 ) -> Result<Vec<Write>> {
     let expr = lowering.expr;
     let shape = &expr.tensor(sort).shape;
-    lowering.set(sort, Index::Coordinates(at.to_vec()), place);
+    lowering.set(sort, ElementIndex::Coordinates(at.to_vec()), place);
     // A single rank is asked for at 0.
     let zero = lowering.graph.u32(0);
     let ones = at.iter().zip(shape).map(|(at, extent)| if extent.is(1) { zero } else { *at }).list();
-    lowering.set(sort, Index::Coordinates(ones), place);
+    lowering.set(sort, ElementIndex::Coordinates(ones), place);
     let mut all = Vec::new();
     writes(lowering, sort, at, place, destinations, &mut all);
     computed(lowering, elements, &long_axes(shape, at), destinations, &mut all)?;
@@ -134,13 +134,13 @@ fn bases(lowering: &mut Lowering, sums: TensorId, rows: &Rows, blocks: &Size) ->
     let (digit, block) = (rows.third, rows.fourth);
     let (one, zero) = (lowering.graph.u32(1), lowering.graph.u32(0));
     let count = lowering.size(blocks);
-    let last = lowering.graph.apply(Scalar::IntSub, &[count, one]);
+    let last = lowering.graph.apply(TypedOp::IntSub, &[count, one]);
     let total = lowering.value(sums, rows.point(&[digit, last]))?;
-    let is_first = lowering.graph.apply(Scalar::Eq, &[block, zero]);
-    let before = lowering.graph.apply(Scalar::IntSub, &[block, one]);
-    let before = lowering.graph.apply(Scalar::Select, &[is_first, zero, before]);
+    let is_first = lowering.graph.apply(TypedOp::Eq, &[block, zero]);
+    let before = lowering.graph.apply(TypedOp::IntSub, &[block, one]);
+    let before = lowering.graph.apply(TypedOp::Select, &[is_first, zero, before]);
     let sum = lowering.value(sums, rows.point(&[digit, before]))?;
-    let before = lowering.graph.apply(Scalar::Select, &[is_first, zero, sum]);
+    let before = lowering.graph.apply(TypedOp::Select, &[is_first, zero, sum]);
     Ok([total, before])
 }
 
@@ -148,7 +148,7 @@ fn bases(lowering: &mut Lowering, sums: TensorId, rows: &Rows, blocks: &Size) ->
 pub fn counts(expr: &Expr, stored: &[bool], counts: TensorId, destinations: Destinations) -> Result<Built> {
     let mut lowering = Lowering::of(expr, stored);
     let tensor = expr.tensor(counts);
-    let Op::DigitCounts(digit) = tensor.op else {
+    let TensorOp::DigitCounts(digit) = tensor.op else {
         return Err(Error::internal("a group of counts without one"));
     };
     let shape = &tensor.shape;

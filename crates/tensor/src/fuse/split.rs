@@ -3,9 +3,9 @@
 use super::build::Built;
 use super::composed::Composed;
 use super::states::state_dtype;
-use crate::kernel::{Body, Buffer, Combine, Extent, Fold, Product, Rows, Store, Tile};
+use crate::kernel::{Body, Combine, Extent, Fold, Product, Rows, Store, TensorBuffer, Tile};
 use crate::lower::Memory;
-use crate::scalar::{Id, Op, Type};
+use crate::scalar::{Id, Type, TypedOp};
 use residua_base::list::Listed;
 
 /// The two kernels of a product whose depth is `slices` slices of `length` places. The first writes the products of slices to a piece of scratch
@@ -23,10 +23,10 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
     let index = composed.address(slice, &coordinates, &matrices);
     let place = composed.graph.coordinate(axes + 3);
     let first = composed.of_literal(slice, length);
-    coordinates.push(composed.graph.apply(Op::IntAdd, &[first, place]));
+    coordinates.push(composed.graph.apply(TypedOp::IntAdd, &[first, place]));
     let copied = composed.copy(built, &[product.left, product.right], &coordinates);
     let value = composed.graph.folded(0, 0, ty);
-    let buffer = composed.buffer(Memory::Scratch(scratch), Buffer { dtype, written: true });
+    let buffer = composed.buffer(Memory::Scratch(scratch), TensorBuffer { dtype, written: true });
     let body = Product {
         batch: [&[Extent::Known(slices)], &product.batch[..]].concat(),
         depth: Extent::Known(length),
@@ -44,7 +44,7 @@ pub fn split(built: &Built, product: &Product, slices: u32, length: u32, tile: T
     let slice = composed.graph.coordinate(axes + 2);
     let index = composed.address(slice, &coordinates, &matrices);
     let (_, results) = composed.copy_with_stores(built, &[], &product.elements, &coordinates);
-    let buffer = composed.buffer(Memory::Scratch(scratch), Buffer { dtype, written: false });
+    let buffer = composed.buffer(Memory::Scratch(scratch), TensorBuffer { dtype, written: false });
     let operand = composed.graph.load(buffer, index, ty);
     let body = Rows {
         outer: matrices,

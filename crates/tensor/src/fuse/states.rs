@@ -3,7 +3,7 @@
 use super::build::{Write, as_type};
 use crate::dtype::DType;
 use crate::lower::{Lowering, Memory};
-use crate::scalar::{Id, Op as Scalar, Type};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 /// How a long row is cut into blocks of a length, which are reduced or accumulated by themselves.
@@ -19,8 +19,8 @@ pub struct Blocks {
 pub fn state_index(lowering: &mut Lowering, block: Id, outer: &[Id], shape: &[Size]) -> Id {
     let within = lowering.linear_of(outer, shape);
     let rows = lowering.size(&Size::product(shape));
-    let start = lowering.graph.apply(Scalar::IntMul, &[block, rows]);
-    lowering.graph.apply(Scalar::IntAdd, &[start, within])
+    let start = lowering.graph.apply(TypedOp::IntMul, &[block, rows]);
+    lowering.graph.apply(TypedOp::IntAdd, &[start, within])
 }
 
 /// Type in memory of a number of a state.

@@ -12,7 +12,7 @@ use super::blocks::block_axes;
 use super::factors::{is_view, store_factors};
 use super::group::{is_packed, points};
 use super::operations::operations;
-use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, has_memory};
+use crate::expr::{Elementwise, Expr, Tensor, TensorId, TensorOp, has_memory};
 use crate::size::Size;
 
 /// What kernels run on.
@@ -73,12 +73,12 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
             }
         }
     }
-    for (place, tensor) in expr.nodes.iter().enumerate().filter(|(_, tensor)| tensor.op == Op::MatMul) {
+    for (place, tensor) in expr.nodes.iter().enumerate().filter(|(_, tensor)| tensor.op == TensorOp::MatMul) {
         // What alone reads it, element by element.
         let mut last = place;
         while let [user] = users[last][..] {
             let next = &expr.nodes[user as usize];
-            if !matches!(next.op, Op::Elementwise(_)) || next.shape != tensor.shape {
+            if !matches!(next.op, TensorOp::Elementwise(_)) || next.shape != tensor.shape {
                 break;
             }
             last = user as usize;
@@ -94,12 +94,12 @@ fn store_epilogues(expr: &Expr, stored: &mut [bool]) {
 fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
     for (place, tensor) in expr.nodes.iter().enumerate() {
         match &tensor.op {
-            Op::Argsort { .. } if target.is_host => stored[tensor.operands[0].0 as usize] = true,
-            Op::Linalg(_) if target.is_host => {
+            TensorOp::Argsort { .. } if target.is_host => stored[tensor.operands[0].0 as usize] = true,
+            TensorOp::Linalg(_) if target.is_host => {
                 tensor.operands.iter().for_each(|operand| stored[operand.0 as usize] = true);
             }
-            Op::GatherElements(_) => {
-                stored[place] |= matches!(expr.tensor(tensor.operands[1]).op, Op::DigitSort(_));
+            TensorOp::GatherElements(_) => {
+                stored[place] |= matches!(expr.tensor(tensor.operands[1]).op, TensorOp::DigitSort(_));
             }
             _ => {}
         }
@@ -109,20 +109,20 @@ fn store_of_sorts(expr: &Expr, target: &Target, stored: &mut [bool]) {
 /// Gives memory to what transforms on the host read, but for views with fixed strides; and on a device to pairs of which transforms read either part, so
 /// that a pass writes both at once, and the next reads both at once.
 fn store_of_transforms(expr: &Expr, target: &Target, stored: &mut [bool]) {
-    for tensor in expr.nodes.iter().filter(|tensor| matches!(tensor.op, Op::Fourier(_))) {
+    for tensor in expr.nodes.iter().filter(|tensor| matches!(tensor.op, TensorOp::Fourier(_))) {
         for operand in &tensor.operands {
             if target.is_host {
                 stored[operand.0 as usize] |= !is_view(expr, stored, *operand);
                 continue;
             }
             let (mut id, mut is_part) = (*operand, false);
-            while let Op::Reshape | Op::Slice { .. } = expr.tensor(id).op {
-                is_part |= expr.tensor(id).op != Op::Reshape;
+            while let TensorOp::Reshape | TensorOp::Slice { .. } = expr.tensor(id).op {
+                is_part |= expr.tensor(id).op != TensorOp::Reshape;
                 id = expr.tensor(id).operands[0];
             }
             let tensor = expr.tensor(id);
             let is_of_parts = |axis: u32| axis as usize + 1 == tensor.shape.len() && tensor.shape[axis as usize].is(2);
-            stored[id.0 as usize] |= is_part && matches!(tensor.op, Op::Concat(axis) if is_of_parts(axis));
+            stored[id.0 as usize] |= is_part && matches!(tensor.op, TensorOp::Concat(axis) if is_of_parts(axis));
         }
     }
 }
@@ -159,17 +159,17 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_d
             // they are made of.
             let is_view = matches!(
                 tensor.op,
-                Op::Elementwise(Elementwise::StopGradient)
-                    | Op::Reshape
-                    | Op::Expand
-                    | Op::Permute(_)
-                    | Op::Slice { .. }
-                    | Op::Windows { .. }
-                    | Op::Dequantize(_)
+                TensorOp::Elementwise(Elementwise::StopGradient)
+                    | TensorOp::Reshape
+                    | TensorOp::Expand
+                    | TensorOp::Permute(_)
+                    | TensorOp::Slice { .. }
+                    | TensorOp::Windows { .. }
+                    | TensorOp::Dequantize(_)
             );
             // A stack of stacks that no block is computed from is one.
             let is_block = !target.is_host
-                && matches!(tensor.op, Op::Concat(_))
+                && matches!(tensor.op, TensorOp::Concat(_))
                 && uses[place].iter().any(|one| one.path != BLOCK)
                 && !block_axes(expr, stored, TensorId(place as u32)).is_empty();
             stored[place] =
@@ -203,8 +203,8 @@ fn store_what_is_used_often(expr: &Expr, counts: &[f64], target: &Target, most_d
 /// and what is computed for each element of the same shape count as one kernel.
 fn space_of<'a>(expr: &'a Expr, tensor: &'a Tensor, spaces: &mut Vec<&'a [Size]>) -> u32 {
     let shape: &[Size] = match &tensor.op {
-        Op::Reduce(..) | Op::Fold { .. } => &expr.tensor(tensor.operands[0]).shape,
-        Op::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
+        TensorOp::Reduce(..) | TensorOp::Fold { .. } => &expr.tensor(tensor.operands[0]).shape,
+        TensorOp::SetSlice { slot: Some(_), .. } => &expr.tensor(tensor.operands[1]).shape,
         _ => &tensor.shape,
     };
     let place = spaces.iter().position(|known| *known == shape).unwrap_or_else(|| {
@@ -219,21 +219,23 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
     let shape = &expr.tensor(operand).shape;
     let mix = |number: u64| (of.path ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) | 1;
     match &tensor.op {
-        Op::Concat(_) | Op::Slice { .. } | Op::Elementwise(_) if of.path == BLOCK => {
+        TensorOp::Concat(_) | TensorOp::Slice { .. } | TensorOp::Elementwise(_) if of.path == BLOCK => {
             Use { points: of.points.min(counts[operand.0 as usize]), ..of }
         }
         _ if of.path >= VIEWED => Use { path: VIEWED, ..of },
-        Op::Elementwise(_) if *shape == tensor.shape => of,
+        TensorOp::Elementwise(_) if *shape == tensor.shape => of,
         // Equal shapes that broadcast to one shape are read at the same points.
-        Op::Elementwise(_) | Op::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },
+        TensorOp::Elementwise(_) | TensorOp::Expand => Use { path: mix(shape.len() as u64 + 1), ..of },
         // Terms are read once, here or by the sums of pieces, and bounds once a range: what all of it takes is little beside the terms.
-        Op::RangeSum(_) => Use { path: mix(place as u64 + 1000), points: 0.5 * counts[operand.0 as usize], ..of },
-        Op::Reduce(..) | Op::Fold { .. } => Use { points: counts[operand.0 as usize], ..of },
+        TensorOp::RangeSum(_) => Use { path: mix(place as u64 + 1000), points: 0.5 * counts[operand.0 as usize], ..of },
+        TensorOp::Reduce(..) | TensorOp::Fold { .. } => Use { points: counts[operand.0 as usize], ..of },
         // A tile of a product reads its operands once.
-        Op::MatMul | Op::Attention(_) => {
+        TensorOp::MatMul | TensorOp::Attention(_) => {
             Use { path: mix(place as u64 + 1000), points: 4.0 * counts[operand.0 as usize], ..of }
         }
-        Op::Scan { .. } | Op::ScanBy { .. } => Use { path: mix(2), points: 2.0 * counts[operand.0 as usize], ..of },
+        TensorOp::Scan { .. } | TensorOp::ScanBy { .. } => {
+            Use { path: mix(2), points: 2.0 * counts[operand.0 as usize], ..of }
+        }
         _ => Use { path: mix(place as u64 + 1000), ..of },
     }
 }
@@ -241,8 +243,8 @@ fn through(expr: &Expr, place: usize, tensor: &Tensor, operand: TensorId, of: Us
 /// Gives memory where kernels would become too deep, too long, or have too many buffers.
 fn store_for_limits(expr: &Expr, target: &Target, stored: &mut [bool]) {
     // One binding is for the uniform, and two for results; a block of attention has three, and a transform its roots.
-    let most_leaves = |op: &Op| {
-        let written = if matches!(op, Op::Attention(_) | Op::Fourier(_)) { 3 } else { 2 };
+    let most_leaves = |op: &TensorOp| {
+        let written = if matches!(op, TensorOp::Attention(_) | TensorOp::Fourier(_)) { 3 } else { 2 };
         (target.most_buffers as usize).saturating_sub(written).max(2)
     };
     let mut depth = vec![0u32; expr.nodes.len()];

@@ -2,7 +2,7 @@
 
 use super::build::Built;
 use super::split::split;
-use crate::kernel::{Body, Extent, Kernel, Product, SizeBounds, Tile};
+use crate::kernel::{Body, Extent, Product, SizeBounds, TensorKernel, Tile};
 use crate::size::Size;
 
 /// The kernels of a product: one with the tile for its extents, or two if its depth is cut. Where dims decide how many rows or columns there
@@ -15,7 +15,7 @@ pub fn tiled(built: Built, most_dims: &[u32], scratch: &mut u32) -> Vec<Built> {
     let most = size.at(most_dims).clamp(0, i64::from(u32::MAX)) as u32;
     let guarded = |built: Built, least: u32, most: u32| {
         let guard = Some(SizeBounds { size: size.clone(), least, most });
-        Built { kernel: Kernel { guard, ..built.kernel }, ..built }
+        Built { kernel: TensorKernel { guard, ..built.kernel }, ..built }
     };
     let mut kernels = Vec::new();
     for (least, limit) in [(0, 1), (2, Tile::MOST_ROWS)].into_iter().filter(|(least, _)| *least <= most) {

@@ -5,7 +5,7 @@ use std::mem::{Discriminant, discriminant};
 
 use rustc_hash::FxHashMap;
 
-use crate::expr::{Expr, Op, Tensor, TensorId};
+use crate::expr::{Expr, Tensor, TensorId, TensorOp};
 
 /// The recipe with each operation once, without what no root needs, and the new places of the roots.
 pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
@@ -20,7 +20,7 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
     }
     let mut result = Expr::default();
     let mut places: Vec<TensorId> = vec![TensorId(0); expr.nodes.len()];
-    let mut known: FxHashMap<(Discriminant<Op>, Vec<TensorId>), Vec<TensorId>> = FxHashMap::default();
+    let mut known: FxHashMap<(Discriminant<TensorOp>, Vec<TensorId>), Vec<TensorId>> = FxHashMap::default();
     for (place, tensor) in expr.nodes.iter().enumerate().filter(|(place, _)| used[*place]) {
         let operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
         let candidates = known.entry((discriminant(&tensor.op), operands.clone())).or_default();
@@ -42,9 +42,9 @@ pub fn unique(expr: &Expr, roots: &[TensorId]) -> (Expr, Vec<TensorId>) {
 }
 
 /// Whether two operations are one. Of constants the bits count: 0 and −0 are equal numbers with other quotients.
-fn are_equal(a: &Op, b: &Op) -> bool {
+fn are_equal(a: &TensorOp, b: &TensorOp) -> bool {
     match (a, b) {
-        (Op::Constant(a), Op::Constant(b)) => a.to_bits() == b.to_bits(),
+        (TensorOp::Constant(a), TensorOp::Constant(b)) => a.to_bits() == b.to_bits(),
         _ => a == b,
     }
 }

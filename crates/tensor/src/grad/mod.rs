@@ -16,7 +16,7 @@ use residua_ir::autodiff::Passage;
 
 use crate::dtype::DType;
 use crate::expr::winograd::Convolution;
-use crate::expr::{Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
+use crate::expr::{Elementwise, Expr, Reduction, Rule, Tensor, TensorId, TensorOp};
 use crate::size::Size;
 use crate::tape::Recipe;
 
@@ -50,7 +50,7 @@ pub fn differentiate(recipe: &mut Recipe) -> Result<()> {
 /// # Errors
 /// As [`differentiate`].
 pub fn differentiate_on(recipe: &mut Recipe, is_host: bool) -> Result<()> {
-    if recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, Op::Gradient | Op::CustomGradient)) {
+    if recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, TensorOp::Gradient | TensorOp::CustomGradient)) {
         return Ok(());
     }
     let recorded = std::mem::take(&mut recipe.expr);
@@ -62,7 +62,7 @@ pub fn differentiate_on(recipe: &mut Recipe, is_host: bool) -> Result<()> {
         if places[position].is_some() {
             continue;
         }
-        if tensor.op == Op::Gradient {
+        if tensor.op == TensorOp::Gradient {
             sweep.replace(&recorded, tensor.operands[0], &mut places)?;
         } else {
             let operands = tensor.operands.iter().map(|id| moved(&places, *id)).list();
@@ -72,10 +72,10 @@ pub fn differentiate_on(recipe: &mut Recipe, is_host: bool) -> Result<()> {
     for position in 0..sweep.expr.nodes.len() {
         let tensor = &sweep.expr.nodes[position];
         // A cast that changes nothing is a node of its own for derivatives alone.
-        let is_cast = tensor.op == Op::Elementwise(Elementwise::Cast);
-        if tensor.op == Op::CustomGradient || (is_cast && sweep.expr.dtype(tensor.operands[0]) == tensor.dtype) {
+        let is_cast = tensor.op == TensorOp::Elementwise(Elementwise::Cast);
+        if tensor.op == TensorOp::CustomGradient || (is_cast && sweep.expr.dtype(tensor.operands[0]) == tensor.dtype) {
             let tensor = &mut sweep.expr.nodes[position];
-            tensor.op = Op::Reshape;
+            tensor.op = TensorOp::Reshape;
             tensor.operands.truncate(1);
         }
     }
@@ -116,7 +116,7 @@ struct Sweep {
 impl Sweep {
     /// Makes the gradients of a scalar by all that the recording asks for.
     fn replace(&mut self, recorded: &Expr, scalar: TensorId, places: &mut [Option<TensorId>]) -> Result<()> {
-        let is_of_scalar = |tensor: &Tensor| tensor.op == Op::Gradient && tensor.operands[0] == scalar;
+        let is_of_scalar = |tensor: &Tensor| tensor.op == TensorOp::Gradient && tensor.operands[0] == scalar;
         let asked: Vec<(usize, TensorId)> = recorded
             .nodes
             .iter()
@@ -185,7 +185,8 @@ impl Sweep {
     fn by_pictures(&mut self, result: TensorId, adjoint: TensorId, by: &[TensorId]) -> Option<(TensorId, TensorId)> {
         let most_dims = self.tiles.as_ref()?;
         let tensor = self.expr.tensor(result);
-        let convolution = Convolution::of(&self.expr, tensor, &tensor.operands).filter(|_| tensor.op == Op::MatMul)?;
+        let convolution =
+            Convolution::of(&self.expr, tensor, &tensor.operands).filter(|_| tensor.op == TensorOp::MatMul)?;
         let mut id = tensor.operands[1];
         while id != convolution.pictures {
             if by.contains(&id) {
@@ -217,9 +218,9 @@ impl Sweep {
 fn passes(expr: &Expr, id: TensorId, place: usize) -> bool {
     let tensor = expr.tensor(id);
     let is_open = match tensor.op {
-        Op::Elementwise(op) => scalar::passage_of(op, place) != Passage::Closed,
+        TensorOp::Elementwise(op) => scalar::passage_of(op, place) != Passage::Closed,
         // Pairs of what there is a derivative by and its adjoint follow the first two.
-        Op::CustomGradient => place >= 2 && place.is_multiple_of(2),
+        TensorOp::CustomGradient => place >= 2 && place.is_multiple_of(2),
         _ => true,
     };
     is_open && tensor.dtype.is_real() && expr.dtype(tensor.operands[place]).is_real()
@@ -252,54 +253,54 @@ impl PullBack<'_> {
         let op = self.sweep.expr.tensor(self.result).op.clone();
         let adjoint = self.adjoint.node;
         Ok(match op {
-            Op::Elementwise(op) => self.elementwise(op),
-            Op::Reshape => {
+            TensorOp::Elementwise(op) => self.elementwise(op),
+            TensorOp::Reshape => {
                 let shape = self.shape(0);
                 let node = self.expr().reshape(adjoint, &shape);
                 self.only(node)
             }
-            Op::Expand => {
+            TensorOp::Expand => {
                 let node = self.sum_to(adjoint, 0);
                 self.only(node)
             }
-            Op::Permute(axes) => {
+            TensorOp::Permute(axes) => {
                 let node = self.expr().permute_back(adjoint, &axes);
                 self.only(node)
             }
-            Op::Slice { starts, steps } => self.slice(&starts, &steps),
-            Op::SetSlice { starts, .. } => self.set_slice(&starts),
-            Op::Pad { before, border } => self.pad(&before, border),
-            Op::Concat(axis) => self.concat(axis),
-            Op::Windows { axis, step, dilation } => self.windows(axis, step, dilation),
-            Op::Gather(axis) => self.gather(axis),
-            Op::GatherElements(axis) => self.gather_elements(axis),
-            Op::Reduce(reduction, axes) => self.reduce(reduction, &axes),
-            Op::Scan { reduction, axis, exclusive, reverse } => self.scan(reduction, axis, exclusive, reverse)?,
-            Op::Fold { rule, axes, result } => self.fold(&rule, &axes, result)?,
-            Op::ScanBy { rule, axis, exclusive, reverse, result } => {
+            TensorOp::Slice { starts, steps } => self.slice(&starts, &steps),
+            TensorOp::SetSlice { starts, .. } => self.set_slice(&starts),
+            TensorOp::Pad { before, border } => self.pad(&before, border),
+            TensorOp::Concat(axis) => self.concat(axis),
+            TensorOp::Windows { axis, step, dilation } => self.windows(axis, step, dilation),
+            TensorOp::Gather(axis) => self.gather(axis),
+            TensorOp::GatherElements(axis) => self.gather_elements(axis),
+            TensorOp::Reduce(reduction, axes) => self.reduce(reduction, &axes),
+            TensorOp::Scan { reduction, axis, exclusive, reverse } => self.scan(reduction, axis, exclusive, reverse)?,
+            TensorOp::Fold { rule, axes, result } => self.fold(&rule, &axes, result)?,
+            TensorOp::ScanBy { rule, axis, exclusive, reverse, result } => {
                 self.scan_by(&rule, axis, [exclusive, reverse], result)?
             }
-            Op::MatMul => self.product(),
-            Op::Attention(attention) => self.attention(&attention),
-            Op::Fourier(fourier) => self.fourier(&fourier),
-            Op::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
-            Op::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
-            Op::Linalg(kind) => self.linalg(kind),
-            Op::SparseProduct => self.sparse_product(),
-            Op::CustomGradient => self.custom(),
-            Op::Input(_)
-            | Op::Constant(_)
-            | Op::Extent(_)
-            | Op::Number(_)
-            | Op::Iota(_)
-            | Op::RandomBits(_)
-            | Op::Argsort { .. }
+            TensorOp::MatMul => self.product(),
+            TensorOp::Attention(attention) => self.attention(&attention),
+            TensorOp::Fourier(fourier) => self.fourier(&fourier),
+            TensorOp::Scatter(axis, combine) => self.put(axis, combine, Places::Elements),
+            TensorOp::IndexPut(axis, combine) => self.put(axis, combine, Places::Slices),
+            TensorOp::Linalg(kind) => self.linalg(kind),
+            TensorOp::SparseProduct => self.sparse_product(),
+            TensorOp::CustomGradient => self.custom(),
+            TensorOp::Input(_)
+            | TensorOp::Constant(_)
+            | TensorOp::Extent(_)
+            | TensorOp::Number(_)
+            | TensorOp::Iota(_)
+            | TensorOp::RandomBits(_)
+            | TensorOp::Argsort { .. }
             // Quantised weights are constants.
-            | Op::Dequantize(_) => Vec::new(),
-            Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) | Op::RangeSum(_) => {
+            | TensorOp::Dequantize(_) => Vec::new(),
+            TensorOp::DigitCounts(_) | TensorOp::DigitSort(_) | TensorOp::Roots(_) | TensorOp::RangeSum(_) => {
                 return Err(Error::internal("an operation that planning makes, before it"));
             }
-            Op::Gradient => return Err(Error::internal("a gradient that is left while another is made")),
+            TensorOp::Gradient => return Err(Error::internal("a gradient that is left while another is made")),
         })
     }
 

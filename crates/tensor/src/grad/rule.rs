@@ -17,7 +17,7 @@ use super::accumulate::Line;
 use super::scalar::tensors_of;
 use super::{Adjoint, PullBack, Shares};
 use crate::dtype::DType;
-use crate::expr::{Op, Rule, Tensor, TensorId};
+use crate::expr::{Rule, Tensor, TensorId, TensorOp};
 
 /// Most numbers of a state whose scan is differentiated: affine maps of so many are n² + n numbers, 56.
 const MAX_STATE: usize = 7;
@@ -100,7 +100,7 @@ impl PullBack<'_> {
         [exclusive, reverse]: [bool; 2],
         result: usize,
     ) -> TensorId {
-        let op = Op::ScanBy { rule: rule.clone(), axis, exclusive, reverse, result: result as u32 };
+        let op = TensorOp::ScanBy { rule: rule.clone(), axis, exclusive, reverse, result: result as u32 };
         let shape = self.sweep.expr.shape(states[0]).to_vec();
         self.expr().push(Tensor { op, operands: states.to_vec(), dtype: DType::F32, shape })
     }

@@ -2,7 +2,7 @@
 
 use super::{Adjoint, PullBack, Shares};
 use crate::dtype::DType;
-use crate::expr::{Op, Reduction, Tensor};
+use crate::expr::{Reduction, Tensor, TensorOp};
 use residua_base::list::Listed;
 
 impl PullBack<'_> {
@@ -27,14 +27,15 @@ impl PullBack<'_> {
             let order = self.expr().cast(by_column, DType::U32);
             let entries = self.sweep.expr.shape(order).to_vec();
             let back = self.expr().push(Tensor {
-                op: Op::Argsort { bits: 32 },
+                op: TensorOp::Argsort { bits: 32 },
                 operands: vec![order],
                 dtype: DType::I32,
                 shape: entries,
             });
             let [rows, values, columns] = moved;
             let operands = vec![offsets_by_column, rows, values, adjoint, columns, offsets, back];
-            shares[3] = Some(self.expr().push(Tensor { op: Op::SparseProduct, operands, dtype: DType::F32, shape }));
+            shares[3] =
+                Some(self.expr().push(Tensor { op: TensorOp::SparseProduct, operands, dtype: DType::F32, shape }));
         }
         let guarded = self.adjoint.guarded;
         shares.into_iter().map(|share| share.map(|node| Adjoint { node, guarded })).list()

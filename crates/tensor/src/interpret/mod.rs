@@ -6,8 +6,8 @@
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 
-use crate::kernel::{Body, Elements, Extent, Fold, Kernel, Product, Rows, Scan, Store};
-use crate::scalar::{Id, Node, Type};
+use crate::kernel::{Body, Elements, Extent, Fold, Product, Rows, Scan, Store, TensorKernel};
+use crate::scalar::{Id, Type, TypedNode};
 
 pub(crate) mod arithmetic;
 mod attention;
@@ -17,10 +17,10 @@ mod linalg;
 mod memory;
 mod sort;
 
-/// Runs a kernel with the words of its uniform ([`Kernel::sizes`]) on the bytes of its buffers, in binding order.
+/// Runs a kernel with the words of its uniform ([`TensorKernel::sizes`]) on the bytes of its buffers, in binding order.
 ///
 /// An internal error if an index is beyond its buffer.
-pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+pub fn run(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     if words.len() != kernel.sizes.len() || buffers.len() != kernel.buffers.len() {
         return Err(Error::internal(format!("kernel '{}' got other words or buffers than it has", kernel.name)));
     }
@@ -53,7 +53,7 @@ pub fn run(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()
 
 /// A run.
 struct Machine<'a> {
-    kernel: &'a Kernel,
+    kernel: &'a TensorKernel,
     words: &'a [u32],
     buffers: &'a mut [Vec<u8>],
     /// Of each node, at the present point.
@@ -201,16 +201,16 @@ impl Machine<'_> {
         let graph = &self.kernel.graph;
         for id in needed {
             self.values[id.index()] = match graph.node(*id) {
-                Node::Literal(_, bits) => bits,
-                Node::Coordinate(axis) => self.coordinates[axis as usize],
-                Node::Size(word) => self.words[word as usize],
-                Node::Load { buffer, index } => {
+                TypedNode::Literal(_, bits) => bits,
+                TypedNode::Coordinate(axis) => self.coordinates[axis as usize],
+                TypedNode::Size(word) => self.words[word as usize],
+                TypedNode::Load { buffer, index } => {
                     let dtype = self.kernel.buffers[buffer as usize].dtype;
                     memory::load(&self.buffers[buffer as usize], dtype, self.values[index.index()])
                         .map_err(|error| self.named(buffer, &error))?
                 }
-                Node::Folded { fold, result } => self.folded[fold as usize][result as usize],
-                Node::Apply(op, operands) => arithmetic::apply(
+                TypedNode::Folded { fold, result } => self.folded[fold as usize][result as usize],
+                TypedNode::Apply(op, operands) => arithmetic::apply(
                     op,
                     operands.map(|operand| graph.ty(operand)),
                     operands.map(|operand| self.values[operand.index()]),
@@ -243,7 +243,7 @@ impl Machine<'_> {
     }
 
     fn named(&self, buffer: u32, error: &Error) -> Error {
-        let Kernel { name, .. } = self.kernel;
+        let TensorKernel { name, .. } = self.kernel;
         Error::internal(format!("kernel '{name}', buffer {buffer}, at {:?}: {error}", self.coordinates))
     }
 

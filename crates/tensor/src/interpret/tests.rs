@@ -8,11 +8,11 @@ fn bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn words(kernel: &Kernel, dims: &[u32]) -> Vec<u32> {
+fn words(kernel: &TensorKernel, dims: &[u32]) -> Vec<u32> {
     kernel.sizes.iter().map(|size| size.word(dims)).collect()
 }
 
-fn run_on(kernel: &Kernel, buffers: &[&[u8]]) -> Vec<Vec<u8>> {
+fn run_on(kernel: &TensorKernel, buffers: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut buffers: Vec<Vec<u8>> = buffers.iter().map(|bytes| bytes.to_vec()).collect();
     run(kernel, &words(kernel, &[]), &mut buffers).unwrap();
     buffers
@@ -87,7 +87,7 @@ fn narrow_elements_are_packed_and_every_index_is_checked() {
     let length = sample.word(3);
     let index = sample.coordinate(0);
     let x = sample.load(0, index);
-    let y = sample.apply(crate::scalar::Op::ToF32, &[x]);
+    let y = sample.apply(crate::scalar::TypedOp::ToF32, &[x]);
     let kernel = sample.elements("map", &[length], vec![sample::store(1, index, y)]);
     let y = run_on(&kernel, &[&[0, 1, 255], &[7; 8]]);
     assert_eq!(y[1], [0, 0, 0, 0x3c, 0xf8, 0x5b, 7, 7]);

@@ -7,17 +7,17 @@ use js_sys::{Reflect, Uint8Array};
 use residua_base::adapter::{SOFTWARE_REASON, is_software};
 use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
-use residua_codegen::wgsl::Access;
+use residua_codegen::wgsl::AccessMode;
 use wasm_bindgen::prelude::*;
 
 use crate::fuse::Target;
 use crate::grad;
-use crate::kernel::{Body, Kernel, Tile};
+use crate::kernel::{Body, TensorKernel, Tile};
 use crate::plan::{Place, Plan, Step, bytes_of_roots};
 use crate::size::Size;
 use crate::tape::Recipe;
 use crate::turns;
-use crate::wgsl::{self, KernelText, Limits, Windows};
+use crate::wgsl::{self, DeviceLimits, KernelText, Windows};
 use crate::{host_product, interpret, verify, wasm};
 
 mod memory;
@@ -33,7 +33,7 @@ pub struct CompiledPlan {
     texts: Vec<KernelText>,
     /// For each kernel how its buffers are bound, on the GPU.
     windows: Vec<Windows>,
-    limits: Limits,
+    limits: DeviceLimits,
     /// The kernels as a WebAssembly module, on the CPU.
     module: Vec<u8>,
 }
@@ -81,10 +81,10 @@ impl CompiledPlan {
     /// The bindings of a kernel in order: 0 read-only storage, 1 storage, 2 uniform.
     #[wasm_bindgen(js_name = kernelBindings)]
     pub fn kernel_bindings(&self, kernel: u32) -> Vec<u8> {
-        let kind = |access: &Access| match access {
-            Access::Read => 0,
-            Access::ReadWrite => 1,
-            Access::Uniform => 2,
+        let kind = |access: &AccessMode| match access {
+            AccessMode::Read => 0,
+            AccessMode::ReadWrite => 1,
+            AccessMode::Uniform => 2,
         };
         self.texts.get(kernel as usize).map(|text| text.bindings.iter().map(kind).list()).unwrap_or_default()
     }
@@ -174,7 +174,7 @@ impl CompiledPlan {
     #[wasm_bindgen(js_name = setTile)]
     pub fn set_tile(&mut self, kernel: u32, tile: u32) -> std::result::Result<(), JsValue> {
         let at = kernel as usize;
-        if let (Some(Kernel { body: Body::Product(product), .. }), Some(tile)) =
+        if let (Some(TensorKernel { body: Body::Product(product), .. }), Some(tile)) =
             (self.plan.kernels.get_mut(at), Tile::EXCHANGEABLE.get(tile as usize))
         {
             product.tile = *tile;
@@ -236,7 +236,7 @@ impl CompiledPlan {
 /// A kernel of the CPU that `hostModule` leaves out: a matrix product, a transform, a sort or linear algebra.
 #[wasm_bindgen]
 pub struct HostProduct {
-    kernel: Kernel,
+    kernel: TensorKernel,
     own: RefCell<host_product::Own>,
 }
 
@@ -247,7 +247,7 @@ thread_local! {
 }
 
 impl HostProduct {
-    fn of(kernel: Kernel) -> HostProduct {
+    fn of(kernel: TensorKernel) -> HostProduct {
         let number = PRODUCTS.get();
         PRODUCTS.set(number.wrapping_add(1));
         HostProduct { kernel, own: RefCell::new(host_product::Own { number, ..Default::default() }) }
@@ -293,7 +293,7 @@ fn describe(word: usize, size: &Size) -> Vec<u32> {
 /// A kernel that is interpreted.
 #[wasm_bindgen]
 pub struct InterpretedKernel {
-    kernel: Kernel,
+    kernel: TensorKernel,
 }
 
 #[wasm_bindgen]
@@ -349,7 +349,7 @@ impl CompiledPlan {
 /// What a plan is made for.
 struct Options {
     target: Target,
-    limits: Limits,
+    limits: DeviceLimits,
 }
 
 impl Options {
@@ -361,7 +361,7 @@ impl Options {
         let flag = |name: &str| Reflect::get(options, &name.into()).is_ok_and(|value| value.is_truthy());
         let is_host = flag("host");
         let target = Target { is_host, most_buffers: number("maxStorageBuffers")? as u32 };
-        let limits = Limits {
+        let limits = DeviceLimits {
             storage_buffers: target.most_buffers,
             binding_bytes: number("maxBindingBytes")? as u64,
             workgroup_bytes: number("maxWorkgroupBytes")? as u32,
@@ -379,7 +379,13 @@ async fn compile(tape: Vec<f64>, Options { target, limits }: Options) -> Result<
     if target.is_host {
         let plan = Plan::in_turns(&recipe, &target).await?;
         let module = wasm::module_in_turns(&plan.kernels).await?;
-        return Ok(CompiledPlan { plan, texts: Vec::new(), windows: Vec::new(), limits: Limits::default(), module });
+        return Ok(CompiledPlan {
+            plan,
+            texts: Vec::new(),
+            windows: Vec::new(),
+            limits: DeviceLimits::default(),
+            module,
+        });
     }
     let (plan, windows) = Plan::in_windows(&recipe, &target, &limits).await?;
     let mut texts = Vec::with_capacity(plan.kernels.len());

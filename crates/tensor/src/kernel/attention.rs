@@ -27,7 +27,7 @@ pub struct Attention {
     /// The score at (batch, query, key), where the limits let the query see the key; else it is [`Attention::LEAST_SCORE`].
     pub score: Id,
     /// Which keys a query sees; none: all.
-    pub limits: Option<Limits>,
+    pub limits: Option<CausalMask>,
     /// What is written for each (batch, query, place), and block if there are blocks. Results of fold 1 are, with tiles, 0 the weighted mean of
     /// the values; with blocks 0 the weighted sum, 1 the largest score, and 2 the sum of the weights. These two are written once a query and
     /// block.
@@ -38,7 +38,7 @@ pub struct Attention {
 
 /// Query i stands at place position + i of the keys, and sees those up to its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CausalMask {
     /// The place of the first query: the bits of an i32.
     pub position: Extent,
     /// How many keys before its own it sees; none: all.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{Extent, Store};
 use crate::expr::Rule;
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 
 /// A kernel that reduces along rows. Coordinates 0 … count the outer axes, those after them the axes of the row.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,12 +30,12 @@ impl Rows {
     pub const SHORT: u32 = 32;
 
     /// How many points a row has, where rows have different lengths.
-    pub fn length(&self, graph: &Graph) -> Option<Id> {
+    pub fn length(&self, graph: &TypedGraph) -> Option<Id> {
         match graph.node(self.valid?) {
-            Node::Apply(Op::Lt, [place, length, _])
-                if graph.node(place) == Node::Coordinate(self.outer.len() as u32) =>
+            TypedNode::Apply(TypedOp::Lt, [place, length, _])
+                if graph.node(place) == TypedNode::Coordinate(self.outer.len() as u32) =>
             {
-                Some(length).filter(|length| !matches!(graph.node(*length), Node::Size(_)))
+                Some(length).filter(|length| !matches!(graph.node(*length), TypedNode::Size(_)))
             }
             _ => None,
         }

@@ -8,13 +8,13 @@ use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use super::size_node;
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 use crate::size::Size;
 
 /// Axes of an iteration space after merging.
 pub struct Merged {
     /// The graph in the merged coordinates.
-    pub graph: Graph,
+    pub graph: TypedGraph,
     /// The words of its uniform.
     pub sizes: Vec<Size>,
     /// Extents of the merged axes, those of each group after one another.
@@ -74,7 +74,7 @@ fn add_term<K: Copy + PartialEq + Ord>(terms: &mut Vec<(K, Size)>, key: K, size:
 }
 
 /// Merges axes within each group of axes, where `roots` and what they need allow it. Coordinates count through the groups.
-pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) -> Merged {
+pub fn merge(graph: &TypedGraph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) -> Merged {
     let used = graph.reachable(roots.iter().copied());
     let sums = sums(graph, sizes, &used);
     let atoms = atoms(graph, &used, &sums, roots);
@@ -116,7 +116,7 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
         old: graph,
         old_sizes: sizes,
         sums: &sums,
-        graph: Graph::default(),
+        graph: TypedGraph::default(),
         sizes: Vec::new(),
         position: &position,
         is_innermost: &is_innermost,
@@ -131,7 +131,7 @@ pub fn merge(graph: &Graph, sizes: &[Size], groups: &[Vec<Size>], roots: &[Id]) 
 }
 
 /// Every u32 as a sum; one that is no sum of others is itself.
-fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
+fn sums(graph: &TypedGraph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
     let mut sums: Vec<Option<Sum>> = Vec::with_capacity(graph.len());
     for id in graph.ids() {
         if graph.ty(id) != Type::U32 || !used[id.index()] {
@@ -142,15 +142,15 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
         let of = |operand: Id| sums[operand.index()].clone().unwrap_or_default();
         let sum = match graph.node(id) {
             // A word whose top bit is set is a negative number.
-            Node::Literal(_, bits) => Sum { constant: Size::constant(i64::from(bits as i32)), ..Sum::default() },
-            Node::Size(word) => Sum { constant: sizes[word as usize].clone(), ..Sum::default() },
-            Node::Coordinate(axis) => Sum { strides: vec![(axis, Size::constant(1))], ..Sum::default() },
-            Node::Apply(op @ (Op::IntAdd | Op::IntSub), [a, b, _]) => {
-                let (mut sum, factor) = (of(a), if op == Op::IntAdd { 1 } else { -1 });
+            TypedNode::Literal(_, bits) => Sum { constant: Size::constant(i64::from(bits as i32)), ..Sum::default() },
+            TypedNode::Size(word) => Sum { constant: sizes[word as usize].clone(), ..Sum::default() },
+            TypedNode::Coordinate(axis) => Sum { strides: vec![(axis, Size::constant(1))], ..Sum::default() },
+            TypedNode::Apply(op @ (TypedOp::IntAdd | TypedOp::IntSub), [a, b, _]) => {
+                let (mut sum, factor) = (of(a), if op == TypedOp::IntAdd { 1 } else { -1 });
                 sum.add(&of(b), &Size::constant(factor));
                 sum
             }
-            Node::Apply(Op::IntMul, [a, b, _]) => {
+            TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => {
                 let (a, b) = (of(a), of(b));
                 let mut product = Sum::default();
                 if b.is_constant() {
@@ -163,7 +163,7 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
                     itself()
                 }
             }
-            Node::Load { .. } | Node::Folded { .. } | Node::Apply(..) => itself(),
+            TypedNode::Load { .. } | TypedNode::Folded { .. } | TypedNode::Apply(..) => itself(),
         };
         let sum = without_remainders(sum, graph, &sums);
         sums.push(Some(if sum.is_exact() { sum } else { itself() }));
@@ -173,11 +173,12 @@ fn sums(graph: &Graph, sizes: &[Size], used: &[bool]) -> Vec<Option<Sum>> {
 
 /// f · (x mod n) + g · ⌊x / n⌋ as f · x + (g − f · n) · ⌊x / n⌋: what was divided into coordinates and is put together again is whole, and of what is
 /// put together with other strides the quotient alone remains.
-fn without_remainders(mut sum: Sum, graph: &Graph, sums: &[Option<Sum>]) -> Sum {
+fn without_remainders(mut sum: Sum, graph: &TypedGraph, sums: &[Option<Sum>]) -> Sum {
     let joined = |sum: &Sum| {
         sum.others.iter().find_map(|(id, factor)| {
-            let Node::Apply(Op::IntRem, [x, n, _]) = graph.node(*id) else { return None };
-            let of_quotient = |(other, _): &&(Id, Size)| graph.node(*other) == Node::Apply(Op::IntDiv, [x, n, x]);
+            let TypedNode::Apply(TypedOp::IntRem, [x, n, _]) = graph.node(*id) else { return None };
+            let of_quotient =
+                |(other, _): &&(Id, Size)| graph.node(*other) == TypedNode::Apply(TypedOp::IntDiv, [x, n, x]);
             let (quotient, _) = sum.others.iter().find(of_quotient)?;
             let extent = sums[n.index()].as_ref().filter(|extent| extent.is_constant())?;
             let whole = sums[x.index()].as_ref()?;
@@ -195,7 +196,7 @@ fn without_remainders(mut sum: Sum, graph: &Graph, sums: &[Option<Sum>]) -> Sum 
 }
 
 /// The sums that something other than a sum uses.
-fn atoms(graph: &Graph, used: &[bool], sums: &[Option<Sum>], roots: &[Id]) -> Vec<Id> {
+fn atoms(graph: &TypedGraph, used: &[bool], sums: &[Option<Sum>], roots: &[Id]) -> Vec<Id> {
     let is_sum = |id: Id| sums[id.index()].is_some();
     let mut is_atom = vec![false; graph.len()];
     for root in roots {
@@ -213,10 +214,10 @@ fn atoms(graph: &Graph, used: &[bool], sums: &[Option<Sum>], roots: &[Id]) -> Ve
 }
 
 struct Rebuilt<'a> {
-    old: &'a Graph,
+    old: &'a TypedGraph,
     old_sizes: &'a [Size],
     sums: &'a [Option<Sum>],
-    graph: Graph,
+    graph: TypedGraph,
     sizes: Vec<Size>,
     position: &'a [usize],
     is_innermost: &'a dyn Fn(u32) -> bool,
@@ -229,7 +230,7 @@ impl Rebuilt<'_> {
     /// Writes a node, and as a sum if it is one that something uses.
     fn node(&mut self, id: Id, atoms: &[Id]) {
         // A literal stays one: masks and counts of shifts are no sizes.
-        let is_literal = matches!(self.old.node(id), Node::Literal(..));
+        let is_literal = matches!(self.old.node(id), TypedNode::Literal(..));
         let new = match &self.sums[id.index()] {
             Some(_) if is_literal => self.copied(id),
             Some(sum) if !sum.others.iter().any(|(other, _)| *other == id) => {
@@ -247,21 +248,21 @@ impl Rebuilt<'_> {
     fn copied(&mut self, id: Id) -> Id {
         let ty = self.old.ty(id);
         match self.old.node(id) {
-            Node::Literal(ty, bits) => self.graph.literal(ty, bits),
-            Node::Coordinate(axis) => self.graph.coordinate(self.position[axis as usize] as u32),
-            Node::Size(word) => {
+            TypedNode::Literal(ty, bits) => self.graph.literal(ty, bits),
+            TypedNode::Coordinate(axis) => self.graph.coordinate(self.position[axis as usize] as u32),
+            TypedNode::Size(word) => {
                 let size = self.old_sizes[word as usize].clone();
                 size_node(&mut self.graph, &mut self.sizes, &size)
             }
-            Node::Load { buffer, index } => {
+            TypedNode::Load { buffer, index } => {
                 let index = self.nodes[&index];
                 self.graph.load(buffer, index, ty)
             }
-            Node::Folded { fold, result } => self.graph.folded(fold, result, ty),
-            Node::Apply(op, operands) => {
+            TypedNode::Folded { fold, result } => self.graph.folded(fold, result, ty),
+            TypedNode::Apply(op, operands) => {
                 let mut operands: Vec<Id> = operands[..op.arity()].iter().map(|operand| self.nodes[operand]).list();
-                if let Op::IntDiv | Op::IntRem = op
-                    && let Node::Size(word) = self.graph.node(operands[1])
+                if let TypedOp::IntDiv | TypedOp::IntRem = op
+                    && let TypedNode::Size(word) = self.graph.node(operands[1])
                     && let Some(known @ 0..=MOST_IN_TEXT) = self.sizes[word as usize].known()
                 {
                     operands[1] = self.graph.u32(known as u32);
@@ -283,9 +284,9 @@ impl Rebuilt<'_> {
         }
         let constant = self.factor(&sum.constant);
         let Some((_, last)) = parts.last_mut() else { return constant };
-        *last = self.graph.apply(Op::IntAdd, &[*last, constant]);
+        *last = self.graph.apply(TypedOp::IntAdd, &[*last, constant]);
         let zero = self.graph.u32(0);
-        parts.iter().fold(zero, |total, (_, part)| self.graph.apply(Op::IntAdd, &[total, *part]))
+        parts.iter().fold(zero, |total, (_, part)| self.graph.apply(TypedOp::IntAdd, &[total, *part]))
     }
 
     /// Adds a multiple of a node to the part of a sum with its axes.
@@ -303,7 +304,7 @@ impl Rebuilt<'_> {
         for id in self.graph.ids().skip(self.axes.len()).list() {
             let of_operands = self.graph.operands(id).iter().fold(0, |axes, operand| axes | self.axes[operand.index()]);
             self.axes.push(match self.graph.node(id) {
-                Node::Coordinate(axis) => 1 << axis.min(31),
+                TypedNode::Coordinate(axis) => 1 << axis.min(31),
                 _ => of_operands,
             });
         }
@@ -312,8 +313,8 @@ impl Rebuilt<'_> {
 
     fn plus(&mut self, total: Id, node: Id, factor: &Size) -> Id {
         let factor = self.factor(factor);
-        let product = self.graph.apply(Op::IntMul, &[node, factor]);
-        self.graph.apply(Op::IntAdd, &[total, product])
+        let product = self.graph.apply(TypedOp::IntMul, &[node, factor]);
+        self.graph.apply(TypedOp::IntAdd, &[total, product])
     }
 
     fn factor(&mut self, size: &Size) -> Id {
@@ -331,16 +332,16 @@ mod tests {
     }
 
     /// A load whose address has these strides along the axes of one group with these extents.
-    fn merged(extents: &[i64], loads: &[&[i64]]) -> (Vec<Size>, Graph) {
-        let (mut graph, mut sizes) = (Graph::default(), Vec::new());
+    fn merged(extents: &[i64], loads: &[&[i64]]) -> (Vec<Size>, TypedGraph) {
+        let (mut graph, mut sizes) = (TypedGraph::default(), Vec::new());
         let mut roots = Vec::new();
         for (buffer, strides) in (0..).zip(loads) {
             let mut address = graph.u32(0);
             for (axis, stride) in (0..).zip(*strides) {
                 let stride = size_node(&mut graph, &mut sizes, &number(*stride));
                 let coordinate = graph.coordinate(axis);
-                let product = graph.apply(Op::IntMul, &[coordinate, stride]);
-                address = graph.apply(Op::IntAdd, &[address, product]);
+                let product = graph.apply(TypedOp::IntMul, &[coordinate, stride]);
+                address = graph.apply(TypedOp::IntAdd, &[address, product]);
             }
             roots.push(graph.load(buffer, address, Type::F32));
         }
@@ -354,7 +355,7 @@ mod tests {
         let (extents, graph) = merged(&[2, 3, 4], &[&[12, 4, 1]]);
         assert_eq!(extents, [number(24)]);
         // The load is at the coordinate itself.
-        assert!(graph.ids().all(|id| !matches!(graph.node(id), Node::Apply(..))));
+        assert!(graph.ids().all(|id| !matches!(graph.node(id), TypedNode::Apply(..))));
     }
 
     #[test]
@@ -371,26 +372,27 @@ mod tests {
 
     #[test]
     fn a_coordinate_that_is_used_as_a_number_keeps_its_axis() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let (x, y) = (graph.coordinate(0), graph.coordinate(1));
-        let value = graph.apply(Op::ToF32, &[y]);
+        let value = graph.apply(TypedOp::ToF32, &[y]);
         let merged = merge(&graph, &[], &[vec![number(5), number(7)]], &[value, x]);
         assert_eq!(merged.groups, [vec![number(5), number(7)]]);
-        assert_eq!(merged.graph.node(merged.roots[1]), Node::Coordinate(0));
+        assert_eq!(merged.graph.node(merged.roots[1]), TypedNode::Coordinate(0));
     }
 
     /// The address of a load at coordinates of a number below 24, three of which are along the last axis, with these strides.
-    fn joined(strides: [i64; 3]) -> (Graph, Vec<Size>, Id) {
-        let (mut graph, mut sizes) = (Graph::default(), Vec::new());
+    fn joined(strides: [i64; 3]) -> (TypedGraph, Vec<Size>, Id) {
+        let (mut graph, mut sizes) = (TypedGraph::default(), Vec::new());
         let (x, three) = (graph.coordinate(0), graph.u32(3));
-        let rest = graph.apply(Op::IntDiv, &[x, three]);
-        let inner = graph.apply(Op::IntRem, &[x, three]);
-        let (middle, outer) = (graph.apply(Op::IntRem, &[rest, three]), graph.apply(Op::IntDiv, &[rest, three]));
+        let rest = graph.apply(TypedOp::IntDiv, &[x, three]);
+        let inner = graph.apply(TypedOp::IntRem, &[x, three]);
+        let (middle, outer) =
+            (graph.apply(TypedOp::IntRem, &[rest, three]), graph.apply(TypedOp::IntDiv, &[rest, three]));
         let mut address = graph.u32(0);
         for (place, stride) in [inner, middle, outer].into_iter().zip(strides) {
             let stride = size_node(&mut graph, &mut sizes, &number(stride));
-            let product = graph.apply(Op::IntMul, &[place, stride]);
-            address = graph.apply(Op::IntAdd, &[address, product]);
+            let product = graph.apply(TypedOp::IntMul, &[place, stride]);
+            address = graph.apply(TypedOp::IntAdd, &[address, product]);
         }
         let merged = merge(&graph, &sizes, &[vec![number(24)]], &[address]);
         (merged.graph, merged.sizes, merged.roots[0])
@@ -399,7 +401,7 @@ mod tests {
     #[test]
     fn coordinates_that_are_put_together_again_are_the_number() {
         let (graph, _, address) = joined([1, 3, 9]);
-        assert_eq!(graph.node(address), Node::Coordinate(0));
+        assert_eq!(graph.node(address), TypedNode::Coordinate(0));
     }
 
     #[test]
@@ -407,16 +409,16 @@ mod tests {
         for strides in [[1, 5, 30], [2, 5, 7], [3, 0, 1], [1, 3, 8]] {
             let (graph, sizes, address) = joined(strides);
             let needed = graph.needed([address]);
-            let is_remainder = |id: &Id| matches!(graph.node(*id), Node::Apply(Op::IntRem, _));
+            let is_remainder = |id: &Id| matches!(graph.node(*id), TypedNode::Apply(TypedOp::IntRem, _));
             assert_eq!(needed.iter().any(is_remainder), strides[1] == 0, "{strides:?}");
             for x in 0..24u32 {
                 let mut values: Vec<u32> = Vec::new();
                 for id in graph.ids() {
                     values.push(match graph.node(id) {
-                        Node::Literal(_, bits) => bits,
-                        Node::Size(word) => sizes[word as usize].word(&[]),
-                        Node::Coordinate(_) => x,
-                        Node::Apply(op, operands) => {
+                        TypedNode::Literal(_, bits) => bits,
+                        TypedNode::Size(word) => sizes[word as usize].word(&[]),
+                        TypedNode::Coordinate(_) => x,
+                        TypedNode::Apply(op, operands) => {
                             let values = operands.map(|operand| values[operand.index()]);
                             crate::scalar::fold(op, [Type::U32; 3], values).expect("an operation on integers")
                         }
@@ -432,19 +434,19 @@ mod tests {
 
     #[test]
     fn numbers_beyond_words_stay_products() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let (x, factor) = (graph.coordinate(0), graph.u32(1 << 16));
         // The last of four factors makes 2⁶⁴, which 63 bits do not have and of which a word has 0.
         let numbers = (0..4).fold(vec![x], |mut numbers, _| {
-            let product = graph.apply(Op::IntMul, &[numbers[numbers.len() - 1], factor]);
+            let product = graph.apply(TypedOp::IntMul, &[numbers[numbers.len() - 1], factor]);
             numbers.push(product);
             numbers
         });
         let merged = merge(&graph, &[], &[vec![number(5)]], &numbers[4..]);
         assert!(merged.sizes.iter().all(Size::is_word), "{:?}", merged.sizes);
         // A power of a size is no polynomial that grows with each square.
-        let mut graph = Graph::default();
-        let square = (0..40).fold(graph.size(0), |n, _| graph.apply(Op::IntMul, &[n, n]));
+        let mut graph = TypedGraph::default();
+        let square = (0..40).fold(graph.size(0), |n, _| graph.apply(TypedOp::IntMul, &[n, n]));
         let merged = merge(&graph, &[Size::dim(0)], &[], &[square]);
         assert!(merged.sizes.iter().all(Size::is_word), "{:?}", merged.sizes);
     }

@@ -1,6 +1,6 @@
 //! Lowering: a tensor operation at a point of an iteration space becomes nodes of a scalar graph.
 //!
-//! A kernel asks for the value of a tensor at an [`Index`]. Operations that have no memory of their own are written where they are used: an
+//! A kernel asks for the value of a tensor at an [`ElementIndex`]. Operations that have no memory of their own are written where they are used: an
 //! elementwise operation asks its operands at the same point, a view at another one. What has memory becomes a load. So a view costs integer
 //! arithmetic on coordinates, which construction simplifies and [`merge`] reduces to strides.
 
@@ -9,10 +9,10 @@ use residua_base::list::Listed;
 use rustc_hash::FxHashMap;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Op, TensorId, memory_dtype, with_memory};
-use crate::kernel::Buffer;
+use crate::expr::{Expr, TensorId, TensorOp, memory_dtype, with_memory};
+use crate::kernel::TensorBuffer;
 use crate::quantised::Form;
-use crate::scalar::{self, Graph, Id, Type};
+use crate::scalar::{self, Id, Type, TypedGraph};
 use crate::size::Size;
 
 mod elementwise;
@@ -21,7 +21,7 @@ mod views;
 
 /// A point of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Index {
+pub enum ElementIndex {
     /// Its position in C order, a u32.
     Linear(Id),
     /// A u32 for each axis.
@@ -48,12 +48,12 @@ pub struct Lowering<'a> {
     /// Which tensors have memory when the kernel runs.
     pub stored: &'a [bool],
     /// What is written.
-    pub graph: Graph,
+    pub graph: TypedGraph,
     /// What is loaded, in binding order.
-    pub loaded: Vec<(Memory, Buffer)>,
+    pub loaded: Vec<(Memory, TensorBuffer)>,
     /// The words of the uniform.
     pub sizes: Vec<Size>,
-    known: FxHashMap<(TensorId, Index, Option<Id>), Id>,
+    known: FxHashMap<(TensorId, ElementIndex, Option<Id>), Id>,
     /// Where the values being written are used, a bool: elsewhere they read the first element of what they load, since the axes that their
     /// indices are of may be empty.
     used: Option<Id>,
@@ -67,7 +67,7 @@ impl<'a> Lowering<'a> {
         Lowering {
             expr,
             stored,
-            graph: Graph::default(),
+            graph: TypedGraph::default(),
             loaded: Vec::new(),
             sizes: Vec::new(),
             known: FxHashMap::default(),
@@ -84,29 +84,29 @@ impl<'a> Lowering<'a> {
     /// The position of a piece of memory among the buffers.
     pub fn buffer(&mut self, memory: Memory, dtype: DType) -> u32 {
         let position = self.loaded.iter().position(|(known, _)| *known == memory).unwrap_or_else(|| {
-            self.loaded.push((memory, Buffer { dtype, written: false }));
+            self.loaded.push((memory, TensorBuffer { dtype, written: false }));
             self.loaded.len() - 1
         });
         position as u32
     }
 
     /// A point of a tensor of one axis, or of none, by its coordinates.
-    fn normal(&self, id: TensorId, index: Index) -> Index {
+    fn normal(&self, id: TensorId, index: ElementIndex) -> ElementIndex {
         match (self.expr.tensor(id).shape.len(), index) {
-            (0, Index::Linear(_)) => Index::Coordinates(Vec::new()),
-            (1, Index::Linear(linear)) => Index::Coordinates(vec![linear]),
+            (0, ElementIndex::Linear(_)) => ElementIndex::Coordinates(Vec::new()),
+            (1, ElementIndex::Linear(linear)) => ElementIndex::Coordinates(vec![linear]),
             (_, other) => other,
         }
     }
 
     /// Says what the value of a tensor at a point is: it is not computed or loaded there.
-    pub fn set(&mut self, id: TensorId, index: Index, value: Id) {
+    pub fn set(&mut self, id: TensorId, index: ElementIndex, value: Id) {
         let index = self.normal(id, index);
         self.known.insert((id, index, None), value);
     }
 
     /// The value of a tensor at a point.
-    pub fn value(&mut self, id: TensorId, index: Index) -> Result<Id> {
+    pub fn value(&mut self, id: TensorId, index: ElementIndex) -> Result<Id> {
         let mut key = (id, self.normal(id, index), None);
         for used in [None, self.used] {
             key.2 = used;
@@ -117,7 +117,7 @@ impl<'a> Lowering<'a> {
         let value = if self.stored[id.0 as usize] {
             // What the kernel writes along one axis is known by its address.
             let address = self.linear(&key.1, id);
-            match self.known.get(&(id, Index::Linear(address), None)) {
+            match self.known.get(&(id, ElementIndex::Linear(address), None)) {
                 Some(value) => *value,
                 None => {
                     let address = self.safe(address);
@@ -132,12 +132,12 @@ impl<'a> Lowering<'a> {
     }
 
     /// The value of a tensor at a point that there is only where a bool holds; elsewhere any value.
-    pub(crate) fn value_where(&mut self, holds: Id, id: TensorId, index: Index) -> Result<Id> {
+    pub(crate) fn value_where(&mut self, holds: Id, id: TensorId, index: ElementIndex) -> Result<Id> {
         if self.graph.literal_bits(holds) == Some(1) {
             return self.value(id, index);
         }
         let outer = self.used;
-        let used = outer.map_or(holds, |outer| self.graph.apply(scalar::Op::And, &[outer, holds]));
+        let used = outer.map_or(holds, |outer| self.graph.apply(scalar::TypedOp::And, &[outer, holds]));
         self.used = Some(used);
         let value = self.value(id, index);
         self.used = outer;
@@ -148,15 +148,15 @@ impl<'a> Lowering<'a> {
     fn safe(&mut self, address: Id) -> Id {
         let Some(used) = self.used else { return address };
         let zero = self.graph.u32(0);
-        self.graph.apply(scalar::Op::Select, &[used, address, zero])
+        self.graph.apply(scalar::TypedOp::Select, &[used, address, zero])
     }
 
     /// An element of a tensor that has memory, as the type that it has within kernels.
     fn load(&mut self, id: TensorId, address: Id) -> Id {
         let dtype = memory_dtype(self.expr, id);
         let memory = match self.expr.tensor(id).op {
-            Op::Input(slot) | Op::SetSlice { slot: Some(slot), .. } => Memory::Slot(slot),
-            Op::Roots(length) => Memory::Roots(length),
+            TensorOp::Input(slot) | TensorOp::SetSlice { slot: Some(slot), .. } => Memory::Slot(slot),
+            TensorOp::Roots(length) => Memory::Roots(length),
             _ => Memory::Tensor(id),
         };
         let buffer = self.buffer(memory, dtype);
@@ -168,10 +168,10 @@ impl<'a> Lowering<'a> {
     }
 
     /// The position in C order of a point of a tensor.
-    pub fn linear(&mut self, index: &Index, id: TensorId) -> Id {
+    pub fn linear(&mut self, index: &ElementIndex, id: TensorId) -> Id {
         let coordinates = match index {
-            Index::Linear(linear) => return *linear,
-            Index::Coordinates(coordinates) => coordinates.clone(),
+            ElementIndex::Linear(linear) => return *linear,
+            ElementIndex::Coordinates(coordinates) => coordinates.clone(),
         };
         let shape = &self.expr.tensor(id).shape;
         self.linear_of(&coordinates, shape)
@@ -182,17 +182,17 @@ impl<'a> Lowering<'a> {
         let mut linear = self.graph.u32(0);
         for (coordinate, extent) in coordinates.iter().zip(shape) {
             let extent = self.size(extent);
-            let product = self.graph.apply(scalar::Op::IntMul, &[linear, extent]);
-            linear = self.graph.apply(scalar::Op::IntAdd, &[product, *coordinate]);
+            let product = self.graph.apply(scalar::TypedOp::IntMul, &[linear, extent]);
+            linear = self.graph.apply(scalar::TypedOp::IntAdd, &[product, *coordinate]);
         }
         linear
     }
 
     /// The coordinates of a point of a tensor.
-    fn coordinates(&mut self, index: &Index, id: TensorId) -> Vec<Id> {
+    fn coordinates(&mut self, index: &ElementIndex, id: TensorId) -> Vec<Id> {
         match index {
-            Index::Coordinates(coordinates) => coordinates.clone(),
-            Index::Linear(linear) => {
+            ElementIndex::Coordinates(coordinates) => coordinates.clone(),
+            ElementIndex::Linear(linear) => {
                 let shape = &self.expr.tensor(id).shape;
                 self.coordinates_of(*linear, shape)
             }
@@ -210,15 +210,15 @@ impl<'a> Lowering<'a> {
                 break;
             }
             let extent = self.size(extent);
-            coordinates[axis] = self.graph.apply(scalar::Op::IntRem, &[rest, extent]);
-            rest = self.graph.apply(scalar::Op::IntDiv, &[rest, extent]);
+            coordinates[axis] = self.graph.apply(scalar::TypedOp::IntRem, &[rest, extent]);
+            rest = self.graph.apply(scalar::TypedOp::IntDiv, &[rest, extent]);
         }
         coordinates
     }
 
     /// The value of an operation, whether it has memory or not.
-    pub fn computed(&mut self, id: TensorId, index: &Index) -> Result<Id> {
-        if matches!(self.expr.tensor(id).op, Op::Input(_)) {
+    pub fn computed(&mut self, id: TensorId, index: &ElementIndex) -> Result<Id> {
+        if matches!(self.expr.tensor(id).op, TensorOp::Input(_)) {
             self.value(id, index.clone())
         } else {
             self.operation(id, index)
@@ -226,41 +226,41 @@ impl<'a> Lowering<'a> {
     }
 
     /// The value of an operation that has no memory.
-    fn operation(&mut self, id: TensorId, index: &Index) -> Result<Id> {
+    fn operation(&mut self, id: TensorId, index: &ElementIndex) -> Result<Id> {
         let tensor = self.expr.tensor(id);
         match &tensor.op {
-            Op::Constant(number) => Ok(self.number(tensor.dtype, *number)),
-            Op::Extent(size) => {
+            TensorOp::Constant(number) => Ok(self.number(tensor.dtype, *number)),
+            TensorOp::Extent(size) => {
                 let size = self.size(size);
                 Ok(self.converted(size, DType::U32, tensor.dtype))
             }
-            Op::Number(bits) => {
+            TensorOp::Number(bits) => {
                 let word = self.size(bits);
                 Ok(self.bitcast(word, Type::of(tensor.dtype)))
             }
-            Op::Iota(axis) => {
+            TensorOp::Iota(axis) => {
                 let coordinate = self.coordinates(index, id)[*axis as usize];
                 Ok(self.converted(coordinate, DType::U32, tensor.dtype))
             }
-            Op::RandomBits(stream) => self.random_bits(id, index, *stream),
-            Op::Elementwise(op) => self.elementwise(id, index, *op),
-            Op::Reshape
-            | Op::Expand
-            | Op::Permute(_)
-            | Op::Slice { .. }
-            | Op::SetSlice { slot: None, .. }
-            | Op::Pad { .. }
-            | Op::Concat(_)
-            | Op::Windows { .. }
-            | Op::Gather(_)
-            | Op::GatherElements(_) => self.view(id, index),
-            Op::Dequantize(form) => self.dequantized(id, index, *form),
+            TensorOp::RandomBits(stream) => self.random_bits(id, index, *stream),
+            TensorOp::Elementwise(op) => self.elementwise(id, index, *op),
+            TensorOp::Reshape
+            | TensorOp::Expand
+            | TensorOp::Permute(_)
+            | TensorOp::Slice { .. }
+            | TensorOp::SetSlice { slot: None, .. }
+            | TensorOp::Pad { .. }
+            | TensorOp::Concat(_)
+            | TensorOp::Windows { .. }
+            | TensorOp::Gather(_)
+            | TensorOp::GatherElements(_) => self.view(id, index),
+            TensorOp::Dequantize(form) => self.dequantized(id, index, *form),
             with_memory!() => Err(Error::internal(format!("tensor {} has no memory in a kernel that reads it", id.0))),
         }
     }
 
     /// A number of a block, of words and elements of the side, which operands give.
-    fn dequantized(&mut self, id: TensorId, index: &Index, form: Form) -> Result<Id> {
+    fn dequantized(&mut self, id: TensorId, index: &ElementIndex, form: Form) -> Result<Id> {
         let operands = &self.expr.tensor(id).operands;
         let mut at = self.coordinates(index, id);
         let (Some(place), [words, side]) = (at.pop(), operands.as_slice()) else {
@@ -268,12 +268,12 @@ impl<'a> Lowering<'a> {
         };
         let mut element = |lowering: &mut Self, operand: TensorId, place: Id| {
             at.push(place);
-            let value = lowering.value(operand, Index::Coordinates(at.clone()));
+            let value = lowering.value(operand, ElementIndex::Coordinates(at.clone()));
             at.pop();
             value
         };
         let count = self.graph.u32(form.a_word().trailing_zeros());
-        let word = self.graph.apply(scalar::Op::Shr, &[place, count]);
+        let word = self.graph.apply(scalar::TypedOp::Shr, &[place, count]);
         let word = element(self, *words, word)?;
         let mut elements = Vec::new();
         for place in self.graph.side_places(form, place) {
@@ -293,39 +293,39 @@ impl<'a> Lowering<'a> {
     }
 
     /// The value at a point of an operand that broadcasts to a tensor.
-    fn broadcast(&mut self, operand: TensorId, id: TensorId, index: &Index) -> Result<Id> {
+    fn broadcast(&mut self, operand: TensorId, id: TensorId, index: &ElementIndex) -> Result<Id> {
         let (from, to) = (&self.expr.tensor(operand).shape, &self.expr.tensor(id).shape);
         if from == to {
             return self.value(operand, index.clone());
         }
         if from.iter().all(|extent| extent.is(1)) {
             let zero = self.graph.u32(0);
-            return self.value(operand, Index::Coordinates(vec![zero; from.len()]));
+            return self.value(operand, ElementIndex::Coordinates(vec![zero; from.len()]));
         }
         let coordinates = self.coordinates(index, id);
         let added = to.len() - from.len();
         let zero = self.graph.u32(0);
         let of = |(axis, extent): (usize, &Size)| if extent.is(1) { zero } else { coordinates[added + axis] };
         let coordinates = from.iter().enumerate().map(of).list();
-        self.value(operand, Index::Coordinates(coordinates))
+        self.value(operand, ElementIndex::Coordinates(coordinates))
     }
 
-    fn random_bits(&mut self, id: TensorId, index: &Index, stream: u32) -> Result<Id> {
+    fn random_bits(&mut self, id: TensorId, index: &ElementIndex, stream: u32) -> Result<Id> {
         let key = self.expr.tensor(id).operands[0];
         let element = self.linear(index, id);
         let mut words = Vec::new();
         for word in 0..3 {
             let place = self.graph.u32(word);
-            words.push(self.value(key, Index::Coordinates(vec![place]))?);
+            words.push(self.value(key, ElementIndex::Coordinates(vec![place]))?);
         }
         let stream = self.graph.u32(stream);
-        let high = self.graph.apply(scalar::Op::IntAdd, &[words[1], stream]);
+        let high = self.graph.apply(scalar::TypedOp::IntAdd, &[words[1], stream]);
         Ok(self.graph.threefry([element, words[2]], [words[0], high]))
     }
 }
 
 /// A size as a node: 0 and 1 as they are, others as a word of the uniform, each once.
-pub fn size_node(graph: &mut Graph, sizes: &mut Vec<Size>, size: &Size) -> Id {
+pub fn size_node(graph: &mut TypedGraph, sizes: &mut Vec<Size>, size: &Size) -> Id {
     if let Some(known @ (0 | 1)) = size.known() {
         return graph.u32(known as u32);
     }

@@ -2,60 +2,60 @@
 
 use residua_base::error::{Error, Result};
 
-use super::{Index, Lowering};
-use crate::expr::{Border, Op, TensorId};
-use crate::scalar::{Id, Op as Scalar, Type};
+use super::{ElementIndex, Lowering};
+use crate::expr::{Border, TensorId, TensorOp};
+use crate::scalar::{Id, Type, TypedOp};
 use crate::size::Size;
 
 impl Lowering<'_> {
     /// The value of a view at a point.
-    pub(super) fn view(&mut self, id: TensorId, index: &Index) -> Result<Id> {
+    pub(super) fn view(&mut self, id: TensorId, index: &ElementIndex) -> Result<Id> {
         let expr = self.expr;
         let tensor = expr.tensor(id);
         let operand = tensor.operands[0];
-        if matches!(tensor.op, Op::Reshape) {
+        if matches!(tensor.op, TensorOp::Reshape) {
             return self.reshaped(id, operand, index);
         }
         let mut at = self.coordinates(index, id);
         match &tensor.op {
-            Op::Expand => self.broadcast(operand, id, index),
-            Op::Permute(axes) => {
+            TensorOp::Expand => self.broadcast(operand, id, index),
+            TensorOp::Permute(axes) => {
                 let mut coordinates = at.clone();
                 for (axis, from) in axes.iter().enumerate() {
                     coordinates[*from as usize] = at[axis];
                 }
-                self.value(operand, Index::Coordinates(coordinates))
+                self.value(operand, ElementIndex::Coordinates(coordinates))
             }
-            Op::Slice { starts, steps } => {
+            TensorOp::Slice { starts, steps } => {
                 for ((coordinate, start), step) in at.iter_mut().zip(starts).zip(steps) {
                     *coordinate = self.affine(*coordinate, *step, start);
                 }
-                self.value(operand, Index::Coordinates(at))
+                self.value(operand, ElementIndex::Coordinates(at))
             }
-            Op::Windows { axis, step, dilation } => {
+            TensorOp::Windows { axis, step, dilation } => {
                 let within = at.pop().ok_or_else(|| Error::internal("windows without an axis"))?;
                 let none = Size::constant(0);
                 let place = self.affine(at[*axis as usize], i64::from(*step), &none);
                 let within = self.affine(within, i64::from(*dilation), &none);
-                at[*axis as usize] = self.graph.apply(Scalar::IntAdd, &[place, within]);
-                self.value(operand, Index::Coordinates(at))
+                at[*axis as usize] = self.graph.apply(TypedOp::IntAdd, &[place, within]);
+                self.value(operand, ElementIndex::Coordinates(at))
             }
-            Op::SetSlice { starts, .. } => self.with_part(id, at, starts),
-            Op::Pad { before, border } => self.padded(id, &at, before, *border),
-            Op::Concat(axis) => self.concatenated(&tensor.operands, *axis as usize, &at),
-            Op::Gather(axis) => {
+            TensorOp::SetSlice { starts, .. } => self.with_part(id, at, starts),
+            TensorOp::Pad { before, border } => self.padded(id, &at, before, *border),
+            TensorOp::Concat(axis) => self.concatenated(&tensor.operands, *axis as usize, &at),
+            TensorOp::Gather(axis) => {
                 let axis = *axis as usize;
                 let indices = tensor.operands[1];
                 let rank = expr.tensor(indices).shape.len();
                 let within = at[axis..axis + rank].to_vec();
-                let place = self.value(indices, Index::Coordinates(within))?;
+                let place = self.value(indices, ElementIndex::Coordinates(within))?;
                 let mut coordinates = at[..axis].to_vec();
                 coordinates.push(place);
                 coordinates.extend_from_slice(&at[axis + rank..]);
                 self.gathered(operand, axis, coordinates)
             }
-            Op::GatherElements(axis) => {
-                let place = self.value(tensor.operands[1], Index::Coordinates(at.clone()))?;
+            TensorOp::GatherElements(axis) => {
+                let place = self.value(tensor.operands[1], ElementIndex::Coordinates(at.clone()))?;
                 at[*axis as usize] = place;
                 self.gathered(operand, *axis as usize, at)
             }
@@ -69,19 +69,19 @@ impl Lowering<'_> {
             return self.graph.u32((i64::from(at) * step + first) as u32);
         }
         let factor = self.size(&Size::constant(step));
-        let product = self.graph.apply(Scalar::IntMul, &[coordinate, factor]);
+        let product = self.graph.apply(TypedOp::IntMul, &[coordinate, factor]);
         let start = self.size(start);
-        self.graph.apply(Scalar::IntAdd, &[product, start])
+        self.graph.apply(TypedOp::IntAdd, &[product, start])
     }
 
     /// The same position in C order. Axes that only split or stay have coordinates without a division: those of one side are matched with those of
     /// the other where their products are equal.
-    fn reshaped(&mut self, id: TensorId, operand: TensorId, index: &Index) -> Result<Id> {
+    fn reshaped(&mut self, id: TensorId, operand: TensorId, index: &ElementIndex) -> Result<Id> {
         let expr = self.expr;
         let (from, to) = (&expr.tensor(operand).shape, &expr.tensor(id).shape);
         let at = match index {
-            Index::Linear(_) => return self.value(operand, index.clone()),
-            Index::Coordinates(at) => at,
+            ElementIndex::Linear(_) => return self.value(operand, index.clone()),
+            ElementIndex::Coordinates(at) => at,
         };
         let mut coordinates = Vec::with_capacity(from.len());
         let mut outer = 0;
@@ -112,19 +112,19 @@ impl Lowering<'_> {
                 } else {
                     // Products of dims that are equal only as a whole.
                     let linear = self.linear(index, id);
-                    return self.value(operand, Index::Linear(linear));
+                    return self.value(operand, ElementIndex::Linear(linear));
                 }
             }
             if inner == 0 && last == from.len() && last - inner > 1 && end - outer > 1 {
                 let linear = self.linear(index, id);
-                return self.value(operand, Index::Linear(linear));
+                return self.value(operand, ElementIndex::Linear(linear));
             }
             let linear = self.linear_of(&at[outer..end], &to[outer..end]);
             let part = self.coordinates_of(linear, &from[inner..last]);
             coordinates.extend(part);
             (inner, outer) = (last, end);
         }
-        self.value(operand, Index::Coordinates(coordinates))
+        self.value(operand, ElementIndex::Coordinates(coordinates))
     }
 
     /// An element of the operand, or what stands beyond its border.
@@ -147,7 +147,7 @@ impl Lowering<'_> {
                 && (&(extent + before) - padded).known().is_some_and(|after| after >= 0);
             if is_part {
                 let before = self.size(before);
-                coordinates.push(self.graph.apply(Scalar::IntSub, &[*coordinate, before]));
+                coordinates.push(self.graph.apply(TypedOp::IntSub, &[*coordinate, before]));
                 continue;
             }
             let may_be_empty = may_be_empty(extent);
@@ -155,39 +155,39 @@ impl Lowering<'_> {
             let graph = &mut self.graph;
             if may_be_empty && border != Border::Constant {
                 let zero = graph.u32(0);
-                let has_elements = graph.apply(Scalar::Lt, &[zero, extent]);
-                exists = graph.apply(Scalar::And, &[exists, has_elements]);
+                let has_elements = graph.apply(TypedOp::Lt, &[zero, extent]);
+                exists = graph.apply(TypedOp::And, &[exists, has_elements]);
             }
             // Signed, since the place may lie before the first element.
-            let place = graph.apply(Scalar::IntSub, &[*coordinate, before]);
+            let place = graph.apply(TypedOp::IntSub, &[*coordinate, before]);
             let place = match border {
                 Border::Constant => {
                     let zero = graph.u32(0);
                     // The first place of an axis that has elements is within it.
                     let within = match place == zero && !may_be_empty {
                         true => graph.bool(true),
-                        false => graph.apply(Scalar::Lt, &[place, extent]),
+                        false => graph.apply(TypedOp::Lt, &[place, extent]),
                     };
-                    is_within = graph.apply(Scalar::And, &[is_within, within]);
-                    graph.apply(Scalar::Select, &[within, place, zero])
+                    is_within = graph.apply(TypedOp::And, &[is_within, within]);
+                    graph.apply(TypedOp::Select, &[within, place, zero])
                 }
                 Border::Clamp | Border::Wrap | Border::Mirror => self.within_border(place, extent, border),
             };
             coordinates.push(place);
         }
-        let index = Index::Coordinates(coordinates);
+        let index = ElementIndex::Coordinates(coordinates);
         if border != Border::Constant {
             let value = self.value_where(exists, operand, index)?;
             let nothing = self.number(expr.tensor(operand).dtype, 0.0);
-            return Ok(self.graph.apply(Scalar::Select, &[exists, value, nothing]));
+            return Ok(self.graph.apply(TypedOp::Select, &[exists, value, nothing]));
         }
         let value = self.present(shape.iter().any(may_be_empty), is_within, operand, index)?;
         // True where no axis has a border: what stands beyond is not read.
         if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(value);
         }
-        let beyond = self.value(tensor.operands[1], Index::Coordinates(Vec::new()))?;
-        Ok(self.graph.apply(Scalar::Select, &[is_within, value, beyond]))
+        let beyond = self.value(tensor.operands[1], ElementIndex::Coordinates(Vec::new()))?;
+        Ok(self.graph.apply(TypedOp::Select, &[is_within, value, beyond]))
     }
 
     /// An element of the part that replaces another, or of what it is put into.
@@ -197,7 +197,7 @@ impl Lowering<'_> {
         let (base, part) = (tensor.operands[0], tensor.operands[1]);
         // A part without elements has no first one to read.
         if expr.tensor(part).shape.iter().any(|extent| extent.is(0)) {
-            return self.value(base, Index::Coordinates(at));
+            return self.value(base, ElementIndex::Coordinates(at));
         }
         let mut is_within = self.graph.bool(true);
         let mut places = at.clone();
@@ -208,51 +208,51 @@ impl Lowering<'_> {
             let (start, extent) = (self.size(start), self.size(extent));
             let graph = &mut self.graph;
             // A place before the part is a large u32.
-            let place = graph.apply(Scalar::IntSub, &[at[axis], start]);
-            let within = graph.apply(Scalar::Lt, &[place, extent]);
-            is_within = graph.apply(Scalar::And, &[is_within, within]);
+            let place = graph.apply(TypedOp::IntSub, &[at[axis], start]);
+            let within = graph.apply(TypedOp::Lt, &[place, extent]);
+            is_within = graph.apply(TypedOp::And, &[is_within, within]);
             let zero = graph.u32(0);
-            places[axis] = graph.apply(Scalar::Select, &[within, place, zero]);
+            places[axis] = graph.apply(TypedOp::Select, &[within, place, zero]);
         }
         let is_rare = expr.tensor(part).shape.iter().any(may_be_empty);
-        let inside = self.present(is_rare, is_within, part, Index::Coordinates(places))?;
+        let inside = self.present(is_rare, is_within, part, ElementIndex::Coordinates(places))?;
         // True where the part is all of it: the rest is not read.
         if self.graph.literal_bits(is_within) == Some(1) {
             return Ok(inside);
         }
-        let outside = self.value(base, Index::Coordinates(at))?;
-        Ok(self.graph.apply(Scalar::Select, &[is_within, inside, outside]))
+        let outside = self.value(base, ElementIndex::Coordinates(at))?;
+        Ok(self.graph.apply(TypedOp::Select, &[is_within, inside, outside]))
     }
 
     /// The place of an axis that stands for one which may lie beyond its border.
     fn within_border(&mut self, place: Id, extent: Id, border: Border) -> Id {
         let graph = &mut self.graph;
-        let (place, extent) = (graph.apply(Scalar::ToI32, &[place]), graph.apply(Scalar::ToI32, &[extent]));
+        let (place, extent) = (graph.apply(TypedOp::ToI32, &[place]), graph.apply(TypedOp::ToI32, &[extent]));
         let (zero, one) = (graph.i32(0), graph.i32(1));
-        let last = graph.apply(Scalar::IntSub, &[extent, one]);
-        let modulo = |graph: &mut crate::scalar::Graph, value: Id, period: Id| {
-            let remainder = graph.apply(Scalar::IntRem, &[value, period]);
-            let is_negative = graph.apply(Scalar::Lt, &[remainder, zero]);
-            let sum = graph.apply(Scalar::IntAdd, &[remainder, period]);
-            graph.apply(Scalar::Select, &[is_negative, sum, remainder])
+        let last = graph.apply(TypedOp::IntSub, &[extent, one]);
+        let modulo = |graph: &mut crate::scalar::TypedGraph, value: Id, period: Id| {
+            let remainder = graph.apply(TypedOp::IntRem, &[value, period]);
+            let is_negative = graph.apply(TypedOp::Lt, &[remainder, zero]);
+            let sum = graph.apply(TypedOp::IntAdd, &[remainder, period]);
+            graph.apply(TypedOp::Select, &[is_negative, sum, remainder])
         };
         let place = match border {
             Border::Clamp | Border::Constant => {
-                let below = graph.apply(Scalar::IntMin, &[place, last]);
-                graph.apply(Scalar::IntMax, &[below, zero])
+                let below = graph.apply(TypedOp::IntMin, &[place, last]);
+                graph.apply(TypedOp::IntMax, &[below, zero])
             }
             Border::Wrap => modulo(graph, place, extent),
             Border::Mirror => {
                 // A period is there and back; of one element it is that element.
-                let period = graph.apply(Scalar::IntAdd, &[last, last]);
-                let period = graph.apply(Scalar::IntMax, &[period, one]);
+                let period = graph.apply(TypedOp::IntAdd, &[last, last]);
+                let period = graph.apply(TypedOp::IntMax, &[period, one]);
                 let there = modulo(graph, place, period);
-                let back = graph.apply(Scalar::IntSub, &[period, there]);
-                let place = graph.apply(Scalar::IntMin, &[there, back]);
-                graph.apply(Scalar::IntMin, &[place, last])
+                let back = graph.apply(TypedOp::IntSub, &[period, there]);
+                let place = graph.apply(TypedOp::IntMin, &[there, back]);
+                graph.apply(TypedOp::IntMin, &[place, last])
             }
         };
-        graph.apply(Scalar::ToU32, &[place])
+        graph.apply(TypedOp::ToU32, &[place])
     }
 
     /// The element of the part that the coordinate along the axis falls in.
@@ -271,26 +271,26 @@ impl Lowering<'_> {
                 if (0..extent).contains(&place) {
                     let mut coordinates = at.to_vec();
                     coordinates[axis] = self.graph.u32(place as u32);
-                    return self.value(*part, Index::Coordinates(coordinates));
+                    return self.value(*part, ElementIndex::Coordinates(coordinates));
                 }
                 start = Size::constant(first + extent);
                 continue;
             }
             let (from, size) = (self.size(&start), self.size(&extent));
-            let place = self.graph.apply(Scalar::IntSub, &[at[axis], from]);
+            let place = self.graph.apply(TypedOp::IntSub, &[at[axis], from]);
             // A place before the part is a large u32.
-            let within = self.graph.apply(Scalar::Lt, &[place, size]);
+            let within = self.graph.apply(TypedOp::Lt, &[place, size]);
             let zero = self.graph.u32(0);
             let mut coordinates = at.to_vec();
-            coordinates[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
-            let value = self.present(may_be_empty(&extent), within, *part, Index::Coordinates(coordinates))?;
+            coordinates[axis] = self.graph.apply(TypedOp::Select, &[within, place, zero]);
+            let value = self.present(may_be_empty(&extent), within, *part, ElementIndex::Coordinates(coordinates))?;
             values.push((within, value));
             start = &start + &extent;
         }
         // Without elements there is no point, and any value will do.
         let Some((_, mut value)) = values.pop() else { return Ok(self.number(self.expr.tensor(parts[0]).dtype, 0.0)) };
         for (within, part) in values.into_iter().rev() {
-            value = self.graph.apply(Scalar::Select, &[within, part, value]);
+            value = self.graph.apply(TypedOp::Select, &[within, part, value]);
         }
         Ok(value)
     }
@@ -307,14 +307,14 @@ impl Lowering<'_> {
         let extent = self.size(&extent);
         let (place, within) = self.place(at[axis], extent);
         let zero = self.graph.u32(0);
-        at[axis] = self.graph.apply(Scalar::Select, &[within, place, zero]);
-        let value = self.present(may_be_empty, within, operand, Index::Coordinates(at))?;
-        Ok(self.graph.apply(Scalar::Select, &[within, value, nothing]))
+        at[axis] = self.graph.apply(TypedOp::Select, &[within, place, zero]);
+        let value = self.present(may_be_empty, within, operand, ElementIndex::Coordinates(at))?;
+        Ok(self.graph.apply(TypedOp::Select, &[within, value, nothing]))
     }
 
     /// The value of a tensor at a point that is within it where a bool holds. Elsewhere it is at its first place, which is one unless the tensor
     /// may be empty.
-    fn present(&mut self, may_be_empty: bool, within: Id, id: TensorId, index: Index) -> Result<Id> {
+    fn present(&mut self, may_be_empty: bool, within: Id, id: TensorId, index: ElementIndex) -> Result<Id> {
         if may_be_empty { self.value_where(within, id, index) } else { self.value(id, index) }
     }
 
@@ -324,15 +324,15 @@ impl Lowering<'_> {
         let place = match graph.ty(index) {
             Type::I32 => {
                 let zero = graph.i32(0);
-                let is_negative = graph.apply(Scalar::Lt, &[index, zero]);
-                let place = graph.apply(Scalar::ToU32, &[index]);
-                let from_end = graph.apply(Scalar::IntAdd, &[place, extent]);
-                graph.apply(Scalar::Select, &[is_negative, from_end, place])
+                let is_negative = graph.apply(TypedOp::Lt, &[index, zero]);
+                let place = graph.apply(TypedOp::ToU32, &[index]);
+                let from_end = graph.apply(TypedOp::IntAdd, &[place, extent]);
+                graph.apply(TypedOp::Select, &[is_negative, from_end, place])
             }
             Type::F32 | Type::U32 | Type::Bool => index,
         };
         // One that is too negative is a large u32.
-        let within = graph.apply(Scalar::Lt, &[place, extent]);
+        let within = graph.apply(TypedOp::Lt, &[place, extent]);
         (place, within)
     }
 }

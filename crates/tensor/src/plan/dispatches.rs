@@ -7,7 +7,7 @@ use residua_base::error::Result;
 use residua_base::list::Listed;
 
 use super::prepare::Prepared;
-use crate::expr::{Op, TensorId};
+use crate::expr::{TensorId, TensorOp};
 use crate::fuse::attention;
 use crate::fuse::build::Built;
 use crate::fuse::elements;
@@ -21,7 +21,7 @@ use crate::fuse::siblings::join_siblings;
 use crate::fuse::states::Blocks;
 use crate::fuse::storage::{Target, stored};
 use crate::fuse::{linalg, product, scatter, sort, tile};
-use crate::kernel::{Body, Buffer, Kernel};
+use crate::kernel::{Body, TensorBuffer, TensorKernel};
 use crate::lower::Memory;
 use crate::scalar::{Id, LoadAt};
 use crate::size::Size;
@@ -78,15 +78,18 @@ pub async fn dispatches(prepared: &Prepared, target: &Target, most_dims: &[u32])
     let mut copies = Vec::new();
     for (slot, value) in assignments {
         turns::checkpoint().await;
-        if matches!(expr.tensor(*value).op, Op::SetSlice { slot: Some(_), .. }) {
+        if matches!(expr.tensor(*value).op, TensorOp::SetSlice { slot: Some(_), .. }) {
             if !work.writes_parts_after_reads(*slot, *value, &mut before)? {
                 return Ok(Ordered::Conflict { slot: *slot });
             }
             continue;
         }
         let writer = groups.of[value.0 as usize];
-        let input =
-            expr.nodes.iter().position(|tensor| tensor.op == Op::Input(*slot)).map(|place| TensorId(place as u32));
+        let input = expr
+            .nodes
+            .iter()
+            .position(|tensor| tensor.op == TensorOp::Input(*slot))
+            .map(|place| TensorId(place as u32));
         let readers: Vec<usize> = match input {
             None => Vec::new(),
             Some(input) => groups.readers(input).list(),
@@ -171,7 +174,7 @@ struct Work<'a> {
 impl Work<'_> {
     /// Where a tensor is written.
     fn destinations(&self, id: TensorId, copies: &[(TensorId, u32)]) -> Vec<Memory> {
-        if let Op::SetSlice { slot: Some(slot), .. } = self.prepared.expr.tensor(id).op {
+        if let TensorOp::SetSlice { slot: Some(slot), .. } = self.prepared.expr.tensor(id).op {
             return vec![Memory::Slot(slot)];
         }
         let slots = self.in_place.iter().filter(|(_, value)| *value == id).map(|(slot, _)| Memory::Slot(*slot));
@@ -190,7 +193,7 @@ impl Work<'_> {
     fn writes_parts_after_reads(&mut self, slot: u32, last: TensorId, before: &mut [Vec<usize>]) -> Result<bool> {
         let expr = &self.prepared.expr;
         let mut part = last;
-        while let Op::SetSlice { slot: Some(_), .. } = expr.tensor(part).op {
+        while let TensorOp::SetSlice { slot: Some(_), .. } = expr.tensor(part).op {
             let held = expr.tensor(part).operands[0];
             if let Some(writer) = self.groups.of[part.0 as usize] {
                 let readers: Vec<usize> = self.groups.readers(held).filter(|group| *group != writer).list();
@@ -307,7 +310,7 @@ impl Work<'_> {
     /// How a scan is cut: a device takes so many points in a workgroup.
     fn blocks_of_scan(&self, id: TensorId) -> Option<Blocks> {
         let tensor = self.prepared.expr.tensor(id);
-        let (Op::Scan { axis, .. } | Op::ScanBy { axis, .. }) = tensor.op else { return None };
+        let (TensorOp::Scan { axis, .. } | TensorOp::ScanBy { axis, .. }) = tensor.op else { return None };
         let length = tensor.shape[axis as usize].at(self.most_dims);
         if self.target.is_host || length <= BLOCK {
             return None;
@@ -318,7 +321,7 @@ impl Work<'_> {
 
 /// Whether a kernel writes a slot.
 fn writes(built: &Built, slot: u32) -> bool {
-    let of_slot = |(memory, buffer): (&Memory, &Buffer)| *memory == Memory::Slot(slot) && buffer.written;
+    let of_slot = |(memory, buffer): (&Memory, &TensorBuffer)| *memory == Memory::Slot(slot) && buffer.written;
     built.memories.iter().zip(&built.kernel.buffers).any(of_slot)
 }
 
@@ -326,7 +329,7 @@ fn writes(built: &Built, slot: u32) -> bool {
 fn reads_in_place(built: &Built, slot: u32, is_host: bool) -> bool {
     let Some(buffer) = built.memories.iter().position(|memory| *memory == Memory::Slot(slot)) else { return true };
     let buffer = buffer as u32;
-    let Kernel { graph, body, .. } = &built.kernel;
+    let TensorKernel { graph, body, .. } = &built.kernel;
     let stores = match body {
         Body::Elements(body) => &body.stores,
         // Results are written after all reads of their row, but for those of elements.

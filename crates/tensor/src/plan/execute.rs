@@ -7,7 +7,7 @@ use super::{Place, Plan, Step, bytes_of_roots};
 use crate::dtype::DType;
 use crate::half;
 use crate::interpret;
-use crate::kernel::Kernel;
+use crate::kernel::TensorKernel;
 
 /// Runs a plan on the bytes of its slots, which assignments change, and gives the bytes of its results.
 pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>> {
@@ -15,7 +15,7 @@ pub fn execute(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>]) -> Result<Vec<V
 }
 
 /// A way to run a kernel: with the words of its uniform, on the bytes of its buffers.
-pub type RunKernel = dyn Fn(&Kernel, &[u32], &mut [Vec<u8>]) -> Result<()>;
+pub type RunKernel = dyn Fn(&TensorKernel, &[u32], &mut [Vec<u8>]) -> Result<()>;
 
 /// The same by another way to run kernels.
 pub fn execute_by(plan: &Plan, dims: &[u32], slots: &mut [Vec<u8>], run: &RunKernel) -> Result<Vec<Vec<u8>>> {

@@ -7,7 +7,7 @@
 use residua_base::list::Listed;
 
 use crate::dtype::DType;
-use crate::expr::{Border, Elementwise, Expr, Fourier, FourierKind, Op, Tensor, TensorId};
+use crate::expr::{Border, Elementwise, Expr, Fourier, FourierKind, Tensor, TensorId, TensorOp};
 use crate::fuse::Target;
 use crate::roots;
 use crate::size::Size;
@@ -128,7 +128,7 @@ fn half(expr: &mut Expr, of: Fourier, x: TensorId, target: &Target) -> TensorId 
     // Frequency `count` is frequency 0 again.
     let mut shape = expr.shape(z).to_vec();
     shape[axis] = Size::constant(i64::from(count) + 1);
-    let op = Op::Pad { before: vec![Size::constant(0); shape.len()], border: Border::Wrap };
+    let op = TensorOp::Pad { before: vec![Size::constant(0); shape.len()], border: Border::Wrap };
     let z = expr.push(Tensor { op, operands: vec![z], dtype: DType::F32, shape });
     let own = [0, 1].map(|part| expr.part(z, part));
     let opposite = own.map(|part| every(expr, part, axis, i64::from(count), -1, count + 1));
@@ -232,8 +232,12 @@ fn roots_along(expr: &mut Expr, x: TensorId, axis: usize, length: u32, inverse: 
 
 /// e^(∓2πi turn/length) of whole numbers below the length, from the table.
 fn root(expr: &mut Expr, turn: TensorId, length: u32, inverse: bool) -> Parts {
-    let table =
-        Tensor { op: Op::Roots(length), operands: Vec::new(), dtype: DType::F32, shape: roots::shape(length).to_vec() };
+    let table = Tensor {
+        op: TensorOp::Roots(length),
+        operands: Vec::new(),
+        dtype: DType::F32,
+        shape: roots::shape(length).to_vec(),
+    };
     let table = expr.push(table);
     let at = |expr: &mut Expr, places: TensorId| {
         [0, 1].map(|part| {

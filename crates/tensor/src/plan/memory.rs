@@ -7,12 +7,12 @@ use vecmap::VecMap;
 use super::dispatches::Dispatches;
 use super::prepare::Prepared;
 use super::steps::{Place, Plan, Step, padded};
-use crate::expr::{Digit, Expr, Linalg, Op, TensorId, memory_dtype};
+use crate::expr::{Digit, Expr, Linalg, TensorId, TensorOp, memory_dtype};
 use crate::fuse::build::Rounds;
-use crate::kernel::{Attention, Body, Combine, Extent, Fold, Kernel, Product, Store, Turns};
+use crate::kernel::{Attention, Body, Combine, Extent, Fold, Product, Store, TensorKernel, Turns};
 use crate::lower::Memory;
 use crate::roots;
-use crate::scalar::Node;
+use crate::scalar::TypedNode;
 use crate::size::Size;
 
 /// Gives every buffer of every kernel a place.
@@ -103,7 +103,7 @@ pub fn place(prepared: &Prepared, dispatches: Dispatches, most_dims: &[u32]) -> 
 /// What each slot holds or is assigned.
 fn contents_of_slots(Prepared { expr, assignments, .. }: &Prepared) -> FxHashMap<u32, TensorId> {
     let inputs = (0..).zip(&expr.nodes).filter_map(|(place, tensor)| match tensor.op {
-        Op::Input(slot) => Some((slot, TensorId(place))),
+        TensorOp::Input(slot) => Some((slot, TensorId(place))),
         _ => None,
     });
     assignments.iter().copied().chain(inputs).collect()
@@ -111,7 +111,7 @@ fn contents_of_slots(Prepared { expr, assignments, .. }: &Prepared) -> FxHashMap
 
 impl Plan {
     /// The position of a kernel whose buffers have these numbers of elements, and that of an equal one where there is one.
-    fn add_kernel(&mut self, kernel: Kernel, counts: Vec<Size>) -> u32 {
+    fn add_kernel(&mut self, kernel: TensorKernel, counts: Vec<Size>) -> u32 {
         let is_same = |place: &usize| self.kernels[*place] == kernel && self.counts[*place] == counts;
         if let Some(place) = (0..self.kernels.len()).find(is_same) {
             return place as u32;
@@ -136,7 +136,7 @@ impl Plan {
 }
 
 /// Whether a kernel writes vectors to a buffer of which others are as right: those with other signs, and of equal values any of their span.
-fn is_any_of_several(kernel: &Kernel, buffer: usize) -> bool {
+fn is_any_of_several(kernel: &TensorKernel, buffer: usize) -> bool {
     let has_vectors = match &kernel.body {
         Body::Linalg(linalg) => matches!(linalg.kind, Linalg::Eigh | Linalg::Svd | Linalg::Rotations),
         Body::Turns(_) => true,
@@ -146,7 +146,7 @@ fn is_any_of_several(kernel: &Kernel, buffer: usize) -> bool {
 }
 
 /// Whether a kernel writes to a buffer what the rounding of sums left.
-fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
+fn is_rounding(kernel: &TensorKernel, buffer: usize) -> bool {
     let (stores, folds): (Vec<&Store>, &[Fold]) = match &kernel.body {
         Body::Rows(rows) => (rows.elements.iter().chain(&rows.results).list(), &rows.folds),
         Body::Scan(scan) => (scan.elements.iter().list(), std::slice::from_ref(&scan.fold)),
@@ -156,7 +156,7 @@ fn is_rounding(kernel: &Kernel, buffer: usize) -> bool {
     };
     stores.iter().any(|store| {
         store.buffer as usize == buffer
-            && matches!(kernel.graph.node(store.value), Node::Folded { fold, result: 1, .. } if matches!(folds[fold as usize], Fold { combine: Combine::Sum, keeps_state: true, .. }))
+            && matches!(kernel.graph.node(store.value), TypedNode::Folded { fold, result: 1, .. } if matches!(folds[fold as usize], Fold { combine: Combine::Sum, keeps_state: true, .. }))
     })
 }
 
@@ -172,7 +172,7 @@ fn temporary(plan: &mut Plan, free: &mut Vec<(u64, u32)>, bytes: u64) -> u32 {
 }
 
 /// How many elements a kernel writes into a scratch buffer: one for each of its points outside of rows, or for each point of a scan.
-fn stored_elements(kernel: &Kernel, buffer: u32, most_dims: &[u32]) -> u64 {
+fn stored_elements(kernel: &TensorKernel, buffer: u32, most_dims: &[u32]) -> u64 {
     let count = |extents: &[Extent]| -> u64 {
         extents.iter().map(|extent| u64::from(kernel.extent(*extent, most_dims))).product()
     };

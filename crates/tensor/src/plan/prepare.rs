@@ -5,7 +5,7 @@ use super::sort::Where;
 use super::{attention, concat, fourier, linalg, scatter, sort, sparse};
 use crate::dtype::DType;
 use crate::expr::winograd::Convolution;
-use crate::expr::{Elementwise, Expr, Op, Tensor, TensorId, memory_dtype};
+use crate::expr::{Elementwise, Expr, Tensor, TensorId, TensorOp, memory_dtype};
 use crate::fuse::{Target, unique};
 use crate::tape::Recipe;
 use residua_base::list::Listed;
@@ -37,23 +37,24 @@ pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
     // A root is written by a kernel as what it is: inputs and what stands in another slot are copied, and numbers that stand as words in memory are packed.
     for place in 0..roots.len() {
         // A reshape has the memory of what it is of.
-        while let Op::Reshape = expr.tensor(roots[place]).op {
+        while let TensorOp::Reshape = expr.tensor(roots[place]).op {
             roots[place] = expr.tensor(roots[place]).operands[0];
         }
         let root = roots[place];
         let is_elsewhere = match expr.tensor(root).op {
-            Op::Input(_) => true,
-            Op::SetSlice { slot: Some(slot), .. } => slots[place] != Some(slot),
+            TensorOp::Input(_) => true,
+            TensorOp::SetSlice { slot: Some(slot), .. } => slots[place] != Some(slot),
             _ => false,
         };
         if is_elsewhere || memory_dtype(&expr, root) != expr.tensor(root).dtype {
             let known = roots[..place].iter().find(|other| expr.tensor(**other).operands == [root]);
-            let is_copy = |id: &TensorId| matches!(expr.tensor(*id).op, Op::Elementwise(Elementwise::StopGradient));
+            let is_copy =
+                |id: &TensorId| matches!(expr.tensor(*id).op, TensorOp::Elementwise(Elementwise::StopGradient));
             roots[place] = match known.copied().filter(is_copy) {
                 Some(copy) => copy,
                 None => {
                     let Tensor { dtype, shape, .. } = expr.tensor(root).clone();
-                    let op = Op::Elementwise(Elementwise::StopGradient);
+                    let op = TensorOp::Elementwise(Elementwise::StopGradient);
                     expr.push(Tensor { op, operands: vec![root], dtype, shape })
                 }
             };
@@ -68,13 +69,13 @@ pub fn prepare(recipe: &Recipe, target: &Target, whole: &[u32]) -> Prepared {
 fn write_parts(expr: &mut Expr, slot: u32, root: TensorId) {
     let mut parts = Vec::new();
     let mut id = root;
-    while let Op::SetSlice { slot: None, .. } = expr.tensor(id).op {
+    while let TensorOp::SetSlice { slot: None, .. } = expr.tensor(id).op {
         parts.push(id);
         id = expr.tensor(id).operands[0];
     }
-    if expr.tensor(id).op == Op::Input(slot) {
+    if expr.tensor(id).op == TensorOp::Input(slot) {
         for part in parts {
-            if let Op::SetSlice { slot: memory, .. } = &mut expr.nodes[part.0 as usize].op {
+            if let TensorOp::SetSlice { slot: memory, .. } = &mut expr.nodes[part.0 as usize].op {
                 *memory = Some(slot);
             }
         }
@@ -92,7 +93,7 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
     let mut places: Vec<TensorId> = Vec::with_capacity(expr.nodes.len());
     for tensor in &expr.nodes {
         let mut operands: Vec<TensorId> = tensor.operands.iter().map(|operand| places[operand.0 as usize]).list();
-        if let Op::Concat(axis) = tensor.op {
+        if let TensorOp::Concat(axis) = tensor.op {
             // A kernel reads the first element of each part, which an empty one lacks.
             operands.retain(|part| !result.tensor(*part).shape[axis as usize].is(0));
             if let [one] = operands[..] {
@@ -104,32 +105,32 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             }
             operands = concat::fewer(&mut result, operands, axis, most);
         }
-        if let Op::Attention(of) = &tensor.op
+        if let TensorOp::Attention(of) = &tensor.op
             && !attention::has_kernels(&result, &operands, target)
         {
             places.push(result.composed_attention(of, &operands));
             continue;
         }
-        if let Op::Fourier(of) = tensor.op {
+        if let TensorOp::Fourier(of) = tensor.op {
             places.push(fourier::transform(&mut result, of, &operands, target));
             continue;
         }
-        if let Op::Linalg(kind) = tensor.op {
+        if let TensorOp::Linalg(kind) = tensor.op {
             places.push(linalg::linalg(&mut result, kind, &operands, target, most_dims));
             continue;
         }
-        if tensor.op == Op::SparseProduct {
+        if tensor.op == TensorOp::SparseProduct {
             places.push(sparse::product(&mut result, &operands, Where { target, most_dims }));
             continue;
         }
-        if let Op::Argsort { bits } = tensor.op {
+        if let TensorOp::Argsort { bits } = tensor.op {
             places.push(sort::argsort(&mut result, operands[0], bits, &tensor.shape, Where { target, most_dims }));
             continue;
         }
-        if let Op::Scatter(axis, how) | Op::IndexPut(axis, how) = tensor.op
+        if let TensorOp::Scatter(axis, how) | TensorOp::IndexPut(axis, how) = tensor.op
             && scatter::is_shorter_by_sort(&result, &operands, tensor, target, most_dims)
         {
-            let is_of_elements = matches!(tensor.op, Op::Scatter(..));
+            let is_of_elements = matches!(tensor.op, TensorOp::Scatter(..));
             places.push(scatter::by_sort(
                 &mut result,
                 &operands,
@@ -140,13 +141,13 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             ));
             continue;
         }
-        if let Op::Elementwise(_) = tensor.op
+        if let TensorOp::Elementwise(_) = tensor.op
             && let Some(moved) = products.behind(&mut result, tensor, &operands)
         {
             places.push(moved);
             continue;
         }
-        if tensor.op == Op::MatMul
+        if tensor.op == TensorOp::MatMul
             && !target.is_host
             && let Some(convolution) = Convolution::of(&result, tensor, &operands)
             && let Some(tiles) = convolution.tiles(most_dims)
@@ -154,13 +155,13 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             places.push(convolution.in_tiles(&mut result, &tiles));
             continue;
         }
-        if tensor.op == Op::MatMul && target.is_host {
+        if tensor.op == TensorOp::MatMul && target.is_host {
             for operand in &mut operands {
                 *operand = in_words(&mut result, *operand);
             }
             if tensor.dtype == DType::U8 {
                 let product = result.push(Tensor { operands, dtype: DType::U32, ..tensor.clone() });
-                let op = Op::Elementwise(Elementwise::Cast);
+                let op = TensorOp::Elementwise(Elementwise::Cast);
                 places.push(result.push(Tensor { op, operands: vec![product], ..tensor.clone() }));
                 continue;
             }
@@ -177,5 +178,5 @@ fn in_words(expr: &mut Expr, id: TensorId) -> TensorId {
         DType::U8 | DType::Bool => DType::U32,
         DType::F16 | DType::F32 | DType::I32 | DType::U32 => return id,
     };
-    expr.push(Tensor { op: Op::Elementwise(Elementwise::Cast), operands: vec![id], dtype, shape })
+    expr.push(Tensor { op: TensorOp::Elementwise(Elementwise::Cast), operands: vec![id], dtype, shape })
 }

@@ -3,7 +3,7 @@
 
 use residua_base::list::Listed;
 
-use crate::expr::{Expr, Op, Tensor, TensorId};
+use crate::expr::{Expr, Tensor, TensorId, TensorOp};
 use crate::fuse::blocks::block_axes;
 use crate::size::Size;
 
@@ -40,11 +40,11 @@ impl Products {
             let is_of_product =
                 |operand: &TensorId| self.follows[operand.0 as usize] && *expr.shape(*operand) == *tensor.shape;
             let follows = match tensor.op {
-                Op::MatMul => true,
-                Op::Concat(_) if self.with_stacks => {
+                TensorOp::MatMul => true,
+                TensorOp::Concat(_) if self.with_stacks => {
                     !block_axes(expr, &[], TensorId(self.follows.len() as u32)).is_empty()
                 }
-                Op::Elementwise(_) => tensor.operands.iter().any(is_of_product),
+                TensorOp::Elementwise(_) => tensor.operands.iter().any(is_of_product),
                 _ => false,
             };
             self.follows.push(follows);
@@ -69,7 +69,7 @@ fn moved(expr: &mut Expr, operand: TensorId, from: &[Size], to: &[Size]) -> Tens
 
 /// What a tensor is a reshape of, or itself.
 fn unshaped(expr: &Expr, mut id: TensorId) -> TensorId {
-    while expr.tensor(id).op == Op::Reshape {
+    while expr.tensor(id).op == TensorOp::Reshape {
         id = expr.tensor(id).operands[0];
     }
     id

@@ -10,7 +10,7 @@ use residua_ir::graph::{Graph, InputId, Op as Real};
 
 use super::sort::{Where, sorted};
 use crate::dtype::DType;
-use crate::expr::{Combine, Elementwise, Expr, Op, Reduction, Rule, Tensor, TensorId};
+use crate::expr::{Combine, Elementwise, Expr, Reduction, Rule, Tensor, TensorId, TensorOp};
 use crate::fuse::Target;
 use crate::size::Size;
 
@@ -25,7 +25,7 @@ pub fn is_shorter_by_sort(
     target: &Target,
     most_dims: &[u32],
 ) -> bool {
-    let (Op::Scatter(axis, how) | Op::IndexPut(axis, how)) = tensor.op else { return false };
+    let (TensorOp::Scatter(axis, how) | TensorOp::IndexPut(axis, how)) = tensor.op else { return false };
     let count = |sizes: &[Size]| Size::product(sizes).at(most_dims).max(0) as f64;
     let along = expr.shape(operands[2])[axis as usize].at(most_dims).max(0) as f64;
     let steps = count(&tensor.shape) * along;
@@ -185,7 +185,7 @@ fn totals(expr: &mut Expr, keys: TensorId, rows: TensorId, how: Combine) -> Tens
     long.resize(shape.len(), Size::constant(1));
     let begins = expr.reshape(begins, &long);
     let begins = expr.expand(begins, &shape);
-    let op = Op::ScanBy { rule: rule(how), axis: 0, exclusive: false, reverse: false, result: 1 };
+    let op = TensorOp::ScanBy { rule: rule(how), axis: 0, exclusive: false, reverse: false, result: 1 };
     expr.push(Tensor { op, operands: vec![begins, rows], dtype: DType::F32, shape })
 }
 

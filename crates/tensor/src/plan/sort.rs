@@ -5,7 +5,7 @@
 //! blocks, sums the counts, and moves keys and their places. All of it is stable, so that results do not depend on how rows are cut.
 
 use crate::dtype::DType;
-use crate::expr::{Border, Digit, Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use crate::expr::{Border, Digit, Elementwise, Expr, Reduction, Tensor, TensorId, TensorOp};
 use crate::fuse::Target;
 use crate::kernel::Sort;
 use crate::size::Size;
@@ -74,7 +74,7 @@ fn rows(expr: &mut Expr, keys: TensorId, bits: u32, kept: &Size) -> TensorId {
     let mut shape = expr.shape(keys).to_vec();
     let last = shape.len() - 1;
     shape[last] = kept.clone();
-    expr.push(Tensor { op: Op::Argsort { bits }, operands: vec![keys], dtype: DType::I32, shape })
+    expr.push(Tensor { op: TensorOp::Argsort { bits }, operands: vec![keys], dtype: DType::I32, shape })
 }
 
 /// How often rows are cut into blocks until the smallest of all blocks are a row that one kernel sorts; at least 1,000 if they never are.
@@ -110,10 +110,10 @@ fn of_blocks(expr: &mut Expr, mut keys: TensorId, mut most: i64, kept: i64) -> T
             if expr.shape(x) != padded {
                 // What is added is not smaller than any key and stands behind it.
                 let number = expr.constant(number, dtype);
-                let op = Op::Pad { before: vec![Size::constant(0); axis + 1], border: Border::Constant };
+                let op = TensorOp::Pad { before: vec![Size::constant(0); axis + 1], border: Border::Constant };
                 whole = expr.push(Tensor { op, operands: vec![x, number], dtype, shape: padded });
             }
-            let op = Op::Windows { axis: axis as u32, step, dilation: 1 };
+            let op = TensorOp::Windows { axis: axis as u32, step, dilation: 1 };
             expr.push(Tensor { op, operands: vec![whole], dtype, shape: row(&[blocks, size]) })
         };
         let of_keys = cut(keys, f64::from(u32::MAX));
@@ -150,14 +150,14 @@ fn by_digits(expr: &mut Expr, mut keys: TensorId, bits: u32, most: i64) -> (Tens
     for shift in (0..bits.max(1)).step_by(Digit::BITS as usize) {
         let digit = Digit { shift };
         let counts = expr.push(Tensor {
-            op: Op::DigitCounts(digit),
+            op: TensorOp::DigitCounts(digit),
             operands: vec![keys],
             dtype: DType::U32,
             shape: of_counts.clone(),
         });
         let sums = expr.scan(counts, Reduction::Sum, 2, false, false);
         let moved = expr.push(Tensor {
-            op: Op::DigitSort(digit),
+            op: TensorOp::DigitSort(digit),
             operands: vec![keys, sums],
             dtype: DType::U32,
             shape: shape.clone(),
@@ -184,7 +184,7 @@ mod tests {
             for is_host in [false, true] {
                 let mut expr = Expr::default();
                 let keys = expr.input(0, DType::U32, &size(&[3, length as i64]));
-                let op = Op::Argsort { bits: 12 };
+                let op = TensorOp::Argsort { bits: 12 };
                 let shape = size(&[3, kept]);
                 let whole = expr.push(Tensor { op, operands: vec![keys], dtype: DType::I32, shape: shape.clone() });
                 let target = Target { is_host, most_buffers: 8 };

@@ -1,6 +1,6 @@
 //! What a plan is made of: places, steps, and kernels.
 
-use crate::kernel::{Kernel, SizeBounds};
+use crate::kernel::{SizeBounds, TensorKernel};
 use crate::roots;
 use crate::size::Size;
 
@@ -8,7 +8,7 @@ use crate::size::Size;
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The kernels, each once: layers of a network are dispatches of the same ones.
-    pub kernels: Vec<Kernel>,
+    pub kernels: Vec<TensorKernel>,
     /// The pieces of memory.
     pub places: Vec<Place>,
     /// In order.

@@ -6,7 +6,7 @@ use super::execute::{bytes_of, elements_of, execute, execute_by};
 use super::*;
 use crate::dtype::DType;
 use crate::expr::evaluate;
-use crate::expr::{Border, Combine, Elementwise as E, Op, Reduction, Tensor};
+use crate::expr::{Border, Combine, Elementwise as E, Reduction, Tensor, TensorOp};
 use crate::expr::{Expr, TensorId};
 use crate::size::Size;
 
@@ -69,11 +69,12 @@ fn check_assigned(
     let host = Plan::new(&recipe, &Target { is_host: true, ..GPU }).expect("a recipe that plans and runs");
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans and runs");
     for kernel in &plan.kernels {
-        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a recipe that plans and runs");
+        let text =
+            crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a recipe that plans and runs");
         residua_portable::validated(&text.text);
     }
     let dtype_of_slot = |slot: usize| {
-        let is_slot = |tensor: &&Tensor| tensor.op == Op::Input(slot as u32);
+        let is_slot = |tensor: &&Tensor| tensor.op == TensorOp::Input(slot as u32);
         recipe.expr.nodes.iter().find(is_slot).map_or(DType::F32, |tensor| tensor.dtype)
     };
     let mut slots: Vec<Vec<u8>> =
@@ -185,7 +186,7 @@ fn borders_read_what_they_say() {
     for border in [Border::Clamp, Border::Wrap, Border::Mirror] {
         let mut expr = Expr::default();
         let x = expr.input(0, DType::F32, &shape(&[3, 5]));
-        let op = Op::Pad { before: shape(&[2, 4]), border };
+        let op = TensorOp::Pad { before: shape(&[2, 4]), border };
         let padded = expr.push(Tensor { op, operands: vec![x], dtype: DType::F32, shape: shape(&[8, 13]) });
         check(expr, &[padded], &[numbers(15, 3)], &[]);
     }
@@ -458,7 +459,7 @@ fn two_cut_reductions_of_wide_states_have_memory_of_their_own() {
             })
             .collect();
         for result in 0..12 {
-            let op = Op::Fold { rule: rule.clone(), axes: vec![0], result };
+            let op = TensorOp::Fold { rule: rule.clone(), axes: vec![0], result };
             results.push(expr.push(Tensor { op, operands: operands.clone(), dtype: DType::F32, shape: Vec::new() }));
         }
     }

@@ -5,10 +5,10 @@ use residua_base::list::Listed;
 
 use super::steps::{Plan, padded};
 use crate::fuse::Target;
-use crate::kernel::{Buffer, Kernel};
+use crate::kernel::{TensorBuffer, TensorKernel};
 use crate::size::Size;
 use crate::tape::Recipe;
-use crate::wgsl::{Limits, Windows};
+use crate::wgsl::{DeviceLimits, Windows};
 
 /// Windows begin at multiples of this, which every device takes as an offset.
 const ALIGNMENT: u64 = 256;
@@ -16,7 +16,7 @@ const ALIGNMENT: u64 = 256;
 impl Plan {
     /// The plan of a recipe for a device, and for each kernel how its buffers are bound. Where kernels have too many windows they are planned
     /// again with fewer buffers.
-    pub async fn in_windows(recipe: &Recipe, target: &Target, limits: &Limits) -> Result<(Plan, Vec<Windows>)> {
+    pub async fn in_windows(recipe: &Recipe, target: &Target, limits: &DeviceLimits) -> Result<(Plan, Vec<Windows>)> {
         let plan = Plan::in_turns(recipe, target).await?;
         let windows = plan.windows(limits, &recipe.dims);
         if windows.iter().all(|windows| windows.counts.iter().sum::<u32>() <= limits.storage_buffers) {
@@ -30,13 +30,13 @@ impl Plan {
     }
 
     /// How the buffers of each kernel are bound.
-    fn windows(&self, limits: &Limits, most_dims: &[u32]) -> Vec<Windows> {
+    fn windows(&self, limits: &DeviceLimits, most_dims: &[u32]) -> Vec<Windows> {
         let bytes = limits.binding_bytes / ALIGNMENT * ALIGNMENT;
-        let of_buffer = |(buffer, count): (&Buffer, &Size)| {
+        let of_buffer = |(buffer, count): (&TensorBuffer, &Size)| {
             let bound = padded(count.at(most_dims).max(0) as u64, buffer.dtype.bytes());
             if bound <= limits.binding_bytes { 1 } else { bound.div_ceil(bytes) as u32 }
         };
-        let of_kernel = |(kernel, counts): (&Kernel, &Vec<Size>)| {
+        let of_kernel = |(kernel, counts): (&TensorKernel, &Vec<Size>)| {
             let counts: Vec<u32> = kernel.buffers.iter().zip(counts).map(of_buffer).list();
             if counts.iter().all(|count| *count == 1) { Windows::default() } else { Windows { bytes, counts } }
         };

@@ -1,6 +1,6 @@
 //! How an address varies along an axis of the iteration space.
 
-use super::{Graph, Id, Node, Op, Type};
+use super::{Id, Type, TypedGraph, TypedNode, TypedOp};
 use crate::size::Size;
 
 /// How the elements that an address selects follow one another along an axis.
@@ -16,7 +16,7 @@ pub enum Access {
     Other,
 }
 
-impl Graph {
+impl TypedGraph {
     /// How an address, a u32, varies along an axis. `sizes` are the words of the kernel's uniform.
     pub fn access(&self, index: Id, axis: u32, sizes: &[Size]) -> Access {
         match self.coefficient(index, axis, None) {
@@ -43,22 +43,22 @@ impl Graph {
     fn coefficient_of_four(&self, value: Id, axis: u32, sizes: &[Size]) -> Option<u32> {
         let of = |value: Id| self.coefficient_of_four(value, axis, sizes);
         match self.node(value) {
-            Node::Apply(Op::IntAdd, [a, b, _]) => Some(of(a)?.wrapping_add(of(b)?)),
-            Node::Apply(Op::IntSub, [a, b, _]) => Some(of(a)?.wrapping_sub(of(b)?)),
-            Node::Apply(Op::IntMul, [a, b, _]) => match (of(a)?, of(b)?) {
+            TypedNode::Apply(TypedOp::IntAdd, [a, b, _]) => Some(of(a)?.wrapping_add(of(b)?)),
+            TypedNode::Apply(TypedOp::IntSub, [a, b, _]) => Some(of(a)?.wrapping_sub(of(b)?)),
+            TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => match (of(a)?, of(b)?) {
                 (0, 0) => Some(0),
                 (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
                 (0, factor) => Some(factor.wrapping_mul(self.literal_bits(a)?)),
                 _ => None,
             },
-            Node::Apply(op @ (Op::IntDiv | Op::IntRem), [a, b, _])
+            TypedNode::Apply(op @ (TypedOp::IntDiv | TypedOp::IntRem), [a, b, _])
                 if self.ty(a) == Type::U32
                     && of(a) == Some(1)
                     && self.is_multiple(a, (axis, 4), 4, sizes)
                     && !self.depends_on(b, axis)
                     && self.is_multiple(b, (axis, 4), 4, sizes) =>
             {
-                Some(u32::from(op == Op::IntRem))
+                Some(u32::from(op == TypedOp::IntRem))
             }
             _ => self.coefficient(value, axis, None),
         }
@@ -77,7 +77,7 @@ impl Graph {
             if std::mem::replace(&mut seen[id.index()], true) {
                 continue;
             }
-            if self.node(id) == Node::Coordinate(axis) {
+            if self.node(id) == TypedNode::Coordinate(axis) {
                 return true;
             }
             pending.extend(self.operands(id));
@@ -92,16 +92,16 @@ impl Graph {
             return Some(1);
         }
         match self.node(value) {
-            Node::Coordinate(own) if of.is_some() => (own != axis).then_some(0),
-            Node::Coordinate(own) => Some(u32::from(own == axis)),
-            Node::Literal(..) | Node::Size(_) | Node::Folded { .. } => Some(0),
-            Node::Apply(Op::IntAdd, [a, b, _]) => {
+            TypedNode::Coordinate(own) if of.is_some() => (own != axis).then_some(0),
+            TypedNode::Coordinate(own) => Some(u32::from(own == axis)),
+            TypedNode::Literal(..) | TypedNode::Size(_) | TypedNode::Folded { .. } => Some(0),
+            TypedNode::Apply(TypedOp::IntAdd, [a, b, _]) => {
                 Some(self.coefficient(a, axis, of)?.wrapping_add(self.coefficient(b, axis, of)?))
             }
-            Node::Apply(Op::IntSub, [a, b, _]) => {
+            TypedNode::Apply(TypedOp::IntSub, [a, b, _]) => {
                 Some(self.coefficient(a, axis, of)?.wrapping_sub(self.coefficient(b, axis, of)?))
             }
-            Node::Apply(Op::IntMul, [a, b, _]) => {
+            TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => {
                 match (self.coefficient(a, axis, of)?, self.coefficient(b, axis, of)?) {
                     (0, 0) => Some(0),
                     (factor, 0) => Some(factor.wrapping_mul(self.literal_bits(b)?)),
@@ -109,7 +109,7 @@ impl Graph {
                     _ => None,
                 }
             }
-            Node::Apply(..) | Node::Load { .. } => (!self.depends_on(value, axis)).then_some(0),
+            TypedNode::Apply(..) | TypedNode::Load { .. } => (!self.depends_on(value, axis)).then_some(0),
         }
     }
 
@@ -117,17 +117,17 @@ impl Graph {
     pub fn is_multiple(&self, value: Id, coordinate: (u32, u32), number: u32, sizes: &[Size]) -> bool {
         let of = |value: Id, number: u32| self.is_multiple(value, coordinate, number, sizes);
         match self.node(value) {
-            Node::Coordinate(own) => own == coordinate.0 && coordinate.1.is_multiple_of(number),
-            Node::Literal(_, bits) => bits.is_multiple_of(number),
-            Node::Size(word) => sizes[word as usize].is_multiple_of(i64::from(number)),
-            Node::Apply(Op::IntAdd | Op::IntSub, [a, b, _]) => of(a, number) && of(b, number),
-            Node::Apply(Op::IntRem, [a, b, _]) => of(a, number) && of(b, number),
-            Node::Apply(Op::IntMul, [a, b, _]) => of(a, number) || of(b, number),
-            Node::Apply(Op::Shr, [a, count, _]) => match self.literal_bits(count) {
+            TypedNode::Coordinate(own) => own == coordinate.0 && coordinate.1.is_multiple_of(number),
+            TypedNode::Literal(_, bits) => bits.is_multiple_of(number),
+            TypedNode::Size(word) => sizes[word as usize].is_multiple_of(i64::from(number)),
+            TypedNode::Apply(TypedOp::IntAdd | TypedOp::IntSub, [a, b, _]) => of(a, number) && of(b, number),
+            TypedNode::Apply(TypedOp::IntRem, [a, b, _]) => of(a, number) && of(b, number),
+            TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => of(a, number) || of(b, number),
+            TypedNode::Apply(TypedOp::Shr, [a, count, _]) => match self.literal_bits(count) {
                 Some(count @ 0..16) => number.checked_mul(1 << count).is_some_and(|number| of(a, number)),
                 Some(_) | None => false,
             },
-            Node::Folded { .. } | Node::Apply(..) | Node::Load { .. } => false,
+            TypedNode::Folded { .. } | TypedNode::Apply(..) | TypedNode::Load { .. } => false,
         }
     }
 
@@ -141,8 +141,8 @@ impl Graph {
         let mut same: Vec<bool> = Vec::with_capacity(count);
         for id in self.ids().take(count) {
             let is_same = match self.node(id) {
-                Node::Coordinate(own) => own != axis,
-                Node::Apply(Op::IntDiv, [place, extent, _])
+                TypedNode::Coordinate(own) => own != axis,
+                TypedNode::Apply(TypedOp::IntDiv, [place, extent, _])
                     if self.ty(place) == Type::U32
                         && same[extent.index()]
                         && self.is_multiple(extent, (axis, group), group, sizes)
@@ -151,7 +151,7 @@ impl Graph {
                 {
                     true
                 }
-                Node::Apply(Op::Shr, [place, count, _])
+                TypedNode::Apply(TypedOp::Shr, [place, count, _])
                     if self.literal_bits(count).is_some_and(|count| 1 << (count % 32) >= group)
                         && self.coefficient(place, axis, None) == Some(1) =>
                 {
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn four_neighbours_lie_between_multiples_of_a_multiple_of_four() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let sizes = [Size::constant(64), Size::constant(6), Size::sum([(4, vec![0])])];
         let place = graph.coordinate(0);
         for (word, added, access, is_same) in [
@@ -183,16 +183,17 @@ mod tests {
             (2, 4, Access::Vector, true),
         ] {
             let (extent, added) = (graph.size(word), graph.u32(added));
-            let place = graph.apply(Op::IntAdd, &[place, added]);
-            let (row, rest) = (graph.apply(Op::IntDiv, &[place, extent]), graph.apply(Op::IntRem, &[place, extent]));
+            let place = graph.apply(TypedOp::IntAdd, &[place, added]);
+            let (row, rest) =
+                (graph.apply(TypedOp::IntDiv, &[place, extent]), graph.apply(TypedOp::IntRem, &[place, extent]));
             let expected = if is_same { Access::Same } else { Access::Other };
             assert_eq!(graph.access_of_four(row, 0, &sizes), expected, "{word}");
             assert_eq!(graph.is_same_of(4, row, 0, &sizes), is_same, "{word}");
             assert_eq!(graph.access_of_four(rest, 0, &sizes), access, "{word}");
             // Rows that are two longer in memory, and a place further on.
             let two = graph.u32(2);
-            let beyond = graph.apply(Op::IntMul, &[row, two]);
-            let address = graph.apply(Op::IntAdd, &[rest, beyond]);
+            let beyond = graph.apply(TypedOp::IntMul, &[row, two]);
+            let address = graph.apply(TypedOp::IntAdd, &[rest, beyond]);
             let expected = if is_same { Access::Consecutive } else { Access::Other };
             assert_eq!(graph.access_of_four(address, 0, &sizes), expected, "{word}");
             // Along the whole axis these are no neighbours.
@@ -202,15 +203,15 @@ mod tests {
 
     #[test]
     fn neighbours_within_a_group_share_what_a_shift_selects() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let sizes = [Size::constant(64), Size::constant(6)];
         let (row, place) = (graph.coordinate(0), graph.coordinate(1));
-        let address = |graph: &mut Graph, word: u32, added: u32, count: u32| {
+        let address = |graph: &mut TypedGraph, word: u32, added: u32, count: u32| {
             let (extent, added, count) = (graph.size(word), graph.u32(added), graph.u32(count));
-            let start = graph.apply(Op::IntMul, &[row, extent]);
-            let sum = graph.apply(Op::IntAdd, &[start, place]);
-            let sum = graph.apply(Op::IntAdd, &[sum, added]);
-            graph.apply(Op::Shr, &[sum, count])
+            let start = graph.apply(TypedOp::IntMul, &[row, extent]);
+            let sum = graph.apply(TypedOp::IntAdd, &[start, place]);
+            let sum = graph.apply(TypedOp::IntAdd, &[sum, added]);
+            graph.apply(TypedOp::Shr, &[sum, count])
         };
         for ((word, added, count, group), expected) in [
             ((0, 0, 3, 4), true),
@@ -230,7 +231,7 @@ mod tests {
         assert!(graph.is_multiple(value, (1, 32), 4, &sizes));
         assert!(!graph.is_multiple(value, (1, 16), 4, &sizes));
         assert_eq!(graph.coefficient(value, 1, Some(value)), Some(1));
-        let sum = graph.apply(Op::IntAdd, &[value, place]);
+        let sum = graph.apply(TypedOp::IntAdd, &[value, place]);
         assert_eq!(graph.coefficient(sum, 1, Some(value)), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::{Graph, Id, Node, Op, Type, fold::fold};
+use super::{Id, Type, TypedGraph, TypedNode, TypedOp, fold::fold};
 
-impl Graph {
+impl TypedGraph {
     /// A number of a type, by its bits.
     pub fn literal(&mut self, ty: Type, bits: u32) -> Id {
-        self.intern(Node::Literal(ty, bits), ty)
+        self.intern(TypedNode::Literal(ty, bits), ty)
     }
 
     /// A number in f32.
@@ -32,39 +32,43 @@ impl Graph {
 
     /// A coordinate of the iteration space.
     pub fn coordinate(&mut self, axis: u32) -> Id {
-        self.intern(Node::Coordinate(axis), Type::U32)
+        self.intern(TypedNode::Coordinate(axis), Type::U32)
     }
 
     /// A word of the uniform.
     pub fn size(&mut self, word: u32) -> Id {
-        self.intern(Node::Size(word), Type::U32)
+        self.intern(TypedNode::Size(word), Type::U32)
     }
 
     /// An element of a buffer of a type.
     pub fn load(&mut self, buffer: u32, index: Id, ty: Type) -> Id {
-        self.intern(Node::Load { buffer, index }, ty)
+        self.intern(TypedNode::Load { buffer, index }, ty)
     }
 
     /// A result of a reduction, of a type.
     pub fn folded(&mut self, fold: u32, result: u32, ty: Type) -> Id {
-        self.intern(Node::Folded { fold, result }, ty)
+        self.intern(TypedNode::Folded { fold, result }, ty)
     }
 
     /// The bits of a literal.
     pub fn literal_bits(&self, id: Id) -> Option<u32> {
         match self.node(id) {
-            Node::Literal(_, bits) => Some(bits),
-            Node::Coordinate(_) | Node::Size(_) | Node::Load { .. } | Node::Folded { .. } | Node::Apply(..) => None,
+            TypedNode::Literal(_, bits) => Some(bits),
+            TypedNode::Coordinate(_)
+            | TypedNode::Size(_)
+            | TypedNode::Load { .. }
+            | TypedNode::Folded { .. }
+            | TypedNode::Apply(..) => None,
         }
     }
 
     /// An operation on reals.
     pub fn real(&mut self, op: Real, operands: &[Id]) -> Id {
-        self.apply(Op::Real(op), operands)
+        self.apply(TypedOp::Real(op), operands)
     }
 
     /// An operation on as many operands as it takes, simplified.
-    pub fn apply(&mut self, op: Op, operands: &[Id]) -> Id {
+    pub fn apply(&mut self, op: TypedOp, operands: &[Id]) -> Id {
         debug_assert_eq!(operands.len(), op.arity(), "{op:?}");
         let [mut a, mut b, c] = match *operands {
             [a] => [a, a, a],
@@ -85,11 +89,11 @@ impl Graph {
         if let Some(simple) = self.simplified(op, operands, types) {
             return simple;
         }
-        self.intern(Node::Apply(op, operands), op.result(types))
+        self.intern(TypedNode::Apply(op, operands), op.result(types))
     }
 
     /// A simpler node with the same value.
-    fn simplified(&mut self, op: Op, [a, b, c]: [Id; 3], types: [Type; 3]) -> Option<Id> {
+    fn simplified(&mut self, op: TypedOp, [a, b, c]: [Id; 3], types: [Type; 3]) -> Option<Id> {
         let bits = [a, b, c].map(|operand| self.literal_bits(operand));
         if let [Some(x), Some(y), Some(z)] = bits
             && let Some(result) = fold(op, types, [x, y, z])
@@ -99,42 +103,46 @@ impl Graph {
         let [first, second, _] = bits;
         let is_bool = types[0] == Type::Bool;
         match op {
-            Op::IntAdd | Op::IntSub | Op::Shl | Op::Shr if second == Some(0) => Some(a),
-            Op::IntAdd => self.whole(a, b),
-            Op::IntSub if a == b => Some(self.literal(types[0], 0)),
-            Op::IntMul | Op::IntDiv if second == Some(1) => Some(a),
-            Op::IntMul | Op::And if second == Some(0) => Some(b),
-            Op::IntRem if second == Some(1) => Some(self.literal(types[0], 0)),
-            Op::IntDiv if types[0] == Type::U32 => self.quotient(a, b),
-            Op::And if is_bool && second == Some(1) || a == b => Some(a),
-            Op::Or if second == Some(0) || a == b => Some(a),
-            Op::Or if is_bool && second == Some(1) => Some(b),
-            Op::Xor if second == Some(0) => Some(a),
-            Op::IntMin | Op::IntMax if a == b => Some(a),
-            Op::Not => match self.node(a) {
-                Node::Apply(Op::Not, [inner, ..]) => Some(inner),
+            TypedOp::IntAdd | TypedOp::IntSub | TypedOp::Shl | TypedOp::Shr if second == Some(0) => Some(a),
+            TypedOp::IntAdd => self.whole(a, b),
+            TypedOp::IntSub if a == b => Some(self.literal(types[0], 0)),
+            TypedOp::IntMul | TypedOp::IntDiv if second == Some(1) => Some(a),
+            TypedOp::IntMul | TypedOp::And if second == Some(0) => Some(b),
+            TypedOp::IntRem if second == Some(1) => Some(self.literal(types[0], 0)),
+            TypedOp::IntDiv if types[0] == Type::U32 => self.quotient(a, b),
+            TypedOp::And if is_bool && second == Some(1) || a == b => Some(a),
+            TypedOp::Or if second == Some(0) || a == b => Some(a),
+            TypedOp::Or if is_bool && second == Some(1) => Some(b),
+            TypedOp::Xor if second == Some(0) => Some(a),
+            TypedOp::IntMin | TypedOp::IntMax if a == b => Some(a),
+            TypedOp::Not => match self.node(a) {
+                TypedNode::Apply(TypedOp::Not, [inner, ..]) => Some(inner),
                 _ => None,
             },
-            Op::Select => match first {
+            TypedOp::Select => match first {
                 Some(0) => Some(c),
                 Some(_) => Some(b),
                 None if b == c => Some(b),
                 None => None,
             },
-            Op::ToI32 if types[0] == Type::I32 => Some(a),
-            Op::ToU32 if types[0] == Type::U32 => Some(a),
-            Op::ToF32 if types[0] == Type::F32 => Some(a),
+            TypedOp::ToI32 if types[0] == Type::I32 => Some(a),
+            TypedOp::ToU32 if types[0] == Type::U32 => Some(a),
+            TypedOp::ToF32 if types[0] == Type::F32 => Some(a),
             // A pair of casts that change no bits.
-            Op::ToI32 | Op::ToU32 => match self.node(a) {
-                Node::Apply(Op::ToI32 | Op::ToU32, [inner, ..]) if self.ty(inner) == op.result(types) => Some(inner),
+            TypedOp::ToI32 | TypedOp::ToU32 => match self.node(a) {
+                TypedNode::Apply(TypedOp::ToI32 | TypedOp::ToU32, [inner, ..])
+                    if self.ty(inner) == op.result(types) =>
+                {
+                    Some(inner)
+                }
                 _ => None,
             },
-            Op::Real(Real::Mul) if second == Some(1f32.to_bits()) => Some(a),
-            Op::Real(Real::Div) if second == Some(1f32.to_bits()) => Some(a),
+            TypedOp::Real(Real::Mul) if second == Some(1f32.to_bits()) => Some(a),
+            TypedOp::Real(Real::Div) if second == Some(1f32.to_bits()) => Some(a),
             // a − 0 is a, also for −0; a + 0 is not.
-            Op::Real(Real::Sub) if second == Some(0) => Some(a),
-            Op::Real(Real::Neg) => match self.node(a) {
-                Node::Apply(Op::Real(Real::Neg), [inner, ..]) => Some(inner),
+            TypedOp::Real(Real::Sub) if second == Some(0) => Some(a),
+            TypedOp::Real(Real::Neg) => match self.node(a) {
+                TypedNode::Apply(TypedOp::Real(Real::Neg), [inner, ..]) => Some(inner),
                 _ => None,
             },
             _ => None,
@@ -144,9 +152,9 @@ impl Graph {
     /// (x / n) · n + x mod n is x: the address of an element whose coordinates were taken from its linear index.
     fn whole(&self, a: Id, b: Id) -> Option<Id> {
         let of = |product: Id, remainder: Id| {
-            let Node::Apply(Op::IntRem, [x, n, _]) = self.node(remainder) else { return None };
-            let Node::Apply(Op::IntMul, [p, q, _]) = self.node(product) else { return None };
-            let is_quotient = |id: Id| self.node(id) == Node::Apply(Op::IntDiv, [x, n, x]);
+            let TypedNode::Apply(TypedOp::IntRem, [x, n, _]) = self.node(remainder) else { return None };
+            let TypedNode::Apply(TypedOp::IntMul, [p, q, _]) = self.node(product) else { return None };
+            let is_quotient = |id: Id| self.node(id) == TypedNode::Apply(TypedOp::IntDiv, [x, n, x]);
             (self.ty(x) == Type::U32 && (is_quotient(p) && q == n || is_quotient(q) && p == n)).then_some(x)
         };
         of(a, b).or_else(|| of(b, a))
@@ -155,26 +163,26 @@ impl Graph {
     /// (x mod n) / n is 0.
     fn quotient(&mut self, a: Id, n: Id) -> Option<Id> {
         match self.node(a) {
-            Node::Apply(Op::IntRem, [_, divisor, _]) if divisor == n => Some(self.u32(0)),
+            TypedNode::Apply(TypedOp::IntRem, [_, divisor, _]) if divisor == n => Some(self.u32(0)),
             _ => None,
         }
     }
 }
 
 /// Whether operands may be exchanged without another result.
-fn is_commutative(op: Op) -> bool {
+fn is_commutative(op: TypedOp) -> bool {
     matches!(
         op,
-        Op::Real(Real::Add | Real::Mul)
-            | Op::Eq
-            | Op::IntAdd
-            | Op::IntMul
-            | Op::IntMin
-            | Op::IntMax
-            | Op::HighProduct
-            | Op::And
-            | Op::Or
-            | Op::Xor
+        TypedOp::Real(Real::Add | Real::Mul)
+            | TypedOp::Eq
+            | TypedOp::IntAdd
+            | TypedOp::IntMul
+            | TypedOp::IntMin
+            | TypedOp::IntMax
+            | TypedOp::HighProduct
+            | TypedOp::And
+            | TypedOp::Or
+            | TypedOp::Xor
     )
 }
 
@@ -185,34 +193,34 @@ mod tests {
 
     #[test]
     fn the_address_of_a_linear_index_is_that_index() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let (x, n) = (graph.coordinate(0), graph.size(0));
-        let (quotient, remainder) = (graph.apply(Op::IntDiv, &[x, n]), graph.apply(Op::IntRem, &[x, n]));
-        let product = graph.apply(Op::IntMul, &[quotient, n]);
-        assert_eq!(graph.apply(Op::IntAdd, &[product, remainder]), x);
-        assert_eq!(graph.apply(Op::IntAdd, &[remainder, product]), x);
+        let (quotient, remainder) = (graph.apply(TypedOp::IntDiv, &[x, n]), graph.apply(TypedOp::IntRem, &[x, n]));
+        let product = graph.apply(TypedOp::IntMul, &[quotient, n]);
+        assert_eq!(graph.apply(TypedOp::IntAdd, &[product, remainder]), x);
+        assert_eq!(graph.apply(TypedOp::IntAdd, &[remainder, product]), x);
     }
 
     #[test]
     fn equal_sums_are_one_node_whatever_the_order() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let (x, y, two) = (graph.coordinate(0), graph.coordinate(1), graph.u32(2));
-        assert_eq!(graph.apply(Op::IntAdd, &[x, y]), graph.apply(Op::IntAdd, &[y, x]));
-        let sum = graph.apply(Op::IntAdd, &[two, x]);
-        assert_eq!(graph.node(sum), Node::Apply(Op::IntAdd, [x, two, x]));
+        assert_eq!(graph.apply(TypedOp::IntAdd, &[x, y]), graph.apply(TypedOp::IntAdd, &[y, x]));
+        let sum = graph.apply(TypedOp::IntAdd, &[two, x]);
+        assert_eq!(graph.node(sum), TypedNode::Apply(TypedOp::IntAdd, [x, two, x]));
         let seven = graph.u32(7);
-        assert_eq!(graph.apply(Op::IntMul, &[two, seven]), graph.u32(14));
+        assert_eq!(graph.apply(TypedOp::IntMul, &[two, seven]), graph.u32(14));
     }
 
     #[test]
     fn the_sign_of_a_zero_survives() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let (x, zero) = (graph.load_for_test(), graph.f32(0.0));
         assert_eq!(graph.real(Real::Sub, &[x, zero]), x);
         assert_ne!(graph.real(Real::Add, &[x, zero]), x);
     }
 
-    impl Graph {
+    impl TypedGraph {
         fn load_for_test(&mut self) -> Id {
             let index = self.coordinate(0);
             self.load(0, index, Type::F32)

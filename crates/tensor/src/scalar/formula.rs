@@ -5,17 +5,17 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
 use residua_ir::graph::Op as Real;
 
-use super::{Graph, Id, Node, Op, Type};
+use super::{Id, Type, TypedGraph, TypedNode, TypedOp};
 
 /// A function as a scalar graph: its parameters are results of folds by number.
 pub struct Formula {
-    graph: Graph,
+    graph: TypedGraph,
     result: Id,
 }
 
 impl Formula {
     /// The graph.
-    pub fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &TypedGraph {
         &self.graph
     }
 
@@ -31,10 +31,10 @@ impl Formula {
 
     /// A function of some values.
     pub fn of<const N: usize>(types: [Type; N], body: impl FnOnce([Value; N]) -> Value) -> Formula {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let mut fold = 0;
         let parameters = types.map(|ty| {
-            let node = Node::Folded { fold, result: 0 };
+            let node = TypedNode::Folded { fold, result: 0 };
             fold += 1;
             graph.intern(node, ty)
         });
@@ -43,7 +43,7 @@ impl Formula {
     }
 }
 
-impl Graph {
+impl TypedGraph {
     /// A formula of some nodes, simplified.
     pub fn formula<const N: usize>(&mut self, operands: [Id; N], body: impl FnOnce([Value; N]) -> Value) -> Id {
         self.written(true, operands, body)
@@ -64,7 +64,7 @@ impl Graph {
 
 /// Adds nodes to a graph.
 struct Writer {
-    graph: RefCell<Graph>,
+    graph: RefCell<TypedGraph>,
     is_simplified: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct Value<'g> {
 }
 
 impl<'g> Value<'g> {
-    fn apply(self, op: Op, others: &[Value<'g>]) -> Value<'g> {
+    fn apply(self, op: TypedOp, others: &[Value<'g>]) -> Value<'g> {
         let mut operands = [self.id; 3];
         operands.iter_mut().skip(1).zip(others).for_each(|(operand, other)| *operand = other.id);
         let mut graph = self.writer.graph.borrow_mut();
@@ -84,7 +84,7 @@ impl<'g> Value<'g> {
             graph.apply(op, &operands[..op.arity()])
         } else {
             let types = operands.map(|operand| graph.ty(operand));
-            graph.intern(Node::Apply(op, operands), op.result(types))
+            graph.intern(TypedNode::Apply(op, operands), op.result(types))
         };
         Value { id, ..self }
     }
@@ -111,7 +111,7 @@ impl<'g> Value<'g> {
 
     /// An operation that is not among the operators.
     pub fn real(self, op: Real, others: &[Value<'g>]) -> Value<'g> {
-        self.apply(Op::Real(op), others)
+        self.apply(TypedOp::Real(op), others)
     }
 
     /// |x|
@@ -141,17 +141,17 @@ impl<'g> Value<'g> {
 
     /// a < b
     pub fn lt(self, other: Value<'g>) -> Value<'g> {
-        self.apply(Op::Lt, &[other])
+        self.apply(TypedOp::Lt, &[other])
     }
 
     /// a ≤ b
     pub fn le(self, other: Value<'g>) -> Value<'g> {
-        self.apply(Op::Le, &[other])
+        self.apply(TypedOp::Le, &[other])
     }
 
     /// a = b
     pub fn is(self, other: Value<'g>) -> Value<'g> {
-        self.apply(Op::Eq, &[other])
+        self.apply(TypedOp::Eq, &[other])
     }
 
     /// Whether it is NaN.
@@ -161,37 +161,37 @@ impl<'g> Value<'g> {
 
     /// One of two values, by this bool.
     pub fn select(self, yes: Value<'g>, no: Value<'g>) -> Value<'g> {
-        self.apply(Op::Select, &[yes, no])
+        self.apply(TypedOp::Select, &[yes, no])
     }
 
     /// The bits of a real as a u32.
     pub fn bits(self) -> Value<'g> {
-        self.apply(Op::BitsOfF32, &[])
+        self.apply(TypedOp::BitsOfF32, &[])
     }
 
     /// An integer's bits as a real.
     pub fn as_real(self) -> Value<'g> {
-        self.apply(Op::BitsToF32, &[])
+        self.apply(TypedOp::BitsToF32, &[])
     }
 
     /// The nearest real.
     pub fn to_real(self) -> Value<'g> {
-        self.apply(Op::ToF32, &[])
+        self.apply(TypedOp::ToF32, &[])
     }
 
     /// The integer part as an i32, or the same bits.
     pub fn to_i32(self) -> Value<'g> {
-        self.apply(Op::ToI32, &[])
+        self.apply(TypedOp::ToI32, &[])
     }
 
     /// The integer part as a u32, or the same bits.
     pub fn to_u32(self) -> Value<'g> {
-        self.apply(Op::ToU32, &[])
+        self.apply(TypedOp::ToU32, &[])
     }
 
     /// The high word of the product of two u32.
     pub fn high_product(self, other: Value<'g>) -> Value<'g> {
-        self.apply(Op::HighProduct, &[other])
+        self.apply(TypedOp::HighProduct, &[other])
     }
 
     /// The sign bit of a real.
@@ -219,7 +219,7 @@ macro_rules! operators {
             type Output = Value<'g>;
 
             fn $method(self, other: Value<'g>) -> Value<'g> {
-                let op: fn(bool) -> Op = $op;
+                let op: fn(bool) -> TypedOp = $op;
                 self.apply(op(self.ty() == Type::F32), &[other])
             }
         })+
@@ -227,13 +227,13 @@ macro_rules! operators {
 }
 
 operators! {
-    Add add |real| if real { Op::Real(Real::Add) } else { Op::IntAdd };
-    Sub sub |real| if real { Op::Real(Real::Sub) } else { Op::IntSub };
-    Mul mul |real| if real { Op::Real(Real::Mul) } else { Op::IntMul };
-    Div div |real| if real { Op::Real(Real::Div) } else { Op::IntDiv };
-    BitAnd bitand |_| Op::And;
-    BitOr bitor |_| Op::Or;
-    BitXor bitxor |_| Op::Xor;
+    Add add |real| if real { TypedOp::Real(Real::Add) } else { TypedOp::IntAdd };
+    Sub sub |real| if real { TypedOp::Real(Real::Sub) } else { TypedOp::IntSub };
+    Mul mul |real| if real { TypedOp::Real(Real::Mul) } else { TypedOp::IntMul };
+    Div div |real| if real { TypedOp::Real(Real::Div) } else { TypedOp::IntDiv };
+    BitAnd bitand |_| TypedOp::And;
+    BitOr bitor |_| TypedOp::Or;
+    BitXor bitxor |_| TypedOp::Xor;
 }
 
 /// Binary operators with a number on the right.
@@ -261,7 +261,7 @@ impl<'g> Shl<u32> for Value<'g> {
 
     fn shl(self, count: u32) -> Value<'g> {
         let count = self.literal(Type::U32, count);
-        self.apply(Op::Shl, &[count])
+        self.apply(TypedOp::Shl, &[count])
     }
 }
 
@@ -270,7 +270,7 @@ impl<'g> Shr<u32> for Value<'g> {
 
     fn shr(self, count: u32) -> Value<'g> {
         let count = self.literal(Type::U32, count);
-        self.apply(Op::Shr, &[count])
+        self.apply(TypedOp::Shr, &[count])
     }
 }
 
@@ -286,6 +286,6 @@ impl<'g> Not for Value<'g> {
     type Output = Value<'g>;
 
     fn not(self) -> Value<'g> {
-        self.apply(Op::Not, &[])
+        self.apply(TypedOp::Not, &[])
     }
 }

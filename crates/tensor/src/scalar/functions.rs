@@ -2,7 +2,7 @@
 
 use residua_ir::graph::Op as Real;
 
-use super::{Graph, Id, Type, Value};
+use super::{Id, Type, TypedGraph, Value};
 
 /// Bits of an f32 without its sign.
 const MAGNITUDE: u32 = 0x7fff_ffff;
@@ -16,7 +16,7 @@ fn erf_near_zero(a: Value) -> Value {
     (a * a).polynomial(&FACTORS) * a + a
 }
 
-impl Graph {
+impl TypedGraph {
     /// Whether an f32 is NaN, by its bits: compilers may assume that there are none.
     pub fn is_nan(&mut self, a: Id) -> Id {
         self.formula([a], |[a]| {
@@ -194,7 +194,7 @@ mod tests {
         // kat_vectors of Random123: threefry2x32 with 20 rounds.
         let cases = [([0, 0], [0, 0], 0x6b20_0159), ([!0, !0], [!0, !0], 0x1cb9_96fc)];
         for (counter, key, expected) in cases {
-            let mut graph = Graph::default();
+            let mut graph = TypedGraph::default();
             let (counter, key) = (counter.map(|word| graph.u32(word)), key.map(|word| graph.u32(word)));
             let result = graph.threefry(counter, key);
             assert_eq!(graph.literal_bits(result), Some(expected));
@@ -217,7 +217,7 @@ mod tests {
             (f32::INFINITY, f32::INFINITY),
         ];
         for (value, expected) in cases {
-            let mut graph = Graph::default();
+            let mut graph = TypedGraph::default();
             let a = graph.f32(value);
             let rounded = graph.round_to_f16(a);
             let bits = graph.literal_bits(rounded).expect("all operands are literals");

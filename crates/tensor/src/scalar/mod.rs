@@ -1,6 +1,6 @@
 //! Typed expressions of one element: what a kernel computes for each point of its iteration space.
 //!
-//! A [`Graph`] is a DAG with one type a node. Its leaves are numbers, coordinates of the iteration space, sizes of the dispatch, elements of
+//! A [`TypedGraph`] is a DAG with one type a node. Its leaves are numbers, coordinates of the iteration space, sizes of the dispatch, elements of
 //! buffers and results of reductions. Addresses are expressions too: views, borders and gathers are arithmetic on coordinates. Equal nodes are
 //! one node, and construction simplifies. Both back ends compute reals in f32 and integers in 32 bits that wrap, so that they give the same
 //! bits but for elementary functions.
@@ -24,7 +24,7 @@ pub(crate) use fold::fold;
 pub(crate) use formula::{Formula, Value};
 pub use quantised::{Dequantized, LoadAt};
 
-/// A node of a [`Graph`].
+/// A node of a [`TypedGraph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(pub u32);
 
@@ -62,16 +62,16 @@ impl Type {
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Node {
+pub enum TypedNode {
     /// A number by its bits: of an f32, an i32, a u32; 0 or 1 of a bool.
     Literal(Type, u32),
     /// A coordinate of the iteration space: a u32, the outermost axis first.
     Coordinate(u32),
-    /// A word of the kernel's uniform: a u32, see [`crate::kernel::Kernel::sizes`].
+    /// A word of the kernel's uniform: a u32, see [`crate::kernel::TensorKernel::sizes`].
     Size(u32),
     /// The element of a buffer at an index, a u32 that is within the buffer.
     Load {
-        /// Position in [`crate::kernel::Kernel::buffers`].
+        /// Position in [`crate::kernel::TensorKernel::buffers`].
         buffer: u32,
         /// Which element.
         index: Id,
@@ -84,10 +84,10 @@ pub enum Node {
         result: u32,
     },
     /// An operation; operands beyond its arity repeat the first.
-    Apply(Op, [Id; 3]),
+    Apply(TypedOp, [Id; 3]),
 }
 
-/// Declares [`Op`] from one line for each operation on values: name, number of operands, and type of the result where it is not that of the operands (of the
+/// Declares [`TypedOp`] from one line for each operation on values: name, number of operands, and type of the result where it is not that of the operands (of the
 /// third: operands beyond the number repeat the first).
 macro_rules! ops {
     (@result $operands:ident) => { $operands[2] };
@@ -95,30 +95,30 @@ macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident $arity:literal $($ty:ident)?;)+) => {
         /// An operation on values.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Op {
+        pub enum TypedOp {
             /// An operation of the scalar expressions on f32. Comparisons, selections and `StopGradient` are not among them: those of this table
             /// serve.
             Real(Real),
-            /// a, which [`Graph::dequantized`] made of the loads b and c: of a word, and of the first element of its side.
+            /// a, which [`TypedGraph::dequantized`] made of the loads b and c: of a word, and of the first element of its side.
             Level(Form),
             $($(#[$doc])* $name,)+
         }
 
-        impl Op {
+        impl TypedOp {
             /// How many operands it takes.
             pub fn arity(self) -> usize {
                 match self {
-                    Op::Real(op) => op.arity(),
-                    Op::Level(_) => 3,
-                    $(Op::$name => $arity,)+
+                    TypedOp::Real(op) => op.arity(),
+                    TypedOp::Level(_) => 3,
+                    $(TypedOp::$name => $arity,)+
                 }
             }
 
             /// The type of its result, from the types of its operands.
             pub fn result(self, operands: [Type; 3]) -> Type {
                 match self {
-                    Op::Real(_) | Op::Level(_) => Type::F32,
-                    $(Op::$name => ops!(@result operands $($ty)?),)+
+                    TypedOp::Real(_) | TypedOp::Level(_) => Type::F32,
+                    $(TypedOp::$name => ops!(@result operands $($ty)?),)+
                 }
             }
         }
@@ -180,22 +180,22 @@ ops! {
 
 /// A DAG of typed values; operands stand before their users.
 #[derive(Clone, Debug, Default)]
-pub struct Graph {
-    nodes: Vec<Node>,
+pub struct TypedGraph {
+    nodes: Vec<TypedNode>,
     types: Vec<Type>,
-    known: FxHashMap<Node, Id>,
+    known: FxHashMap<TypedNode, Id>,
 }
 
-impl PartialEq for Graph {
+impl PartialEq for TypedGraph {
     /// Whether both have the same nodes in the same order.
-    fn eq(&self, other: &Graph) -> bool {
+    fn eq(&self, other: &TypedGraph) -> bool {
         self.nodes == other.nodes && self.types == other.types
     }
 }
 
-impl Graph {
+impl TypedGraph {
     /// What a node is.
-    pub fn node(&self, id: Id) -> Node {
+    pub fn node(&self, id: Id) -> TypedNode {
         self.nodes[id.index()]
     }
 
@@ -222,9 +222,11 @@ impl Graph {
     /// The operands of a node: those of an operation, the index of a load.
     pub fn operands(&self, id: Id) -> Vec<Id> {
         match self.node(id) {
-            Node::Apply(op, operands) => operands[..op.arity()].to_vec(),
-            Node::Load { index, .. } => vec![index],
-            Node::Literal(..) | Node::Coordinate(_) | Node::Size(_) | Node::Folded { .. } => Vec::new(),
+            TypedNode::Apply(op, operands) => operands[..op.arity()].to_vec(),
+            TypedNode::Load { index, .. } => vec![index],
+            TypedNode::Literal(..) | TypedNode::Coordinate(_) | TypedNode::Size(_) | TypedNode::Folded { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -249,14 +251,14 @@ impl Graph {
     /// The loads that some values need.
     pub fn loads(&self, roots: impl IntoIterator<Item = Id>) -> Vec<LoadAt> {
         let load = |id: Id| match self.node(id) {
-            Node::Load { buffer, index } => Some((buffer, index)),
+            TypedNode::Load { buffer, index } => Some((buffer, index)),
             _ => None,
         };
         self.needed(roots).into_iter().filter_map(load).list()
     }
 
     /// Adds a node of a type, or finds the equal one.
-    pub(crate) fn intern(&mut self, node: Node, ty: Type) -> Id {
+    pub(crate) fn intern(&mut self, node: TypedNode, ty: Type) -> Id {
         if let Some(id) = self.known.get(&node) {
             return *id;
         }

@@ -27,7 +27,8 @@ fn everything() -> Recipe {
     let x = expr.input(0, DType::F32, &[rows.clone(), size(4)]);
     let seed = expr.input(1, DType::U32, &[size(3)]);
     let half = expr.input(2, DType::F16, &[size(4), size(2)]);
-    let bits = Tensor { op: Op::RandomBits(7), operands: vec![seed], dtype: DType::U32, shape: vec![rows.clone()] };
+    let bits =
+        Tensor { op: TensorOp::RandomBits(7), operands: vec![seed], dtype: DType::U32, shape: vec![rows.clone()] };
     let bits = expr.push(bits);
     let indices = expr.cast(bits, DType::I32);
     let constant = expr.constant(0.5, DType::F32);
@@ -41,11 +42,11 @@ fn everything() -> Recipe {
     let starts = vec![size(3), size(0)];
     let sliced = expr.slice(transposed, starts, vec![-1, 1], vec![size(4), rows.clone()]);
     let padded = expr.pad_with_zeros(sliced, vec![size(1), size(-1)], &[size(6), rows.clone()]);
-    let border = Op::Pad { before: vec![size(0), size(2)], border: Border::Mirror };
+    let border = TensorOp::Pad { before: vec![size(0), size(2)], border: Border::Mirror };
     let shape = expr.shape(padded).to_vec();
     let padded = expr.push(Tensor { op: border, operands: vec![padded], dtype: DType::F32, shape });
     let both = expr.concat(&[padded, padded], 0);
-    let windows = Op::Windows { axis: 0, step: 2, dilation: 3 };
+    let windows = TensorOp::Windows { axis: 0, step: 2, dilation: 3 };
     let shape = vec![size(4), rows.clone(), size(2)];
     let windows = expr.push(Tensor { op: windows, operands: vec![both], dtype: DType::F32, shape });
     let gathered = expr.gather(x, indices, 0);
@@ -56,9 +57,9 @@ fn everything() -> Recipe {
     let put = expr.index_put(scattered, indices, x, 0, Combine::Add);
     let scanned = expr.scan(put, Reduction::Sum, 1, true, true);
     let rule = addition();
-    let fold = Op::Fold { rule: rule.clone(), axes: vec![0, 1], result: 0 };
+    let fold = TensorOp::Fold { rule: rule.clone(), axes: vec![0, 1], result: 0 };
     let total = expr.push(Tensor { op: fold, operands: vec![scanned], dtype: DType::F32, shape: Vec::new() });
-    let by_rule = Op::ScanBy { rule, axis: 0, exclusive: false, reverse: true, result: 0 };
+    let by_rule = TensorOp::ScanBy { rule, axis: 0, exclusive: false, reverse: true, result: 0 };
     let shape = vec![&rows * &size(4)];
     let by_rule = expr.push(Tensor { op: by_rule, operands: vec![flat], dtype: DType::F32, shape });
     let matrix = expr.matmul(x, half, DType::F32);

@@ -7,7 +7,7 @@ use residua_ir::graph::{Node, leaf};
 
 use super::codes::{self, BORDERS, COMBINES, REDUCTIONS};
 use super::{Recipe, VERSION};
-use crate::expr::{FourierKind, Op, Rule, Tensor};
+use crate::expr::{FourierKind, Rule, Tensor, TensorOp};
 use crate::size::Size;
 
 /// The tape of a recipe.
@@ -77,57 +77,59 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
     let flag = |flag: bool| f64::from(u8::from(flag));
     let shape: Vec<f64> = tensor.shape.iter().map(|size| place(sizes, size)).list();
     let (op, attributes) = match &tensor.op {
-        Op::Input(slot) => (codes::INPUT, vec![f64::from(*slot)]),
-        Op::Constant(number) => (codes::CONSTANT, vec![*number]),
-        Op::Extent(size) => (codes::EXTENT, vec![place(sizes, size)]),
-        Op::Number(bits) => (codes::NUMBER, vec![place(sizes, bits)]),
-        Op::Iota(axis) => (codes::IOTA, vec![f64::from(*axis)]),
-        Op::RandomBits(stream) => (codes::RANDOM_BITS, vec![f64::from(*stream)]),
-        Op::Elementwise(op) => (codes::ELEMENTWISE, vec![f64::from(*op as u8)]),
-        Op::Reshape => (codes::RESHAPE, Vec::new()),
-        Op::Expand => (codes::EXPAND, Vec::new()),
-        Op::Permute(axes) => (codes::PERMUTE, numbers(axes)),
-        Op::Slice { starts, steps } => {
+        TensorOp::Input(slot) => (codes::INPUT, vec![f64::from(*slot)]),
+        TensorOp::Constant(number) => (codes::CONSTANT, vec![*number]),
+        TensorOp::Extent(size) => (codes::EXTENT, vec![place(sizes, size)]),
+        TensorOp::Number(bits) => (codes::NUMBER, vec![place(sizes, bits)]),
+        TensorOp::Iota(axis) => (codes::IOTA, vec![f64::from(*axis)]),
+        TensorOp::RandomBits(stream) => (codes::RANDOM_BITS, vec![f64::from(*stream)]),
+        TensorOp::Elementwise(op) => (codes::ELEMENTWISE, vec![f64::from(*op as u8)]),
+        TensorOp::Reshape => (codes::RESHAPE, Vec::new()),
+        TensorOp::Expand => (codes::EXPAND, Vec::new()),
+        TensorOp::Permute(axes) => (codes::PERMUTE, numbers(axes)),
+        TensorOp::Slice { starts, steps } => {
             let starts = starts.iter().map(|start| place(sizes, start));
             (codes::SLICE, starts.chain(steps.iter().map(|step| *step as f64)).list())
         }
-        Op::Pad { before, border } => {
+        TensorOp::Pad { before, border } => {
             let before = before.iter().map(|before| place(sizes, before));
             (codes::PAD, [code(&BORDERS, border)].into_iter().chain(before).list())
         }
-        Op::Concat(axis) => (codes::CONCAT, vec![f64::from(*axis)]),
-        Op::Windows { axis, step, dilation } => (codes::WINDOWS, numbers(&[*axis, *step, *dilation])),
-        Op::Gather(axis) => (codes::GATHER, vec![f64::from(*axis)]),
-        Op::GatherElements(axis) => (codes::GATHER_ELEMENTS, vec![f64::from(*axis)]),
-        Op::Reduce(reduction, axes) => (codes::REDUCE, [vec![code(&REDUCTIONS, reduction)], numbers(axes)].concat()),
-        Op::Scan { reduction, axis, exclusive, reverse } => {
+        TensorOp::Concat(axis) => (codes::CONCAT, vec![f64::from(*axis)]),
+        TensorOp::Windows { axis, step, dilation } => (codes::WINDOWS, numbers(&[*axis, *step, *dilation])),
+        TensorOp::Gather(axis) => (codes::GATHER, vec![f64::from(*axis)]),
+        TensorOp::GatherElements(axis) => (codes::GATHER_ELEMENTS, vec![f64::from(*axis)]),
+        TensorOp::Reduce(reduction, axes) => {
+            (codes::REDUCE, [vec![code(&REDUCTIONS, reduction)], numbers(axes)].concat())
+        }
+        TensorOp::Scan { reduction, axis, exclusive, reverse } => {
             (codes::SCAN, vec![code(&REDUCTIONS, reduction), f64::from(*axis), flag(*exclusive), flag(*reverse)])
         }
-        Op::Fold { rule, axes, result } => {
+        TensorOp::Fold { rule, axes, result } => {
             (codes::FOLD, [vec![place(rules, rule), f64::from(*result)], numbers(axes)].concat())
         }
-        Op::ScanBy { rule, axis, exclusive, reverse, result } => {
+        TensorOp::ScanBy { rule, axis, exclusive, reverse, result } => {
             let result = f64::from(*result);
             (codes::SCAN_BY, vec![place(rules, rule), result, f64::from(*axis), flag(*exclusive), flag(*reverse)])
         }
-        Op::MatMul => (codes::MATMUL, Vec::new()),
-        Op::Attention(of) => {
+        TensorOp::MatMul => (codes::MATMUL, Vec::new()),
+        TensorOp::Attention(of) => {
             let window = of.window.map_or(0.0, |window| f64::from(window) + 1.0);
             (
                 codes::ATTENTION,
                 vec![flag(of.causal), place(sizes, &of.position), of.scale, window, of.softcap.unwrap_or(0.0)],
             )
         }
-        Op::Scatter(axis, combine) => (codes::SCATTER, vec![f64::from(*axis), code(&COMBINES, combine)]),
-        Op::IndexPut(axis, combine) => (codes::INDEX_PUT, vec![f64::from(*axis), code(&COMBINES, combine)]),
-        Op::Gradient => (codes::GRADIENT, Vec::new()),
-        Op::CustomGradient => (codes::CUSTOM_GRADIENT, Vec::new()),
-        Op::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
-        Op::SparseProduct => (codes::SPARSE_PRODUCT, Vec::new()),
-        Op::Linalg(kind) => (codes::LINALG, vec![f64::from(*kind as u8)]),
-        Op::Dequantize(form) => (codes::DEQUANTIZE, vec![f64::from(form.code())]),
-        Op::SetSlice { starts, .. } => (codes::SET_SLICE, starts.iter().map(|start| place(sizes, start)).list()),
-        Op::Fourier(of) => (
+        TensorOp::Scatter(axis, combine) => (codes::SCATTER, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        TensorOp::IndexPut(axis, combine) => (codes::INDEX_PUT, vec![f64::from(*axis), code(&COMBINES, combine)]),
+        TensorOp::Gradient => (codes::GRADIENT, Vec::new()),
+        TensorOp::CustomGradient => (codes::CUSTOM_GRADIENT, Vec::new()),
+        TensorOp::Argsort { bits } => (codes::ARGSORT, vec![f64::from(*bits)]),
+        TensorOp::SparseProduct => (codes::SPARSE_PRODUCT, Vec::new()),
+        TensorOp::Linalg(kind) => (codes::LINALG, vec![f64::from(*kind as u8)]),
+        TensorOp::Dequantize(form) => (codes::DEQUANTIZE, vec![f64::from(form.code())]),
+        TensorOp::SetSlice { starts, .. } => (codes::SET_SLICE, starts.iter().map(|start| place(sizes, start)).list()),
+        TensorOp::Fourier(of) => (
             codes::FOURIER,
             vec![
                 f64::from(of.axis),
@@ -137,7 +139,7 @@ fn write_tensor(tensor: &Tensor, sizes: &mut Vec<Size>, rules: &mut Vec<Rc<Rule>
                 of.scale,
             ],
         ),
-        Op::DigitCounts(_) | Op::DigitSort(_) | Op::Roots(_) | Op::RangeSum(_) => {
+        TensorOp::DigitCounts(_) | TensorOp::DigitSort(_) | TensorOp::Roots(_) | TensorOp::RangeSum(_) => {
             unreachable!("planning makes them after the tape was read")
         }
     };

@@ -7,7 +7,7 @@ use super::code::Local;
 use super::functions::{exponential_of_nonpositive, exponential_of_softmax, inlined};
 use super::signs::Sign;
 use super::values::{Form, Values};
-use crate::scalar::{Formula, Id, Node, Op};
+use crate::scalar::{Formula, Id, TypedNode, TypedOp};
 use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
@@ -25,11 +25,13 @@ impl Values<'_, '_> {
     /// The formula of a node, if it is an elementary function that is written where it is used.
     pub fn formula_of(&self, id: Id) -> Option<Formula> {
         match self.graph.node(id) {
-            Node::Apply(Op::Real(Real::Exp), [x, ..]) if self.is_below_largest(x) => Some(exponential_of_softmax()),
-            Node::Apply(Op::Real(Real::Exp), [x, ..]) if self.sign(x) == Sign::NotPositive => {
+            TypedNode::Apply(TypedOp::Real(Real::Exp), [x, ..]) if self.is_below_largest(x) => {
+                Some(exponential_of_softmax())
+            }
+            TypedNode::Apply(TypedOp::Real(Real::Exp), [x, ..]) if self.sign(x) == Sign::NotPositive => {
                 Some(exponential_of_nonpositive())
             }
-            Node::Apply(Op::Real(op), _) => inlined(op),
+            TypedNode::Apply(TypedOp::Real(op), _) => inlined(op),
             _ => None,
         }
     }

@@ -7,14 +7,14 @@ use super::count::Count;
 use super::module::Shared;
 use super::schedule::{copies_of, loads_are_plain};
 use super::values::Values;
-use crate::kernel::{Elements, Kernel};
-use crate::scalar::{Access, Id, Node};
+use crate::kernel::{Elements, TensorKernel};
+use crate::scalar::{Access, Id, TypedNode};
 
 /// How many columns are taken from all rows before the next ones, where a matrix is transposed: as many cache lines are in use at a time.
 const TILE: u32 = 8;
 
 /// A kernel of elements: loops over all axes, vectors along the last one.
-pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared) -> Function {
+pub(super) fn function(kernel: &TensorKernel, elements: &Elements, shared: &mut Shared) -> Function {
     let last = elements.space.len() as u32 - 1;
     let mut values = Values::new(kernel, shared, last, false);
     values.return_if_empty(&elements.space);
@@ -23,7 +23,7 @@ pub(super) fn function(kernel: &Kernel, elements: &Elements, shared: &mut Shared
     let roots: Vec<Id> = elements.stores.iter().flat_map(|store| [store.value, store.index]).list();
     let copies = copies_of(&values, &roots, last);
     // A store in C order from the start of its buffer may fill the padding.
-    let in_order = |id: Id| values.graph.node(id) == Node::Coordinate(0);
+    let in_order = |id: Id| values.graph.node(id) == TypedNode::Coordinate(0);
     let overruns = elements.fills
         && last == 0
         && elements.stores.iter().all(|store| in_order(store.index))

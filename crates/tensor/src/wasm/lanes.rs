@@ -8,7 +8,7 @@ use residua_ir::graph::Op as Real;
 use super::code::{Code, Local};
 use super::functions::{function, inlined};
 use super::routine::Routine;
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 impl Code<'_> {
     /// The result of instructions on vectors in locals.
@@ -47,9 +47,9 @@ impl Code<'_> {
     }
 
     /// A shift by the same count in all lanes, an i32 that code leaves on the stack.
-    pub fn shift(&mut self, block: usize, op: Op, ty: Type, a: Local, count: Instruction) -> Local {
+    pub fn shift(&mut self, block: usize, op: TypedOp, ty: Type, a: Local, count: Instruction) -> Local {
         let instruction = match (op, ty) {
-            (Op::Shl, _) => wasm::I32X4_SHL,
+            (TypedOp::Shl, _) => wasm::I32X4_SHL,
             (_, Type::I32) => wasm::I32X4_SHR_S,
             _ => wasm::I32X4_SHR_U,
         };
@@ -57,24 +57,24 @@ impl Code<'_> {
     }
 
     /// An operation, by the types of its operands.
-    pub fn operation(&mut self, block: usize, op: Op, types: [Type; 3], [a, b, c]: [Local; 3]) -> Local {
+    pub fn operation(&mut self, block: usize, op: TypedOp, types: [Type; 3], [a, b, c]: [Local; 3]) -> Local {
         let signed = types[0] == Type::I32;
         let choose = |signed_one, unsigned_one| if signed { signed_one } else { unsigned_one };
         match op {
-            Op::Real(op) => self.real(block, op, [a, b, c]),
-            Op::Trunc => self.one(block, wasm::F32X4_TRUNC, a),
-            Op::Eq if types[0] == Type::F32 => self.two(block, wasm::F32X4_EQ, a, b),
-            Op::Eq => self.two(block, wasm::I32X4_EQ, a, b),
-            Op::Lt if types[0] == Type::F32 => self.two(block, wasm::F32X4_LT, a, b),
-            Op::Lt => self.two(block, choose(wasm::I32X4_LT_S, wasm::I32X4_LT_U), a, b),
-            Op::Le if types[0] == Type::F32 => self.two(block, wasm::F32X4_LE, a, b),
-            Op::Le => self.two(block, choose(wasm::I32X4_LE_S, wasm::I32X4_LE_U), a, b),
-            Op::Select => self.choose(block, a, b, c),
-            Op::IntAdd => self.two(block, wasm::I32X4_ADD, a, b),
-            Op::IntSub => self.two(block, wasm::I32X4_SUB, a, b),
-            Op::IntMul => self.two(block, wasm::I32X4_MUL, a, b),
-            Op::IntDiv => self.call(block, Routine::Quotient { signed }, &[a, b]),
-            Op::IntRem => {
+            TypedOp::Real(op) => self.real(block, op, [a, b, c]),
+            TypedOp::Trunc => self.one(block, wasm::F32X4_TRUNC, a),
+            TypedOp::Eq if types[0] == Type::F32 => self.two(block, wasm::F32X4_EQ, a, b),
+            TypedOp::Eq => self.two(block, wasm::I32X4_EQ, a, b),
+            TypedOp::Lt if types[0] == Type::F32 => self.two(block, wasm::F32X4_LT, a, b),
+            TypedOp::Lt => self.two(block, choose(wasm::I32X4_LT_S, wasm::I32X4_LT_U), a, b),
+            TypedOp::Le if types[0] == Type::F32 => self.two(block, wasm::F32X4_LE, a, b),
+            TypedOp::Le => self.two(block, choose(wasm::I32X4_LE_S, wasm::I32X4_LE_U), a, b),
+            TypedOp::Select => self.choose(block, a, b, c),
+            TypedOp::IntAdd => self.two(block, wasm::I32X4_ADD, a, b),
+            TypedOp::IntSub => self.two(block, wasm::I32X4_SUB, a, b),
+            TypedOp::IntMul => self.two(block, wasm::I32X4_MUL, a, b),
+            TypedOp::IntDiv => self.call(block, Routine::Quotient { signed }, &[a, b]),
+            TypedOp::IntRem => {
                 let quotient = self.call(block, Routine::Quotient { signed }, &[a, b]);
                 let multiple = self.two(block, wasm::I32X4_MUL, quotient, b);
                 let rest = self.two(block, wasm::I32X4_SUB, a, multiple);
@@ -82,20 +82,20 @@ impl Code<'_> {
                 let by_zero = self.two(block, wasm::I32X4_EQ, b, zero);
                 self.two(block, wasm::V128_ANDNOT, rest, by_zero)
             }
-            Op::IntMin => self.two(block, choose(wasm::I32X4_MIN_S, wasm::I32X4_MIN_U), a, b),
-            Op::IntMax => self.two(block, choose(wasm::I32X4_MAX_S, wasm::I32X4_MAX_U), a, b),
-            Op::HighProduct => {
+            TypedOp::IntMin => self.two(block, choose(wasm::I32X4_MIN_S, wasm::I32X4_MIN_U), a, b),
+            TypedOp::IntMax => self.two(block, choose(wasm::I32X4_MAX_S, wasm::I32X4_MAX_U), a, b),
+            TypedOp::HighProduct => {
                 let low = self.two(block, wasm::I64X2_EXTMUL_LOW_I32X4_U, a, b);
                 let high = self.two(block, wasm::I64X2_EXTMUL_HIGH_I32X4_U, a, b);
                 self.two(block, shuffle([1, 3, 5, 7]), low, high)
             }
-            Op::And => self.two(block, wasm::V128_AND, a, b),
-            Op::Or => self.two(block, wasm::V128_OR, a, b),
-            Op::Xor => self.two(block, wasm::V128_XOR, a, b),
-            Op::Not => self.one(block, wasm::V128_NOT, a),
-            Op::Shl => self.call(block, Routine::ShiftLeft, &[a, b]),
-            Op::Shr => self.call(block, Routine::ShiftRight { signed }, &[a, b]),
-            Op::ToF32 => match types[0] {
+            TypedOp::And => self.two(block, wasm::V128_AND, a, b),
+            TypedOp::Or => self.two(block, wasm::V128_OR, a, b),
+            TypedOp::Xor => self.two(block, wasm::V128_XOR, a, b),
+            TypedOp::Not => self.one(block, wasm::V128_NOT, a),
+            TypedOp::Shl => self.call(block, Routine::ShiftLeft, &[a, b]),
+            TypedOp::Shr => self.call(block, Routine::ShiftRight { signed }, &[a, b]),
+            TypedOp::ToF32 => match types[0] {
                 Type::F32 => a,
                 Type::I32 => self.one(block, wasm::F32X4_CONVERT_I32X4_S, a),
                 Type::U32 => self.one(block, wasm::F32X4_CONVERT_I32X4_U, a),
@@ -104,8 +104,8 @@ impl Code<'_> {
                     self.two(block, wasm::V128_AND, a, one)
                 }
             },
-            Op::ToI32 | Op::ToU32 => match types[0] {
-                Type::F32 if op == Op::ToI32 => self.one(block, wasm::I32X4_TRUNC_SAT_F32X4_S, a),
+            TypedOp::ToI32 | TypedOp::ToU32 => match types[0] {
+                Type::F32 if op == TypedOp::ToI32 => self.one(block, wasm::I32X4_TRUNC_SAT_F32X4_S, a),
                 Type::F32 => self.one(block, wasm::I32X4_TRUNC_SAT_F32X4_U, a),
                 Type::I32 | Type::U32 => a,
                 Type::Bool => {
@@ -113,8 +113,8 @@ impl Code<'_> {
                     self.two(block, wasm::V128_AND, a, one)
                 }
             },
-            Op::BitsToF32 | Op::BitsOfF32 | Op::Level(_) => a,
-            Op::HalfToF32 => self.call(block, Routine::FromHalf, &[a]),
+            TypedOp::BitsToF32 | TypedOp::BitsOfF32 | TypedOp::Level(_) => a,
+            TypedOp::HalfToF32 => self.call(block, Routine::FromHalf, &[a]),
         }
     }
 

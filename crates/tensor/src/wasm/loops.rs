@@ -7,7 +7,7 @@ use super::code::Local;
 use super::count::{Count, Part};
 use super::values::{Axis, Points, Values};
 use crate::kernel::Extent;
-use crate::scalar::{Id, Node, Op};
+use crate::scalar::{Id, TypedNode, TypedOp};
 
 impl Values<'_, '_> {
     /// The number of points along an axis of this extent.
@@ -181,7 +181,7 @@ impl Values<'_, '_> {
                 continue;
             }
             weight += match self.graph.node(id) {
-                Node::Apply(Op::Real(op), _) => match op {
+                TypedNode::Apply(TypedOp::Real(op), _) => match op {
                     residua_ir::graph::Op::Add
                     | residua_ir::graph::Op::Sub
                     | residua_ir::graph::Op::Mul

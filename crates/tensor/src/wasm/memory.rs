@@ -13,7 +13,7 @@ use super::routine::Routine;
 use super::values::{Form, Points, Values};
 use crate::dtype::DType;
 use crate::kernel::Store;
-use crate::scalar::{Id, Node, Op, Type};
+use crate::scalar::{Id, Type, TypedNode, TypedOp};
 
 /// Where the elements of four points are.
 enum Place {
@@ -36,12 +36,12 @@ impl Values<'_, '_> {
             return Some(Distance::Known(0));
         }
         match self.graph.node(id) {
-            Node::Coordinate(_) => Some(Distance::Known(1)),
-            Node::Apply(op @ (Op::IntAdd | Op::IntSub), [a, b, _]) => {
+            TypedNode::Coordinate(_) => Some(Distance::Known(1)),
+            TypedNode::Apply(op @ (TypedOp::IntAdd | TypedOp::IntSub), [a, b, _]) => {
                 let (x, y) = (self.factor(a, axis)?, self.factor(b, axis)?);
                 Some(self.combine(op, x, y))
             }
-            Node::Apply(Op::IntMul, [a, b, _]) => {
+            TypedNode::Apply(TypedOp::IntMul, [a, b, _]) => {
                 let (factor, other) = match (self.depends_on(a, axis), self.depends_on(b, axis)) {
                     (true, false) => (self.factor(a, axis)?, b),
                     (false, true) => (self.factor(b, axis)?, a),
@@ -52,27 +52,28 @@ impl Values<'_, '_> {
                     return None;
                 }
                 let other = match self.graph.node(other) {
-                    Node::Literal(_, bits) => Distance::Known(bits as i32),
+                    TypedNode::Literal(_, bits) => Distance::Known(bits as i32),
                     _ => Distance::Local(self.first(other)),
                 };
-                Some(self.combine(Op::IntMul, factor, other))
+                Some(self.combine(TypedOp::IntMul, factor, other))
             }
             _ => None,
         }
     }
 
-    fn combine(&mut self, op: Op, a: Distance, b: Distance) -> Distance {
+    fn combine(&mut self, op: TypedOp, a: Distance, b: Distance) -> Distance {
         match (op, a, b) {
-            (Op::IntAdd, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_add(b)),
-            (Op::IntSub, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_sub(b)),
-            (Op::IntMul, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_mul(b)),
-            (Op::IntMul, Distance::Known(0), _) | (Op::IntMul, _, Distance::Known(0)) => Distance::Known(0),
-            (Op::IntAdd, Distance::Known(0), other) | (Op::IntAdd | Op::IntSub, other, Distance::Known(0)) => other,
-            (Op::IntMul, Distance::Known(1), other) | (Op::IntMul, other, Distance::Known(1)) => other,
+            (TypedOp::IntAdd, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_add(b)),
+            (TypedOp::IntSub, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_sub(b)),
+            (TypedOp::IntMul, Distance::Known(a), Distance::Known(b)) => Distance::Known(a.wrapping_mul(b)),
+            (TypedOp::IntMul, Distance::Known(0), _) | (TypedOp::IntMul, _, Distance::Known(0)) => Distance::Known(0),
+            (TypedOp::IntAdd, Distance::Known(0), other)
+            | (TypedOp::IntAdd | TypedOp::IntSub, other, Distance::Known(0)) => other,
+            (TypedOp::IntMul, Distance::Known(1), other) | (TypedOp::IntMul, other, Distance::Known(1)) => other,
             _ => {
                 let instruction = match op {
-                    Op::IntAdd => wasm::I32_ADD,
-                    Op::IntSub => wasm::I32_SUB,
+                    TypedOp::IntAdd => wasm::I32_ADD,
+                    TypedOp::IntSub => wasm::I32_SUB,
                     _ => wasm::I32_MUL,
                 };
                 // Factors are products and sums of sizes, which are known at the start.
@@ -83,7 +84,7 @@ impl Values<'_, '_> {
 
     /// A factor of an index as a distance in bytes.
     fn bytes(&mut self, factor: Distance, dtype: DType) -> Distance {
-        self.combine(Op::IntMul, factor, Distance::Known(dtype.bytes() as i32))
+        self.combine(TypedOp::IntMul, factor, Distance::Known(dtype.bytes() as i32))
     }
 
     /// The address of the element of the first point of the first vector, in a block where it is known.
@@ -102,7 +103,7 @@ impl Values<'_, '_> {
             code.extend([self.base(buffer).get(), wasm::I32_ADD]);
             let at = self.code.keep(self.pointers_block, ValType::I32, &code);
             let step = self.bytes(factor, dtype);
-            let step = if self.is_descending { self.combine(Op::IntSub, Distance::Known(0), step) } else { step };
+            let step = if self.is_descending { self.combine(TypedOp::IntSub, Distance::Known(0), step) } else { step };
             self.pointers.push(Pointer { buffer, index, at, step });
             return at;
         }
@@ -125,7 +126,7 @@ impl Values<'_, '_> {
     pub fn advance(&mut self, count: u32) {
         let block = self.code.innermost();
         for pointer in self.pointers.clone() {
-            let step = match self.combine(Op::IntMul, pointer.step, Distance::Known(count as i32)) {
+            let step = match self.combine(TypedOp::IntMul, pointer.step, Distance::Known(count as i32)) {
                 Distance::Known(0) => continue,
                 step => step,
             };
@@ -149,7 +150,7 @@ impl Values<'_, '_> {
         };
         let lane = self.bytes(factor, dtype);
         let lane = match self.is_descending && self.inner_axis == Some(self.lane_axis) {
-            true => self.combine(Op::IntSub, Distance::Known(0), lane),
+            true => self.combine(TypedOp::IntSub, Distance::Known(0), lane),
             false => lane,
         };
         let copy = std::mem::replace(&mut self.copy, 0);
@@ -160,7 +161,7 @@ impl Values<'_, '_> {
             _ if copy == 0 => Place::Line { address, lane, offset: 0 },
             _ => {
                 let block = self.block(index, Form::Lanes);
-                let far = self.combine(Op::IntMul, lane, Distance::Known(4 * copy as i32));
+                let far = self.combine(TypedOp::IntMul, lane, Distance::Known(4 * copy as i32));
                 let code = [address.get(), far.get(), wasm::I32_ADD];
                 let address = self.code.keep(block, ValType::I32, &code);
                 Place::Line { address, lane, offset: 0 }

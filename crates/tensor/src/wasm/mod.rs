@@ -18,7 +18,7 @@ use residua_base::cooperative::run_synchronously;
 use residua_base::error::{Error, ErrorCode, Result};
 
 use self::module::Shared;
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, TensorKernel};
 use crate::turns;
 
 mod code;
@@ -56,12 +56,12 @@ const MOST_LOCALS: usize = 50_000;
 /// The bytes of a module with a function for each kernel that is no loop of the host.
 ///
 /// An error with [`residua_base::error::ErrorCode::LimitExceeded`] if a kernel is longer than engines take.
-pub fn module(kernels: &[Kernel]) -> Result<Vec<u8>> {
+pub fn module(kernels: &[TensorKernel]) -> Result<Vec<u8>> {
     run_synchronously(module_in_turns(kernels))
 }
 
 /// The same in parts.
-pub async fn module_in_turns(kernels: &[Kernel]) -> Result<Vec<u8>> {
+pub async fn module_in_turns(kernels: &[TensorKernel]) -> Result<Vec<u8>> {
     let mut shared = Shared::new();
     for (position, kernel) in kernels.iter().enumerate() {
         let function = match &kernel.body {

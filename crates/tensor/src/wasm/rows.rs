@@ -18,14 +18,14 @@ use super::schedule::{MANY, copies_of, lanes_are_rows};
 use super::states::{Accumulation, mask_of_points};
 use super::values::{Points, Values};
 use crate::dtype::DType;
-use crate::kernel::{Combine, Extent, Fold, Kernel, Rows, Store};
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::kernel::{Combine, Extent, Fold, Rows, Store, TensorKernel};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 
 /// How many terms of a softmax's sum are added in f32 before they are added in f64: two roundings, of at most half a unit of the sum each.
 const JOINED: usize = 4;
 
 /// A kernel of rows.
-pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
+pub(super) fn function(kernel: &TensorKernel, rows: &Rows, shared: &mut Shared) -> Result<Function> {
     let last = (rows.outer.len() + rows.row.len()) as u32 - 1;
     let roots: Vec<Id> = rows
         .folds
@@ -80,11 +80,11 @@ pub(super) fn function(kernel: &Kernel, rows: &Rows, shared: &mut Shared) -> Res
 }
 
 /// The reductions whose results an operand needs.
-fn folds_of(graph: &Graph, fold: &Fold) -> Vec<u32> {
+fn folds_of(graph: &TypedGraph, fold: &Fold) -> Vec<u32> {
     let nodes = graph.needed(fold.operands.iter().copied()).into_iter();
     nodes
         .filter_map(|id| match graph.node(id) {
-            Node::Folded { fold, .. } => Some(fold),
+            TypedNode::Folded { fold, .. } => Some(fold),
             _ => None,
         })
         .list()
@@ -262,7 +262,7 @@ impl Values<'_, '_> {
     /// a bound.
     pub fn prefix(&mut self, valid: Id, axis: u32, count: Count) -> Result<Count> {
         let refused = || Error::internal("the valid points of a row are not its first ones");
-        let Node::Apply(Op::Lt, [place, bound, _]) = self.graph.node(valid) else { return Err(refused()) };
+        let TypedNode::Apply(TypedOp::Lt, [place, bound, _]) = self.graph.node(valid) else { return Err(refused()) };
         if self.depends_on(bound, axis) || self.factor(place, axis) != Some(Distance::Known(1)) {
             return Err(refused());
         }

@@ -15,11 +15,11 @@ use super::schedule::{copies_of, lanes_are_rows};
 use super::states::Accumulation;
 use super::values::Values;
 use super::wide::{Rule, Wide};
-use crate::kernel::{Kernel, Scan};
+use crate::kernel::{Scan, TensorKernel};
 use crate::scalar::{Id, Type};
 
 /// A kernel of a scan.
-pub(super) fn function(kernel: &Kernel, scan: &Scan, shared: &mut Shared) -> Result<Function> {
+pub(super) fn function(kernel: &TensorKernel, scan: &Scan, shared: &mut Shared) -> Result<Function> {
     let axis = scan.outer.len() as u32;
     let operands = scan.fold.operands.iter().copied();
     let roots: Vec<Id> = operands.chain(scan.elements.iter().flat_map(|store| [store.value, store.index])).list();

@@ -4,11 +4,11 @@ use residua_base::list::Listed;
 use residua_ir::graph::Op as Real;
 
 use super::values::Values;
-use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Access, Id, LoadAt, Node, Op};
+use crate::kernel::{Extent, TensorKernel};
+use crate::scalar::{Access, Id, LoadAt, TypedNode, TypedOp};
 
 /// Whether four rows, and not four points of one, stand side by side in memory.
-pub(super) fn lanes_are_rows(kernel: &Kernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
+pub(super) fn lanes_are_rows(kernel: &TensorKernel, outer: &[Extent], row: &[Extent], roots: &[Id]) -> bool {
     let Some(across) = (outer.len() as u32).checked_sub(1) else { return false };
     let along = (outer.len() + row.len()) as u32 - 1;
     let [Some(of_row), Some(of_rows)] = [row, outer].map(|extents| extents.last().map(|extent| kernel.known(*extent)))
@@ -48,7 +48,7 @@ pub(super) fn copies_of(values: &Values, roots: &[Id], axis: u32) -> u32 {
         .needed(roots.iter().copied())
         .into_iter()
         .filter_map(|id| match values.graph.node(id) {
-            Node::Apply(Op::Real(op), _) if values.formula_of(id).is_some() => Some(op),
+            TypedNode::Apply(TypedOp::Real(op), _) if values.formula_of(id).is_some() => Some(op),
             _ => None,
         })
         .list();

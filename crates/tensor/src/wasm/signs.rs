@@ -4,7 +4,7 @@ use residua_ir::graph::Op as Real;
 
 use super::values::Values;
 use crate::kernel::{Body, Combine, Fold};
-use crate::scalar::{Id, Node, Op, Type};
+use crate::scalar::{Id, Type, TypedNode, TypedOp};
 
 /// The sign of a value that may also be NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ impl Values<'_, '_> {
         let Some(depth) = depth.checked_sub(1) else { return Sign::Unknown };
         let of = |operand: Id| self.sign_within(operand, depth);
         match self.graph.node(id) {
-            Node::Literal(Type::F32, bits) if f32::from_bits(bits) >= 0.0 => Sign::NotNegative,
-            Node::Literal(Type::F32, bits) if f32::from_bits(bits) <= 0.0 => Sign::NotPositive,
-            Node::Apply(Op::Real(op), [a, b, _]) => match op {
+            TypedNode::Literal(Type::F32, bits) if f32::from_bits(bits) >= 0.0 => Sign::NotNegative,
+            TypedNode::Literal(Type::F32, bits) if f32::from_bits(bits) <= 0.0 => Sign::NotPositive,
+            TypedNode::Apply(TypedOp::Real(op), [a, b, _]) => match op {
                 Real::Abs | Real::Exp | Real::Sqrt | Real::Norm | Real::Sigmoid | Real::Cosh => Sign::NotNegative,
                 Real::Neg => of(a).negated(),
                 Real::Mul if a == b => Sign::NotNegative,
@@ -68,7 +68,7 @@ impl Values<'_, '_> {
     /// The reduction of whose results a node is the only one, if no part of it is left to another kernel.
     fn whole_fold(&self, id: Id) -> Option<&Fold> {
         match (self.graph.node(id), &self.kernel.body) {
-            (Node::Folded { fold, .. }, Body::Rows(rows)) => {
+            (TypedNode::Folded { fold, .. }, Body::Rows(rows)) => {
                 rows.folds.get(fold as usize).filter(|fold| !fold.merges_states && !fold.keeps_state)
             }
             _ => None,
@@ -77,7 +77,7 @@ impl Values<'_, '_> {
 
     /// Whether a node is the difference of a value from the largest of its row.
     pub fn is_below_largest(&self, id: Id) -> bool {
-        let Node::Apply(Op::Real(Real::Sub), [x, largest, _]) = self.graph.node(id) else { return false };
+        let TypedNode::Apply(TypedOp::Real(Real::Sub), [x, largest, _]) = self.graph.node(id) else { return false };
         self.whole_fold(largest).is_some_and(|fold| matches!(fold.combine, Combine::Max) && fold.operands[0] == x)
     }
 
@@ -89,7 +89,7 @@ impl Values<'_, '_> {
             return false;
         }
         match self.graph.node(sum.operands[0]) {
-            Node::Apply(Op::Real(Real::Exp), [x, ..]) => self.is_below_largest(x),
+            TypedNode::Apply(TypedOp::Real(Real::Exp), [x, ..]) => self.is_below_largest(x),
             _ => false,
         }
     }

@@ -9,7 +9,7 @@ use residua_ir::graph::Node as RuleNode;
 use super::code::{Code, Local};
 use crate::expr::Rule;
 use crate::kernel::{Combine, Fold};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 /// A reduction: how states of an operand's type merge.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +169,7 @@ fn merged_by(code: &mut Code, block: usize, rule: &Rule, types: &[Type; 3], inpu
             RuleNode::Result(..) => unreachable!("rules of tensors have no loops"),
             RuleNode::Apply(op, operands) => {
                 let operands = operands.map(|operand| values[operand.index()]);
-                code.operation(block, Op::Real(*op), *types, operands)
+                code.operation(block, TypedOp::Real(*op), *types, operands)
             }
         };
         values.push(value);

@@ -14,8 +14,8 @@ use super::code::{Code, Local};
 use super::count::Part;
 use super::module::Shared;
 use super::pointer::Pointer;
-use crate::kernel::{Extent, Kernel};
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::kernel::{Extent, TensorKernel};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 
 /// What is held of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,9 +51,9 @@ pub(super) enum Points {
 /// A kernel under construction.
 pub(super) struct Values<'k, 'm> {
     /// The kernel.
-    pub kernel: &'k Kernel,
+    pub kernel: &'k TensorKernel,
     /// Its graph.
-    pub graph: &'k Graph,
+    pub graph: &'k TypedGraph,
     /// The function.
     pub code: Code<'m>,
     /// Of each node the coordinates and folds that it depends on, a bit each.
@@ -100,13 +100,13 @@ const ANY_FOLD: u64 = !0 << FOLDS;
 
 impl<'k, 'm> Values<'k, 'm> {
     /// A function for a kernel; its parameters are the address of the frame and the number of a part. Results of reductions may vary along the lanes.
-    pub fn new(kernel: &'k Kernel, shared: &'m mut Shared, lane_axis: u32, folds_vary: bool) -> Values<'k, 'm> {
+    pub fn new(kernel: &'k TensorKernel, shared: &'m mut Shared, lane_axis: u32, folds_vary: bool) -> Values<'k, 'm> {
         let graph = &kernel.graph;
         let mut depends = vec![0u64; graph.len()];
         for id in graph.ids() {
             let own = match graph.node(id) {
-                Node::Coordinate(axis) => 1 << axis,
-                Node::Folded { .. } => 1 << FOLDS | u64::from(folds_vary) << lane_axis,
+                TypedNode::Coordinate(axis) => 1 << axis,
+                TypedNode::Folded { .. } => 1 << FOLDS | u64::from(folds_vary) << lane_axis,
                 _ => 0,
             };
             depends[id.index()] =
@@ -200,10 +200,10 @@ impl<'k, 'm> Values<'k, 'm> {
             return false;
         }
         match self.graph.node(id) {
-            Node::Literal(..) | Node::Coordinate(_) | Node::Size(_) => true,
-            Node::Load { .. } => self.is_uniform(id),
-            Node::Folded { .. } | Node::Apply(Op::HighProduct, _) => false,
-            Node::Apply(op, operands) => !operands[..op.arity()].iter().any(|operand| real(*operand)),
+            TypedNode::Literal(..) | TypedNode::Coordinate(_) | TypedNode::Size(_) => true,
+            TypedNode::Load { .. } => self.is_uniform(id),
+            TypedNode::Folded { .. } | TypedNode::Apply(TypedOp::HighProduct, _) => false,
+            TypedNode::Apply(op, operands) => !operands[..op.arity()].iter().any(|operand| real(*operand)),
         }
     }
 
@@ -225,7 +225,7 @@ impl<'k, 'm> Values<'k, 'm> {
 
     /// The value in four lanes.
     pub fn lanes(&mut self, id: Id) -> Local {
-        if let Node::Literal(ty, bits) = self.graph.node(id) {
+        if let TypedNode::Literal(ty, bits) = self.graph.node(id) {
             return self.code.word(if ty == Type::Bool { 0u32.wrapping_sub(bits) } else { bits });
         }
         self.once(id, Form::Lanes, |values, block| values.compute_lanes(id, block))
@@ -244,17 +244,17 @@ impl<'k, 'm> Values<'k, 'm> {
             return self.load_lanes(id, buffer, index, block);
         }
         match self.graph.node(id) {
-            Node::Coordinate(axis) => self.lane_coordinates(axis, block),
-            Node::Folded { fold, result } => {
+            TypedNode::Coordinate(axis) => self.lane_coordinates(axis, block),
+            TypedNode::Folded { fold, result } => {
                 let copy = if self.is_uniform(id) { 0 } else { self.copy };
                 self.folded[&(fold, result, copy)]
             }
-            Node::Load { buffer, index } => self.load_lanes(id, buffer, index, block),
-            Node::Apply(op, operands) => match self.formula_of(id) {
+            TypedNode::Load { buffer, index } => self.load_lanes(id, buffer, index, block),
+            TypedNode::Apply(op, operands) => match self.formula_of(id) {
                 Some(formula) => self.side_by_side(id, &formula, &operands[..op.arity()], block),
                 None => self.apply_lanes(op, operands, block),
             },
-            Node::Literal(..) | Node::Size(_) => unreachable!("literals and sizes are uniform integers"),
+            TypedNode::Literal(..) | TypedNode::Size(_) => unreachable!("literals and sizes are uniform integers"),
         }
     }
 
@@ -287,18 +287,18 @@ impl<'k, 'm> Values<'k, 'm> {
         self.code.vector(block, &[at.get(), wasm::I32X4_SPLAT, distances.get(), wasm::I32X4_ADD])
     }
 
-    fn apply_lanes(&mut self, op: Op, operands: [Id; 3], block: usize) -> Local {
-        if let Op::Level(_) = op {
+    fn apply_lanes(&mut self, op: TypedOp, operands: [Id; 3], block: usize) -> Local {
+        if let TypedOp::Level(_) = op {
             return self.lanes(operands[0]);
         }
-        if matches!(op, Op::Shl | Op::Shr) && self.is_uniform(operands[1]) {
+        if matches!(op, TypedOp::Shl | TypedOp::Shr) && self.is_uniform(operands[1]) {
             let (a, count) = (self.lanes(operands[0]), self.first(operands[1]));
             return self.code.shift(block, op, self.graph.ty(operands[0]), a, count.get());
         }
-        if let Op::Real(real @ (Real::Min | Real::Max)) = op {
+        if let TypedOp::Real(real @ (Real::Min | Real::Max)) = op {
             let [a, b, _] = operands;
             for (value, bound) in [(a, b), (b, a)] {
-                if let Node::Literal(_, bits) = self.graph.node(bound)
+                if let TypedNode::Literal(_, bits) = self.graph.node(bound)
                     && !f32::from_bits(bits).is_nan()
                     && bits != (-0f32).to_bits()
                 {
@@ -307,8 +307,8 @@ impl<'k, 'm> Values<'k, 'm> {
                 }
             }
         }
-        if op == Op::Real(Real::Pow)
-            && let Node::Literal(_, bits) = self.graph.node(operands[1])
+        if op == TypedOp::Real(Real::Pow)
+            && let TypedNode::Literal(_, bits) = self.graph.node(operands[1])
             && matches!(f32::from_bits(bits), 2.0 | 3.0)
         {
             let a = self.lanes(operands[0]);
@@ -319,8 +319,8 @@ impl<'k, 'm> Values<'k, 'm> {
             };
         }
         // Such a sum is neither so small nor so large that its reciprocal would lose digits.
-        if op == Op::Real(Real::Div)
-            && let Node::Folded { fold, result: 0 } = self.graph.node(operands[1])
+        if op == TypedOp::Real(Real::Div)
+            && let TypedNode::Folded { fold, result: 0 } = self.graph.node(operands[1])
             && self.is_sum_of_softmax(fold as usize)
         {
             let value = self.lanes(operands[0]);
@@ -362,17 +362,17 @@ impl<'k, 'm> Values<'k, 'm> {
             return self.code.keep(block, ValType::I32, &code);
         }
         match self.graph.node(id) {
-            Node::Literal(_, bits) => self.code.keep(block, ValType::I32, &[Instruction::I32Const(bits as i32)]),
-            Node::Coordinate(axis) => {
+            TypedNode::Literal(_, bits) => self.code.keep(block, ValType::I32, &[Instruction::I32Const(bits as i32)]),
+            TypedNode::Coordinate(axis) => {
                 let mut code = vec![self.coordinate(axis).get()];
                 if axis == self.lane_axis && self.copy > 0 {
                     code.extend([Instruction::I32Const(4 * self.copy as i32), wasm::I32_ADD]);
                 }
                 self.code.keep(block, ValType::I32, &code)
             }
-            Node::Size(word) => self.size(word),
-            Node::Load { buffer, index } => self.load_single(buffer, index, block),
-            Node::Apply(op, operands) => {
+            TypedNode::Size(word) => self.size(word),
+            TypedNode::Load { buffer, index } => self.load_single(buffer, index, block),
+            TypedNode::Apply(op, operands) => {
                 let mut locals = [Local(0); 3];
                 for (local, operand) in locals.iter_mut().zip(&operands[..op.arity()]) {
                     *local = self.first(*operand);
@@ -380,7 +380,7 @@ impl<'k, 'm> Values<'k, 'm> {
                 let types = operands.map(|operand| self.graph.ty(operand));
                 self.code.single(block, op, types, locals)
             }
-            Node::Folded { .. } => unreachable!("results of reductions are vectors"),
+            TypedNode::Folded { .. } => unreachable!("results of reductions are vectors"),
         }
     }
 
@@ -389,7 +389,7 @@ impl<'k, 'm> Values<'k, 'm> {
         match self.inner_axis {
             Some(axis) if self.depends_on(id, axis) => self.once(id, Form::Start, |values, block| {
                 let code = match values.graph.node(id) {
-                    Node::Apply(op, operands) => {
+                    TypedNode::Apply(op, operands) => {
                         let types = operands.map(|operand| values.graph.ty(operand));
                         let [a, b, _] = operands;
                         let (a, b) = (values.at_start(a), values.at_start(b));

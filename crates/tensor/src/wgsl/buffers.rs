@@ -7,7 +7,7 @@ use super::layout::{Layout, name_of_buffer, type_name};
 use super::module::{COMPONENTS, HALF, Module};
 use super::operation::Text;
 use crate::dtype::DType;
-use crate::kernel::Buffer;
+use crate::kernel::TensorBuffer;
 use crate::scalar::{Access, Id, Type};
 use residua_base::list::Listed;
 
@@ -44,7 +44,7 @@ impl Module<'_> {
 
     /// Declares a buffer that is read alone as vectors if an address gives neighbours along an axis.
     pub fn read_vectors(&mut self, buffer: u32, index: Id, axis: u32) {
-        let Buffer { dtype, written } = self.kernel.buffers[buffer as usize];
+        let TensorBuffer { dtype, written } = self.kernel.buffers[buffer as usize];
         let access = self.access(index, axis);
         if dtype.bytes() == 4 && !written && access == Access::Vector {
             self.layouts[buffer as usize] = Layout::Vectors;

@@ -11,8 +11,8 @@ use vecmap::VecMap;
 
 use super::module::{COMPONENTS, Module, bit, size};
 use super::operation::{self, Text};
-use crate::kernel::{Kernel, Store};
-use crate::scalar::{Access, Id, Node, Op, Type};
+use crate::kernel::{Store, TensorKernel};
+use crate::scalar::{Access, Id, Type, TypedNode, TypedOp};
 
 /// A value: a node, and whether at the first of four points alone where it differs between them.
 pub type Key = (Id, bool);
@@ -41,7 +41,7 @@ pub struct Code<'m, 'a> {
 impl<'m, 'a> Code<'m, 'a> {
     /// No lines yet.
     pub fn new(module: &'m mut Module<'a>, lanes: Option<u32>) -> Code<'m, 'a> {
-        let Kernel { graph, sizes, .. } = module.kernel;
+        let TensorKernel { graph, sizes, .. } = module.kernel;
         let same = lanes.map_or_else(Vec::new, |axis| graph.same_of(4, axis, graph.len(), sizes));
         Code {
             same,
@@ -176,8 +176,8 @@ impl<'m, 'a> Code<'m, 'a> {
         let mut found = self.independent(vec![(value, false)], bit(axis), 0);
         found.retain(|(id, _)| {
             let nodes = graph.needed([*id]).into_iter().map(|id| graph.node(id)).list();
-            let is_division = |node: &Node| matches!(node, Node::Apply(Op::IntDiv | Op::IntRem, _));
-            nodes.iter().any(is_division) && !nodes.iter().any(|node| matches!(node, Node::Load { .. }))
+            let is_division = |node: &TypedNode| matches!(node, TypedNode::Apply(TypedOp::IntDiv | TypedOp::IntRem, _));
+            nodes.iter().any(is_division) && !nodes.iter().any(|node| matches!(node, TypedNode::Load { .. }))
         });
         found
     }
@@ -224,8 +224,8 @@ impl<'m, 'a> Code<'m, 'a> {
     fn operands(&self, (id, is_first): Key) -> Vec<Key> {
         let graph = &self.module.kernel.graph;
         match graph.node(id) {
-            Node::Load { index, .. } if self.is_at_first(id, is_first) => vec![self.first(index)],
-            Node::Load { index, .. } => vec![self.key_of_address(index, self.access(index))],
+            TypedNode::Load { index, .. } if self.is_at_first(id, is_first) => vec![self.first(index)],
+            TypedNode::Load { index, .. } => vec![self.key_of_address(index, self.access(index))],
             _ if self.is_at_first(id, is_first) => {
                 graph.operands(id).into_iter().map(|operand| self.first(operand)).list()
             }
@@ -271,12 +271,12 @@ impl<'m, 'a> Code<'m, 'a> {
         let is_at_first = self.is_at_first(id, is_first);
         let text = |text: String, is_vector: bool, literal: Option<u32>| Text { text, ty, is_vector, literal };
         match kernel.graph.node(id) {
-            Node::Literal(Type::F32, bits) => {
+            TypedNode::Literal(Type::F32, bits) => {
                 text(self.module.program.number(f64::from(f32::from_bits(bits))), false, Some(bits))
             }
-            Node::Literal(ty, bits) => text(operation::number(ty, bits), false, Some(bits)),
-            Node::Size(word) => text(size(word), false, None),
-            Node::Coordinate(axis) => {
+            TypedNode::Literal(ty, bits) => text(operation::number(ty, bits), false, Some(bits)),
+            TypedNode::Size(word) => text(size(word), false, None),
+            TypedNode::Coordinate(axis) => {
                 let first = self.coordinates[axis as usize].clone();
                 if is_vector {
                     let vector = self.bind(&format!("{first} + vec4<u32>(0u, 1u, 2u, 3u)"));
@@ -285,12 +285,12 @@ impl<'m, 'a> Code<'m, 'a> {
                     text(first, false, None)
                 }
             }
-            Node::Folded { fold, result } => {
+            TypedNode::Folded { fold, result } => {
                 let known = self.folded.get(&(fold, result)).cloned();
                 let known = known.unwrap_or_else(|| unreachable!("the reduction is written before what needs it"));
                 if is_first && known.is_vector { text(known.component(0), false, None) } else { known }
             }
-            Node::Load { buffer, index } => {
+            TypedNode::Load { buffer, index } => {
                 let place = self.module.place(buffer);
                 let expression = if is_vector {
                     let access = self.access(index);
@@ -302,13 +302,13 @@ impl<'m, 'a> Code<'m, 'a> {
                 };
                 text(self.bind(&expression), is_vector, None)
             }
-            Node::Apply(op, operands) => {
+            TypedNode::Apply(op, operands) => {
                 let ids = &operands[..op.arity()];
                 let mut operands: Vec<Text> = ids
                     .iter()
                     .map(|operand| self.known(if is_at_first { self.first(*operand) } else { (*operand, false) }))
                     .list();
-                if let Op::Real(op) = op {
+                if let TypedOp::Real(op) = op {
                     let hidden = hidden(&kernel.graph, op, ids);
                     for (operand, how) in operands.iter_mut().zip(hidden) {
                         *operand = operation::hidden(operand, how, self.module);

@@ -2,7 +2,7 @@
 
 use residua_base::list::Listed;
 use residua_codegen::Width;
-use residua_codegen::wgsl::Binding;
+use residua_codegen::wgsl::BoundInput;
 
 use super::code::Code;
 use super::layout::type_name;
@@ -230,10 +230,10 @@ impl States {
 fn write_rule(name: &str, position: usize, rule: &Rule, module: &mut Module) {
     let count = rule.identity.len();
     let members: Vec<String> = (0..count).map(|member| format!("    x{member}: f32,\n")).list();
-    let bindings: Vec<Binding> = [("a", "first"), ("b", "second")]
+    let bindings: Vec<BoundInput> = [("a", "first"), ("b", "second")]
         .iter()
         .flat_map(|(prefix, state)| {
-            (0..count).map(move |member| Binding {
+            (0..count).map(move |member| BoundInput {
                 name: format!("{prefix}{member}"),
                 expression: format!("{state}.x{member}"),
                 width: Width::Single,

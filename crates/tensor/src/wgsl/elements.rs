@@ -14,7 +14,7 @@ use super::text::KernelText;
 use super::workgroups::Factor;
 use super::workgroups::Workgroups;
 use crate::kernel::{Elements, Extent, Store, WORKGROUP_THREADS};
-use crate::scalar::{Id, Node};
+use crate::scalar::{Id, TypedNode};
 
 /// Threads of a tile along the innermost axis, where each has four points: a warp writes whole sectors of 64 bytes and reads some of 32.
 const WIDE_COLUMNS: u32 = 4;
@@ -64,7 +64,7 @@ fn write_twice(mut module: Module, elements: &Elements, axes: &Axes, lanes: Opti
     let values = Store::roots(&elements.stores);
     let graph = &module.kernel.graph;
     let mut loads = graph.needed(values);
-    loads.retain(|id| matches!(graph.node(*id), Node::Load { .. }));
+    loads.retain(|id| matches!(graph.node(*id), TypedNode::Load { .. }));
     let mut code = Code::new(&mut module, lanes);
     let count = axes.count(code.module);
     code.line(&format!("let point = workgroup * {}u + lane;", 2 * WORKGROUP_THREADS));

@@ -19,7 +19,7 @@ use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::expr::{Fourier as Of, FourierKind};
 use crate::kernel::{Fourier, WORKGROUP_THREADS};
-use crate::scalar::{Id, Node, Type};
+use crate::scalar::{Id, Type, TypedNode};
 
 /// Numbers of f32 in workgroup memory. Where it has place for one part of the numbers, parts are exchanged one after the other.
 const MEMORY: u32 = 4096;
@@ -306,7 +306,7 @@ fn declare_pairs(module: &mut Module, fourier: &Fourier) {
     let values: Vec<Id> = [Some(fourier.re), fourier.im].into_iter().flatten().list();
     declare(module, &values, &fourier.elements);
     let read = match module.kernel.graph.node(fourier.re) {
-        Node::Load { buffer, .. } if fourier.has_pairs => Some(buffer),
+        TypedNode::Load { buffer, .. } if fourier.has_pairs => Some(buffer),
         _ => None,
     };
     let written = fourier.elements[..2 * fourier.pairs].iter().map(|store| store.buffer);
@@ -331,7 +331,7 @@ fn number_at(module: &mut Module, fourier: &Fourier) -> String {
         code.set_coordinate(axis, "place".to_owned());
     }
     let x = match (code.module.kernel.graph.node(fourier.re), fourier.im) {
-        (Node::Load { buffer, index }, Some(_)) if is_of_pairs(code.module, buffer) => {
+        (TypedNode::Load { buffer, index }, Some(_)) if is_of_pairs(code.module, buffer) => {
             let index = code.value(index).text;
             code.bind(&format!("{}[{index} >> 1u]", name_of_buffer(buffer)))
         }

@@ -1,7 +1,7 @@
 //! Kernels as WGSL.
 //!
 //! A text has one entry point, `main`, and binds the kernel's buffers in order and after them the uniform, `sizes`, the words of
-//! [`Kernel::sizes`]. It keeps to the limits that every WebGPU device has: 256 threads a workgroup, 16 KB of workgroup memory, no optional
+//! [`TensorKernel::sizes`]. It keeps to the limits that every WebGPU device has: 256 threads a workgroup, 16 KB of workgroup memory, no optional
 //! feature.
 //!
 //! A thread computes four neighbouring points at a time where buffers can be read or written in vectors of four elements; what is the same
@@ -27,7 +27,7 @@
 
 use residua_base::error::{Error, ErrorCode, Result};
 
-use crate::kernel::{Body, Extent, Kernel, Tile, WORKGROUP_BYTES};
+use crate::kernel::{Body, Extent, TensorKernel, Tile, WORKGROUP_BYTES};
 
 mod attention;
 mod batch;
@@ -62,7 +62,7 @@ use module::Module;
 
 /// What a device allows beyond what every device has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct DeviceLimits {
     /// Storage buffers of a kernel.
     pub storage_buffers: u32,
     /// Bytes of a binding of a storage buffer.
@@ -73,20 +73,25 @@ pub struct Limits {
     pub has_packed_dot: bool,
 }
 
-impl Default for Limits {
+impl Default for DeviceLimits {
     /// What every device has.
-    fn default() -> Limits {
-        Limits { storage_buffers: 8, binding_bytes: 128 << 20, workgroup_bytes: WORKGROUP_BYTES, has_packed_dot: false }
+    fn default() -> DeviceLimits {
+        DeviceLimits {
+            storage_buffers: 8,
+            binding_bytes: 128 << 20,
+            workgroup_bytes: WORKGROUP_BYTES,
+            has_packed_dot: false,
+        }
     }
 }
 
 /// Writes a kernel whose buffers each fit a binding. See [`write_in_windows`].
-pub fn write(kernel: &Kernel, limits: &Limits) -> Result<KernelText> {
+pub fn write(kernel: &TensorKernel, limits: &DeviceLimits) -> Result<KernelText> {
     write_in_windows(kernel, limits, &Windows::default())
 }
 
 /// Writes a kernel. An error with [`ErrorCode::LimitExceeded`] if it binds more than the device allows, or has rows that no workgroup takes.
-pub fn write_in_windows(kernel: &Kernel, limits: &Limits, windows: &Windows) -> Result<KernelText> {
+pub fn write_in_windows(kernel: &TensorKernel, limits: &DeviceLimits, windows: &Windows) -> Result<KernelText> {
     let count: u32 = (0..kernel.buffers.len()).map(|position| windows.of(position)).sum();
     if count > limits.storage_buffers {
         let most = limits.storage_buffers;
@@ -127,7 +132,12 @@ pub const PRODUCT_WORDS: usize = 10;
 /// columns, and the depth.
 ///
 /// `readProducts` in pkg-template/src/tensor/device/tiles.ts reads these words: its `PRODUCT_WORDS` and `DTYPES` change together with this function.
-pub fn words_of_product(number: u32, kernel: &Kernel, windows: &Windows, dims: &[u32]) -> Option<[u32; PRODUCT_WORDS]> {
+pub fn words_of_product(
+    number: u32,
+    kernel: &TensorKernel,
+    windows: &Windows,
+    dims: &[u32],
+) -> Option<[u32; PRODUCT_WORDS]> {
     let Body::Product(product) = &kernel.body else { return None };
     let tile = Tile::EXCHANGEABLE.iter().position(|tile| *tile == product.tile)? as u32;
     let extent = |extent: &Extent| kernel.extent(*extent, dims);

@@ -3,7 +3,7 @@
 use residua_base::error::Result;
 use residua_base::list::Listed;
 use residua_codegen::template_parameters;
-use residua_codegen::wgsl::{Access, NoParameters, Parameters, ProgramText, Resource, Template, comment, hidden};
+use residua_codegen::wgsl::{AccessMode, NoParameters, Parameters, ProgramText, Resource, Template, comment, hidden};
 use vecmap::VecSet;
 
 use super::layout::Layout;
@@ -11,8 +11,8 @@ use super::text::{KernelText, uniform_bytes};
 use super::windows::Windows;
 use super::workgroups::Workgroups;
 use crate::dtype::DType;
-use crate::kernel::{Extent, Kernel};
-use crate::scalar::{self, Id, Node};
+use crate::kernel::{Extent, TensorKernel};
+use crate::scalar::{self, Id, TypedNode};
 
 template_parameters! {
     /// Of `key.wgsl`.
@@ -79,7 +79,7 @@ pub struct Dependence {
 /// A text under construction.
 pub struct Module<'a> {
     /// What is written.
-    pub kernel: &'a Kernel,
+    pub kernel: &'a TensorKernel,
     /// Functions and imports.
     pub program: ProgramText,
     /// How each buffer is declared.
@@ -94,7 +94,7 @@ pub struct Module<'a> {
 
 impl<'a> Module<'a> {
     /// No text yet; buffers are declared as scalars.
-    pub fn new(kernel: &'a Kernel, windows: &'a Windows) -> Module<'a> {
+    pub fn new(kernel: &'a TensorKernel, windows: &'a Windows) -> Module<'a> {
         let mut program = ProgramText::new();
         program.make_nan_by_guard();
         program.read_guard_from("guard");
@@ -111,8 +111,12 @@ impl<'a> Module<'a> {
     /// The type in memory of what a load reads.
     pub fn dtype_of_load(&self, id: Id) -> Option<DType> {
         match self.kernel.graph.node(id) {
-            Node::Load { buffer, .. } => Some(self.kernel.buffers[buffer as usize].dtype),
-            Node::Coordinate(_) | Node::Literal(..) | Node::Size(_) | Node::Folded { .. } | Node::Apply(..) => None,
+            TypedNode::Load { buffer, .. } => Some(self.kernel.buffers[buffer as usize].dtype),
+            TypedNode::Coordinate(_)
+            | TypedNode::Literal(..)
+            | TypedNode::Size(_)
+            | TypedNode::Folded { .. }
+            | TypedNode::Apply(..) => None,
         }
     }
 
@@ -157,12 +161,12 @@ impl<'a> Module<'a> {
     }
 
     /// The kernel's name, the declarations of what it binds and the functions that choose windows, with how each binding is accessed.
-    pub fn head(&self) -> (String, Vec<Access>) {
+    pub fn head(&self) -> (String, Vec<AccessMode>) {
         let buffers = || self.kernel.buffers.iter().zip(&self.layouts).enumerate();
         let mut resources: Vec<Resource> = buffers()
             .flat_map(|(position, (buffer, layout))| self.windows.resources(position, *buffer, *layout))
             .list();
-        let bindings = resources.iter().map(|resource| resource.access).chain([Access::Uniform]).list();
+        let bindings = resources.iter().map(|resource| resource.access).chain([AccessMode::Uniform]).list();
         resources
             .push(Resource::uniform_of("sizes", &format!("array<vec4<u32>, {}>", uniform_bytes(self.kernel) / 16)));
         let mut text = ProgramText::new();
@@ -225,13 +229,15 @@ pub fn bit(position: u32) -> u32 {
     1 << position.min(31)
 }
 
-fn dependences(kernel: &Kernel) -> Vec<Dependence> {
+fn dependences(kernel: &TensorKernel) -> Vec<Dependence> {
     let mut all: Vec<Dependence> = Vec::with_capacity(kernel.graph.len());
     for id in kernel.graph.ids() {
         let mut own = match kernel.graph.node(id) {
-            Node::Coordinate(axis) => Dependence { coordinates: bit(axis), folds: 0 },
-            Node::Folded { fold, .. } => Dependence { coordinates: 0, folds: bit(fold) },
-            Node::Literal(..) | Node::Size(_) | Node::Load { .. } | Node::Apply(..) => Dependence::default(),
+            TypedNode::Coordinate(axis) => Dependence { coordinates: bit(axis), folds: 0 },
+            TypedNode::Folded { fold, .. } => Dependence { coordinates: 0, folds: bit(fold) },
+            TypedNode::Literal(..) | TypedNode::Size(_) | TypedNode::Load { .. } | TypedNode::Apply(..) => {
+                Dependence::default()
+            }
         };
         for operand in kernel.graph.operands(id) {
             own.coordinates |= all[operand.index()].coordinates;

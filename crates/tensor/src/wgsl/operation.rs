@@ -6,7 +6,7 @@ use residua_ir::graph::Op as Real;
 
 use super::layout::type_name;
 use super::module::{COMPARE, COMPONENTS, CONVERT, EXPONENTIAL, HIDDEN, HIGH_PRODUCT, Module};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 /// The text of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +53,10 @@ pub fn hidden(operand: &Text, how: Hidden, module: &mut Module) -> Text {
 }
 
 /// The value of an operation.
-pub fn expression(op: Op, operands: &[&Text], module: &mut Module) -> String {
+pub fn expression(op: TypedOp, operands: &[&Text], module: &mut Module) -> String {
     let is_vector = operands.iter().any(|operand| operand.is_vector);
     let ty = operands[0].ty;
-    if let Op::Real(op) = op {
+    if let TypedOp::Real(op) = op {
         return real(op, operands, is_vector, module);
     }
     let texts: Vec<String> = operands.iter().map(|operand| whole(operand, is_vector)).list();
@@ -64,56 +64,56 @@ pub fn expression(op: Op, operands: &[&Text], module: &mut Module) -> String {
     let b = texts.get(1).map_or("", String::as_str);
     let literal = operands.get(1).and_then(|operand| operand.literal);
     match op {
-        Op::Real(_) => unreachable!("written above"),
-        Op::Trunc => format!("trunc({a})"),
-        Op::Eq => comparison(Real::Eq, "==", "are_equal", operands, is_vector, module),
-        Op::Lt => comparison(Real::Lt, "<", "are_less", operands, is_vector, module),
-        Op::Le => comparison(Real::Le, "<=", "are_at_most", operands, is_vector, module),
-        Op::Select => format!("select({}, {b}, {})", texts[2], operands[0].text),
-        Op::IntAdd => format!("{a} + {b}"),
-        Op::IntSub => format!("{a} - {b}"),
-        Op::IntMul => format!("{a} * {b}"),
+        TypedOp::Real(_) => unreachable!("written above"),
+        TypedOp::Trunc => format!("trunc({a})"),
+        TypedOp::Eq => comparison(Real::Eq, "==", "are_equal", operands, is_vector, module),
+        TypedOp::Lt => comparison(Real::Lt, "<", "are_less", operands, is_vector, module),
+        TypedOp::Le => comparison(Real::Le, "<=", "are_at_most", operands, is_vector, module),
+        TypedOp::Select => format!("select({}, {b}, {})", texts[2], operands[0].text),
+        TypedOp::IntAdd => format!("{a} + {b}"),
+        TypedOp::IntSub => format!("{a} - {b}"),
+        TypedOp::IntMul => format!("{a} * {b}"),
         // WGSL refuses a zero that it knows, and takes another as 1 in quotients and gives 0 as remainder.
-        Op::IntDiv | Op::IntRem if literal == Some(0) => splat(number(ty, 0), ty, is_vector),
-        Op::IntRem => format!("{a} % {b}"),
-        Op::IntDiv if literal.is_some() => format!("{a} / {b}"),
-        Op::IntDiv => {
+        TypedOp::IntDiv | TypedOp::IntRem if literal == Some(0) => splat(number(ty, 0), ty, is_vector),
+        TypedOp::IntRem => format!("{a} % {b}"),
+        TypedOp::IntDiv if literal.is_some() => format!("{a} / {b}"),
+        TypedOp::IntDiv => {
             let zero = splat(number(ty, 0), ty, is_vector);
             format!("select({a} / {b}, {zero}, {b} == {zero})")
         }
-        Op::IntMin => format!("min({a}, {b})"),
-        Op::IntMax => format!("max({a}, {b})"),
-        Op::HighProduct => {
+        TypedOp::IntMin => format!("min({a}, {b})"),
+        TypedOp::IntMax => format!("max({a}, {b})"),
+        TypedOp::HighProduct => {
             module.push_shader(HIGH_PRODUCT);
             by_component("high_product", operands, Type::U32, is_vector)
         }
-        Op::And => format!("{a} & {b}"),
-        Op::Or => format!("{a} | {b}"),
-        Op::Xor if ty == Type::Bool => format!("{a} != {b}"),
-        Op::Xor => format!("{a} ^ {b}"),
-        Op::Not if ty == Type::Bool => format!("!{a}"),
-        Op::Not => format!("~{a}"),
-        Op::Shl => format!("{a} << {}", shift(operands[1], is_vector)),
-        Op::Shr => format!("{a} >> {}", shift(operands[1], is_vector)),
-        Op::ToI32 if ty == Type::F32 => {
+        TypedOp::And => format!("{a} & {b}"),
+        TypedOp::Or => format!("{a} | {b}"),
+        TypedOp::Xor if ty == Type::Bool => format!("{a} != {b}"),
+        TypedOp::Xor => format!("{a} ^ {b}"),
+        TypedOp::Not if ty == Type::Bool => format!("!{a}"),
+        TypedOp::Not => format!("~{a}"),
+        TypedOp::Shl => format!("{a} << {}", shift(operands[1], is_vector)),
+        TypedOp::Shr => format!("{a} >> {}", shift(operands[1], is_vector)),
+        TypedOp::ToI32 if ty == Type::F32 => {
             module.push_shader(CONVERT);
             by_component("integer_of", operands, Type::I32, is_vector)
         }
-        Op::ToU32 if ty == Type::F32 => {
+        TypedOp::ToU32 if ty == Type::F32 => {
             module.push_shader(CONVERT);
             by_component("unsigned_of", operands, Type::U32, is_vector)
         }
-        Op::ToF32 => format!("{}({a})", type_of(Type::F32, is_vector)),
-        Op::ToI32 => format!("{}({a})", type_of(Type::I32, is_vector)),
-        Op::ToU32 => format!("{}({a})", type_of(Type::U32, is_vector)),
-        Op::BitsToF32 => format!("bitcast<{}>({a})", type_of(Type::F32, is_vector)),
-        Op::BitsOfF32 => format!("bitcast<{}>({a})", type_of(Type::U32, is_vector)),
-        Op::HalfToF32 if is_vector => {
+        TypedOp::ToF32 => format!("{}({a})", type_of(Type::F32, is_vector)),
+        TypedOp::ToI32 => format!("{}({a})", type_of(Type::I32, is_vector)),
+        TypedOp::ToU32 => format!("{}({a})", type_of(Type::U32, is_vector)),
+        TypedOp::BitsToF32 => format!("bitcast<{}>({a})", type_of(Type::F32, is_vector)),
+        TypedOp::BitsOfF32 => format!("bitcast<{}>({a})", type_of(Type::U32, is_vector)),
+        TypedOp::HalfToF32 if is_vector => {
             let halves = COMPONENTS.map(|component| format!("unpack2x16float({a}.{component}).x"));
             format!("vec4<f32>({})", halves.join(", "))
         }
-        Op::HalfToF32 => format!("unpack2x16float({a}).x"),
-        Op::Level(_) => a.clone(),
+        TypedOp::HalfToF32 => format!("unpack2x16float({a}).x"),
+        TypedOp::Level(_) => a.clone(),
     }
 }
 

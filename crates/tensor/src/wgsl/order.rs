@@ -3,21 +3,21 @@
 use residua_codegen::wgsl::Operations;
 use residua_ir::graph::Op as Real;
 
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 
-impl Operations for Graph {
+impl Operations for TypedGraph {
     type Id = Id;
 
     fn operation(&self, id: Id) -> Option<(Real, [Id; 2])> {
         match self.node(id) {
-            Node::Apply(Op::Real(op), [a, b, _]) => Some((op, [a, b])),
+            TypedNode::Apply(TypedOp::Real(op), [a, b, _]) => Some((op, [a, b])),
             _ => None,
         }
     }
 
     fn number(&self, id: Id) -> Option<f64> {
         match self.node(id) {
-            Node::Literal(Type::F32, bits) => Some(f64::from(f32::from_bits(bits))),
+            TypedNode::Literal(Type::F32, bits) => Some(f64::from(f32::from_bits(bits))),
             _ => None,
         }
     }
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn operands_of_rules_of_fields_are_hidden() {
-        let mut graph = Graph::default();
+        let mut graph = TypedGraph::default();
         let index = graph.coordinate(0);
         let [x, y] = [0, 1].map(|buffer| graph.load(buffer, index, Type::F32));
         let (zero, half, three) = (graph.f32(0.0), graph.f32(0.5), graph.f32(3.0));

@@ -5,7 +5,7 @@ use residua_base::list::Listed;
 use residua_codegen::wgsl::Resource;
 
 use super::layout::{Layout, name_of_buffer};
-use crate::kernel::Buffer;
+use crate::kernel::TensorBuffer;
 
 /// Which buffers of a kernel are bound in windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,14 @@ impl Windows {
     }
 
     /// What is bound for a buffer: its windows in order.
-    pub fn resources(&self, position: usize, buffer: Buffer, layout: Layout) -> Vec<Resource> {
+    pub fn resources(&self, position: usize, buffer: TensorBuffer, layout: Layout) -> Vec<Resource> {
         let element = layout.element(buffer.dtype);
         let array = |window| Resource::array(&name_of_window(position, window), &element, buffer.written);
         (0..self.of(position)).map(array).list()
     }
 
     /// The functions that read and write a buffer with several windows.
-    pub fn functions(&self, position: usize, buffer: Buffer, layout: Layout) -> String {
+    pub fn functions(&self, position: usize, buffer: TensorBuffer, layout: Layout) -> String {
         if self.of(position) == 1 {
             return String::new();
         }

@@ -1,7 +1,7 @@
 //! Operators of elements.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Elementwise, Op, Tensor, TensorId};
+use residua_tensor::expr::{Elementwise, Tensor, TensorId, TensorOp};
 
 use crate::recipe::{Builder, sizes};
 
@@ -65,7 +65,7 @@ pub fn build(b: &mut Builder) -> Option<Vec<TensorId>> {
         "BitCast" => {
             let x = b.input(0);
             let shape = sizes(&b.shape(x));
-            let op = Op::Elementwise(Elementwise::Bitcast);
+            let op = TensorOp::Elementwise(Elementwise::Bitcast);
             b.expr.push(Tensor { op, operands: vec![x], dtype: case.outputs[0].dtype, shape })
         }
         "Cast" => {

@@ -19,7 +19,7 @@ use std::io::Write;
 use case::{Case, Data};
 use recipe::Builder;
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Array, Op, Tensor, TensorId, evaluate};
+use residua_tensor::expr::{Array, Tensor, TensorId, TensorOp, evaluate};
 use residua_tensor::fuse::Target;
 use residua_tensor::plan::Plan;
 use residua_tensor::plan::execute::{bytes_of, elements_of, execute};
@@ -61,7 +61,7 @@ fn reference(recipe: &Recipe, contents: &[Vec<f64>]) -> Result<Vec<Array>, Strin
 fn planned(recipe: &Recipe, contents: &[Vec<f64>], is_host: bool) -> Result<Vec<Array>, String> {
     let target = Target { is_host, most_buffers: 8 };
     let plan = Plan::new(recipe, &target).map_err(|error| error.to_string())?;
-    let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == Op::Input(slot as u32);
+    let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == TensorOp::Input(slot as u32);
     let bytes = |(slot, numbers): (usize, &Vec<f64>)| {
         let tensor = recipe.expr.nodes.iter().find(|tensor| is_slot(tensor, slot));
         bytes_of(tensor.map_or(DType::F32, |tensor| tensor.dtype), numbers)

@@ -1,7 +1,7 @@
 //! Recipes of cases: inputs are slots, in the order of the case.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Elementwise, Expr, Op, Reduction, Tensor, TensorId};
+use residua_tensor::expr::{Elementwise, Expr, Reduction, Tensor, TensorId, TensorOp};
 use residua_tensor::size::Size;
 use residua_tensor::tape::Recipe;
 
@@ -88,7 +88,7 @@ impl Builder<'_> {
     }
 
     /// Any operation of the type of its first operand.
-    pub fn push(&mut self, op: Op, operands: &[TensorId], shape: &[i64]) -> TensorId {
+    pub fn push(&mut self, op: TensorOp, operands: &[TensorId], shape: &[i64]) -> TensorId {
         let dtype = self.expr.dtype(operands[0]);
         self.expr.push(Tensor { op, operands: operands.to_vec(), dtype, shape: sizes(shape) })
     }

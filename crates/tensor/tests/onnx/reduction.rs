@@ -1,7 +1,7 @@
 //! Operators that reduce: sums, extremes, norms, products of matrices, pooling, accumulations.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Border, Elementwise, Op, Reduction, TensorId};
+use residua_tensor::expr::{Border, Elementwise, Reduction, TensorId, TensorOp};
 
 use crate::recipe::{Builder, sizes};
 
@@ -297,7 +297,7 @@ fn padded(b: &mut Builder, x: TensorId, widths: &[[i64; 2]], value: f64) -> Tens
         before.push(*left);
     }
     let value = b.number(value, x);
-    b.push(Op::Pad { before: sizes(&before), border: Border::Constant }, &[x, value], &shape)
+    b.push(TensorOp::Pad { before: sizes(&before), border: Border::Constant }, &[x, value], &shape)
 }
 
 /// A reduction over the windows of the case.
@@ -317,7 +317,8 @@ fn windows(b: &mut Builder, mut x: TensorId, reduction: Reduction) -> TensorId {
         let mut shape = b.shape(x);
         shape[axis + 2] = case.outputs[0].shape[axis + 2];
         shape.push(*size);
-        let op = Op::Windows { axis: axis as u32 + 2, step: of("strides", axis), dilation: of("dilations", axis) };
+        let op =
+            TensorOp::Windows { axis: axis as u32 + 2, step: of("strides", axis), dilation: of("dilations", axis) };
         x = b.push(op, &[x], &shape);
     }
     let axes: Vec<u32> = (rank..rank + kernel.len() as u32).collect();

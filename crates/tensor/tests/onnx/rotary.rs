@@ -1,6 +1,6 @@
 //! Rotary embeddings by tables, which in ONNX's own cases are of numbers that are no cosines and sines.
 
-use residua_tensor::expr::{Elementwise, Op, TensorId};
+use residua_tensor::expr::{Elementwise, TensorId, TensorOp};
 
 use crate::recipe::{Builder, sizes};
 
@@ -63,5 +63,5 @@ pub fn build(b: &mut Builder) -> Option<Vec<TensorId>> {
 /// Axes 1 and 2 exchanged.
 fn exchanged(b: &mut Builder, x: TensorId) -> TensorId {
     let shape = b.shape(x);
-    b.push(Op::Permute(vec![0, 2, 1, 3]), &[x], &[shape[0], shape[2], shape[1], shape[3]])
+    b.push(TensorOp::Permute(vec![0, 2, 1, 3]), &[x], &[shape[0], shape[2], shape[1], shape[3]])
 }

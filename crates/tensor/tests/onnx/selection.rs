@@ -1,7 +1,7 @@
 //! Operators that select elements by indices.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Combine, Elementwise, Op, Reduction, Tensor, TensorId};
+use residua_tensor::expr::{Combine, Elementwise, Reduction, Tensor, TensorId, TensorOp};
 
 use crate::recipe::{Builder, sizes};
 
@@ -98,7 +98,7 @@ fn largest(b: &mut Builder) -> Vec<TensorId> {
     let bits = if of == DType::I32 { b.expr.cast(x, DType::U32) } else { x };
     let sign = b.number(f64::from(if of == DType::I32 { 0x7fff_ffffu32 } else { 0xffff_ffff }), bits);
     let keys = b.apply(Elementwise::Xor, &[bits, sign]);
-    let op = Op::Argsort { bits: 32 };
+    let op = TensorOp::Argsort { bits: 32 };
     let places = b.expr.push(Tensor { op, operands: vec![keys], dtype: DType::I32, shape });
     vec![b.expr.gather_elements(x, places, axis), places]
 }

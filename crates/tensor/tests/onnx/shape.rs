@@ -1,7 +1,7 @@
 //! Operators that arrange elements, and sources.
 
 use residua_tensor::dtype::DType;
-use residua_tensor::expr::{Border, Elementwise, Op, Reduction, TensorId};
+use residua_tensor::expr::{Border, Elementwise, Reduction, TensorId, TensorOp};
 
 use crate::recipe::{Builder, sizes};
 
@@ -143,5 +143,5 @@ fn pad(b: &mut Builder) -> TensorId {
         _ => Border::Constant,
     };
     let operands = if border == Border::Constant { vec![x, b.input(2)] } else { vec![x] };
-    b.push(Op::Pad { before, border }, &operands, &shape)
+    b.push(TensorOp::Pad { before, border }, &operands, &shape)
 }

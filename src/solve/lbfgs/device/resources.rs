@@ -13,7 +13,7 @@ use crate::solve::start::Start;
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_base::list::{Listed, PushAll};
-use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Prepared, Submission};
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PreparedList, Submission};
 
 /// Buffers and bound command lists for runs of one shape and objective.
 pub struct SolverResources {
@@ -22,9 +22,9 @@ pub struct SolverResources {
     shape: Shape,
     objective: Objective,
     buffers: Vec<(LbfgsBuffer, Buffer)>,
-    begin: Prepared,
-    round: Prepared,
-    read: Prepared,
+    begin: PreparedList,
+    round: PreparedList,
+    read: PreparedList,
     state: DownloadId,
     uniforms: Vec<u32>,
 }

@@ -22,7 +22,7 @@ use crate::solve::start::{Changes, Start};
 use residua_base::deadline::Deadline;
 use residua_base::error::{Error, Result};
 use residua_codegen::wgsl::PairForm;
-use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, Prepared, Submission};
+use residua_gpu::{Buffer, BufferRequest, CommandList, DownloadId, PreparedList, Submission};
 use vecmap::VecMap;
 
 /// Suspects that a check looks at.
@@ -38,12 +38,12 @@ pub struct SolverResources {
     /// What is eliminated by a Schur complement.
     pub(super) elimination: Option<Elimination>,
     /// The trial point set to the point.
-    start: Prepared,
-    head: Prepared,
-    iteration: Prepared,
-    tail: Prepared,
+    start: PreparedList,
+    head: PreparedList,
+    iteration: PreparedList,
+    tail: PreparedList,
     /// Reads the state.
-    read: Prepared,
+    read: PreparedList,
     pub(super) state_download: DownloadId,
     /// Where constants and bounds are written, and which of [`Functions::constraints_version`] have been.
     limits: Option<Buffer>,
@@ -289,7 +289,7 @@ impl SolverResources {
     pub(super) async fn submit(&self, functions: &mut Functions, batch: Batch, first: bool) -> Result<Submission> {
         let (engine, _) = engine(functions)?;
         let context = engine.context().clone();
-        let mut pieces: Vec<&Prepared> = Vec::new();
+        let mut pieces: Vec<&PreparedList> = Vec::new();
         if first {
             pieces.push_all([&self.start, &self.head]);
         }

@@ -15,7 +15,7 @@ use residua_base::list::{Listed, PushAll};
 use residua_linalg::loops::add_squares;
 use residua_linalg::normal_equations::{is_well_conditioned, products};
 use residua_linalg::null_space::TOLERANCE;
-use residua_linalg::{DenseQr, System, TrustRegion};
+use residua_linalg::{DenseQr, System, TrustRegionModel};
 use std::collections::BTreeSet;
 
 /// Multiplications of the factorisation and of J̃ᵀJ̃, at most: some tenths of a millisecond.
@@ -147,7 +147,7 @@ pub async fn promise(
 }
 
 /// The model without a ball at the current parameters of a small problem, and the point's numbers.
-async fn undamped(functions: &mut Functions, model: &mut HostModel) -> Result<Option<(TrustRegion, Linearised)>> {
+async fn undamped(functions: &mut Functions, model: &mut HostModel) -> Result<Option<(TrustRegionModel, Linearised)>> {
     let n = functions.values().len();
     let rows = functions.model().num_residuals as usize;
     if n.saturating_mul(n).saturating_mul(n + rows) > MOST_WORK_OF_PROMISE {
@@ -171,7 +171,7 @@ async fn undamped(functions: &mut Functions, model: &mut HostModel) -> Result<Op
     let mut qr = DenseQr::new();
     qr.begin(&system);
     qr.advance(&system, f64::INFINITY);
-    let mut region = TrustRegion::of_rows(&qr, &scale, &frozen);
+    let mut region = TrustRegionModel::of_rows(&qr, &scale, &frozen);
     region.set_accuracy(&accuracy);
     let free = |k: &usize| !frozen[*k] && squares[*k] > 0.0;
     let coordinates = (0..n).filter(free).count() as f64;
@@ -191,7 +191,7 @@ async fn undamped(functions: &mut Functions, model: &mut HostModel) -> Result<Op
 mod tests {
     use super::*;
     use crate::gauss_newton::host::Normal;
-    use residua_linalg::{Blocks, DenseQr, LinearSolver};
+    use residua_linalg::{CoordinateBlocks, DenseQr, LinearSolver};
 
     /// Whether the model of such rows of J̃ is suspected, with the matrix itself and as J̃ᵀJ̃ in one block.
     fn suspected(rows: &[Vec<f64>], frozen: &[bool]) -> [bool; 2] {
@@ -199,7 +199,7 @@ mod tests {
         let systems = LinearSystems {
             row_offsets: (0..=rows.len()).map(|row| (row * n) as u32).collect(),
             col_indices: rows.iter().flat_map(|_| 0..n as u32).collect(),
-            blocks: Blocks { ranges: vec![(0, n)], ..Blocks::default() },
+            blocks: CoordinateBlocks { ranges: vec![(0, n)], ..CoordinateBlocks::default() },
             solver: LinearSolver::DenseQr(DenseQr::new()),
             trial: None,
         };
@@ -257,7 +257,7 @@ mod tests {
         let systems = LinearSystems {
             row_offsets: vec![0, 2],
             col_indices: vec![0, 1],
-            blocks: Blocks { ranges: vec![(0, 1), (1, 1)], ..Blocks::default() },
+            blocks: CoordinateBlocks { ranges: vec![(0, 1), (1, 1)], ..CoordinateBlocks::default() },
             solver: LinearSolver::DenseQr(DenseQr::new()),
             trial: None,
         };

@@ -7,7 +7,7 @@
 //!   to the actual reduction makes the next one (as NL2SOL: J. E. Dennis, D. M. Gay and R. E. Welsch, 1981).
 
 use residua_linalg::loops::{dot, norm};
-use residua_linalg::{DenseQr, TrustRegion};
+use residua_linalg::{DenseQr, TrustRegionModel};
 
 /// Coordinates of a problem whose second derivatives are computed at each point; with more they are where the model without them has missed.
 const MOST_OF_SECOND_ORDER: usize = 32;
@@ -18,7 +18,7 @@ const MISS: f64 = 0.25;
 #[derive(Default)]
 pub(super) struct Exact {
     /// The model at the point.
-    pub(super) region: Option<TrustRegion>,
+    pub(super) region: Option<TrustRegionModel>,
     /// S, once it is known at the point.
     curvature: Option<Vec<f64>>,
     /// Whether second derivatives cannot be had.
@@ -37,7 +37,7 @@ pub(super) struct Exact {
 
 impl Exact {
     /// Takes the model at a new point.
-    pub(super) fn enter_point(&mut self, region: TrustRegion) {
+    pub(super) fn enter_point(&mut self, region: TrustRegionModel) {
         self.region = Some(region);
         self.curvature = None;
         self.unbent = None;
@@ -121,7 +121,7 @@ impl Exact {
 
     /// How many directions the residuals leave free at the point.
     pub(super) fn deficiency(&self) -> usize {
-        self.region.as_ref().map_or(0, TrustRegion::deficiency)
+        self.region.as_ref().map_or(0, TrustRegionModel::deficiency)
     }
 
     /// The same with errors of derivatives that are so many times as large.

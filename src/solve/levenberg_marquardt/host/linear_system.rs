@@ -10,8 +10,8 @@ use residua_base::error::Result;
 use residua_linalg::loops::diagonals;
 use residua_linalg::system::finite;
 use residua_linalg::{
-    Blocks, DenseQr, LinearSolver, Normal, Pcg, PcgOptions, Products, Solved, SparseMatrix, System, Trouble,
-    TrustRegion,
+    CoordinateBlocks, DenseQr, JtjOperator, LinearSolver, NormalProducts, Pcg, PcgOptions, Solved, SparseMatrix,
+    System, Trouble, TrustRegionModel,
     normal_equations::{self, products},
 };
 
@@ -93,7 +93,7 @@ pub struct LinearSystems {
     /// The column of each entry.
     pub col_indices: Vec<u32>,
     /// The blocks of parameters, for preconditioning.
-    pub blocks: Blocks,
+    pub blocks: CoordinateBlocks,
     /// The solver.
     pub solver: LinearSolver,
     /// Conjugate gradients are on trial: a factorisation replaces them where they take longer.
@@ -117,13 +117,13 @@ impl LinearSystems {
         system: DampedSystem,
         options: PcgOptions,
         begins: bool,
-        products: &mut dyn Products,
+        products: &mut dyn JtjOperator,
         step: &mut [f64],
     ) -> Result<Option<Solved>> {
         let LinearSystems { row_offsets, col_indices, blocks, solver, trial } = self;
         let DampedSystem { model, damping, frozen } = system;
         if let Some(model) = &model.normal {
-            let normal = Normal { gradient: &model.gradient, jtj_blocks: &model.jtj_blocks, damping, frozen };
+            let normal = NormalProducts { gradient: &model.gradient, jtj_blocks: &model.jtj_blocks, damping, frozen };
             let LinearSolver::Pcg(pcg) = solver else {
                 let solved = normal_equations::solve(&normal, model.residuals, step).map(|()| 1);
                 return Ok(Some(finite(solved, step)));
@@ -228,7 +228,7 @@ impl LinearSystems {
         gradient: &[f64],
         (scale, frozen): (&[f64], &[bool]),
         begins: bool,
-    ) -> Option<std::result::Result<TrustRegion, Trouble>> {
+    ) -> Option<std::result::Result<TrustRegionModel, Trouble>> {
         let LinearSystems { row_offsets, col_indices, solver, .. } = self;
         let qr = match (reviewer, solver) {
             (Some(_), _) if model.normal.is_some() => return Some(Err(Trouble::IllConditioned)),
@@ -236,12 +236,12 @@ impl LinearSystems {
             _ => return Some(Err(Trouble::IllConditioned)),
         };
         if let Some(normal) = &model.normal {
-            return Some(TrustRegion::of_sums(&normal.jtj_blocks, gradient, normal.residuals, scale, frozen));
+            return Some(TrustRegionModel::of_sums(&normal.jtj_blocks, gradient, normal.residuals, scale, frozen));
         }
         let jacobian = jacobian(scale.len(), row_offsets, col_indices, &model.entries);
         if begins && scale.len() >= LEAST_COLUMNS_OF_SUMS {
             let sums = products(&jacobian);
-            if let Ok(region) = TrustRegion::of_sums(&sums, gradient, jacobian.rows(), scale, frozen) {
+            if let Ok(region) = TrustRegionModel::of_sums(&sums, gradient, jacobian.rows(), scale, frozen) {
                 return Some(Ok(region));
             }
         }
@@ -250,7 +250,7 @@ impl LinearSystems {
         if begins {
             qr.begin(&system);
         }
-        qr.advance(&system, SLICE).then(|| Ok(TrustRegion::of_rows(qr, scale, frozen)))
+        qr.advance(&system, SLICE).then(|| Ok(TrustRegionModel::of_rows(qr, scale, frozen)))
     }
 
     /// ‖J̃v‖² of a vector; `None` where the model has no matrix, and products give it.
@@ -269,7 +269,7 @@ impl LinearSystems {
 }
 
 /// ‖Dδ‖, with D² the diagonal of J̃ᵀJ̃.
-fn length(normal: &Normal, blocks: &Blocks, step: &[f64]) -> f64 {
+fn length(normal: &NormalProducts, blocks: &CoordinateBlocks, step: &[f64]) -> f64 {
     let mut diagonal = vec![0.0; step.len()];
     diagonals(&blocks.ranges, normal.jtj_blocks, &mut diagonal);
     step.iter().zip(&diagonal).map(|(step, diagonal)| diagonal * step * step).sum::<f64>().sqrt()
@@ -329,7 +329,7 @@ mod tests {
             jtj_blocks: vec![2.0 + weight * weight; steps],
         };
         let model = LeastSquares { cost: 1.0, influence: 1.0, normal: Some(normal), ..LeastSquares::nothing() };
-        let blocks = Blocks::of((0..steps).map(|k| (k, 1)).collect());
+        let blocks = CoordinateBlocks::of((0..steps).map(|k| (k, 1)).collect());
         let mut systems = LinearSystems {
             row_offsets: Vec::new(),
             col_indices: Vec::new(),

@@ -18,7 +18,7 @@ use crate::solve::vector::max_norm;
 use residua_base::error::Result;
 use residua_base::list::{Listed, PushAll};
 use residua_linalg::loops::{add_squares, all_finite, diagonals};
-use residua_linalg::{PcgOptions, Products, Trouble};
+use residua_linalg::{JtjOperator, PcgOptions, Trouble};
 
 use super::ARITHMETIC;
 use super::deficiency;
@@ -397,7 +397,7 @@ impl LevenbergMarquardt {
 
     /// Computes one slice of the solution of [`Request::Solve`]; gives the answer when the system is solved or turns out to have no solution.
     /// Where the model has no matrix, `products` multiply.
-    pub fn solve(&mut self, products: &mut dyn Products) -> Result<Option<Answer>> {
+    pub fn solve(&mut self, products: &mut dyn JtjOperator) -> Result<Option<Answer>> {
         let begins = matches!(std::mem::replace(&mut self.phase, Phase::Solving(true)), Phase::Solving(false));
         if self.is_exact() {
             let scale = self.strategy.scale.iter().map(|square| square.sqrt()).list();

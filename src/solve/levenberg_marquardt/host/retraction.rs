@@ -9,11 +9,11 @@ use crate::model::manifolds::{CoordinateSize, Manifold, retraction_kernel};
 use residua_base::error::Result;
 use residua_codegen::Width;
 use residua_codegen::memory::{InstanceRange, View};
-use residua_cpu::Program;
+use residua_cpu::CompiledKernels;
 
 /// Makes steps.
 pub struct Retraction {
-    program: Rc<Program>,
+    program: Rc<CompiledKernels>,
     /// Kernel, first number and blocks of each array.
     arrays: Vec<(usize, u32, u32)>,
     lower: Vec<f64>,
@@ -77,22 +77,23 @@ type Shapes = Vec<(Manifold, u32)>;
 
 thread_local! {
     /// Kernels by their shapes.
-    static KNOWN: RefCell<Vec<(Shapes, Rc<Program>)>> = const { RefCell::new(Vec::new()) };
+    static KNOWN: RefCell<Vec<(Shapes, Rc<CompiledKernels>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Programs that are kept. Those of most pages fit.
 const MOST: usize = 32;
 
 /// The kernels of some shapes, in place of those that were made first if there are many. To write and compile them takes longer than a small solve.
-async fn program_of(shapes: Shapes) -> Result<Rc<Program>> {
-    let find =
-        |known: &Vec<(Shapes, Rc<Program>)>| known.iter().find(|known| known.0 == shapes).map(|known| known.1.clone());
+async fn program_of(shapes: Shapes) -> Result<Rc<CompiledKernels>> {
+    let find = |known: &Vec<(Shapes, Rc<CompiledKernels>)>| {
+        known.iter().find(|known| known.0 == shapes).map(|known| known.1.clone())
+    };
     if let Some(known) = KNOWN.with_borrow(find) {
         return Ok(known);
     }
     let of_shape = |&(manifold, dim): &(Manifold, u32)| retraction_kernel(manifold, dim, true, Width::Single);
     let kernels = shapes.iter().map(of_shape).list_or_error()?;
-    let program = Rc::new(Program::compile(kernels).await?);
+    let program = Rc::new(CompiledKernels::compile(kernels).await?);
     KNOWN.with_borrow_mut(|known| {
         if known.len() >= MOST {
             known.remove(0);

@@ -10,8 +10,8 @@ use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_linalg::choice::{self, Choice, Trial};
-use residua_linalg::{Blocks, DenseQr, Kind, LinearSolver, Pcg};
+use residua_linalg::choice::{self, IterativeTrial, SolverChoice};
+use residua_linalg::{CoordinateBlocks, DenseQr, Kind, LinearSolver, Pcg};
 
 /// Steps of a system that is cut short in the place of one that is not: graphs take 19 and 7, and a cut step may lead where exact ones do not go.
 const STEPS_OF_CUT_SYSTEMS: usize = 3;
@@ -45,7 +45,7 @@ pub(super) struct SolvePath {
 pub(super) struct Chosen {
     kind: Option<Kind>,
     pub(super) why: String,
-    trial: Option<Trial>,
+    trial: Option<IterativeTrial>,
     /// Whether the session has linearised in rows: their kernels are there since then.
     has_served: bool,
 }
@@ -85,7 +85,7 @@ impl SolvePath {
                 None => format!("normal equations: {n} parameters, which all residuals share"),
                 Some(kind) => format!("{}: as linearSolver says, by normal equations", kind.name()),
             };
-            let systems = without_rows(Blocks::of(vec![(0, n)]), LinearSolver::DenseQr(DenseQr::new()), None);
+            let systems = without_rows(CoordinateBlocks::of(vec![(0, n)]), LinearSolver::DenseQr(DenseQr::new()), None);
             let path = SolvePath { form: Form::Sums, kind, linear_solver, reserve: kept, chosen: None };
             return Ok(Beginning::Ready(path, systems));
         }
@@ -128,7 +128,7 @@ impl SolvePath {
         }
         let (linear_solver, iterations) = match trial {
             None => (linear_solver, None),
-            Some(Trial { iterations, why, .. }) => (why, Some(iterations)),
+            Some(IterativeTrial { iterations, why, .. }) => (why, Some(iterations)),
         };
         let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: Some(rows), chosen: None };
         Ok(Beginning::Ready(path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
@@ -213,7 +213,7 @@ impl SolvePath {
 }
 
 /// Linear systems of models without rows.
-fn without_rows(blocks: Blocks, solver: LinearSolver, trial: Option<usize>) -> LinearSystems {
+fn without_rows(blocks: CoordinateBlocks, solver: LinearSolver, trial: Option<usize>) -> LinearSystems {
     let trial = trial.map(|iterations| linear_system::Trial::of(iterations.div_ceil(STEPS_OF_CUT_SYSTEMS)));
     LinearSystems { row_offsets: Vec::new(), col_indices: Vec::new(), blocks, solver, trial }
 }
@@ -232,9 +232,9 @@ fn of_rows(
     }
     let (n, blocks) = (functions.values().len(), blocks(functions.model()));
     let Pattern { row_offsets, col_indices, .. } = model.pattern(functions)?.without_places();
-    let Choice { solver, why, trial } = match kind {
+    let SolverChoice { solver, why, trial } = match kind {
         None => choice::choose(n, &row_offsets, &col_indices, &blocks)?,
-        Some(kind) => Choice {
+        Some(kind) => SolverChoice {
             solver: choice::make(kind, n, &row_offsets, &col_indices, &blocks)?,
             why: as_asked(kind),
             trial: None,
@@ -250,7 +250,7 @@ fn as_asked(kind: Kind) -> String {
 
 /// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`], and of those that were named for
 /// elimination.
-pub(crate) fn blocks(model: &Model) -> Blocks {
+pub(crate) fn blocks(model: &Model) -> CoordinateBlocks {
     let of_array = |array: &crate::model::ArrayInfo| {
         let (offset, dim) = (array.offset as usize, array.dim as usize);
         let tangents = array.manifold.tangent_dim(array.dim) as usize;
@@ -260,5 +260,5 @@ pub(crate) fn blocks(model: &Model) -> Blocks {
         })
     };
     let named = model.eliminated.iter().flat_map(|&array| of_array(&model.arrays[array as usize])).list();
-    Blocks { ranges: model.arrays.iter().flat_map(of_array).list(), named }
+    CoordinateBlocks { ranges: model.arrays.iter().flat_map(of_array).list(), named }
 }

@@ -24,7 +24,7 @@ use crate::solve::start::Start;
 use crate::solve::vector::dot;
 use crate::solve::{FeasibleSet, IterationSummary, LevenbergMarquardtOptions, SolveSummary, Termination};
 use residua_base::error::Result;
-use residua_linalg::{Blocks, DenseQr, LinearSolver, Pcg, Products};
+use residua_linalg::{CoordinateBlocks, DenseQr, JtjOperator, LinearSolver, Pcg};
 
 /// Residuals and the dense rows of their Jacobian at a point.
 type Residuals<'a> = &'a dyn Fn(&[f64]) -> (Vec<f64>, Vec<Vec<f64>>);
@@ -87,7 +87,7 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
     let systems = LinearSystems {
         row_offsets: (0..=rows).map(|row| row * tangents).collect(),
         col_indices: (0..rows).flat_map(|_| 0..tangents).collect(),
-        blocks: Blocks::of(
+        blocks: CoordinateBlocks::of(
             (0..tangents as usize).step_by(tangents_per_block).map(|first| (first, tangents_per_block)).collect(),
         ),
         solver,
@@ -184,7 +184,7 @@ fn bend(fake: &Fake, x: &[f64], direction: &[f64], row: usize) -> Vec<f64> {
 /// No products: models of fakes have their matrix.
 struct NoProducts;
 
-impl Products for NoProducts {
+impl JtjOperator for NoProducts {
     fn product(&mut self, _: &[f64], _: &mut [f64]) -> Result<f64> {
         unreachable!("the model has a matrix")
     }

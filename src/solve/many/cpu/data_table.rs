@@ -4,11 +4,11 @@ use residua_base::list::Listed;
 use residua_linalg::loops::small;
 
 use crate::solve::many::batch::{Batch, source_of};
-use crate::solve::many::template::{Group, Template};
+use crate::solve::many::template::{Group, SharedProblem};
 
 /// Data of a group's instances, column after column, problem after problem in each.
 pub(super) fn data_table(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch,
     group: &Group,
     own: &[Vec<f64>],

@@ -6,7 +6,7 @@ use residua_base::error::{ErrorCode, Result};
 use crate::solve::levenberg_marquardt::host::{SolverResources, deficiency, minimise_least_squares};
 use crate::solve::listener::Listener;
 use crate::solve::many::batch::Batch;
-use crate::solve::many::template::Template;
+use crate::solve::many::template::SharedProblem;
 use crate::solve::many::{ManyListener, ManyOptions, ManySolutions, single};
 use crate::solve::options::{LevenbergMarquardtOptions, SolveOptions};
 use crate::solve::summary::{IterationSummary, Termination};
@@ -14,7 +14,7 @@ use crate::solve::untouched::Untouched;
 
 /// Solves some problems, each with the iterations that the pass has left it of `most`.
 pub(super) async fn solve(
-    template: &Template,
+    template: &SharedProblem,
     batch: &Batch<'_>,
     (options, most): (&ManyOptions, u32),
     problems: &[u32],

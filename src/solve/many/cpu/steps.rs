@@ -2,7 +2,7 @@
 
 use residua_base::error::Result;
 use residua_base::list::Listed;
-use residua_linalg::TrustRegion;
+use residua_linalg::TrustRegionModel;
 use residua_linalg::loops::small;
 
 use super::{Arrival, Chunk, End, Solver};
@@ -14,7 +14,7 @@ use crate::solve::summary::Termination;
 /// The model of a problem where its step without a radius is too long, or it has hardly the digits of one.
 #[derive(Default)]
 pub(super) struct Ball {
-    region: TrustRegion,
+    region: TrustRegionModel,
     jtj: Vec<f64>,
     /// D
     lengths: Vec<f64>,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::shaders::{Kernel, SystemUniforms};
+use super::shaders::{SystemKernel, SystemUniforms};
 use super::state;
 use crate::eval::Objective;
 use crate::eval::declare::{self, Declare};
@@ -62,7 +62,7 @@ const HESSIANS: usize = 0;
 const PROJECTED: usize = 1;
 
 /// A command list of a system: its buffers by their numbers, its pipelines by their kernels.
-pub type Segment = declare::Segment<usize, Kernel>;
+pub type Segment = declare::Segment<usize, SystemKernel>;
 
 /// What the lists and buffers of a model depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: &Shape, factor: f32) -> R
     let chunks = chunks.len();
     let linearised = writer.linearise(chunks)?;
     let linearise = writer.finish();
-    writer.own(Kernel::Begin, shape.block_groups());
+    writer.own(SystemKernel::Begin, shape.block_groups());
     let begin = writer.finish();
     let mut iteration = |table| {
         writer.iterate(chunks, table)?;
@@ -267,7 +267,7 @@ impl<K: Kernels> Writer<'_, K> {
         }
         self.gathered(&chunks, Entry::MatrixMagnitudes, HESSIANS, state::PRODUCT)?;
         let units = self.shape.units.len() as u32 / 3;
-        self.own(Kernel::Units, units);
+        self.own(SystemKernel::Units, units);
         let counts = self.buffer(COUNTS);
         self.segment.list.clear(counts);
         for &number in &chunks {
@@ -284,7 +284,7 @@ impl<K: Kernels> Writer<'_, K> {
     }
 
     fn iterate(&mut self, chunks: usize, table: usize) -> Result<()> {
-        self.own(Kernel::Direction, self.shape.groups());
+        self.own(SystemKernel::Direction, self.shape.groups());
         let product = self.vector(state::PRODUCT);
         for number in 0..chunks {
             if self.takes_part(number) {
@@ -293,7 +293,7 @@ impl<K: Kernels> Writer<'_, K> {
                 self.descent.gather(self, number, product, gate)?;
             }
         }
-        self.own(Kernel::Update, self.shape.block_groups());
+        self.own(SystemKernel::Update, self.shape.block_groups());
         Ok(())
     }
 
@@ -368,7 +368,7 @@ impl<K: Kernels> Writer<'_, K> {
             self.buffer(COUNTS),
             self.buffer(UNIFORMS).part((1 + number as u64) * ALIGNMENT, ALIGNMENT),
         ];
-        let kernel = Kernel::Project(kernel);
+        let kernel = SystemKernel::Project(kernel);
         let pipeline = self.segment.pipeline(kernel, kernel.name(), &kernel.layout());
         let groups = descent.limits.split_workgroups(chunk_groups(chunk).into())?;
         self.segment.list.dispatch(pipeline, &bindings, groups);
@@ -376,7 +376,7 @@ impl<K: Kernels> Writer<'_, K> {
     }
 
     /// Runs a kernel of the system.
-    fn own(&mut self, kernel: Kernel, workgroups: u32) {
+    fn own(&mut self, kernel: SystemKernel, workgroups: u32) {
         let mut bindings = Vec::new();
         for number in [STATE, VECTORS, SUMS, BLOCKS, HELD, UNITS] {
             bindings.push(self.buffer(number));

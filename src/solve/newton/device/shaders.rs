@@ -10,7 +10,7 @@ use residua_gpu::BindingKind;
 
 /// A kernel of the system's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
+pub enum SystemKernel {
     /// Scales of units.
     Units,
     /// Other eigenvalues for negative ones, in the instances of a kernel by its number.
@@ -23,15 +23,15 @@ pub enum Kernel {
     Update,
 }
 
-impl Kernel {
+impl SystemKernel {
     /// Entry point.
     pub fn name(self) -> &'static str {
         match self {
-            Kernel::Units => "units",
-            Kernel::Project(_) => "project",
-            Kernel::Begin => "begin",
-            Kernel::Direction => "direction",
-            Kernel::Update => "update",
+            SystemKernel::Units => "units",
+            SystemKernel::Project(_) => "project",
+            SystemKernel::Begin => "begin",
+            SystemKernel::Direction => "direction",
+            SystemKernel::Update => "update",
         }
     }
 
@@ -39,7 +39,7 @@ impl Kernel {
     pub fn resources(self) -> Vec<Resource> {
         let (read, write) = (Resource::read, Resource::read_write);
         let mut resources = match self {
-            Kernel::Project(_) => vec![
+            SystemKernel::Project(_) => vec![
                 read("indices", "u32"),
                 read("matrices", "f32"),
                 read("scales", "f32"),
@@ -47,7 +47,7 @@ impl Kernel {
                 write("projected", "f32"),
                 write("counts", "u32"),
             ],
-            Kernel::Units | Kernel::Begin | Kernel::Direction | Kernel::Update => vec![
+            SystemKernel::Units | SystemKernel::Begin | SystemKernel::Direction | SystemKernel::Update => vec![
                 write("state", "f32"),
                 write("vectors", "f32"),
                 write("sums", "f32"),
@@ -65,14 +65,14 @@ impl Kernel {
         binding_kinds(&self.resources())
     }
 
-    /// The text, where blocks have at most so many numbers; the class is that of the instances of [`Kernel::Project`].
+    /// The text, where blocks have at most so many numbers; the class is that of the instances of [`SystemKernel::Project`].
     pub fn wgsl(self, numbers: u32, class: Option<&Class>) -> String {
         let template = match self {
-            Kernel::Units => template!("newton/units"),
-            Kernel::Project(_) => template!("newton/project"),
-            Kernel::Begin => template!("newton/begin"),
-            Kernel::Direction => template!("newton/direction"),
-            Kernel::Update => template!("newton/update"),
+            SystemKernel::Units => template!("newton/units"),
+            SystemKernel::Project(_) => template!("newton/project"),
+            SystemKernel::Begin => template!("newton/begin"),
+            SystemKernel::Direction => template!("newton/direction"),
+            SystemKernel::Update => template!("newton/update"),
         };
         let mut program = ProgramText::new();
         program.declare(&[&SystemUniforms::STRUCTURE], &self.resources());
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn every_kernel_is_valid_and_binds_what_it_declares() {
         for numbers in [1, 3, 10] {
-            for kernel in [Kernel::Units, Kernel::Begin, Kernel::Direction, Kernel::Update] {
+            for kernel in [SystemKernel::Units, SystemKernel::Begin, SystemKernel::Direction, SystemKernel::Update] {
                 check_module(&kernel.wgsl(numbers, None), kernel.name(), &kernel.layout());
             }
         }

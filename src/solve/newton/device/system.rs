@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::record::{self, NAME, Recording, Shape};
-use super::shaders::Kernel;
+use super::shaders::SystemKernel;
 use super::state::{self, RUNNING, SOLVED, UNSOLVED};
 use crate::eval::gpu::GpuEngine;
 use crate::eval::layout::Memory;
@@ -18,7 +18,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::{Listed, PushAll};
 use residua_codegen::Width;
 use residua_codegen::wgsl::WORKGROUP_SIZE;
-use residua_gpu::{Buffer, BufferRequest, Context, DownloadId, PipelineRequest, Prepared};
+use residua_gpu::{Buffer, BufferRequest, Context, DownloadId, PipelineRequest, PreparedList};
 use residua_linalg::loops::semidefinite::Negative;
 
 /// Operations of a kernel of Hessians, at most: browsers take longer than a solve to compile more.
@@ -36,10 +36,10 @@ pub(in crate::solve::newton) struct DeviceSystem {
     stride: u64,
     parameters: Buffer,
     buffers: Vec<Buffer>,
-    linearise: Prepared,
-    begin: Prepared,
-    iterations: [Prepared; 2],
-    read: Prepared,
+    linearise: PreparedList,
+    begin: PreparedList,
+    iterations: [PreparedList; 2],
+    read: PreparedList,
     linearised: [DownloadId; 2],
     of_state: DownloadId,
     /// Diagonal of the sum of projected Hessians.
@@ -119,8 +119,8 @@ impl DeviceSystem {
     ) -> Result<Option<DeviceSystem>> {
         let Recording { linearise, begin, iterations: [projected, exact], read, .. } = &recording;
         let segments = [linearise, begin, projected, exact, read];
-        let of_kernel = |kernel: Kernel| {
-            let is_of = |(number, _): &&(usize, Rc<Class>)| kernel == Kernel::Project(*number);
+        let of_kernel = |kernel: SystemKernel| {
+            let is_of = |(number, _): &&(usize, Rc<Class>)| kernel == SystemKernel::Project(*number);
             let class = recording.classes.iter().find(is_of).map(|(_, class)| &**class);
             let (wgsl, layout) = (kernel.wgsl(shape.numbers, class), kernel.layout());
             Ok(PipelineRequest { wgsl, entry: kernel.name().to_owned(), layout })
@@ -148,7 +148,7 @@ impl DeviceSystem {
         for segment in segments {
             prepared.push(engine.bind_segment(model, segment, |number| Ok(buffers[number].clone()), &pipelines).await?);
         }
-        let Ok([linearise, begin, projected, exact, read]) = <[Prepared; 5]>::try_from(prepared) else {
+        let Ok([linearise, begin, projected, exact, read]) = <[PreparedList; 5]>::try_from(prepared) else {
             return Err(Error::internal("Newton's method has five lists"));
         };
         Ok(Some(DeviceSystem {

@@ -2,7 +2,7 @@
 
 use residua_base::error::{Error, Result};
 
-use super::parse::{Condition, Expression, Item, Loop, Piece, parse};
+use super::parse::{Condition, Expression, ForHead, Item, Piece, parse};
 use super::source::{Expansion, Parameters, Template, Value};
 
 impl Template<'_> {
@@ -139,8 +139,8 @@ impl<'a> Expander<'a, '_> {
         Ok(())
     }
 
-    fn repeat(&mut self, template: Template<'a>, line: u32, head: &Loop, body: &[Item]) -> Result<()> {
-        let Loop { variable, reversed, .. } = head;
+    fn repeat(&mut self, template: Template<'a>, line: u32, head: &ForHead, body: &[Item]) -> Result<()> {
+        let ForHead { variable, reversed, .. } = head;
         let (from, to) = (self.number(template, line, &head.from)?, self.number(template, line, &head.to)?);
         let turns = to.saturating_sub(from);
         if turns > MOST_TURNS {

@@ -16,7 +16,7 @@ pub(super) enum Item {
     /// The name of a file, and the indentation of the directive.
     Include(u32, String, String),
     If(u32, Condition, Vec<Item>, Vec<Item>),
-    For(u32, Loop, Vec<Item>),
+    For(u32, ForHead, Vec<Item>),
 }
 
 /// A part of a line.
@@ -26,7 +26,7 @@ pub(super) enum Piece {
 }
 
 /// The head of a `#for`.
-pub(super) struct Loop {
+pub(super) struct ForHead {
     pub variable: String,
     pub from: Expression,
     pub to: Expression,
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         let range = range.trim_ascii();
         let inner = range.strip_prefix('(').and_then(|range| range.strip_suffix(").rev()"));
         let (from, to) = inner.unwrap_or(range).split_once("..").ok_or_else(malformed)?;
-        let head = Loop {
+        let head = ForHead {
             variable: variable.to_owned(),
             from: Scanner::whole(self, from, Scanner::sum)?,
             to: Scanner::whole(self, to, Scanner::sum)?,

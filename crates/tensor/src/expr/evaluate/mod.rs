@@ -4,7 +4,7 @@
 //! f64. Integers are exact: 32-bit ones wrap, a u8 keeps its low 8 bits. A bool is 0 or 1.
 
 use crate::dtype::DType;
-use crate::expr::{Border, Expr, Linalg, Op, Tensor, TensorId};
+use crate::expr::{Border, Expr, Linalg, Tensor, TensorId, TensorOp};
 use crate::half::number_of_half;
 use crate::quantised::{CURVE, Form, Level, Minimum};
 use crate::size::Size;
@@ -116,17 +116,17 @@ impl Node<'_> {
     fn evaluate(&self, inputs: &[Vec<f64>]) -> Array {
         let (shape, dtype) = (self.shape(), self.tensor.dtype);
         match &self.tensor.op {
-            Op::Input(slot) => {
+            TensorOp::Input(slot) => {
                 let data = inputs[*slot as usize].clone();
                 assert_eq!(data.len(), shape.iter().product::<usize>(), "slot {slot} holds another number of elements");
                 Array { shape, data }
             }
-            Op::Constant(number) => self.constant(shape, *number),
-            Op::Extent(size) => {
+            TensorOp::Constant(number) => self.constant(shape, *number),
+            TensorOp::Extent(size) => {
                 let size = stored(dtype, self.size(size));
                 Array::of(shape, |_| size)
             }
-            Op::Number(bits) => {
+            TensorOp::Number(bits) => {
                 let bits = bits.word(self.dims);
                 let number = match dtype {
                     DType::F32 | DType::F16 => f64::from(f32::from_bits(bits)),
@@ -135,54 +135,54 @@ impl Node<'_> {
                 };
                 self.constant(shape, number)
             }
-            Op::Iota(axis) => Array::of(shape, |at| stored(dtype, at[*axis as usize] as i64)),
-            Op::RandomBits(stream) => {
+            TensorOp::Iota(axis) => Array::of(shape, |at| stored(dtype, at[*axis as usize] as i64)),
+            TensorOp::RandomBits(stream) => {
                 let [low, high, run] = [0, 1, 2].map(|word| self.operand(0).data[word] as u32);
                 let key = [low, high.wrapping_add(*stream)];
                 let bits = |element: usize| f64::from(random::threefry([element as u32, run], key)[0]);
                 let count = shape.iter().product();
                 Array { shape, data: (0..count).map(bits).list() }
             }
-            Op::Elementwise(op) => self.elementwise(shape, *op),
-            Op::Reshape => Array { shape, data: self.operand(0).data.clone() },
-            Op::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(at)),
-            Op::Permute(axes) => Array::of(shape, |at| {
+            TensorOp::Elementwise(op) => self.elementwise(shape, *op),
+            TensorOp::Reshape => Array { shape, data: self.operand(0).data.clone() },
+            TensorOp::Expand => Array::of(shape, |at| self.operand(0).broadcast_at(at)),
+            TensorOp::Permute(axes) => Array::of(shape, |at| {
                 let mut from = vec![0; at.len()];
                 for (coordinate, axis) in at.iter().zip(axes) {
                     from[*axis as usize] = *coordinate;
                 }
                 self.operand(0).at(&from)
             }),
-            Op::Slice { starts, steps } => Array::of(shape, |at| {
+            TensorOp::Slice { starts, steps } => Array::of(shape, |at| {
                 let places = at.iter().zip(starts).zip(steps);
                 let from: Vec<usize> =
                     places.map(|((at, start), step)| (self.size(start) + *at as i64 * step) as usize).list();
                 self.operand(0).at(&from)
             }),
-            Op::Pad { before, border } => Array::of(shape, |at| self.padded(at, before, *border)),
-            Op::Concat(axis) => Array::of(shape, |at| self.concatenated(at.to_vec(), *axis as usize)),
-            Op::Windows { axis, step, dilation } => Array::of(shape, |at| {
+            TensorOp::Pad { before, border } => Array::of(shape, |at| self.padded(at, before, *border)),
+            TensorOp::Concat(axis) => Array::of(shape, |at| self.concatenated(at.to_vec(), *axis as usize)),
+            TensorOp::Windows { axis, step, dilation } => Array::of(shape, |at| {
                 let mut at = at.to_vec();
                 let within = at.pop().expect("windows have an axis");
                 let place = &mut at[*axis as usize];
                 *place = *place * *step as usize + within * *dilation as usize;
                 self.operand(0).at(&at)
             }),
-            Op::Gather(axis) => self.gather(shape, *axis as usize),
-            Op::GatherElements(axis) => self.gather_elements(shape, *axis as usize),
-            Op::Reduce(reduction, axes) => self.reduce(shape, *reduction, axes),
-            Op::Scan { reduction, axis, exclusive, reverse } => {
+            TensorOp::Gather(axis) => self.gather(shape, *axis as usize),
+            TensorOp::GatherElements(axis) => self.gather_elements(shape, *axis as usize),
+            TensorOp::Reduce(reduction, axes) => self.reduce(shape, *reduction, axes),
+            TensorOp::Scan { reduction, axis, exclusive, reverse } => {
                 self.scan(shape, *reduction, *axis as usize, [*exclusive, *reverse])
             }
-            Op::Fold { rule, axes, result } => self.fold(shape, rule, axes, *result as usize),
-            Op::ScanBy { rule, axis, exclusive, reverse, result } => {
+            TensorOp::Fold { rule, axes, result } => self.fold(shape, rule, axes, *result as usize),
+            TensorOp::ScanBy { rule, axis, exclusive, reverse, result } => {
                 self.scan_by(shape, rule, *axis as usize, [*exclusive, *reverse], *result as usize)
             }
-            Op::MatMul => self.product(shape),
-            Op::Attention(attention) => self.attention(shape, attention),
-            Op::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
-            Op::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
-            Op::SetSlice { starts, .. } => {
+            TensorOp::MatMul => self.product(shape),
+            TensorOp::Attention(attention) => self.attention(shape, attention),
+            TensorOp::Scatter(axis, combine) => self.scatter(*axis as usize, *combine),
+            TensorOp::IndexPut(axis, combine) => self.index_put(*axis as usize, *combine),
+            TensorOp::SetSlice { starts, .. } => {
                 let starts: Vec<i64> = starts.iter().map(|start| self.size(start)).list();
                 Array::of(shape, |at| {
                     let part = self.operand(1);
@@ -195,16 +195,16 @@ impl Node<'_> {
                     }
                 })
             }
-            Op::Argsort { .. } => self.argsort(shape),
-            Op::Fourier(fourier) => self.fourier(shape, fourier),
-            Op::Roots(length) => self.roots(shape, *length),
-            Op::Dequantize(form) => self.dequantized(shape, *form),
-            Op::Linalg(kind) => self.linalg(shape, *kind),
-            Op::SparseProduct => self.sparse_product(shape),
-            Op::RangeSum(_) => self.range_sum(shape),
-            Op::DigitCounts(digit) => self.digit_counts(shape, *digit),
-            Op::DigitSort(digit) => self.digit_sort(shape, *digit),
-            Op::Gradient | Op::CustomGradient => panic!("gradients are replaced before evaluation"),
+            TensorOp::Argsort { .. } => self.argsort(shape),
+            TensorOp::Fourier(fourier) => self.fourier(shape, fourier),
+            TensorOp::Roots(length) => self.roots(shape, *length),
+            TensorOp::Dequantize(form) => self.dequantized(shape, *form),
+            TensorOp::Linalg(kind) => self.linalg(shape, *kind),
+            TensorOp::SparseProduct => self.sparse_product(shape),
+            TensorOp::RangeSum(_) => self.range_sum(shape),
+            TensorOp::DigitCounts(digit) => self.digit_counts(shape, *digit),
+            TensorOp::DigitSort(digit) => self.digit_sort(shape, *digit),
+            TensorOp::Gradient | TensorOp::CustomGradient => panic!("gradients are replaced before evaluation"),
         }
     }
 

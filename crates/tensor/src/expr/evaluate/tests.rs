@@ -132,7 +132,7 @@ fn casts_clamp_reals_and_keep_the_low_bits_of_integers() {
         assert_same(&found.data, &[*expected], &format!("{number} of {} as {}", from.name(), to.name()));
     }
     let bits = value(&[(F32, &[], &[1.0])], |expr, ids| {
-        let op = Op::Elementwise(Elementwise::Bitcast);
+        let op = TensorOp::Elementwise(Elementwise::Bitcast);
         expr.push(Tensor { op, operands: ids.to_vec(), dtype: DType::U32, shape: Vec::new() })
     });
     assert_same(&bits.data, &[f64::from(0x3f80_0000)], "the bits of 1");
@@ -217,7 +217,7 @@ fn borders_repeat_what_they_say() {
     ];
     for (border, expected) in table {
         let found = value(&[(DType::F32, &[3], &[1.0, 2.0, 3.0])], |expr, ids| {
-            let op = Op::Pad { before: sizes(&[3]), border };
+            let op = TensorOp::Pad { before: sizes(&[3]), border };
             expr.push(Tensor { op, operands: ids.to_vec(), dtype: DType::F32, shape: sizes(&[9]) })
         });
         assert_same(&found.data, expected, &format!("{border:?}"));
@@ -228,7 +228,7 @@ fn borders_repeat_what_they_say() {
 fn windows_slices_and_products_follow_their_coordinates() {
     let row: &[f64] = &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0];
     let windows = value(&[(DType::F32, &[6], row)], |expr, ids| {
-        let op = Op::Windows { axis: 0, step: 2, dilation: 3 };
+        let op = TensorOp::Windows { axis: 0, step: 2, dilation: 3 };
         expr.push(Tensor { op, operands: ids.to_vec(), dtype: DType::F32, shape: sizes(&[2, 2]) })
     });
     assert_same(&windows.data, &[0.0, 3.0, 2.0, 5.0], "windows");

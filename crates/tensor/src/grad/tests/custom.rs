@@ -18,7 +18,7 @@ fn given_derivatives_take_the_place_of_those_of_the_value() {
         let first = expr.elementwise(Elementwise::Mul, &[adjoint, slope]);
         let products = expr.elementwise(Elementwise::Mul, &[cube, adjoint]);
         let second = expr.reduce(Reduction::Sum, products, &[0]);
-        of(expr, Op::CustomGradient, &[hidden, adjoint, x[0], first, x[1], second], &[2, 3])
+        of(expr, TensorOp::CustomGradient, &[hidden, adjoint, x[0], first, x[1], second], &[2, 3])
     });
 }
 
@@ -31,11 +31,11 @@ fn a_given_derivative_may_be_anything() {
     let ones = expr.full(1.0, DType::F32, &sizes(&[3]));
     // Cut at 1, which is not linear.
     let cut = expr.elementwise(Elementwise::Minimum, &[adjoint, ones]);
-    let y = of(&mut expr, Op::CustomGradient, &[x, adjoint, x, cut], &[3]);
+    let y = of(&mut expr, TensorOp::CustomGradient, &[x, adjoint, x, cut], &[3]);
     let weights = expr.input(1, DType::F32, &sizes(&[3]));
     let products = expr.elementwise(Elementwise::Mul, &[y, weights]);
     let scalar = expr.reduce(Reduction::Sum, products, &[0]);
-    let z = of(&mut expr, Op::CustomGradient, &[x, adjoint, x, ones], &[3]);
+    let z = of(&mut expr, TensorOp::CustomGradient, &[x, adjoint, x, ones], &[3]);
     let other = expr.reduce(Reduction::Sum, z, &[0]);
     let found = [expr.gradient(scalar, x), expr.gradient(other, x), y];
     let recipe = differentiated(&Recipe { expr, dims: vec![DIM], results: found.to_vec(), assignments: Vec::new() });

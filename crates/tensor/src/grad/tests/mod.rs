@@ -65,7 +65,7 @@ fn differentiated(recipe: &Recipe) -> Recipe {
     let mut recipe = Recipe::decode(&write(recipe)).unwrap();
     differentiate(&mut recipe).unwrap();
     recipe.expr.check().unwrap();
-    assert!(recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, Op::Gradient | Op::CustomGradient)));
+    assert!(recipe.expr.nodes.iter().all(|tensor| !matches!(tensor.op, TensorOp::Gradient | TensorOp::CustomGradient)));
     recipe
 }
 
@@ -78,7 +78,7 @@ fn results(recipe: &Recipe, contents: &[Vec<f64>]) -> Vec<Array> {
 /// Whether kernels for the GPU and for the host give what the reference gives.
 fn assert_kernels(name: &str, recipe: &Recipe, contents: &[Vec<f64>]) {
     let recipe = differentiated(recipe);
-    let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == Op::Input(slot as u32);
+    let is_slot = |tensor: &&Tensor, slot: usize| tensor.op == TensorOp::Input(slot as u32);
     let bytes = |(slot, numbers): (usize, &Vec<f64>)| {
         let tensor = recipe.expr.nodes.iter().find(|tensor| is_slot(tensor, slot)).unwrap();
         bytes_of(tensor.dtype, numbers)
@@ -171,7 +171,7 @@ fn check(name: &str, reals: &[(&[i64], (f64, f64))], others: &[(DType, &[i64], &
 }
 
 /// An operation that gives f32.
-fn of(expr: &mut Expr, op: Op, operands: &[TensorId], shape: &[i64]) -> TensorId {
+fn of(expr: &mut Expr, op: TensorOp, operands: &[TensorId], shape: &[i64]) -> TensorId {
     expr.push(Tensor { op, operands: operands.to_vec(), dtype: DType::F32, shape: sizes(shape) })
 }
 

@@ -72,27 +72,29 @@ fn views() {
             e.set_slice(x, sizes(&[2, 0]), cubed)
         }),
         ("pad", &[2, -1], |e, x, zero| {
-            let op = Op::Pad { before: sizes(&[1, -1]), border: Border::Constant };
+            let op = TensorOp::Pad { before: sizes(&[1, -1]), border: Border::Constant };
             of(e, op, &[x, zero], &[4, 9])
         }),
         ("shift", &[5], |e, x, zero| {
-            let op = Op::Pad { before: vec![Size::constant(-2)], border: Border::Constant };
+            let op = TensorOp::Pad { before: vec![Size::constant(-2)], border: Border::Constant };
             of(e, op, &[x, zero], &[5])
         }),
         ("concat", &[2, -1], |e, x, _| {
             let turned = e.slice(x, sizes(&[1, 0]), vec![-1, 1], sizes(&[2, -1]));
             e.concat(&[x, turned, x], 0)
         }),
-        ("windows", &[2, 8, 2], |e, x, _| of(e, Op::Windows { axis: 1, step: 2, dilation: 3 }, &[x], &[2, 2, 2, 2])),
-        ("overlapping windows", &[6, 2], |e, x, _| {
-            of(e, Op::Windows { axis: 0, step: 1, dilation: 1 }, &[x], &[4, 2, 3])
+        ("windows", &[2, 8, 2], |e, x, _| {
+            of(e, TensorOp::Windows { axis: 1, step: 2, dilation: 3 }, &[x], &[2, 2, 2, 2])
         }),
-        ("long windows", &[70], |e, x, _| of(e, Op::Windows { axis: 0, step: 9, dilation: 1 }, &[x], &[5, 34])),
+        ("overlapping windows", &[6, 2], |e, x, _| {
+            of(e, TensorOp::Windows { axis: 0, step: 1, dilation: 1 }, &[x], &[4, 2, 3])
+        }),
+        ("long windows", &[70], |e, x, _| of(e, TensorOp::Windows { axis: 0, step: 9, dilation: 1 }, &[x], &[5, 34])),
         ("long windows of whole steps", &[2, 70], |e, x, _| {
-            of(e, Op::Windows { axis: 1, step: 16, dilation: 1 }, &[x], &[2, 3, 32])
+            of(e, TensorOp::Windows { axis: 1, step: 16, dilation: 1 }, &[x], &[2, 3, 32])
         }),
         ("long windows with gaps between", &[80], |e, x, _| {
-            of(e, Op::Windows { axis: 0, step: 40, dilation: 1 }, &[x], &[2, 33])
+            of(e, TensorOp::Windows { axis: 0, step: 40, dilation: 1 }, &[x], &[2, 33])
         }),
     ];
     for (name, shape, view) in table {
@@ -107,7 +109,7 @@ fn views() {
         for (extent, before) in [(4, 3), (1, 2), (4, -1)] {
             check(&format!("{border:?}"), &[(&[2, extent], (-1.0, 1.0))], &[], &|expr, x| {
                 let cubed = cube(expr, x[0]);
-                let op = Op::Pad { before: vec![Size::constant(1), Size::constant(before)], border };
+                let op = TensorOp::Pad { before: vec![Size::constant(1), Size::constant(before)], border };
                 of(expr, op, &[cubed], &[4, 9])
             });
         }
@@ -209,7 +211,7 @@ fn folds_and_scans_by_rules() {
     for axes in [&[1][..], &[0, 1]] {
         check(&format!("a fold over {axes:?}"), &states, &[], &|expr, x| {
             let shape = sizes(if axes.len() == 1 { &[2] } else { &[] });
-            let op = Op::Fold { rule: matrices(), axes: axes.to_vec(), result: 1 };
+            let op = TensorOp::Fold { rule: matrices(), axes: axes.to_vec(), result: 1 };
             expr.push(Tensor { op, operands: x.to_vec(), dtype: DType::F32, shape })
         });
     }
@@ -225,7 +227,7 @@ fn folds_and_scans_by_rules() {
         for result in [0, 1] {
             let name = format!("a recurrence's number {result}, exclusive {exclusive}, reverse {reverse}");
             check(&name, &states, &[], &|expr, x| {
-                let op = Op::ScanBy { rule: linear(), axis: 1, exclusive, reverse, result };
+                let op = TensorOp::ScanBy { rule: linear(), axis: 1, exclusive, reverse, result };
                 of(expr, op, x, &[2, 4])
             });
         }
@@ -241,7 +243,7 @@ fn folds_and_scans_by_rules() {
         squares_by_first(expr, y, x[0])
     });
     check("a slope of a recurrence", &[(&[3][..], (-1.0, 1.0)); 2], &[], &|expr, x| {
-        let op = Op::ScanBy { rule: linear(), axis: 0, exclusive: false, reverse: true, result: 1 };
+        let op = TensorOp::ScanBy { rule: linear(), axis: 0, exclusive: false, reverse: true, result: 1 };
         let y = of(expr, op, x, &[3]);
         squares_by_first(expr, y, x[0])
     });
@@ -254,7 +256,7 @@ fn folds_and_scans_by_rules() {
         })
     };
     check("a logarithm of sums", &[(&[5], (-1.0, 1.0))], &[], &|expr, x| {
-        let op = Op::ScanBy { rule: log_sum(), axis: 0, exclusive: false, reverse: false, result: 0 };
+        let op = TensorOp::ScanBy { rule: log_sum(), axis: 0, exclusive: false, reverse: false, result: 0 };
         of(expr, op, x, &[5])
     });
 }

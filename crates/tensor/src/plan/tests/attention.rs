@@ -183,7 +183,7 @@ fn other_numbers_of_tokens_and_heads_have_the_same_kernels() {
         let (y, _) = case("", heads, tokens, [64, 64], attention).build(&mut expr);
         let recipe = Recipe { expr, dims: Vec::new(), results: vec![y], assignments: Vec::new() };
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-        let text = |kernel| crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel").text;
+        let text = |kernel| crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel").text;
         plan.kernels.iter().map(text).collect::<Vec<_>>()
     };
     // Words with equal sizes are one, so these sizes differ from one another.
@@ -203,7 +203,7 @@ fn layers_of_one_program_have_the_same_kernels() {
     });
     let recipe = Recipe { expr, dims: Vec::new(), results: layers.to_vec(), assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-    let names = |kernel: &crate::kernel::Kernel| kernel.name.clone();
+    let names = |kernel: &crate::kernel::TensorKernel| kernel.name.clone();
     assert_eq!(plan.kernels.iter().map(names).collect::<Vec<_>>(), ["attention_of_blocks", "attention_merge"]);
     let is_run = |step: &&Step| matches!(step, Step::Dispatch { .. });
     assert_eq!(plan.steps.iter().filter(is_run).count(), 2 * layers.len());

@@ -15,7 +15,7 @@ fn columns(expr: &mut Expr, x: TensorId, stride: u32) -> TensorId {
     for axis in [3, 4] {
         sizes[axis] = count(extents[axis - 1]);
         sizes.push(3);
-        let op = Op::Windows { axis: axis as u32, step: stride, dilation: 1 };
+        let op = TensorOp::Windows { axis: axis as u32, step: stride, dilation: 1 };
         let dtype = expr.dtype(x);
         windows = expr.push(Tensor { op, operands: vec![windows], dtype, shape: shape(&sizes) });
     }
@@ -199,7 +199,7 @@ fn run_on_device(expr: &Expr, result: TensorId, inputs: &[Vec<f64>]) -> Vec<f64>
     let recipe = Recipe { expr: expr.clone(), dims: Vec::new(), results: vec![result], assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
     for kernel in &plan.kernels {
-        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text");
+        let text = crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel with a text");
         residua_portable::validated(&text.text);
     }
     let mut slots: Vec<Vec<u8>> = inputs.iter().map(|numbers| bytes_of(DType::F32, numbers)).collect();
@@ -246,7 +246,7 @@ fn tiles_of_as_many_images_as_a_run_tells_are_those_of_the_reference() {
     let mut windows = expr.reshape(x, &with(&[1, 2, 5, 6]));
     windows = expr.pad_with_zeros(windows, shape(&[0, 0, 0, 1, 1]), &with(&[1, 2, 7, 8]));
     for (axis, of) in [(3, [5, 8, 3].as_slice()), (4, &[5, 6, 3, 3])] {
-        let op = Op::Windows { axis, step: 1, dilation: 1 };
+        let op = TensorOp::Windows { axis, step: 1, dilation: 1 };
         windows = expr.push(Tensor {
             op,
             operands: vec![windows],
@@ -302,7 +302,7 @@ fn tiles_are_chosen_by_sizes_and_never_where_products_are_direct() {
             let Tensor { operands, shape, .. } = expr.tensor(product).clone();
             let matrix = expr.tensor(operands[0]).clone();
             let rows = expr.tensor(matrix.operands[0]).clone();
-            let op = Op::Permute(vec![0, 1, 2]);
+            let op = TensorOp::Permute(vec![0, 1, 2]);
             let same = expr.push(Tensor { op, operands: vec![matrix.operands[0]], ..rows });
             let direct = expr.matmul(same, matrix.operands[1], DType::F32);
             product = expr.reshape(direct, &shape);
@@ -331,8 +331,11 @@ fn the_derivative_by_pictures_is_a_convolution_in_tiles_too() {
     let products = plan.kernels.iter().filter(|kernel| kernel.name.starts_with("product")).count();
     // Of the adjoint's tiles, and two slices of the depth of that by the weight.
     assert!(products >= 2 && plan.kernels.iter().any(|kernel| kernel.name.starts_with("map_add_sub")), "{plan}");
-    assert!(on_host.expr.nodes.iter().any(|tensor| matches!(tensor.op, Op::Gather(_))), "as it is added on the host");
-    assert!(!on_device.expr.nodes.iter().any(|tensor| matches!(tensor.op, Op::Gather(_))));
+    assert!(
+        on_host.expr.nodes.iter().any(|tensor| matches!(tensor.op, TensorOp::Gather(_))),
+        "as it is added on the host"
+    );
+    assert!(!on_device.expr.nodes.iter().any(|tensor| matches!(tensor.op, TensorOp::Gather(_))));
     // The same numbers, where a border takes some elements away too.
     for (pictures, out) in [([2, 3, 5, 6], 4), ([1, 2, 3, 9], 5)] {
         let mut expr = Expr::default();
@@ -372,7 +375,7 @@ fn tiles_of_what_is_made_of_tiles_are_kernels_of_their_own() {
     let pictures = expr.elementwise(E::Maximum, &[pictures, zero]);
     let mut windows = expr.pad_with_zeros(pictures, shape(&[0, 0, 0, 1, 1]), &shape(&[1, 1, 64, size + 2, size + 2]));
     for (axis, of) in [(3, [size, size + 2, 3].as_slice()), (4, &[size, size, 3, 3])] {
-        let (op, shape) = (Op::Windows { axis, step: 1, dilation: 1 }, [shape(&[1, 1, 64]), shape(of)].concat());
+        let (op, shape) = (TensorOp::Windows { axis, step: 1, dilation: 1 }, [shape(&[1, 1, 64]), shape(of)].concat());
         windows = expr.push(Tensor { op, operands: vec![windows], dtype: DType::F32, shape });
     }
     let beside = expr.permute(windows, &[0, 1, 2, 5, 6, 3, 4]);
@@ -383,7 +386,8 @@ fn tiles_of_what_is_made_of_tiles_are_kernels_of_their_own() {
     // Four for each convolution, of which none computes the tiles of the other again.
     assert_eq!(plan.steps.len(), 8, "{plan}");
     for kernel in &plan.kernels {
-        let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel with a text").text;
+        let text =
+            crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel with a text").text;
         assert!(text.lines().count() < 1000, "{} has {} lines", kernel.name, text.lines().count());
     }
 }

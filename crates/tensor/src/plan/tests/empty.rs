@@ -13,7 +13,12 @@ fn padded(expr: &mut Expr, x: TensorId, extent: &Size, border: Border) -> Tensor
     let one = expr.constant(1.5, DType::F32);
     let operands = if border == Border::Constant { vec![x, one] } else { vec![x] };
     let shape = three(&(extent + &size(3)));
-    expr.push(Tensor { op: Op::Pad { before: vec![size(1), size(0)], border }, operands, dtype: DType::F32, shape })
+    expr.push(Tensor {
+        op: TensorOp::Pad { before: vec![size(1), size(0)], border },
+        operands,
+        dtype: DType::F32,
+        shape,
+    })
 }
 
 /// The axis from its end on: what an index of 0 reads lies beyond the memory.

@@ -94,7 +94,7 @@ fn spectra_of_other_types_are_written_by_the_transform() {
         let parts = [0, 1].map(|slot| expr.input(slot, DType::F32, &shape(&[3, 2])));
         let found = expr.fourier(Fourier { scale: 1.0, ..along(1, 2, Forward) }, &parts);
         let shape = expr.shape(found).to_vec();
-        let result = expr.push(Tensor { op: Op::Elementwise(op), operands: vec![found], dtype, shape });
+        let result = expr.push(Tensor { op: TensorOp::Elementwise(op), operands: vec![found], dtype, shape });
         // Sums and differences are whole numbers and a half, so that roundings before the cast do not matter.
         let inputs = [vec![5.5, 2.0, 4.5, 4.0, 1.5, 0.0], vec![7.5, 2.0, 3.5, 1.0, 0.5, 0.0]];
         let plan = check(expr, &[result], &inputs, &[]);

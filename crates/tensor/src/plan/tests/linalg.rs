@@ -6,7 +6,7 @@
 use super::*;
 use crate::expr::{Array, Linalg};
 use crate::interpret;
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, TensorKernel};
 use crate::wgsl;
 
 #[path = "../../../../../tests/native/interpreter/mod.rs"]
@@ -15,7 +15,7 @@ mod interpreter;
 const ERROR: f64 = 10.0 / (1 << 24) as f64;
 
 /// Runs a kernel of linear algebra by its text, and others as they are: workgroups of large matrices meet too often for the machine, and are run on devices.
-fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+fn run_text(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     if !matches!(&kernel.body, Body::Linalg(linalg) if linalg.kind != Linalg::Reflections) {
         return interpret::run(kernel, words, buffers);
     }
@@ -23,8 +23,8 @@ fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<(
 }
 
 /// Runs a kernel by its text.
-pub(super) fn run_by_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
-    let text = wgsl::write(kernel, &wgsl::Limits::default())?;
+pub(super) fn run_by_text(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+    let text = wgsl::write(kernel, &wgsl::DeviceLimits::default())?;
     let [x, y, _] = text.workgroups.count(words)?;
     let word = |chunk: &[u8]| u32::from_le_bytes(chunk.try_into().expect("four bytes"));
     let mut memory: Vec<Vec<u32>> = buffers.iter().map(|bytes| bytes.chunks_exact(4).map(word).collect()).collect();
@@ -543,7 +543,7 @@ fn what_takes_a_workgroup_too_long_is_refused() {
         let result = expr.linalg(kind, &[a]);
         let recipe = Recipe { expr, dims: vec![size], results: vec![result], assignments: Vec::new() };
         let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-        let written = plan.kernels.iter().map(|kernel| wgsl::write(kernel, &wgsl::Limits::default()));
+        let written = plan.kernels.iter().map(|kernel| wgsl::write(kernel, &wgsl::DeviceLimits::default()));
         let error = written.filter_map(|text| text.err()).next().expect("a long kernel");
         assert_eq!(error.code, residua_base::error::ErrorCode::LimitExceeded, "{error}");
     }
@@ -560,7 +560,7 @@ fn kernels_of_large_matrices_have_no_more_buffers_than_a_device() {
     let all = [&[lower, factors, solution], &all[..]].concat();
     let recipe = Recipe { expr, dims: Vec::new(), results: all, assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
-    let limits = wgsl::Limits { storage_buffers: GPU.most_buffers, ..wgsl::Limits::default() };
+    let limits = wgsl::DeviceLimits { storage_buffers: GPU.most_buffers, ..wgsl::DeviceLimits::default() };
     for kernel in &plan.kernels {
         let text = wgsl::write(kernel, &limits).expect("no more buffers than the device has");
         residua_portable::validated(&text.text);

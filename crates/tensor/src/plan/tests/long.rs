@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::expr::{Fourier, FourierKind, Linalg};
-use crate::wgsl::{self, Limits};
+use crate::wgsl::{self, DeviceLimits};
 
 /// The text and the workgroups of the only kernel of a map of so many numbers.
 fn map_of(count: i64) -> (String, [u32; 3]) {
@@ -15,7 +15,7 @@ fn map_of(count: i64) -> (String, [u32; 3]) {
     let recipe = Recipe { expr, dims: Vec::new(), results: vec![y], assignments: Vec::new() };
     let plan = Plan::new(&recipe, &GPU).expect("a recipe that plans");
     let [kernel] = plan.kernels.as_slice() else { panic!("{} kernels", plan.kernels.len()) };
-    let text = wgsl::write(kernel, &Limits::default()).expect("a kernel with a text");
+    let text = wgsl::write(kernel, &DeviceLimits::default()).expect("a kernel with a text");
     residua_portable::validated(&text.text);
     let words: Vec<u32> = kernel.sizes.iter().map(|size| size.at(&[]) as u32).collect();
     (text.text, text.workgroups.count(&words).expect("a dispatch within limits"))

@@ -20,7 +20,7 @@ fn narrow_types_are_packed() {
 fn bytes_and_a_view_of_them_are_written_by_one_kernel() {
     let mut expr = Expr::default();
     let x = expr.input(0, DType::U8, &shape(&[5, 5]));
-    let windows = Op::Windows { axis: 1, step: 1, dilation: 1 };
+    let windows = TensorOp::Windows { axis: 1, step: 1, dilation: 1 };
     let pairs = expr.push(Tensor { op: windows, operands: vec![x], dtype: DType::U8, shape: shape(&[5, 4, 2]) });
     let same = expr.slice(pairs, shape(&[0, 0, 0]), vec![1, 1, 1], shape(&[5, 4, 2]));
     check(expr, &[same, pairs], &[(0..25).map(f64::from).collect()], &[]);

@@ -1,10 +1,10 @@
 //! Parts of slots that are written in place: what runs, what is written, and that readers of every state of a slot see it.
 
 use super::*;
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, TensorKernel};
 
 /// Elements that a kernel without reductions writes.
-fn written(kernel: &Kernel, dims: &[u32]) -> u32 {
+fn written(kernel: &TensorKernel, dims: &[u32]) -> u32 {
     let Body::Elements(body) = &kernel.body else { panic!("{} has rows", kernel.name) };
     body.space.iter().map(|extent| kernel.extent(*extent, dims)).product::<u32>() * body.stores.len() as u32
 }
@@ -62,7 +62,7 @@ fn keys_and_values_are_cast_and_written_by_one_kernel_in_whole_words() {
         assert_eq!(copies(&plan), 0, "{plan}");
         let writer = &plan.kernels[0];
         assert_eq!(written(writer, &dims), 2 * 16 * dims[1], "{plan}");
-        let text = crate::wgsl::write(writer, &crate::wgsl::Limits::default()).expect("a kernel").text;
+        let text = crate::wgsl::write(writer, &crate::wgsl::DeviceLimits::default()).expect("a kernel").text;
         assert!(!text.contains("atomic"), "{text}");
         assert!(plan.steps.len() <= 3, "{plan}");
     }

@@ -5,7 +5,7 @@ use super::{GPU, check, names, numbers, shape};
 use crate::dtype::DType;
 use crate::expr::{Elementwise as E, Expr, TensorId};
 use crate::fuse::Target;
-use crate::kernel::{Body, Buffer};
+use crate::kernel::{Body, TensorBuffer};
 use crate::quantised::Form;
 use crate::size::Size;
 use crate::tape::Recipe;
@@ -153,7 +153,7 @@ fn chosen_matrices_are_gathered_as_blocks() {
         // The second is counted from the end, the last is not there.
         let inputs = [words, side, vec![2.0, -1.0, 9.0], numbers(3 * 2 * depth as usize, 3)];
         let plan = check(expr, &[product], &inputs, &[]);
-        let has_numbers = |buffer: &Buffer| buffer.written && buffer.dtype == DType::F32;
+        let has_numbers = |buffer: &TensorBuffer| buffer.written && buffer.dtype == DType::F32;
         let written = plan.kernels.iter().filter(|kernel| kernel.buffers.iter().any(has_numbers)).count();
         assert_eq!(written, 1, "{:?}", names(&plan));
     }

@@ -5,7 +5,7 @@ use super::*;
 /// Keys in the order of reals, as the facade makes them but for NaN.
 fn keys_of(expr: &mut Expr, x: TensorId) -> TensorId {
     let shape = expr.shape(x).to_vec();
-    let op = Op::Elementwise(E::Bitcast);
+    let op = TensorOp::Elementwise(E::Bitcast);
     let bits = expr.push(Tensor { op, operands: vec![x], dtype: DType::U32, shape });
     let sign = expr.constant(f64::from(1u32 << 31), DType::U32);
     let falling = expr.elementwise(E::Not, &[bits]);
@@ -20,7 +20,8 @@ fn smallest(expr: &mut Expr, x: TensorId, kept: Size) -> [TensorId; 2] {
     let mut shape = expr.shape(x).to_vec();
     let axis = shape.len() - 1;
     shape[axis] = kept;
-    let places = expr.push(Tensor { op: Op::Argsort { bits: 32 }, operands: vec![keys], dtype: DType::I32, shape });
+    let places =
+        expr.push(Tensor { op: TensorOp::Argsort { bits: 32 }, operands: vec![keys], dtype: DType::I32, shape });
     [places, expr.gather_elements(x, places, axis as u32)]
 }
 
@@ -73,7 +74,7 @@ fn narrow_keys_take_few_passes() {
     let mut expr = Expr::default();
     let keys = expr.input(0, DType::U8, &shape(&[6000]));
     let words = expr.cast(keys, DType::U32);
-    let op = Op::Argsort { bits: 8 };
+    let op = TensorOp::Argsort { bits: 8 };
     let places = expr.push(Tensor { op, operands: vec![words], dtype: DType::I32, shape: shape(&[6000]) });
     let plan = check(expr, &[places], &[(0..6000).map(|k| f64::from(k * 37 % 251)).collect()], &[]);
     assert_eq!(plan.steps.len(), 3, "{plan}");

@@ -2,19 +2,21 @@
 
 use super::*;
 use crate::grad::differentiate;
-use crate::recorded::{Case, cases};
+use crate::recorded::{RecordedCase, cases};
 
 /// A tensor of a type and a shape that is computed of nothing.
-type Source = fn(DType, &[Size]) -> Op;
+type Source = fn(DType, &[Size]) -> TensorOp;
 
 /// One number everywhere, one that a run tells, a size everywhere, and the coordinate along the last axis, where there is one and the type has numbers.
 const SOURCES: [Source; 4] = [
-    |_, _| Op::Constant(1.0),
-    |dtype, _| if dtype == DType::Bool { Op::Constant(1.0) } else { Op::Number(size(bits_of(dtype, 2.0).into())) },
-    |dtype, _| if dtype == DType::Bool { Op::Constant(0.0) } else { Op::Extent(size(2)) },
+    |_, _| TensorOp::Constant(1.0),
+    |dtype, _| {
+        if dtype == DType::Bool { TensorOp::Constant(1.0) } else { TensorOp::Number(size(bits_of(dtype, 2.0).into())) }
+    },
+    |dtype, _| if dtype == DType::Bool { TensorOp::Constant(0.0) } else { TensorOp::Extent(size(2)) },
     |dtype, shape| match shape.len() {
-        axes @ 1.. if dtype != DType::Bool => Op::Iota(axes as u32 - 1),
-        _ => Op::Constant(0.0),
+        axes @ 1.. if dtype != DType::Bool => TensorOp::Iota(axes as u32 - 1),
+        _ => TensorOp::Constant(0.0),
     },
 ];
 
@@ -24,12 +26,12 @@ fn bits_of(dtype: DType, number: f64) -> u32 {
 }
 
 fn inputs_of(expr: &Expr) -> Vec<TensorId> {
-    let is_input = |id: &TensorId| matches!(expr.tensor(*id).op, Op::Input(_));
+    let is_input = |id: &TensorId| matches!(expr.tensor(*id).op, TensorOp::Input(_));
     (0..expr.nodes.len() as u32).map(TensorId).filter(is_input).collect()
 }
 
 /// A recipe of the facade with sources in place of some inputs.
-fn replaced(case: &Case, chosen: &[TensorId], source: Source) -> Recipe {
+fn replaced(case: &RecordedCase, chosen: &[TensorId], source: Source) -> Recipe {
     let mut recipe = Recipe::decode(&case.tape).expect("a tape that is recorded");
     for id in chosen {
         let tensor = &mut recipe.expr.nodes[id.0 as usize];
@@ -42,7 +44,7 @@ fn replaced(case: &Case, chosen: &[TensorId], source: Source) -> Recipe {
 const MOST_NODES: usize = 400;
 
 /// Calls a test with each input of a recipe as a source, which is another one each time, and with all of them.
-fn for_sources(case: &Case, mut test: impl FnMut(Recipe, &[TensorId])) {
+fn for_sources(case: &RecordedCase, mut test: impl FnMut(Recipe, &[TensorId])) {
     let recipe = Recipe::decode(&case.tape).expect("a tape that is recorded");
     if recipe.expr.nodes.len() > MOST_NODES {
         return;
@@ -118,7 +120,8 @@ fn numbers_that_a_run_tells_give_the_bits_of_those_in_kernels_and_share_them() {
                 .flat_map(|op| [expr.elementwise(*op, &[x, number]), expr.elementwise(*op, &[number, x])])
                 .collect()
         };
-        let told = expr.push(Tensor { op: Op::Number(Size::dim(0)), operands: Vec::new(), dtype, shape: Vec::new() });
+        let told =
+            expr.push(Tensor { op: TensorOp::Number(Size::dim(0)), operands: Vec::new(), dtype, shape: Vec::new() });
         let by_run = of(told, &mut expr);
         let recipe = |results: Vec<TensorId>, expr: &Expr| Recipe {
             expr: expr.clone(),
@@ -142,7 +145,8 @@ fn numbers_that_a_run_tells_give_the_bits_of_those_in_kernels_and_share_them() {
                         execute_by(&plan, &dims, &mut slots, &crate::wasm::run_generated).expect("kernels that run")
                     } else {
                         for kernel in &plan.kernels {
-                            let text = crate::wgsl::write(kernel, &crate::wgsl::Limits::default()).expect("a kernel");
+                            let text =
+                                crate::wgsl::write(kernel, &crate::wgsl::DeviceLimits::default()).expect("a kernel");
                             residua_portable::validated(&text.text);
                         }
                         execute(&plan, &dims, &mut slots).expect("kernels that run")

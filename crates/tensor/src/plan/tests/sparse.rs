@@ -3,10 +3,10 @@
 use super::*;
 use crate::grad::differentiate;
 use crate::interpret;
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, TensorKernel};
 
 /// Runs a kernel of ranges by its text, and others as they are.
-fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+fn run_text(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
         Body::Rows(_) => linalg::run_by_text(kernel, words, buffers),
         _ => interpret::run(kernel, words, buffers),
@@ -65,7 +65,7 @@ fn recorded(expr: &mut Expr, pattern: &Pattern, rest: &[i64]) -> [TensorId; 3] {
     let by_column = index(expr, 6, entries);
     let operands = vec![offsets, indices, values, x, of_rows, column_offsets, by_column];
     let shape = shape(&[&[rows], rest].concat());
-    [values, x, expr.push(Tensor { op: Op::SparseProduct, operands, dtype: DType::F32, shape })]
+    [values, x, expr.push(Tensor { op: TensorOp::SparseProduct, operands, dtype: DType::F32, shape })]
 }
 
 fn inputs(pattern: &Pattern, width: usize) -> Vec<Vec<f64>> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::expr::Linalg;
 use crate::grad::differentiate;
-use crate::kernel::Kernel;
+use crate::kernel::TensorKernel;
 
 /// Entries of a lower triangular matrix: row, column, value. Row 4 has two on the diagonal, and row 7 depends on no other.
 fn entries(rows: usize) -> Vec<(usize, usize, f64)> {
@@ -115,7 +115,7 @@ fn systems() -> Vec<System> {
 }
 
 /// Runs a system by its text, and other kernels as they are.
-fn run_text(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+fn run_text(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
         crate::kernel::Body::Linalg(_) => linalg::run_by_text(kernel, words, buffers),
         _ => crate::interpret::run(kernel, words, buffers),

@@ -3,7 +3,7 @@
 use residua_base::cooperative::run_synchronously;
 
 use super::*;
-use crate::wgsl::{Limits, Windows};
+use crate::wgsl::{DeviceLimits, Windows};
 
 /// A sum of six inputs of 1,000 numbers.
 fn six() -> Recipe {
@@ -15,7 +15,7 @@ fn six() -> Recipe {
 
 fn in_windows(recipe: &Recipe, storage_buffers: u32, binding_bytes: u64) -> (Plan, Vec<Windows>) {
     let target = Target { most_buffers: storage_buffers, ..GPU };
-    let limits = Limits { storage_buffers, binding_bytes, ..Limits::default() };
+    let limits = DeviceLimits { storage_buffers, binding_bytes, ..DeviceLimits::default() };
     run_synchronously(Plan::in_windows(recipe, &target, &limits)).expect("a recipe that plans")
 }
 
@@ -60,7 +60,7 @@ fn transforms_take_windows_of_all_that_they_read_and_write() {
     let (plan, windows) = in_windows(&recipe, 64, 256);
     for (kernel, windows) in plan.kernels.iter().zip(&windows) {
         assert!(windows.counts.iter().all(|count| *count > 1), "{windows:?}");
-        let limits = Limits { storage_buffers: 64, binding_bytes: 256, ..Limits::default() };
+        let limits = DeviceLimits { storage_buffers: 64, binding_bytes: 256, ..DeviceLimits::default() };
         let text = crate::wgsl::write_in_windows(kernel, &limits, windows).expect("a kernel with a text");
         residua_portable::validated(&text.text);
     }

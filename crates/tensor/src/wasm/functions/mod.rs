@@ -11,7 +11,7 @@ use residua_ir::graph::Op as Real;
 use super::code::{Code, Local};
 use super::module::Shared;
 use super::routine::Routine;
-use crate::scalar::{Formula, Graph, Id, Node, Op, Type};
+use crate::scalar::{Formula, Id, Type, TypedGraph, TypedNode, TypedOp};
 
 mod angles;
 mod exponentials;
@@ -125,27 +125,27 @@ impl Code<'_> {
     fn node(
         &mut self,
         block: usize,
-        graph: &Graph,
+        graph: &TypedGraph,
         id: Id,
         parameters: &[Local],
         values: &[Vec<Local>],
         copy: usize,
     ) -> Local {
         match graph.node(id) {
-            Node::Folded { fold, .. } => parameters[fold as usize],
-            Node::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),
-            Node::Literal(_, bits) => self.word(bits),
-            Node::Apply(op, arguments) => {
+            TypedNode::Folded { fold, .. } => parameters[fold as usize],
+            TypedNode::Literal(Type::Bool, bits) => self.word(0u32.wrapping_sub(bits)),
+            TypedNode::Literal(_, bits) => self.word(bits),
+            TypedNode::Apply(op, arguments) => {
                 let value_of = |id: Id| values[id.index()][copy];
                 let literal = match graph.node(arguments[1]) {
-                    Node::Literal(_, bits) => Some(bits),
+                    TypedNode::Literal(_, bits) => Some(bits),
                     _ => None,
                 };
                 match (op, literal) {
-                    (Op::Shl | Op::Shr, Some(bits)) => {
+                    (TypedOp::Shl | TypedOp::Shr, Some(bits)) => {
                         self.shift(block, op, graph.ty(arguments[0]), value_of(arguments[0]), count(bits))
                     }
-                    (Op::Real(real @ (Real::Min | Real::Max)), Some(bits)) => {
+                    (TypedOp::Real(real @ (Real::Min | Real::Max)), Some(bits)) => {
                         self.bound(block, real, value_of(arguments[0]), f32::from_bits(bits))
                     }
                     _ => {
@@ -154,7 +154,7 @@ impl Code<'_> {
                     }
                 }
             }
-            Node::Coordinate(_) | Node::Size(_) | Node::Load { .. } => {
+            TypedNode::Coordinate(_) | TypedNode::Size(_) | TypedNode::Load { .. } => {
                 unreachable!("formulas consist of operations on their parameters")
             }
         }

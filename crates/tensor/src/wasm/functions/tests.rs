@@ -3,27 +3,33 @@
 use residua_ir::graph::{Op as Real, evaluate};
 
 use crate::dtype::DType;
-use crate::kernel::{Body, Buffer, Elements, Extent, Kernel, Store};
-use crate::scalar::{Graph, Id, Node, Op, Type};
+use crate::kernel::{Body, Elements, Extent, Store, TensorBuffer, TensorKernel};
+use crate::scalar::{Id, Type, TypedGraph, TypedNode, TypedOp};
 use crate::wasm::tests::machine::{reals, run, to_reals};
 
 /// The values of an op at points.
 fn values(op: Real, points: &[Vec<f32>]) -> Vec<f32> {
     values_by(op.name(), points, op.arity(), |graph, loads| {
         let operands = [loads[0], *loads.get(1).unwrap_or(&loads[0]), loads[0]];
-        graph.intern(Node::Apply(Op::Real(op), operands), Type::F32)
+        graph.intern(TypedNode::Apply(TypedOp::Real(op), operands), Type::F32)
     })
 }
 
 /// The values of a node, which a closure makes of the numbers of a point.
-fn values_by(name: &str, points: &[Vec<f32>], arity: usize, node: impl FnOnce(&mut Graph, &[Id]) -> Id) -> Vec<f32> {
-    let mut graph = Graph::default();
-    let index = graph.intern(Node::Coordinate(0), Type::U32);
-    let loads: Vec<_> = (0..arity as u32).map(|buffer| graph.intern(Node::Load { buffer, index }, Type::F32)).collect();
+fn values_by(
+    name: &str,
+    points: &[Vec<f32>],
+    arity: usize,
+    node: impl FnOnce(&mut TypedGraph, &[Id]) -> Id,
+) -> Vec<f32> {
+    let mut graph = TypedGraph::default();
+    let index = graph.intern(TypedNode::Coordinate(0), Type::U32);
+    let loads: Vec<_> =
+        (0..arity as u32).map(|buffer| graph.intern(TypedNode::Load { buffer, index }, Type::F32)).collect();
     let value = node(&mut graph, &loads);
-    let mut buffers = vec![Buffer { dtype: DType::F32, written: false }; arity];
-    buffers.push(Buffer { dtype: DType::F32, written: true });
-    let kernel = Kernel {
+    let mut buffers = vec![TensorBuffer { dtype: DType::F32, written: false }; arity];
+    buffers.push(TensorBuffer { dtype: DType::F32, written: true });
+    let kernel = TensorKernel {
         name: name.into(),
         buffers,
         sizes: Vec::new(),

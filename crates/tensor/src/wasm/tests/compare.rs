@@ -6,7 +6,7 @@ use super::machine::run;
 use crate::dtype::DType;
 use crate::half::number_of_half;
 use crate::interpret;
-use crate::kernel::Kernel;
+use crate::kernel::TensorKernel;
 
 /// Random contents of a buffer: reals of both signs, small integers, bits.
 pub fn contents(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
@@ -23,7 +23,7 @@ pub fn contents(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
 }
 
 /// Runs a kernel and its meaning on the same contents. Reals may differ by a part of the number and by an absolute amount.
-pub fn check(kernel: &Kernel, buffers: &[Vec<u8>], dims: &[u32], relative: f64, absolute: f64, about: &str) {
+pub fn check(kernel: &TensorKernel, buffers: &[Vec<u8>], dims: &[u32], relative: f64, absolute: f64, about: &str) {
     let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).collect();
     let (mut found, mut expected) = (buffers.to_vec(), buffers.to_vec());
     interpret::run(kernel, &words, &mut expected).unwrap();

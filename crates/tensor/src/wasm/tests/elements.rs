@@ -5,9 +5,9 @@ use residua_portable::Random;
 
 use super::compare::{check, contents};
 use crate::dtype::DType;
-use crate::kernel::{Extent, Kernel};
+use crate::kernel::{Extent, TensorKernel};
 use crate::sample::{Sample, store};
-use crate::scalar::{Id, Op, Type};
+use crate::scalar::{Id, Type, TypedOp};
 
 /// How a matrix of rows and columns stands in a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +45,14 @@ impl Layout {
             Layout::Sliced => {
                 let stride = sample.word(2 * columns + 3);
                 let (two, one) = (sample.u32(2), sample.u32(1));
-                let twice = sample.apply(Op::IntMul, &[column, two]);
-                let within = sample.apply(Op::IntAdd, &[twice, one]);
+                let twice = sample.apply(TypedOp::IntMul, &[column, two]);
+                let within = sample.apply(TypedOp::IntAdd, &[twice, one]);
                 (sample.affine(row, stride, within), (rows * (2 * columns + 3)) as usize)
             }
             Layout::Flipped => {
                 let last = sample.word(columns - 1);
                 let last = sample.extent(last);
-                let opposite = sample.apply(Op::IntSub, &[last, column]);
+                let opposite = sample.apply(TypedOp::IntSub, &[last, column]);
                 (sample.affine(row, extents[1], opposite), all)
             }
             Layout::OneRow => (column, columns as usize),
@@ -60,8 +60,8 @@ impl Layout {
             Layout::Permuted => {
                 let (count, seven) = (sample.word(rows * columns), sample.u32(7));
                 let (count, linear) = (sample.extent(count), sample.affine(row, extents[1], column));
-                let far = sample.apply(Op::IntMul, &[linear, seven]);
-                (sample.apply(Op::IntRem, &[far, count]), all)
+                let far = sample.apply(TypedOp::IntMul, &[linear, seven]);
+                (sample.apply(TypedOp::IntRem, &[far, count]), all)
             }
         }
     }
@@ -74,16 +74,16 @@ fn changed(sample: &mut Sample, dtype: DType, x: Id) -> Id {
             let half = sample.f32(0.5);
             sample.real(Real::Mul, &[x, half])
         }
-        Type::I32 => sample.apply(Op::IntAdd, &[x, x]),
+        Type::I32 => sample.apply(TypedOp::IntAdd, &[x, x]),
         Type::U32 => {
             let three = sample.u32(3);
-            sample.apply(Op::IntAdd, &[x, three])
+            sample.apply(TypedOp::IntAdd, &[x, three])
         }
-        Type::Bool => sample.apply(Op::Not, &[x]),
+        Type::Bool => sample.apply(TypedOp::Not, &[x]),
     }
 }
 
-fn kernel(dtype: DType, layout: Layout, size: (i64, i64), known: bool, transposes: bool) -> (Kernel, usize) {
+fn kernel(dtype: DType, layout: Layout, size: (i64, i64), known: bool, transposes: bool) -> (TensorKernel, usize) {
     let mut sample = Sample::new(&[(dtype, false), (dtype, true)]);
     let extents = [size.0, size.1].map(|extent| match known {
         true => Extent::Known(extent as u32),
@@ -157,11 +157,11 @@ fn every_type_converts_to_every_other() {
             let x = sample.load(0, index);
             let value = match Type::of(to) {
                 Type::F32 if from.is_real() => x,
-                Type::F32 => sample.apply(Op::ToF32, &[x]),
-                Type::I32 => sample.apply(Op::ToI32, &[x]),
-                Type::U32 => sample.apply(Op::ToU32, &[x]),
+                Type::F32 => sample.apply(TypedOp::ToF32, &[x]),
+                Type::I32 => sample.apply(TypedOp::ToI32, &[x]),
+                Type::U32 => sample.apply(TypedOp::ToU32, &[x]),
                 Type::Bool if from == DType::Bool => x,
-                Type::Bool => sample.apply(Op::Le, &[x, x]),
+                Type::Bool => sample.apply(TypedOp::Le, &[x, x]),
             };
             let kernel = sample.elements("convert", &[extent], vec![store(1, index, value)]);
             let buffers = [contents(&mut random, from, 37), contents(&mut random, to, 37)];
@@ -202,33 +202,33 @@ fn halves_are_converted_exactly_and_rounded_to_even() {
 
 #[test]
 fn every_operation_on_integers_and_bools_is_that_of_the_interpreter() {
-    const INTEGERS: [Op; 18] = [
-        Op::Eq,
-        Op::Lt,
-        Op::Le,
-        Op::IntAdd,
-        Op::IntSub,
-        Op::IntMul,
-        Op::IntDiv,
-        Op::IntRem,
-        Op::IntMin,
-        Op::IntMax,
-        Op::HighProduct,
-        Op::And,
-        Op::Or,
-        Op::Xor,
-        Op::Not,
-        Op::Shl,
-        Op::Shr,
-        Op::ToF32,
+    const INTEGERS: [TypedOp; 18] = [
+        TypedOp::Eq,
+        TypedOp::Lt,
+        TypedOp::Le,
+        TypedOp::IntAdd,
+        TypedOp::IntSub,
+        TypedOp::IntMul,
+        TypedOp::IntDiv,
+        TypedOp::IntRem,
+        TypedOp::IntMin,
+        TypedOp::IntMax,
+        TypedOp::HighProduct,
+        TypedOp::And,
+        TypedOp::Or,
+        TypedOp::Xor,
+        TypedOp::Not,
+        TypedOp::Shl,
+        TypedOp::Shr,
+        TypedOp::ToF32,
     ];
     let words: Vec<u32> =
         vec![0, 1, 2, 3, 7, 31, 32, 1000, 0x7fff_ffff, 0x8000_0000, 0x8000_0001, !0, !1, !6, 0x1234_5678, 0xfedc_ba98];
     for (dtype, ty) in [(DType::U32, Type::U32), (DType::I32, Type::I32), (DType::Bool, Type::Bool)] {
         for op in INTEGERS {
             let takes = match op {
-                Op::Eq | Op::And | Op::Or | Op::Xor | Op::Not | Op::ToF32 => true,
-                Op::HighProduct => ty == Type::U32,
+                TypedOp::Eq | TypedOp::And | TypedOp::Or | TypedOp::Xor | TypedOp::Not | TypedOp::ToF32 => true,
+                TypedOp::HighProduct => ty == Type::U32,
                 _ => ty != Type::Bool,
             };
             if !takes {
@@ -236,7 +236,7 @@ fn every_operation_on_integers_and_bools_is_that_of_the_interpreter() {
             }
             // Once with both operands in vectors, once with the second uniform, once with both.
             for form in 0..3 {
-                let of_count = if matches!(op, Op::Shl | Op::Shr) { DType::U32 } else { dtype };
+                let of_count = if matches!(op, TypedOp::Shl | TypedOp::Shr) { DType::U32 } else { dtype };
                 let result = op.result([ty; 3]);
                 let out = match result {
                     Type::F32 => DType::F32,
@@ -252,8 +252,8 @@ fn every_operation_on_integers_and_bools_is_that_of_the_interpreter() {
                 let b = if form == 0 {
                     // Equal to b but not uniform.
                     let zero = sample.u32(0);
-                    let nothing = sample.apply(Op::IntMul, &[column, zero]);
-                    let index = sample.apply(Op::IntAdd, &[row, nothing]);
+                    let nothing = sample.apply(TypedOp::IntMul, &[column, zero]);
+                    let index = sample.apply(TypedOp::IntAdd, &[row, nothing]);
                     sample.load(1, index)
                 } else {
                     b

@@ -4,12 +4,12 @@ use wasmi::{Config, Engine, Instance, Linker, Memory, MemoryType, Module, Store 
 
 use residua_base::error::Result;
 
-use crate::kernel::{Body, Kernel};
+use crate::kernel::{Body, TensorKernel};
 use crate::wasm::module;
 use crate::{host_product, interpret};
 
 /// Runs a kernel by its code, and a matrix product, a sort or linear algebra, which have none, by the loops of the host.
-pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
+pub fn run_generated(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<()> {
     match kernel.body {
         Body::Product(_) | Body::Sort(_) | Body::Fourier(_) | Body::Linalg(_) => {
             run_loop(kernel, words, buffers)?;
@@ -22,7 +22,7 @@ pub fn run_generated(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) ->
 }
 
 /// Runs a loop of the host, part after part, and gives how many there were.
-pub fn run_loop(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<usize> {
+pub fn run_loop(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> Result<usize> {
     // The interpreter checks all indices.
     interpret::run(kernel, words, &mut buffers.to_vec())?;
     // Memory of 16-byte words, so that elements of all sizes are aligned.
@@ -54,7 +54,7 @@ fn padded_chunk(bytes: &[u8]) -> u128 {
 }
 
 /// The same with the values of dims.
-pub fn run(kernel: &Kernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
+pub fn run(kernel: &TensorKernel, buffers: &mut [Vec<u8>], dims: &[u32]) {
     let words: Vec<u32> = kernel.sizes.iter().map(|size| size.word(dims)).collect();
     run_with(kernel, &words, buffers);
 }
@@ -65,7 +65,7 @@ const GAP: usize = 16;
 /// Runs a kernel on the contents of its buffers, each padded to a multiple of 16 bytes. The first ends the memory but for a gap, the others stand
 /// before it, so that a read beyond the first is a trap. What the padding holds is no number that a result should have. Gives how many parts
 /// it did.
-pub fn run_with(kernel: &Kernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usize {
+pub fn run_with(kernel: &TensorKernel, words: &[u32], buffers: &mut [Vec<u8>]) -> usize {
     let bytes = module(std::slice::from_ref(kernel)).unwrap();
     let mut config = Config::default();
     config.wasm_simd(true);

@@ -6,9 +6,9 @@ use residua_portable::Random;
 
 use super::compare::{check, contents};
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows, Store};
+use crate::kernel::{Body, Combine, Extent, Fold, Rows, Store, TensorKernel};
 use crate::sample::{Sample, store};
-use crate::scalar::{Id, Op, Type};
+use crate::scalar::{Id, Type, TypedOp};
 
 fn pick<T: Copy>(random: &mut Random, list: &[T]) -> T {
     list[random.below(list.len())]
@@ -98,46 +98,57 @@ impl Recipe<'_> {
             let (condition, shift) = (pick(self.random, &conditions), pick(self.random, &counts));
             let op = self.operation(ty);
             let value = match op {
-                Op::Select => self.sample.apply(op, &[condition, b, c]),
-                Op::Shl | Op::Shr => self.sample.apply(op, &[a, shift]),
+                TypedOp::Select => self.sample.apply(op, &[condition, b, c]),
+                TypedOp::Shl | TypedOp::Shr => self.sample.apply(op, &[a, shift]),
                 _ => self.sample.apply(op, &[a, b, c][..op.arity()]),
             };
             self.values.push(value);
         }
     }
 
-    fn operation(&mut self, ty: Type) -> Op {
+    fn operation(&mut self, ty: Type) -> TypedOp {
         let real = [Real::Neg, Real::Abs, Real::Sign, Real::Sqrt, Real::Floor, Real::Ceil, Real::Round];
         let binary = [Real::Add, Real::Sub, Real::Mul, Real::Div, Real::Min, Real::Max, Real::GuardedMul];
-        let mixed = [Op::Trunc, Op::Eq, Op::Lt, Op::Le, Op::Select, Op::ToI32, Op::ToU32];
-        let of_bools = [Op::And, Op::Or, Op::Xor, Op::Not, Op::Eq, Op::Select, Op::ToF32, Op::ToI32, Op::ToU32];
+        let mixed =
+            [TypedOp::Trunc, TypedOp::Eq, TypedOp::Lt, TypedOp::Le, TypedOp::Select, TypedOp::ToI32, TypedOp::ToU32];
+        let of_bools = [
+            TypedOp::And,
+            TypedOp::Or,
+            TypedOp::Xor,
+            TypedOp::Not,
+            TypedOp::Eq,
+            TypedOp::Select,
+            TypedOp::ToF32,
+            TypedOp::ToI32,
+            TypedOp::ToU32,
+        ];
         let of_integers = [
-            Op::Eq,
-            Op::Lt,
-            Op::Le,
-            Op::Select,
-            Op::IntAdd,
-            Op::IntSub,
-            Op::IntMul,
-            Op::IntDiv,
-            Op::IntRem,
-            Op::IntMin,
-            Op::IntMax,
-            Op::And,
-            Op::Or,
-            Op::Xor,
-            Op::Not,
-            Op::Shl,
-            Op::Shr,
-            Op::ToF32,
-            Op::ToI32,
-            Op::ToU32,
+            TypedOp::Eq,
+            TypedOp::Lt,
+            TypedOp::Le,
+            TypedOp::Select,
+            TypedOp::IntAdd,
+            TypedOp::IntSub,
+            TypedOp::IntMul,
+            TypedOp::IntDiv,
+            TypedOp::IntRem,
+            TypedOp::IntMin,
+            TypedOp::IntMax,
+            TypedOp::And,
+            TypedOp::Or,
+            TypedOp::Xor,
+            TypedOp::Not,
+            TypedOp::Shl,
+            TypedOp::Shr,
+            TypedOp::ToF32,
+            TypedOp::ToI32,
+            TypedOp::ToU32,
         ];
         match ty {
             Type::F32 => match self.random.below(4) {
-                0 => Op::Real(pick(self.random, &real)),
+                0 => TypedOp::Real(pick(self.random, &real)),
                 1 => pick(self.random, &mixed),
-                _ => Op::Real(pick(self.random, &binary)),
+                _ => TypedOp::Real(pick(self.random, &binary)),
             },
             Type::Bool => pick(self.random, &of_bools),
             Type::I32 | Type::U32 => pick(self.random, &of_integers),
@@ -150,7 +161,7 @@ impl Recipe<'_> {
         let limit = self.sample.extent(limit);
         let any = self.of_type(Type::U32);
         let any = pick(self.random, &any);
-        let index = self.sample.apply(Op::IntRem, &[any, limit]);
+        let index = self.sample.apply(TypedOp::IntRem, &[any, limit]);
         let value = self.sample.load(pick(self.random, &[0, 2, 4]), index);
         self.values.push(value);
     }
@@ -171,7 +182,7 @@ impl Recipe<'_> {
 }
 
 /// A kernel of elements.
-fn elements(random: &mut Random) -> (Kernel, Vec<Vec<u8>>) {
+fn elements(random: &mut Random) -> (TensorKernel, Vec<Vec<u8>>) {
     let axes = 1 + random.below(3);
     let mut recipe = Recipe::new(random, axes);
     recipe.compute(20);
@@ -193,7 +204,7 @@ fn elements(random: &mut Random) -> (Kernel, Vec<Vec<u8>>) {
 }
 
 /// A kernel of rows with two reductions, of which the second may need the first.
-fn rows(random: &mut Random) -> (Kernel, Vec<Vec<u8>>) {
+fn rows(random: &mut Random) -> (TensorKernel, Vec<Vec<u8>>) {
     let (outer, row) = (random.below(3), 1 + random.below(2));
     let mut recipe = Recipe::new(random, outer + row);
     recipe.compute(10);
@@ -224,7 +235,7 @@ fn rows(random: &mut Random) -> (Kernel, Vec<Vec<u8>>) {
         .values
         .iter()
         .copied()
-        .filter(|id| matches!(recipe.sample.graph.node(*id), crate::scalar::Node::Folded { .. }))
+        .filter(|id| matches!(recipe.sample.graph.node(*id), crate::scalar::TypedNode::Folded { .. }))
         .collect();
     let of_type = results.into_iter().find(|id| recipe.sample.graph.ty(*id) == Type::of(recipe.outputs[1]));
     let results = of_type.map(|value| store(INPUTS + 1, index, value)).into_iter().collect();

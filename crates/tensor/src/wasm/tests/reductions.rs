@@ -4,9 +4,9 @@ use residua_portable::Random;
 
 use super::compare::{check, contents};
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Fold, Kernel, Rows};
+use crate::kernel::{Body, Combine, Fold, Rows, TensorKernel};
 use crate::sample::{Lines, Sample, composition, fold, map_of, reduction, softmax, store};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 const SIZES: [[i64; 2]; 10] = [[3, 0], [0, 3], [1, 1], [3, 4], [4, 3], [5, 5], [2, 31], [31, 2], [9, 64], [3, 1000]];
 
@@ -178,7 +178,7 @@ fn users_rules_keep_their_order() {
 }
 
 /// A sum or variance in two kernels: states of blocks, of which the last is shorter, and what they merge to.
-fn in_blocks(combine: &Combine, rows: i64, columns: i64, block: i64) -> [Kernel; 2] {
+fn in_blocks(combine: &Combine, rows: i64, columns: i64, block: i64) -> [TensorKernel; 2] {
     let blocks = (columns + block - 1) / block;
     let numbers = if matches!(combine, Combine::Variance) { 3u32 } else { 2 };
     let dtype = |number: u32| match combine {
@@ -192,7 +192,7 @@ fn in_blocks(combine: &Combine, rows: i64, columns: i64, block: i64) -> [Kernel;
     let (own, row, within) = (sample.coordinate(0), sample.coordinate(1), sample.coordinate(2));
     let place = sample.affine(own, length, within);
     let end = sample.extent(whole);
-    let valid = sample.apply(Op::Lt, &[place, end]);
+    let valid = sample.apply(TypedOp::Lt, &[place, end]);
     let index = sample.affine(row, whole, place);
     let x = sample.load(0, index);
     let at = sample.affine(own, outer, row);

@@ -4,9 +4,9 @@ use residua_portable::Random;
 
 use super::compare::{check, contents};
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Kernel, Scan};
+use crate::kernel::{Body, Combine, Scan, TensorKernel};
 use crate::sample::{Lines, Sample, composition, fold, store};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 /// A scan of a matrix along an axis, in blocks of rows if the length is cut.
 fn kernel(
@@ -15,13 +15,13 @@ fn kernel(
     combine: &Combine,
     dtype: DType,
     [exclusive, reverse, cut]: [bool; 3],
-) -> Kernel {
+) -> TensorKernel {
     let mut sample = Sample::new(&[(dtype, false), (dtype, true)]);
     let Lines { outer, row: length, along, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
     let valid = cut.then(|| {
         let end = sample.u32(7);
-        sample.apply(Op::Lt, &[along, end])
+        sample.apply(TypedOp::Lt, &[along, end])
     });
     let is_rule = matches!(combine, Combine::By(_));
     let operands = if is_rule { vec![x, x] } else { vec![x] };

@@ -9,7 +9,7 @@ use super::batch;
 use super::module::{GUARD_ZERO, Module, shader};
 use super::text::KernelText;
 use super::workgroups::{Factor, Workgroups};
-use crate::kernel::{Attention, AttentionSchedule, Extent, Limits};
+use crate::kernel::{Attention, AttentionSchedule, CausalMask, Extent};
 
 mod functions;
 
@@ -56,10 +56,10 @@ fn parameters(module: &Module, attention: &Attention) -> AttentionTemplate {
     let Attention { queries, keys, size, width, limits, .. } = *attention;
     let value_vectors = width / 4;
     let position = match limits {
-        Some(Limits { position: position @ Extent::Word(_), .. }) => {
+        Some(CausalMask { position: position @ Extent::Word(_), .. }) => {
             format!("bitcast<i32>({})", module.extent(position))
         }
-        Some(Limits { position: Extent::Known(number), .. }) => format!("{number}i"),
+        Some(CausalMask { position: Extent::Known(number), .. }) => format!("{number}i"),
         None => String::new(),
     };
     let window = limits.and_then(|limits| limits.window);

@@ -7,7 +7,7 @@ use super::roles::Roles;
 use crate::dtype::DType;
 use crate::kernel::{Product, Tile};
 use crate::quantised::{self, Level};
-use crate::scalar::{Dequantized, Id, LoadAt, Node};
+use crate::scalar::{Dequantized, Id, LoadAt, TypedNode};
 use crate::wgsl::batch;
 use crate::wgsl::code::Code;
 use crate::wgsl::layout::{Layout, name_of_buffer};
@@ -140,7 +140,7 @@ impl Blocks {
             (Some(factor), _) if kernel.graph.is_in_blocks(&factor, depth, &kernel.sizes) => {
                 (Form::Quantised(factor.form), factor.word)
             }
-            (None, Node::Load { buffer, index }) => {
+            (None, TypedNode::Load { buffer, index }) => {
                 let form = match kernel.buffers[buffer as usize].dtype {
                     DType::F32 => Form::Singles,
                     DType::F16 => Form::Halves,
@@ -475,7 +475,7 @@ impl Functions<'_, '_> {
         self.text(name, ty, "", |code| {
             let mut bits = Vec::with_capacity(loads.len());
             for load in loads {
-                let Node::Load { buffer, index } = code.module.kernel.graph.node(*load) else { continue };
+                let TypedNode::Load { buffer, index } = code.module.kernel.graph.node(*load) else { continue };
                 let index = code.value(index).text;
                 let place = code.module.place(buffer);
                 bits.push(match code.module.kernel.buffers[buffer as usize].dtype {

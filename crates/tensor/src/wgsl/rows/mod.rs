@@ -15,7 +15,7 @@ use super::points::{self, Axes};
 use super::text::KernelText;
 use super::workgroups::Workgroups;
 use crate::kernel::{Rows, Store};
-use crate::scalar::{Id, Node, Op};
+use crate::scalar::{Id, TypedNode, TypedOp};
 
 mod schedule;
 pub mod tree;
@@ -259,12 +259,14 @@ impl RowsWriter<'_, '_, '_> {
     fn parts(&self, stage: &[usize]) -> Option<[Id; 3]> {
         let graph = &self.code.module.kernel.graph;
         let ([fold], Some(_)) = (stage, self.length) else { return None };
-        let Node::Apply(Op::Select, [is_first, first, second]) = graph.node(self.rows.folds[*fold].operands[0]) else {
+        let TypedNode::Apply(TypedOp::Select, [is_first, first, second]) =
+            graph.node(self.rows.folds[*fold].operands[0])
+        else {
             return None;
         };
         match graph.node(is_first) {
-            Node::Apply(Op::Lt, [place, end, _])
-                if graph.node(place) == Node::Coordinate(self.rows.outer.len() as u32) =>
+            TypedNode::Apply(TypedOp::Lt, [place, end, _])
+                if graph.node(place) == TypedNode::Coordinate(self.rows.outer.len() as u32) =>
             {
                 Some([end, first, second])
             }

@@ -4,12 +4,12 @@ use residua_ir::graph::Op as Real;
 
 use super::{elements, products, rows, scans, sorts};
 use crate::dtype::DType;
-use crate::kernel::{Combine, Kernel};
+use crate::kernel::{Combine, TensorKernel};
 use crate::sample::{Sample, reduction, scan, softmax, store};
-use crate::scalar::Op;
+use crate::scalar::TypedOp;
 
 /// All kernels of the table.
-pub fn all() -> Vec<Kernel> {
+pub fn all() -> Vec<TensorKernel> {
     let mut cases = Vec::new();
     elements::maps(&mut cases);
     elements::special(&mut cases);
@@ -24,13 +24,13 @@ pub fn all() -> Vec<Kernel> {
 }
 
 /// Some kernels whose texts are kept, by the names of files.
-pub fn golden() -> Vec<(&'static str, Kernel)> {
+pub fn golden() -> Vec<(&'static str, TensorKernel)> {
     let mut sample = Sample::new(&[(DType::U8, false), (DType::U8, true)]);
     let extent = sample.word(1000);
     let index = sample.coordinate(0);
     let x = sample.load(0, index);
     let all = sample.u32(255);
-    let y = sample.apply(Op::IntSub, &[all, x]);
+    let y = sample.apply(TypedOp::IntSub, &[all, x]);
     let inverted = sample.elements("inverted", &[extent], vec![store(1, index, y)]);
 
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, false), (DType::F32, true)]);

@@ -3,12 +3,12 @@
 use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
-use crate::kernel::{Extent, Kernel};
+use crate::kernel::{Extent, TensorKernel};
 use crate::sample::{Sample, store};
-use crate::scalar::{Id, Op, Type};
+use crate::scalar::{Id, Type, TypedOp};
 
 /// Elementwise functions and casts over sizes.
-pub fn maps(cases: &mut Vec<Kernel>) {
+pub fn maps(cases: &mut Vec<TensorKernel>) {
     for length in [0, 1, 3, 4, 5, 255, 1023, 1024, 1025, 4095, 4096, 4097] {
         for (from, to) in [
             (DType::F32, DType::F32),
@@ -49,43 +49,43 @@ pub fn maps(cases: &mut Vec<Kernel>) {
             let extent = sample.word(320);
             let index = sample.coordinate(0);
             let factor = sample.u32(if width == 4 { 1 } else { 2 });
-            let first = sample.apply(Op::IntMul, &[index, factor]);
+            let first = sample.apply(TypedOp::IntMul, &[index, factor]);
             let offset = sample.u32(640);
-            let second = sample.apply(Op::IntAdd, &[first, offset]);
+            let second = sample.apply(TypedOp::IntAdd, &[first, offset]);
             let operands: Vec<Id> = [first, second].map(|index| sample.load(0, index))[..op.arity()].to_vec();
             let y = sample.real(*op, &operands);
-            let target = sample.apply(Op::IntMul, &[index, factor]);
+            let target = sample.apply(TypedOp::IntMul, &[index, factor]);
             cases.push(sample.elements("map", &[extent], vec![store(1, target, y)]));
         }
     }
 }
 
 /// Tests of numbers that are no numbers, of loaded and of computed values, and what compilers take for something else.
-pub fn special(cases: &mut Vec<Kernel>) {
+pub fn special(cases: &mut Vec<TensorKernel>) {
     for width in [1, 4] {
         for test in 0..6 {
             let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
             let extent = sample.word(320);
             let index = sample.coordinate(0);
             let factor = sample.u32(if width == 4 { 1 } else { 2 });
-            let first = sample.apply(Op::IntMul, &[index, factor]);
+            let first = sample.apply(TypedOp::IntMul, &[index, factor]);
             let x = sample.load(0, first);
             let (zero, big) = (sample.f32(0.0), sample.f32(1e8));
             let sum = sample.real(Real::Add, &[x, big]);
             let is_nan = sample.graph.is_nan(sum);
             let is_finite = sample.graph.is_finite(x);
             let y = match test {
-                0 => sample.apply(Op::ToF32, &[is_nan]),
-                1 => sample.apply(Op::ToF32, &[is_finite]),
+                0 => sample.apply(TypedOp::ToF32, &[is_nan]),
+                1 => sample.apply(TypedOp::ToF32, &[is_finite]),
                 2 => sample.real(Real::Sub, &[sum, big]),
                 3 => sample.real(Real::Mul, &[x, zero]),
                 4 => sample.real(Real::Div, &[x, x]),
                 _ => {
-                    let is_equal = sample.apply(Op::Eq, &[x, x]);
-                    sample.apply(Op::ToF32, &[is_equal])
+                    let is_equal = sample.apply(TypedOp::Eq, &[x, x]);
+                    sample.apply(TypedOp::ToF32, &[is_equal])
                 }
             };
-            let target = sample.apply(Op::IntMul, &[index, factor]);
+            let target = sample.apply(TypedOp::IntMul, &[index, factor]);
             cases.push(sample.elements("special", &[extent], vec![store(1, target, y)]));
         }
     }
@@ -97,16 +97,16 @@ fn cast(sample: &mut Sample, x: Id, to: DType) -> Id {
         (from, to) if from == to => x,
         (Type::F32, Type::Bool) => {
             let zero = sample.graph.f32(0.25);
-            sample.apply(Op::Lt, &[zero, x])
+            sample.apply(TypedOp::Lt, &[zero, x])
         }
-        (_, Type::F32) => sample.apply(Op::ToF32, &[x]),
-        (_, Type::I32) => sample.apply(Op::ToI32, &[x]),
-        (_, _) => sample.apply(Op::ToU32, &[x]),
+        (_, Type::F32) => sample.apply(TypedOp::ToF32, &[x]),
+        (_, Type::I32) => sample.apply(TypedOp::ToI32, &[x]),
+        (_, _) => sample.apply(TypedOp::ToU32, &[x]),
     }
 }
 
 /// Broadcasts, transposes, parts of buffers, gathers and in-place updates.
-pub fn layouts(cases: &mut Vec<Kernel>) {
+pub fn layouts(cases: &mut Vec<TensorKernel>) {
     for [rows, columns] in [[1, 1], [7, 3], [3, 4], [5, 8], [9, 33], [65, 64]] {
         let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, false), (DType::F32, true)]);
         let extents = [sample.word(rows), sample.word(columns)];
@@ -129,7 +129,7 @@ pub fn layouts(cases: &mut Vec<Kernel>) {
             let mut sample = Sample::new(&[(dtype, false), (dtype, true)]);
             let extent = sample.word(length);
             let (index, offset_id) = (sample.coordinate(0), sample.u32(offset));
-            let target = sample.apply(Op::IntAdd, &[index, offset_id]);
+            let target = sample.apply(TypedOp::IntAdd, &[index, offset_id]);
             let x = sample.load(0, index);
             cases.push(sample.elements("part", &[extent], vec![store(1, target, x)]));
         }
@@ -148,32 +148,33 @@ pub fn layouts(cases: &mut Vec<Kernel>) {
         let extent = sample.word(102);
         let index = sample.coordinate(0);
         let x = sample.load(0, index);
-        let y = if dtype == DType::F32 { sample.real(Real::Add, &[x, x]) } else { sample.apply(Op::IntAdd, &[x, x]) };
+        let y =
+            if dtype == DType::F32 { sample.real(Real::Add, &[x, x]) } else { sample.apply(TypedOp::IntAdd, &[x, x]) };
         cases.push(sample.elements("double", &[extent], vec![store(0, index, y)]));
     }
 }
 
 /// Operations on integers and comparisons.
-pub fn integers(cases: &mut Vec<Kernel>) {
+pub fn integers(cases: &mut Vec<TensorKernel>) {
     let binary = [
-        Op::IntAdd,
-        Op::IntSub,
-        Op::IntMul,
-        Op::IntDiv,
-        Op::IntRem,
-        Op::IntMin,
-        Op::IntMax,
-        Op::And,
-        Op::Or,
-        Op::Xor,
-        Op::Eq,
-        Op::Lt,
-        Op::Le,
+        TypedOp::IntAdd,
+        TypedOp::IntSub,
+        TypedOp::IntMul,
+        TypedOp::IntDiv,
+        TypedOp::IntRem,
+        TypedOp::IntMin,
+        TypedOp::IntMax,
+        TypedOp::And,
+        TypedOp::Or,
+        TypedOp::Xor,
+        TypedOp::Eq,
+        TypedOp::Lt,
+        TypedOp::Le,
     ];
     for dtype in [DType::I32, DType::U32, DType::F32, DType::Bool] {
         let ops = binary.iter().filter(|op| match dtype {
-            DType::F32 => matches!(op, Op::Eq | Op::Lt | Op::Le),
-            DType::Bool => matches!(op, Op::And | Op::Or | Op::Xor | Op::Eq),
+            DType::F32 => matches!(op, TypedOp::Eq | TypedOp::Lt | TypedOp::Le),
+            DType::Bool => matches!(op, TypedOp::And | TypedOp::Or | TypedOp::Xor | TypedOp::Eq),
             _ => true,
         });
         for op in ops {
@@ -187,7 +188,7 @@ pub fn integers(cases: &mut Vec<Kernel>) {
                 let extent = sample.word(203);
                 let index = sample.coordinate(0);
                 let three = sample.u32(if by_four { 1 } else { 3 });
-                let place = sample.apply(Op::IntMul, &[index, three]);
+                let place = sample.apply(TypedOp::IntMul, &[index, three]);
                 let (a, b) = (sample.load(0, place), sample.load(1, place));
                 let y = sample.apply(*op, &[a, b]);
                 cases.push(sample.elements("integers", &[extent], vec![store(2, place, y)]));
@@ -199,15 +200,15 @@ pub fn integers(cases: &mut Vec<Kernel>) {
     let index = sample.coordinate(0);
     let x = sample.load(0, index);
     let factor = sample.u32(0x9e37_79b9);
-    let mixed = sample.apply(Op::IntMul, &[x, factor]);
+    let mixed = sample.apply(TypedOp::IntMul, &[x, factor]);
     let shift = sample.u32(13);
-    let high = sample.apply(Op::HighProduct, &[mixed, factor]);
-    let left = sample.apply(Op::Shl, &[mixed, x]);
-    let right = sample.apply(Op::Shr, &[mixed, shift]);
-    let either = sample.apply(Op::Or, &[left, right]);
-    let not = sample.apply(Op::Not, &[high]);
-    let y = sample.apply(Op::Xor, &[either, not]);
-    let signed = sample.apply(Op::ToI32, &[mixed]);
-    let z = sample.apply(Op::Shr, &[signed, x]);
+    let high = sample.apply(TypedOp::HighProduct, &[mixed, factor]);
+    let left = sample.apply(TypedOp::Shl, &[mixed, x]);
+    let right = sample.apply(TypedOp::Shr, &[mixed, shift]);
+    let either = sample.apply(TypedOp::Or, &[left, right]);
+    let not = sample.apply(TypedOp::Not, &[high]);
+    let y = sample.apply(TypedOp::Xor, &[either, not]);
+    let signed = sample.apply(TypedOp::ToI32, &[mixed]);
+    let z = sample.apply(TypedOp::Shr, &[signed, x]);
     cases.push(sample.elements("bits", &[extent], vec![store(1, index, y), store(2, index, z)]));
 }

@@ -22,7 +22,7 @@ mod sorts;
 #[test]
 fn every_text_is_portable() {
     let kernels = cases::all().into_iter().chain(products::of_quantised());
-    let texts = kernels.map(|kernel| write(&kernel, &Limits::default()).unwrap().text);
+    let texts = kernels.map(|kernel| write(&kernel, &DeviceLimits::default()).unwrap().text);
     for text in texts.collect::<std::collections::BTreeSet<String>>() {
         residua_portable::validated(&text);
     }
@@ -30,7 +30,7 @@ fn every_text_is_portable() {
 
 #[test]
 fn windows_are_read_and_written_by_their_functions_alone() {
-    let limits = Limits::default();
+    let limits = DeviceLimits::default();
     let in_turn = cases::all().into_iter().enumerate().map(|(number, kernel)| (number % kernel.buffers.len(), kernel));
     // Templates that read words of their own have each of their buffers in windows.
     let all_of_each = products::of_quantised()
@@ -66,7 +66,7 @@ fn no_value_is_compared_with_itself() {
     use naga::{BinaryOperator::*, Expression};
     let mut seen = 0;
     for kernel in cases::all() {
-        let text = write(&kernel, &Limits::default()).unwrap().text;
+        let text = write(&kernel, &DeviceLimits::default()).unwrap().text;
         let module = residua_portable::validated(&text);
         let functions = module.functions.iter().map(|(_, function)| function);
         for function in functions.chain(module.entry_points.iter().map(|entry| &entry.function)) {
@@ -108,7 +108,7 @@ fn rules_of_users_keep_the_order_of_their_operations() {
         elements: vec![],
         results: vec![store(1, place, value)],
     };
-    let text = write(&sample.kernel("sum", Body::Rows(body)), &Limits::default()).unwrap().text;
+    let text = write(&sample.kernel("sum", Body::Rows(body)), &DeviceLimits::default()).unwrap().text;
     residua_portable::validated(&text);
     let function = text.split("fn merged_0").nth(1).unwrap().split("return").next().unwrap();
     assert_eq!(function.matches("rounded(").count(), 4, "{function}");
@@ -132,7 +132,7 @@ fn accesses(module: &naga::Module, function: &naga::Function, variables: &[Strin
 fn more_windows_than_bindings_are_refused() {
     let kernel = cases::all().into_iter().find(|kernel| kernel.buffers.len() == 3).unwrap();
     let windows = Windows { bytes: 256, counts: vec![3, 3, 3] };
-    let error = write_in_windows(&kernel, &Limits::default(), &windows).unwrap_err();
+    let error = write_in_windows(&kernel, &DeviceLimits::default(), &windows).unwrap_err();
     assert_eq!(error.code, ErrorCode::LimitExceeded);
     assert!(error.message.contains("bound in 9 parts of at most 256 bytes; the device binds 8"), "{}", error.message);
 }
@@ -157,7 +157,7 @@ fn texts_are_the_golden_ones() {
     ];
     let shaders = shaders.map(|file| file.source);
     for (name, kernel) in cases::golden().into_iter().chain(products::golden()).chain(sorts::golden()) {
-        let text = write(&kernel, &Limits::default()).unwrap().text;
+        let text = write(&kernel, &DeviceLimits::default()).unwrap().text;
         let text = residua_portable::without_libraries(&text, &shaders);
         let path = folder.join(format!("{name}.wgsl"));
         if std::env::var_os("RESIDUA_BLESS").is_some_and(|value| value == "1") {

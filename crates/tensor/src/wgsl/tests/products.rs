@@ -3,11 +3,11 @@
 use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
-use crate::kernel::{Body, Extent, Kernel, Product, Tile};
+use crate::kernel::{Body, Extent, Product, TensorKernel, Tile};
 use crate::quantised::Form;
 use crate::sample::{Sample, store};
-use crate::scalar::{Id, Op, Type};
-use crate::wgsl::{Limits, PRODUCT_WORDS, Windows, words_of_product, write};
+use crate::scalar::{Id, Type, TypedOp};
+use crate::wgsl::{DeviceLimits, PRODUCT_WORDS, Windows, words_of_product, write};
 
 /// A product [batch, rows, depth] × [batch, depth, columns].
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ struct Description {
 }
 
 impl Description {
-    fn kernel(self) -> Kernel {
+    fn kernel(self) -> TensorKernel {
         let Description { extents, tile, transposed, dtypes, has_more, has_words } = self;
         let mut buffers = vec![(dtypes[0], false), (dtypes[1], false), (dtypes[2], true)];
         if has_more {
@@ -61,7 +61,7 @@ impl Description {
             value = sample.real(Real::Add, &[value, other]);
         }
         if Type::of(dtypes[2]) != ty {
-            value = sample.apply(Op::ToU32, &[value]);
+            value = sample.apply(TypedOp::ToU32, &[value]);
         }
         let elements = vec![store(2, result, value)];
         sample.kernel(
@@ -72,7 +72,7 @@ impl Description {
 }
 
 /// Each tile with extents of 1 to more than a tile, in all layouts over the table.
-pub fn all() -> Vec<Kernel> {
+pub fn all() -> Vec<TensorKernel> {
     let mut cases = Vec::new();
     let f32s = [DType::F32; 3];
     let types = [
@@ -124,7 +124,7 @@ pub fn all() -> Vec<Kernel> {
 }
 
 /// Rows times a quantised matrix [columns, depth], transposed. The rows are f32, or bytes.
-fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes: bool) -> Kernel {
+fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes: bool) -> TensorKernel {
     let depth = depth.next_multiple_of(form.multiple());
     let left_buffers: &[DType] = if has_bytes { &[DType::U32, DType::F32] } else { &[DType::F32] };
     let dtypes = left_buffers.iter().copied().chain([DType::U32, form.side_dtype()]);
@@ -138,7 +138,7 @@ fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes
             sample.load(buffer, index)
         };
         let count = sample.u32(form.a_word().trailing_zeros());
-        let within = sample.apply(Op::Shr, &[place, count]);
+        let within = sample.apply(TypedOp::Shr, &[place, count]);
         let word = element(sample, buffer, depth / form.a_word(), within);
         let places = sample.graph.side_places(form, place);
         let side: Vec<Id> =
@@ -158,7 +158,7 @@ fn quantised(form: Form, tile: Tile, [rows, columns, depth]: [u32; 3], has_bytes
 }
 
 /// Texts of products with quantised factors.
-pub fn of_quantised() -> Vec<Kernel> {
+pub fn of_quantised() -> Vec<TensorKernel> {
     let extents = [
         [1, 256, 512],
         [8, 70, 96],
@@ -184,7 +184,7 @@ pub fn of_quantised() -> Vec<Kernel> {
 }
 
 /// The texts that are compared with golden ones: a tile with transposed and guarded factors, and few rows.
-pub fn golden() -> Vec<(&'static str, Kernel)> {
+pub fn golden() -> Vec<(&'static str, TensorKernel)> {
     let plain = Description {
         extents: [1, 128, 64, 96],
         tile: Tile::Small,
@@ -224,7 +224,7 @@ fn numbers_of_tiles_and_types_are_those_of_the_facade() {
     assert_eq!(Tile::EXCHANGEABLE.len(), 5);
     assert_eq!([Type::F32, Type::I32, Type::U32].map(|ty| ty as u32), [0, 1, 2]);
     assert_eq!(PRODUCT_WORDS, 10);
-    let words = |kernel: &Kernel| words_of_product(7, kernel, &Windows::default(), &[]);
+    let words = |kernel: &TensorKernel| words_of_product(7, kernel, &Windows::default(), &[]);
     assert_eq!(words(&PLAIN.kernel()), Some([7, 3, 0, 1, 0, 32, 1, 96, 60, 64]));
     let batch = Description { extents: [5, 33, 30, 17], tile: Tile::Medium, transposed: [true, true], ..PLAIN };
     assert_eq!(words(&batch.kernel()), Some([7, 2, 0, 0, 1, 32, 5, 33, 30, 17]));
@@ -236,7 +236,7 @@ fn numbers_of_tiles_and_types_are_those_of_the_facade() {
 
 #[test]
 fn the_form_of_a_product_has_its_type_its_layouts_and_its_packing() {
-    let form = |kernel: &Kernel| words_of_product(0, kernel, &Windows::default(), &[]).unwrap()[2..6].to_vec();
+    let form = |kernel: &TensorKernel| words_of_product(0, kernel, &Windows::default(), &[]).unwrap()[2..6].to_vec();
     assert_eq!(form(&PLAIN.kernel()), [0, 1, 0, 32]);
     assert_eq!(form(&Description { transposed: [true, true], ..PLAIN }.kernel()), [0, 0, 1, 32]);
     assert_eq!(form(&Description { dtypes: [DType::I32; 3], ..PLAIN }.kernel()), [1, 1, 0, 32]);
@@ -259,7 +259,7 @@ fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batc
         (Description { transposed: [false, false], ..large }, false),
         (Description { dtypes: [DType::I32; 3], ..large }, false),
     ] {
-        let text = |tile| write(&Description { tile, ..description }.kernel(), &Limits::default()).unwrap().text;
+        let text = |tile| write(&Description { tile, ..description }.kernel(), &DeviceLimits::default()).unwrap().text;
         assert_eq!(text(Tile::Large) != text(Tile::LargeOf64), differs, "{:?}", description.extents);
     }
 }
@@ -268,7 +268,8 @@ fn both_large_tiles_differ_where_real_factors_lie_along_the_depth_without_a_batc
 fn products_of_bytes_take_a_packed_product_where_the_language_has_it() {
     for form in Form::all() {
         let kernel = quantised(form, Tile::Medium, [64, 64, 64], true);
-        let text = |has_packed_dot| write(&kernel, &Limits { has_packed_dot, ..Limits::default() }).unwrap().text;
+        let text =
+            |has_packed_dot| write(&kernel, &DeviceLimits { has_packed_dot, ..DeviceLimits::default() }).unwrap().text;
         residua_portable::validated(&text(true));
         assert_eq!([true, false].map(|has| text(has).contains("dot4I8Packed")), [true, false]);
     }

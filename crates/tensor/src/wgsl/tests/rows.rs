@@ -3,12 +3,12 @@
 use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Extent, Fold, Kernel, Rows};
+use crate::kernel::{Body, Combine, Extent, Fold, Rows, TensorKernel};
 use crate::sample::{Lines, Sample, composition, fold, map_of, reduction, softmax, store};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 /// Every combination over axes and lengths.
-pub fn reductions(cases: &mut Vec<Kernel>) {
+pub fn reductions(cases: &mut Vec<TensorKernel>) {
     let shapes: [[i64; 2]; 16] = [
         [3, 0],
         [0, 3],
@@ -47,7 +47,7 @@ pub fn reductions(cases: &mut Vec<Kernel>) {
 }
 
 /// Normalisations, rules of users, states, blocks, several axes.
-pub fn rows(cases: &mut Vec<Kernel>) {
+pub fn rows(cases: &mut Vec<TensorKernel>) {
     for shape in [[3, 1], [70, 10], [5, 64], [4, 300], [3, 1000], [2, 1024], [2, 4096], [2, 5000], [1, 17000]] {
         for dtype in [DType::F32, DType::F16] {
             cases.push(softmax(shape, 1, dtype));
@@ -65,14 +65,14 @@ pub fn rows(cases: &mut Vec<Kernel>) {
 }
 
 /// Mean and variance of a row in one stage.
-fn normalised(shape: [i64; 2]) -> Kernel {
+fn normalised(shape: [i64; 2]) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true), (DType::F32, true)]);
     let (outer, row) = (sample.word(shape[0]), sample.word(shape[1]));
     let index = sample.address(&[outer, row]);
     let (x, place) = (sample.load(0, index), sample.coordinate(0));
     let (sum, variance) = (sample.folded(0, 0, Type::F32), sample.folded(1, 0, Type::F32));
     let length = sample.extent(row);
-    let length = sample.apply(Op::ToF32, &[length]);
+    let length = sample.apply(TypedOp::ToF32, &[length]);
     let mean = sample.real(Real::Div, &[sum, length]);
     let difference = sample.real(Real::Sub, &[x, mean]);
     let small = sample.graph.f32(0.5);
@@ -91,7 +91,7 @@ fn normalised(shape: [i64; 2]) -> Kernel {
 }
 
 /// A rule of the user along an axis.
-fn composed(shape: [i64; 2], axis: usize) -> Kernel {
+fn composed(shape: [i64; 2], axis: usize) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true)]);
     let Lines { outer, row, place, index, .. } = sample.lines(shape, axis);
     let x = sample.load(0, index);
@@ -110,7 +110,7 @@ fn composed(shape: [i64; 2], axis: usize) -> Kernel {
 }
 
 /// Rows in three blocks, of which the last is shorter, whose states of sums, moments and extrema are kept and of which sums are merged.
-fn blocks(shape: [i64; 2]) -> Kernel {
+fn blocks(shape: [i64; 2]) -> TensorKernel {
     let [count, length] = shape;
     let block = (length + 2) / 3;
     let mut sample = Sample::new(&[
@@ -124,7 +124,7 @@ fn blocks(shape: [i64; 2]) -> Kernel {
     let [instance, part, along] = [0, 1, 2].map(|axis| sample.coordinate(axis));
     let place = sample.affine(part, row, along);
     let end = sample.extent(whole);
-    let valid = sample.apply(Op::Lt, &[place, end]);
+    let valid = sample.apply(TypedOp::Lt, &[place, end]);
     let index = sample.affine(instance, whole, place);
     let x = sample.load(0, index);
     let target = sample.affine(instance, three, part);
@@ -135,7 +135,7 @@ fn blocks(shape: [i64; 2]) -> Kernel {
     let squares = sample.folded(1, 2, Type::F32);
     let total = sample.real(Real::Add, &[value, squares]);
     let first = sample.folded(2, 1, Type::U32);
-    let first = sample.apply(Op::ToI32, &[first]);
+    let first = sample.apply(TypedOp::ToI32, &[first]);
     let sum = sample.folded(3, 0, Type::F32);
     let difference = sample.real(Real::Sub, &[x, total]);
     let states = [sample.folded(0, 0, Type::F32), sample.folded(0, 1, Type::F32)];
@@ -158,7 +158,7 @@ fn blocks(shape: [i64; 2]) -> Kernel {
 }
 
 /// A sum over the first and the last axis.
-fn two_axes(shape: [i64; 3]) -> Kernel {
+fn two_axes(shape: [i64; 3]) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, true), (DType::F32, true)]);
     let [a, b, c] = shape.map(|extent| sample.word(extent));
     let [middle, first, last] = [0, 1, 2].map(|axis| sample.coordinate(axis));

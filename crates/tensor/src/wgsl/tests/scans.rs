@@ -3,12 +3,12 @@
 use residua_ir::graph::Op as Real;
 
 use crate::dtype::DType;
-use crate::kernel::{Body, Combine, Kernel, Scan};
+use crate::kernel::{Body, Combine, Scan, TensorKernel};
 use crate::sample::{Sample, composition, fold, map_of, scan, store};
-use crate::scalar::{Op, Type};
+use crate::scalar::{Type, TypedOp};
 
 /// Scans along both axes: sums, extrema, rules of users.
-pub fn scans(cases: &mut Vec<Kernel>) {
+pub fn scans(cases: &mut Vec<TensorKernel>) {
     for shape in [[3, 0], [2, 1], [5, 7], [70, 32], [3, 33], [2, 100], [3, 255], [1, 4095], [2, 4096], [1, 4097]] {
         for (exclusive, reverse) in [(false, false), (true, false), (false, true), (true, true)] {
             for combine in [Combine::Sum, Combine::Max, Combine::Min] {
@@ -21,13 +21,13 @@ pub fn scans(cases: &mut Vec<Kernel>) {
 }
 
 /// A scan by a rule with an initial state of each row, of points up to a place.
-fn composed_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> Kernel {
+fn composed_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::F32, false), (DType::F32, false), (DType::F32, true)]);
     let (outer, length) = (sample.word(shape[0]), sample.word(shape[1]));
     let (index, row, along) = (sample.address(&[outer, length]), sample.coordinate(0), sample.coordinate(1));
     let x = sample.load(0, index);
     let end = sample.u32(shape[1] as u32 * 3 / 4 + 1);
-    let valid = sample.apply(Op::Lt, &[along, end]);
+    let valid = sample.apply(TypedOp::Lt, &[along, end]);
     let initial = vec![sample.load(1, row), sample.graph.f32(0.5)];
     let operands = map_of(&mut sample, x);
     let (factor, summand) = (sample.folded(0, 0, Type::F32), sample.folded(0, 1, Type::F32));
@@ -47,7 +47,7 @@ fn composed_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> Kernel {
 }
 
 /// A scan along the outer axis.
-fn column_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> Kernel {
+fn column_scan(shape: [i64; 2], exclusive: bool, reverse: bool) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::I32, false), (DType::I32, true)]);
     let (outer, length) = (sample.word(shape[0]), sample.word(shape[1]));
     let (place, along) = (sample.coordinate(0), sample.coordinate(1));

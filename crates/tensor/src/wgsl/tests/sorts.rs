@@ -2,12 +2,12 @@
 
 use crate::dtype::DType;
 use crate::expr::Digit;
-use crate::kernel::{Body, DigitCounts, DigitSort, Extent, Kernel, Sort};
+use crate::kernel::{Body, DigitCounts, DigitSort, Extent, Sort, TensorKernel};
 use crate::sample::{Sample, store};
 use crate::scalar::Type;
 
 /// Rows of all lengths that have a text of their own, with known extents and words; digits of one row and of several.
-pub fn all() -> Vec<Kernel> {
+pub fn all() -> Vec<TensorKernel> {
     let mut cases = Vec::new();
     for length in [1, 64, 65, 200, 512, 1000, 2048] {
         cases.extend([sort(3, length, length, true), sort(1, length, 1, false)]);
@@ -19,7 +19,7 @@ pub fn all() -> Vec<Kernel> {
 }
 
 /// Those whose texts are kept, by the names of files.
-pub fn golden() -> Vec<(&'static str, Kernel)> {
+pub fn golden() -> Vec<(&'static str, TensorKernel)> {
     vec![
         ("sort", sort(30, 1000, 40, true)),
         ("digit_counts", digit_counts(2, 5000)),
@@ -28,7 +28,7 @@ pub fn golden() -> Vec<(&'static str, Kernel)> {
 }
 
 /// The smallest keys of rows: their places, and numbers from these places.
-fn sort(rows: u32, length: u32, kept: u32, has_words: bool) -> Kernel {
+fn sort(rows: u32, length: u32, kept: u32, has_words: bool) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::U32, false), (DType::F32, false), (DType::U32, true), (DType::F32, true)]);
     let [outer, length_of, kept] =
         [rows, length, kept].map(|extent| if has_words { sample.word(extent.into()) } else { Extent::Known(extent) });
@@ -45,7 +45,7 @@ fn sort(rows: u32, length: u32, kept: u32, has_words: bool) -> Kernel {
 }
 
 /// Counts of the second digit.
-fn digit_counts(rows: u32, length: u32) -> Kernel {
+fn digit_counts(rows: u32, length: u32) -> TensorKernel {
     let mut sample = Sample::new(&[(DType::U32, false), (DType::U32, true)]);
     let (outer, length_of) = (sample.word(rows.into()), sample.word(length.into()));
     let blocks = length.div_ceil(Digit::BLOCK);
@@ -67,7 +67,7 @@ fn digit_counts(rows: u32, length: u32) -> Kernel {
 }
 
 /// The order by the second digit, of totals and of sums before blocks.
-fn digit_sort(rows: u32, length: u32) -> Kernel {
+fn digit_sort(rows: u32, length: u32) -> TensorKernel {
     let buffers = [(DType::U32, false), (DType::U32, false), (DType::U32, false), (DType::U32, true)];
     let mut sample = Sample::new(&buffers);
     let (outer, length_of) = (sample.word(rows.into()), sample.word(length.into()));
