@@ -60,6 +60,12 @@ pub enum Entry {
     CostLine,
 }
 
+/// Flags of entries: kernels hold points, residuals, gradients and totals in the width of functions; compute robust losses; the device decides whether
+/// they run.
+const WIDE: u8 = 1;
+const ROBUST: u8 = 2;
+const GATED: u8 = 4;
+
 impl Entry {
     /// All that evaluations and least squares on the GPU have: every one but [`Entry::Normal`], the sums of a model and what belongs to second derivatives.
     pub const ALL: [Entry; 14] = [
@@ -79,157 +85,76 @@ impl Entry {
         Entry::CostLine,
     ];
 
+    /// Its name in generated code, what the head of a generated text says, and its flags.
+    fn properties(self) -> (&'static str, &'static str, u8) {
+        let robust_if = |energy| if energy == Energy::Cost { ROBUST } else { 0 };
+        match self {
+            Entry::Values => ("values", "Residuals", WIDE),
+            Entry::SumGradient => ("sumGradient", "Weighted sum of the residuals and its gradient", WIDE),
+            Entry::CostGradient => ("costGradient", "Least-squares cost and its gradient", WIDE | ROBUST),
+            Entry::SeededGradient => {
+                ("seededGradient", "Sum of the residuals, each times its seed, and its gradient", WIDE)
+            }
+            Entry::Jacobian => ("jacobian", "Residuals and their partial derivatives", WIDE),
+            Entry::Linearise => ("linearise", "Least-squares cost and its Gauss-Newton model", WIDE | ROBUST | GATED),
+            Entry::LineariseRows => {
+                ("lineariseRows", "Least-squares cost and the rows of its Gauss-Newton model", WIDE | ROBUST | GATED)
+            }
+            Entry::Product => ("product", "Product with the matrix of the Gauss-Newton model", GATED),
+            Entry::Jvp => ("jvp", "Product with the Jacobian of the Gauss-Newton model", GATED),
+            Entry::Trial => ("trial", "Reduction of the least-squares cost", WIDE | ROBUST | GATED),
+            Entry::Normal => ("normal", "Gradient and JᵀJ of the Gauss-Newton model", 0),
+            Entry::SquaredSums => ("squaredSums", "Sums of the Gauss-Newton model", 0),
+            Entry::RobustSums => ("robustSums", "Sums of the Gauss-Newton model", ROBUST),
+            Entry::SecondDirectional => {
+                ("secondDirectional", "Second derivatives of the residuals along a direction", 0)
+            }
+            Entry::SeededTangent => {
+                ("seededTangent", "First derivatives of the sum of the residuals, each times its seed", 0)
+            }
+            Entry::SecondOrder => {
+                ("secondOrder", "Second derivatives of the sum of the residuals, each times its seed", 0)
+            }
+            Entry::Hessian(energy, _) => ("hessian", "Hessian of the objective", robust_if(energy)),
+            Entry::HessianProduct(energy) => {
+                ("hessianProduct", "Product with the Hessian of the objective", robust_if(energy))
+            }
+            Entry::MatrixProduct => ("matrixProduct", "Product with the matrices of instances", GATED),
+            Entry::MatrixColumn(_) => ("matrixColumn", "A column of the diagonal blocks of instances' matrices", 0),
+            Entry::MatrixMagnitudes => ("matrixMagnitudes", "Magnitudes on the diagonals of instances' matrices", 0),
+            Entry::SumDescent => ("sumDescent", "Weighted sum of the residuals and its gradient", GATED),
+            Entry::CostDescent => ("costDescent", "Least-squares cost and its gradient", ROBUST | GATED),
+            Entry::SumLine => ("sumLine", "Weighted sum of the residuals and its slope along a direction", GATED),
+            Entry::CostLine => ("costLine", "Least-squares cost and its slope along a direction", ROBUST | GATED),
+        }
+    }
+
     /// As generated code names it.
     pub fn name(self) -> &'static str {
-        match self {
-            Entry::Values => "values",
-            Entry::SumGradient => "sumGradient",
-            Entry::CostGradient => "costGradient",
-            Entry::SeededGradient => "seededGradient",
-            Entry::Jacobian => "jacobian",
-            Entry::Linearise => "linearise",
-            Entry::LineariseRows => "lineariseRows",
-            Entry::Product => "product",
-            Entry::Jvp => "jvp",
-            Entry::Trial => "trial",
-            Entry::Normal => "normal",
-            Entry::SquaredSums => "squaredSums",
-            Entry::RobustSums => "robustSums",
-            Entry::SecondDirectional => "secondDirectional",
-            Entry::SeededTangent => "seededTangent",
-            Entry::SecondOrder => "secondOrder",
-            Entry::Hessian(..) => "hessian",
-            Entry::HessianProduct(_) => "hessianProduct",
-            Entry::MatrixProduct => "matrixProduct",
-            Entry::MatrixColumn(_) => "matrixColumn",
-            Entry::MatrixMagnitudes => "matrixMagnitudes",
-            Entry::SumDescent => "sumDescent",
-            Entry::CostDescent => "costDescent",
-            Entry::SumLine => "sumLine",
-            Entry::CostLine => "costLine",
-        }
+        self.properties().0
     }
 
     /// As the head of a generated text has it.
     pub(super) fn description(self) -> &'static str {
-        match self {
-            Entry::Values => "Residuals",
-            Entry::SumGradient | Entry::SumDescent => "Weighted sum of the residuals and its gradient",
-            Entry::CostGradient | Entry::CostDescent => "Least-squares cost and its gradient",
-            Entry::SumLine => "Weighted sum of the residuals and its slope along a direction",
-            Entry::CostLine => "Least-squares cost and its slope along a direction",
-            Entry::SeededGradient => "Sum of the residuals, each times its seed, and its gradient",
-            Entry::Jacobian => "Residuals and their partial derivatives",
-            Entry::Linearise => "Least-squares cost and its Gauss-Newton model",
-            Entry::LineariseRows => "Least-squares cost and the rows of its Gauss-Newton model",
-            Entry::Product => "Product with the matrix of the Gauss-Newton model",
-            Entry::Jvp => "Product with the Jacobian of the Gauss-Newton model",
-            Entry::Trial => "Reduction of the least-squares cost",
-            Entry::Normal => "Gradient and JᵀJ of the Gauss-Newton model",
-            Entry::SquaredSums | Entry::RobustSums => "Sums of the Gauss-Newton model",
-            Entry::SecondDirectional => "Second derivatives of the residuals along a direction",
-            Entry::SeededTangent => "First derivatives of the sum of the residuals, each times its seed",
-            Entry::SecondOrder => "Second derivatives of the sum of the residuals, each times its seed",
-            Entry::Hessian(..) => "Hessian of the objective",
-            Entry::HessianProduct(_) => "Product with the Hessian of the objective",
-            Entry::MatrixProduct => "Product with the matrices of instances",
-            Entry::MatrixColumn(_) => "A column of the diagonal blocks of instances' matrices",
-            Entry::MatrixMagnitudes => "Magnitudes on the diagonals of instances' matrices",
-        }
+        self.properties().1
+    }
+
+    fn has(self, flag: u8) -> bool {
+        self.properties().2 & flag != 0
     }
 
     /// In how many numbers its kernels hold points, residuals, gradients and totals, where functions are computed in numbers of this width.
     pub fn width(self, of_functions: Width) -> Width {
-        match self {
-            Entry::Values
-            | Entry::SumGradient
-            | Entry::CostGradient
-            | Entry::SeededGradient
-            | Entry::Jacobian
-            | Entry::Linearise
-            | Entry::LineariseRows
-            | Entry::Trial => of_functions,
-            Entry::Product
-            | Entry::Jvp
-            | Entry::Normal
-            | Entry::SquaredSums
-            | Entry::RobustSums
-            | Entry::SecondDirectional
-            | Entry::SeededTangent
-            | Entry::SecondOrder
-            | Entry::Hessian(..)
-            | Entry::HessianProduct(_)
-            | Entry::MatrixProduct
-            | Entry::MatrixColumn(_)
-            | Entry::MatrixMagnitudes
-            | Entry::SumDescent
-            | Entry::CostDescent
-            | Entry::SumLine
-            | Entry::CostLine => Width::Single,
-        }
+        if self.has(WIDE) { of_functions } else { Width::Single }
     }
 
     /// Whether its kernels compute robust losses.
     pub fn has_losses(self) -> bool {
-        match self {
-            Entry::CostGradient
-            | Entry::CostDescent
-            | Entry::CostLine
-            | Entry::Linearise
-            | Entry::LineariseRows
-            | Entry::Trial
-            | Entry::RobustSums
-            | Entry::Hessian(Energy::Cost, _)
-            | Entry::HessianProduct(Energy::Cost) => true,
-            Entry::Values
-            | Entry::SumGradient
-            | Entry::SumDescent
-            | Entry::SumLine
-            | Entry::SeededGradient
-            | Entry::Jacobian
-            | Entry::Product
-            | Entry::Jvp
-            | Entry::Normal
-            | Entry::SquaredSums
-            | Entry::SecondDirectional
-            | Entry::SeededTangent
-            | Entry::SecondOrder
-            | Entry::Hessian(..)
-            | Entry::HessianProduct(_)
-            | Entry::MatrixProduct
-            | Entry::MatrixColumn(_)
-            | Entry::MatrixMagnitudes => false,
-        }
+        self.has(ROBUST)
     }
 
     /// Whether the device itself decides if its kernels run.
     pub(super) fn is_gated(self) -> bool {
-        match self {
-            Entry::Values
-            | Entry::SumGradient
-            | Entry::CostGradient
-            | Entry::SeededGradient
-            | Entry::Jacobian
-            | Entry::Normal
-            | Entry::SquaredSums
-            | Entry::RobustSums
-            | Entry::SecondDirectional
-            | Entry::SeededTangent
-            | Entry::SecondOrder
-            | Entry::Hessian(..)
-            | Entry::HessianProduct(_)
-            | Entry::MatrixColumn(_)
-            | Entry::MatrixMagnitudes => false,
-            Entry::MatrixProduct
-            | Entry::Linearise
-            | Entry::LineariseRows
-            | Entry::Product
-            | Entry::Jvp
-            | Entry::Trial
-            | Entry::SumDescent
-            | Entry::CostDescent
-            | Entry::SumLine
-            | Entry::CostLine => true,
-        }
+        self.has(GATED)
     }
 }

@@ -93,27 +93,7 @@ fn recompute_kernel(
     let is_sum = match entry {
         Entry::SumGradient | Entry::SumDescent => true,
         Entry::CostGradient | Entry::CostDescent => false,
-        Entry::Values
-        | Entry::SeededGradient
-        | Entry::Jacobian
-        | Entry::Linearise
-        | Entry::LineariseRows
-        | Entry::Normal
-        | Entry::SquaredSums
-        | Entry::RobustSums
-        | Entry::SecondDirectional
-        | Entry::SeededTangent
-        | Entry::SecondOrder
-        | Entry::Hessian(..)
-        | Entry::HessianProduct(_)
-        | Entry::Product
-        | Entry::Jvp
-        | Entry::Trial
-        | Entry::SumLine
-        | Entry::CostLine
-        | Entry::MatrixProduct
-        | Entry::MatrixColumn(_)
-        | Entry::MatrixMagnitudes => return Err(Error::internal("what is not a gradient has no lists")),
+        _ => return Err(Error::internal("what is not a gradient has no lists")),
     };
     let (mut lists, mut roles) = (Vec::new(), Vec::new());
     for &slot in &slots.slots {
