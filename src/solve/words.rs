@@ -14,6 +14,19 @@ macro_rules! words {
 
 pub(crate) use words;
 
+/// WGSL declarations of constants.
+pub(crate) fn constants<'a, T>(
+    values: impl IntoIterator<Item = (&'a str, T)>,
+    literal: impl Fn(T) -> String,
+) -> String {
+    values.into_iter().map(|(name, value)| format!("const {name} = {};\n", literal(value))).collect()
+}
+
+/// Those of words of a block, and of other integers.
+pub(crate) fn integers<'a>(values: impl IntoIterator<Item = (&'a str, u32)>) -> String {
+    constants(values, |value| format!("{value}u"))
+}
+
 /// Whether all places differ.
 pub(crate) const fn are_distinct(places: &[usize]) -> bool {
     let mut last = 0;

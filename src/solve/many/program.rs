@@ -7,6 +7,7 @@ use crate::shader_source::template;
 use crate::solve::levenberg_marquardt::point::GROWTH_AFTER_SHORT_STEP;
 use crate::solve::rules::{GROWTH, GROWTH_AFTER_REJECTION, Rules};
 use crate::solve::summary::Termination;
+use crate::solve::words::constants;
 use residua_base::error::{Error, ErrorCode, Result};
 use residua_base::list::Listed;
 use residua_codegen::wgsl::{BoundInput, NoParameters, PairForm, ProgramText, Resource};
@@ -242,15 +243,14 @@ impl<'a> ProgramWriter<'a> {
     fn constants(&mut self) {
         let is_in_pairs = self.pairs_form.is_some();
         let rows = self.template.model.num_residuals as usize;
-        for (name, number) in [
+        let numbers = [
             ("GROWTH", GROWTH),
             ("GROWTH_AFTER_REJECTION", GROWTH_AFTER_REJECTION),
             ("GROWTH_AFTER_SHORT_STEP", GROWTH_AFTER_SHORT_STEP),
             ("MOST_TRACE", most_trace(self.free.len(), rows, is_in_pairs)),
             ("LEAST_DAMPING", if is_in_pairs { LEAST_DAMPING_IN_PAIRS } else { LEAST_DAMPING }),
-        ] {
-            self.text += &format!("const {name} = {};\n", float(number));
-        }
+        ];
+        self.text += &constants(numbers, float);
     }
 
     fn structures(&mut self) {

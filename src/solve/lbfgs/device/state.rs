@@ -3,14 +3,13 @@
 
 #![allow(missing_docs, reason = "the comment above a name also covers those after it")]
 
-use std::fmt::Write;
-
 use crate::eval::{Arithmetic, Objective};
 use crate::model::line;
 use crate::solve::lbfgs::rules::{convergence, line_search as line_rule, losses};
 use crate::solve::options::LbfgsOptions;
-use crate::solve::words::words;
-use residua_base::decimal;
+use crate::solve::words::{constants, integers, words};
+use residua_base::decimal::shortest_single;
+use residua_base::list::Listed;
 
 words! { pub usize, distinct STATE:
     /// The gate of what evaluates a trial point: whether there is one.
@@ -212,16 +211,9 @@ impl Places {
 
     /// Declarations of everything by its name.
     pub fn declarations(self) -> String {
-        let mut text = String::new();
-        let mut declare = |name: &str, value: usize| {
-            writeln!(text, "const {name} = {value}u;").expect("writing to a string can't fail");
-        };
-        for &(name, value) in STATE.iter().chain(COUNTS).chain(&self.parts()) {
-            declare(name, value);
-        }
-        declare("TURN", self.turn());
-        declare("MOST_STEPS", line::STEPS as usize);
-        declare("MOST_COORDINATES", losses::MOST_COORDINATES as usize);
+        let words = STATE.iter().chain(COUNTS).chain(&self.parts()).map(|&(name, value)| (name, value as u32)).list();
+        let others =
+            [("TURN", self.turn() as u32), ("MOST_STEPS", line::STEPS), ("MOST_COORDINATES", losses::MOST_COORDINATES)];
         let numbers = [
             ("START", START),
             ("SEARCHING", SEARCHING),
@@ -242,20 +234,17 @@ impl Places {
             ("EXHAUSTED", line_rule::EXHAUSTED as f32),
             ("ROUNDINGS", line_rule::ROUNDINGS as f32),
         ];
-        for (name, value) in numbers {
-            writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
-        }
-        for (name, value) in [
-            ("KNOWN_TRAVEL", convergence::KNOWN_TRAVEL),
-            ("LONG_STEP", losses::LONG_STEP),
-            ("LOST_SHARE", losses::LOST_SHARE),
-            ("MOST_FALLEN", losses::MOST_FALLEN),
-        ] {
-            writeln!(text, "const {name} = {};", decimal::shortest_single(value as f32))
-                .expect("writing to a string can't fail");
-        }
+        let thresholds = [
+            ("KNOWN_TRAVEL", convergence::KNOWN_TRAVEL as f32),
+            ("LONG_STEP", losses::LONG_STEP as f32),
+            ("LOST_SHARE", losses::LOST_SHARE as f32),
+            ("MOST_FALLEN", losses::MOST_FALLEN as f32),
+        ];
+        let numbers = numbers.into_iter().chain(thresholds);
         // Twice as much is still a number of f32.
-        text + "const LARGEST_NUMBER = 1e38;\n"
+        integers(words.into_iter().chain(others))
+            + &constants(numbers, shortest_single)
+            + "const LARGEST_NUMBER = 1e38;\n"
     }
 }
 

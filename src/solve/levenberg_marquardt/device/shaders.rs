@@ -10,6 +10,7 @@ use crate::gauss_newton::device::JtjProduct;
 use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
+use crate::solve::words::integers;
 use residua_base::list::PushAll;
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
 use residua_codegen::{Width, template_parameters, uniform};
@@ -421,13 +422,9 @@ fn sizes(shape: BlockShape) -> String {
 
 /// Constants with the names of the state's words, the sections of the partial sums and the vectors.
 fn words() -> String {
-    let mut text = state::declarations();
-    for (names, first) in [(&SECTIONS[..], 0), (&VECTORS[..], 0), (&GUARD_VECTORS[..], VECTORS.len())] {
-        for (position, name) in (first..).zip(names) {
-            text += &format!("const {name} = {position}u;\n");
-        }
-    }
-    text
+    let lists = [(&SECTIONS[..], 0), (&VECTORS[..], 0), (&GUARD_VECTORS[..], VECTORS.len() as u32)];
+    let positions = lists.into_iter().flat_map(|(names, first)| names.iter().copied().zip(first..));
+    state::declarations() + &integers(positions)
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -3,16 +3,14 @@
 //! Kernels read and write it; the host uploads it once and reads it when a batch of work is done. The names of the words are written
 //! into the shaders from the tables here, so that they stand once. Numbers are f32 bits, truths and counts are u32.
 
-use std::fmt::Write;
-
 use crate::eval::Arithmetic;
 use crate::solve::levenberg_marquardt::point::{MOST_COORDINATES, TOLERANCE_OF_PROMISE};
 use crate::solve::rules::{
     EXACT_GAIN, INITIAL_GROWTH, LEAST_FALL_OF_COLUMN, LEFT_OF_GRADIENT, MIN_DAMPING, MOST_LOSSES, NO_FLOOR, Tolerances,
 };
 use crate::solve::summary::{IterationSummary, Termination};
-use crate::solve::words::words;
-use residua_base::decimal::scientific;
+use crate::solve::words::{constants, integers, words};
+use residua_base::decimal::{scientific, shortest_single};
 
 words! { pub(super) u32, distinct STATE:
     // Gates, each at an offset that can be bound by itself.
@@ -281,31 +279,25 @@ impl<'a> State<'a> {
 
 /// Constants with the words' names, for the shaders.
 pub fn declarations() -> String {
-    let mut text = String::new();
-    for (name, word) in
-        STATE.iter().chain(RECORDS).chain(&[("RING", RING), ("REDUCING", REDUCING), ("MOST_LOSSES", MOST_LOSSES)])
-    {
-        writeln!(text, "const {name} = {word}u;").expect("writing to a string can't fail");
-    }
-    for (name, number) in [
+    let words = STATE.iter().chain(RECORDS).copied();
+    let words = words.chain([("RING", RING), ("REDUCING", REDUCING), ("MOST_LOSSES", MOST_LOSSES)]);
+    let numbers = [
         ("LEAST_FALL_OF_COLUMN", LEAST_FALL_OF_COLUMN),
         ("LEFT_OF_GRADIENT", LEFT_OF_GRADIENT),
         ("EXACT_GAIN", EXACT_GAIN),
         ("MIN_DAMPING", MIN_DAMPING),
         ("TOLERANCE_OF_PROMISE", TOLERANCE_OF_PROMISE),
         ("SMALLEST_SQUARE", f32::MIN_POSITIVE.into()),
-    ] {
-        writeln!(text, "const {name} = {};", scientific(number, Some(9))).expect("writing to a string can't fail");
-    }
-    for (name, termination) in [
+    ];
+    let terminations = [
         ("NON_FINITE", Termination::NonFinite),
         ("MAX_ITERATIONS", Termination::MaxIterations),
         ("COST_CONVERGED", Termination::CostTolerance),
         ("PRECISION_LIMIT", Termination::PrecisionLimit),
-    ] {
-        writeln!(text, "const {name} = {}.0;", termination.code() as u32).expect("writing to a string can't fail");
-    }
-    text
+    ];
+    integers(words)
+        + &constants(numbers, |number| scientific(number, Some(9)))
+        + &constants(terminations, |termination| shortest_single(termination.code() as f32))
 }
 
 #[cfg(test)]

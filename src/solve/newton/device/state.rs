@@ -2,9 +2,8 @@
 
 #![allow(missing_docs, reason = "the comment above a name also covers those after it")]
 
-use std::fmt::Write;
-
-use crate::solve::words::words;
+use crate::solve::words::{constants, integers, words};
+use residua_base::decimal::shortest_single;
 
 words! { pub usize, distinct STATE:
     /// Whether conjugate gradients go on.
@@ -72,11 +71,8 @@ const LEAST_PIVOT: &str = "1e-5";
 
 /// Declarations of everything by its name, where blocks have at most so many numbers.
 pub fn declarations(numbers: u32) -> String {
-    let mut text = String::new();
     let words = STATE.iter().map(|&(name, word)| (name, word as u32)).chain(VECTORS.iter().chain(SECTIONS).copied());
-    for (name, value) in words.chain([("FACTORS", COLUMNS + numbers), ("MOST_NUMBERS", numbers)]) {
-        writeln!(text, "const {name} = {value}u;").expect("writing to a string can't fail");
-    }
+    let words = words.chain([("FACTORS", COLUMNS + numbers), ("MOST_NUMBERS", numbers)]);
     let statuses = [
         ("RUNNING", RUNNING),
         ("SOLVED", SOLVED),
@@ -84,8 +80,6 @@ pub fn declarations(numbers: u32) -> String {
         ("INDEFINITE", INDEFINITE),
         ("NOT_FINITE", NOT_FINITE),
     ];
-    for (name, value) in statuses {
-        writeln!(text, "const {name} = {}.0;", value as i32).expect("writing to a string can't fail");
-    }
-    text + "const LEAST_PIVOT = " + LEAST_PIVOT + ";\n"
+    let least_pivot = "const LEAST_PIVOT = ".to_owned() + LEAST_PIVOT + ";\n";
+    integers(words) + &constants(statuses, shortest_single) + &least_pivot
 }
