@@ -3,7 +3,7 @@
 import { makeInspectable } from '../arguments/inspection.js';
 import { describe, invalidArgument } from '../arguments/errors.js';
 import { checkOptions, type OptionNames } from '../arguments/options.js';
-import { copyNumbersInto, copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
+import { copyNumbersOfLength, type Numbers } from '../arguments/numeric-arguments.js';
 import type { Scalar, Value } from '../expressions/value.js';
 import { noteOwner } from '../module/buffer-owners.js';
 import { here, type Host, type Instance } from '../module/loading.js';
@@ -14,13 +14,14 @@ import type { ConstraintInstances } from '../problem/constraint-block.js';
 import type { ParameterBlocks } from '../problem/parameter-array.js';
 import { Problem } from '../problem/problem.js';
 import { compileFunctions, type Compiled, type CompileOptions } from './compile.js';
-import type { ArrayPlace, CompileInput, Domain, Edits, GraduatedBlock, WriteBack } from './compile-input.js';
+import type { ArrayPlace, CompileInput, Domain, GraduatedBlock, WriteBack } from './compile-input.js';
 import { ConstraintLayout } from './constraint-layout.js';
 import { CompressedRows, type CsrMatrix, type Pattern } from './csr-matrix.js';
 import { makeDisposable } from './dispose.js';
+import { FunctionCalls } from './function-calls.js';
 import { recordParams } from './params-compile-input.js';
+import { PointMemory } from './point-memory.js';
 import { ProblemCompileInput } from './problem-compile-input.js';
-import { CallQueue } from './queue.js';
 import { reasonOfCpu } from './small.js';
 
 /** What a solver with constraints has of compiled functions while no other call runs. */
@@ -98,7 +99,7 @@ export class GpuCompiledFunctions {
   /** The same as dispose(), for `using`. */
   declare readonly [Symbol.dispose]: () => void;
 
-  private readonly queue = new CallQueue('the GpuCompiledFunctions');
+  private readonly calls: FunctionCalls;
   private readonly instance: Instance;
   private readonly handle: RawFunctions;
   /** The device of its buffers; null on the CPU and in a worker. */
@@ -110,14 +111,9 @@ export class GpuCompiledFunctions {
   private pattern: Pattern | null = null;
   /** The patterns of the Hessians of the sum and of the cost, after the first calls. */
   private hessianPatterns: [Pattern | null, Pattern | null] = [null, null];
-  /** Memory for the point of the next call. To fill existing memory is faster than to allocate it. */
-  private spare: Float32Array | Float64Array | null = null;
+  private readonly points: PointMemory;
   /** See ConstrainedSession. */
   private readonly multipliers: Float64Array;
-  /** Changes that the module does not have yet, those of a call whose growth failed first. */
-  private readonly unapplied: Edits[] = [];
-  /** Whether a running call uses the module's own memory for a point. */
-  private isPointPlaceUsed = false;
 
   private constructor(
     private readonly input: CompileInput,
@@ -126,6 +122,12 @@ export class GpuCompiledFunctions {
     const { instance, raw } = compiled;
     this.instance = instance;
     this.handle = raw;
+    this.points = new PointMemory(instance, raw);
+    this.calls = new FunctionCalls(input, instance, raw, () => {
+      this.kernelTotal = instance.call(() => raw.kernelCount());
+      [this.pattern, this.hessianPatterns] = [null, [null, null]];
+      this.points.clear();
+    });
     this.backend = compiled.backend;
     this.precision = instance.call(() => raw.precision());
     this.gradientsOnCpu = instance.call(() => raw.areGradientsOnCpu());
@@ -137,7 +139,7 @@ export class GpuCompiledFunctions {
     this.compileTimes = Object.freeze(input.recordingTime === null ? { ...times } : { record: input.recordingTime, ...times });
     this.device = compiled.device;
     this.multipliers = new Float64Array(input.constraints?.count ?? 0);
-    input.attach((work) => noteOwner(this.read(work), this.device));
+    input.attach((work) => noteOwner(this.calls.read(work), this.device));
   }
 
   /**
@@ -193,12 +195,12 @@ export class GpuCompiledFunctions {
 
   /** Whether dispose() was called. @internal */
   get isDisposed(): boolean {
-    return this.queue.isDisposed;
+    return this.calls.queue.isDisposed;
   }
 
   /** Calls `listener` when dispose() is called. Returns a function that removes the listener. @internal */
   whenDisposed(listener: () => void): () => void {
-    return this.queue.whenDisposed(listener);
+    return this.calls.queue.whenDisposed(listener);
   }
 
   /** The problem; null for the params form. @internal */
@@ -238,14 +240,14 @@ export class GpuCompiledFunctions {
 
   /** Returns the generated shaders, one for each kernel and entry point, with the instances that the last call had. */
   kernels(): { name: string; instances: number; wgsl: string }[] {
-    return this.read((handle) => handle.kernels());
+    return this.calls.read((handle) => handle.kernels());
   }
 
   /** Returns the residuals (numResiduals). */
   async evaluate(x?: Numbers): Promise<Float64Array> {
     const point = this.point('evaluate', x);
     const { numResiduals } = this;
-    const values = await this.call((handle) => handle.evaluate(point));
+    const values = await this.calls.run((handle) => handle.evaluate(point));
     return this.input.constraints === null ? values : values.slice(0, numResiduals);
   }
 
@@ -256,7 +258,7 @@ export class GpuCompiledFunctions {
   async evaluateConstraints(x?: Numbers): Promise<Float64Array> {
     const point = this.point('evaluateConstraints', x);
     const { numResiduals } = this;
-    const values = await this.call((handle) => handle.evaluate(point));
+    const values = await this.calls.run((handle) => handle.evaluate(point));
     return values.slice(numResiduals);
   }
 
@@ -344,7 +346,7 @@ export class GpuCompiledFunctions {
     const point = this.point('evaluateHessian', x);
     const which = leastSquares ? 1 : 0;
     const { numParams } = this;
-    return this.call(async (handle) => {
+    return this.calls.run(async (handle) => {
       const patterns = this.hessianPatterns;
       const { entries, rowOffsets, colIndices } = await handle.evaluateHessian(point, leastSquares, patterns[which] === null);
       if (rowOffsets !== undefined && colIndices !== undefined) patterns[which] ??= { rowOffsets, colIndices };
@@ -366,7 +368,7 @@ export class GpuCompiledFunctions {
     const vector = copyNumbersOfLength('evaluateHessianProduct: v', v, this.numParams, 'one for each parameter');
     this.checkInto('evaluateHessianProduct', into);
     const results = new ResultArrays('evaluateHessianProduct: into', into === undefined ? [] : [into]);
-    const product = await this.call((handle) => handle.evaluateHessianProduct(point, vector, leastSquares));
+    const product = await this.calls.run((handle) => handle.evaluateHessianProduct(point, vector, leastSquares));
     results.check();
     if (into === undefined) return product;
     copyIfSameLength(into, product);
@@ -380,7 +382,7 @@ export class GpuCompiledFunctions {
    */
   async checkGradients(x?: Numbers): Promise<{ maxRelativeError: number; residual: number; parameter: number }> {
     const point = this.point('checkGradients', x);
-    return this.call((handle) => handle.checkGradients(point));
+    return this.calls.run((handle) => handle.checkGradients(point));
   }
 
   /**
@@ -391,7 +393,7 @@ export class GpuCompiledFunctions {
    */
   get parameterBuffer(): GPUBuffer | null {
     return noteOwner(
-      this.read((handle) => handle.parameterBuffer() ?? null),
+      this.calls.read((handle) => handle.parameterBuffer() ?? null),
       this.device,
     );
   }
@@ -400,18 +402,16 @@ export class GpuCompiledFunctions {
    * Reads the parameters back after a solve with readBack: false. Writes them to the arrays or params and returns all of them (numParams).
    */
   async download(): Promise<Float64Array> {
-    const { edits, writeBack } = this.beginCall();
-    return this.queue.run(async () => {
-      await this.apply(edits);
+    return this.calls.begin()(async (writeBack) => {
       const x = await this.instance.wait(() => this.handle.download());
-      if (!this.queue.isDisposed) writeBack(x);
+      writeBack(x);
       return x;
     });
   }
 
   /** Frees all memory. Pending calls reject with 'disposed'. A second call does nothing. */
   dispose(): void {
-    this.queue.dispose(() => {
+    this.calls.queue.dispose(() => {
       this.input.detach();
       if (this.instance.failure === null) this.instance.call(() => this.handle.dispose());
     });
@@ -425,17 +425,17 @@ export class GpuCompiledFunctions {
     solver: (handle: RawFunctions, wait: <T>(work: () => Promise<T>) => Promise<T>, graduated: readonly GraduatedBlock[]) => Promise<R>,
     readBack: boolean,
   ): Promise<{ result: R; additions: string }> {
-    const { edits, writeBack } = this.beginCall();
+    const run = this.calls.begin();
     const additions = this.input.additions();
     const graduated = this.input.graduatedBlocks();
-    const result = await this.queue.run(async () => {
-      await this.apply(edits);
+    const result = await run(async (writeBack) => {
       const result = await solver(this.handle, (work) => this.instance.wait(work), graduated);
-      if (readBack && !this.queue.isDisposed) writeBack(result.x);
+      if (readBack) writeBack(result.x);
       return result;
     });
     // The caller has the result before the check ends. A failure of the check is that of the next call, or concerns nobody.
-    if (result.checkIsDue && !this.queue.isDisposed) this.queue.run(() => this.instance.wait(() => this.handle.checkDigits())).catch(() => {});
+    const { queue } = this.calls;
+    if (result.checkIsDue && !queue.isDisposed) queue.run(() => this.instance.wait(() => this.handle.checkDigits())).catch(() => {});
     return { result, additions };
   }
 
@@ -456,7 +456,7 @@ export class GpuCompiledFunctions {
     const additions = this.input.additions();
     const result = await this.exclusively(async (session, writeBack) => {
       const result = await solver(session);
-      if (readBack && !this.queue.isDisposed) writeBack(result.x);
+      if (readBack) writeBack(result.x);
       return result;
     });
     return { result, additions };
@@ -465,20 +465,20 @@ export class GpuCompiledFunctions {
   /** @internal Runs several calls between which no other one runs. What they change of constraints is undone. */
   exclusively<T>(work: (session: ConstrainedSession, writeBack: WriteBack) => Promise<T>): Promise<T> {
     const domain = this.input.domain();
-    const { edits, writeBack } = this.beginCall();
+    const run = this.calls.begin();
+    const { queue } = this.calls;
     const { gradientsOnCpu, numParams, numResiduals, backend, precision, multipliers } = this;
     const { constraints, places } = this.input;
     const layout = constraints ?? NO_CONSTRAINTS;
     const call = async <R>(work: (handle: RawFunctions) => R | Promise<R>): Promise<R> => {
-      this.queue.check();
+      queue.check();
       return this.instance.wait(async () => work(this.handle));
     };
-    return this.queue.run(async () => {
-      await this.apply(edits);
+    return run(async (writeBack) => {
       try {
         return await work({ call, layout, domain, arrays: places ?? [], numParams, numResiduals, backend, precision, gradientsOnCpu, multipliers }, writeBack);
       } finally {
-        if (this.instance.failure === null && !this.queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
+        if (this.instance.failure === null && !queue.isDisposed) this.instance.call(() => layout.reset(this.handle));
       }
     });
   }
@@ -503,7 +503,7 @@ export class GpuCompiledFunctions {
 
   /** @internal Runs a call that changes no parameters. */
   callWith<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
-    return this.call(work);
+    return this.calls.run(work);
   }
 
   private withoutConstraints({ values, entries, rowOffsets, colIndices }: RawJacobian, rows: number): RawJacobian {
@@ -512,53 +512,8 @@ export class GpuCompiledFunctions {
     return { values: values.slice(0, rows), entries: entries.slice(0, end), ...pattern };
   }
 
-  private beginCall(): { edits: Edits; writeBack: WriteBack } {
-    this.queue.check();
-    const edits = this.input.takeEdits();
-    return { edits, writeBack: this.input.writeBack() };
-  }
-
-  private call<T>(work: (handle: RawFunctions) => Promise<T>): Promise<T> {
-    this.queue.check();
-    const edits = this.input.takeEdits();
-    return this.queue.run(async () => {
-      await this.apply(edits);
-      return this.instance.wait(() => work(this.handle));
-    });
-  }
-
-  /** Gives the module the changes of a call. Where it has no room for what was appended, the next call tries again. */
-  private async apply(edits: Edits): Promise<void> {
-    this.unapplied.push(edits);
-    for (let next; (next = this.unapplied[0]) !== undefined; ) {
-      const { growth } = next;
-      if (growth !== null) {
-        await this.instance.wait((module) => this.handle.grow(growth.build(module), growth.values));
-        growth.finish();
-        this.kernelTotal = this.instance.call(() => this.handle.kernelCount());
-        [this.pattern, this.hessianPatterns, this.spare] = [null, [null, null], null];
-      }
-      this.unapplied.shift();
-      this.change(next);
-    }
-  }
-
-  private change({ values, commands }: Edits): void {
-    for (const command of commands) this.instance.call(() => command(this.handle));
-    if (values.length === 0) return;
-    const numbers = new Float64Array(values.reduce((total, edit) => total + edit.numbers.length, 0));
-    let end = 0;
-    for (const edit of values) {
-      numbers.set(edit.numbers, end);
-      end += edit.numbers.length;
-    }
-    const starts = Uint32Array.from(values, ({ offset }) => offset);
-    const lengths = Uint32Array.from(values, ({ numbers: { length } }) => length);
-    this.instance.call(() => this.handle.setValuesAt(starts, lengths, numbers));
-  }
-
   private point(method: string, x: Numbers | undefined): Float64Array | undefined {
-    this.queue.check();
+    this.calls.queue.check();
     return x === undefined ? undefined : copyNumbersOfLength(`${method}: x`, x, this.numParams, 'one for each parameter');
   }
 
@@ -611,37 +566,9 @@ export class GpuCompiledFunctions {
     onCpu: boolean,
     work: (handle: RawFunctions, point: RawPoint) => Promise<T>,
   ): Promise<T> {
-    this.queue.check();
-    if (x === undefined) return this.call((handle) => work(handle, undefined));
-    const meaning = 'one for each parameter';
-    const place = onCpu && !this.isPointPlaceUsed ? this.instance.call(() => this.handle.pointPlace?.()) : undefined;
-    if (place !== undefined) {
-      // A getter of `x` may make another call, which then uses memory of its own.
-      this.isPointPlaceUsed = true;
-      try {
-        copyNumbersInto(`${method}: x`, x, place, meaning, () => this.instance.call(() => this.handle.isPointFinite?.() === true));
-        return await this.call((handle) => work(handle, null));
-      } finally {
-        this.isPointPlaceUsed = false;
-      }
-    }
-    const ArrayType = onCpu || this.precision === 'f32x2' ? Float64Array : Float32Array;
-    const returned = this.handle.memory?.();
-    if (returned?.byteLength === this.numParams * ArrayType.BYTES_PER_ELEMENT) this.spare = new ArrayType(returned);
-    const into = this.spare instanceof ArrayType ? this.spare : new ArrayType(this.numParams);
-    this.spare = null;
-    const point = copyNumbersInto(`${method}: x`, x, into, meaning);
-    try {
-      return await this.call((handle) => work(handle, point));
-    } finally {
-      // The buffer of a point that was sent to a worker is detached.
-      if (point.length > 0) this.spare = point;
-    }
-  }
-
-  private read<T>(work: (handle: RawFunctions) => T): T {
-    this.queue.check();
-    return this.instance.call(() => work(this.handle));
+    this.calls.queue.check();
+    if (x === undefined) return this.calls.run((handle) => work(handle, undefined));
+    return this.points.with(`${method}: x`, x, this.numParams, this.precision, onCpu, (point) => this.calls.run((handle) => work(handle, point)));
   }
 
   /** What JSON.stringify writes and consoles show: the engine, and the sizes. */
