@@ -215,7 +215,7 @@ export class ProblemCompileInput implements CompileInput {
     if (this.arrays.some((array) => array.boundsChange > limitsSince)) {
       const { lower, upper } = this.allBounds();
       commands.push((raw) => {
-        for (const evaluators of this.evaluators.values()) for (const evaluator of evaluators) if (evaluator !== null) evaluator.bounds = { lower, upper };
+        for (const evaluators of this.evaluators.values()) for (const evaluator of evaluators) if (evaluator !== null) evaluator.columns.bounds = { lower, upper };
         raw.setBounds(lower, upper);
       });
     }
@@ -230,7 +230,7 @@ export class ProblemCompileInput implements CompileInput {
         commands.push((raw) => {
           templates.forEach((template, number) => {
             const id = this.templateIds.get(block)?.[number] as number;
-            this.evaluators.get(block)?.[number]?.setData(key, values, isWeight);
+            this.evaluators.get(block)?.[number]?.columns.setData(key, values, isWeight);
             const column = template.firstColumns.get(key);
             if (column !== undefined) raw.setData(id, column, dataColumns(input, values, template));
           });

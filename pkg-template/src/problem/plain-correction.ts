@@ -1,27 +1,11 @@
 /** Derivatives by differences, corrected in directions that their errors leave in doubt. */
 
 import { SAFETY } from './plain-accuracy.js';
-import type { Bounds } from './plain-differences.js';
+import type { PlainColumns } from './plain-columns.js';
+import { CENTRAL } from './plain-differences.js';
 import { doubtfulDirections, type Direction } from './plain-directions.js';
 import { StepSearch } from './plain-search.js';
-
-/** The residuals of instances, column 0, and their derivatives by the parameters of each, which follow. */
-export interface Columns {
-  readonly count: number;
-  readonly outputs: number;
-  /** Parameters of an instance. */
-  readonly parameters: number;
-  isLeftOut(instance: number): boolean;
-  positionOf(instance: number, parameter: number): number;
-  weightOf(instance: number, output: number): number;
-  boundsAt(position: number, x: number): Bounds;
-  /** The step of central differences by a parameter. */
-  stepOf(position: number): number;
-  load(instance: number, column: number, into: Float64Array): void;
-  store(instance: number, from: Float64Array, first: number, stride: number, column: number): void;
-  /** Computes residuals of an instance at a point. */
-  look(x: Float64Array, instance: number, out: Float64Array): void;
-}
+import type { Steps } from './plain-steps.js';
 
 /** Rounds: each squares the errors. */
 const MOST_ROUNDS = 3;
@@ -36,10 +20,11 @@ const [LONGER, CONFIRMED] = [2, 0.3];
 const LEAST_ERROR = 2 ** -49;
 
 /**
- * Corrects derivatives at x with respect to the parameters at some positions. `accuracy`: the errors of all parameters' derivatives, relative to their lengths.
+ * Corrects derivatives at x with respect to the parameters that have steps. `accuracy`: the errors of all parameters' derivatives, relative to their lengths.
  * Returns what is left of these, or null where a direction in doubt has no effect that is seen, so that nothing is to be corrected.
  */
-export function correctDerivatives(of: Columns, x: Float64Array, positions: Uint32Array, accuracy: Float64Array, isNoisy: boolean): Float64Array | null {
+export function correctDerivatives(of: PlainColumns, steps: Steps, x: Float64Array, accuracy: Float64Array, isNoisy: boolean): Float64Array | null {
+  const { positions } = steps;
   // Fewer residuals than parameters leave directions without an effect.
   if (positions.length > MOST_PARAMETERS || of.count * of.outputs < positions.length) return accuracy;
   const places = new Map([...positions].map((position, k) => [position, k]));
@@ -52,7 +37,7 @@ export function correctDerivatives(of: Columns, x: Float64Array, positions: Uint
     if (directions.length === 0) break;
     let error = Math.max(worst ** 2, LEAST_ERROR);
     for (const direction of directions) {
-      const left = correctAlong(of, x, places, direction, isNoisy);
+      const left = correctAlong(of, steps, x, places, direction, isNoisy);
       if (Number.isNaN(left)) return null;
       error = Math.max(error, left);
     }
@@ -63,7 +48,7 @@ export function correctDerivatives(of: Columns, x: Float64Array, positions: Uint
 }
 
 /** The weighted derivatives of all residuals by each parameter. */
-function columnsOf(of: Columns, places: ReadonlyMap<number, number>): Float64Array[] {
+function columnsOf(of: PlainColumns, places: ReadonlyMap<number, number>): Float64Array[] {
   const { count, outputs, parameters } = of;
   const columns = Array.from(places, () => new Float64Array(count * outputs));
   const part = new Float64Array(outputs);
@@ -82,12 +67,19 @@ function columnsOf(of: Columns, places: ReadonlyMap<number, number>): Float64Arr
  * Takes differences along a direction in the place of what the derivatives make of it. Returns their error, as a share of the columns' lengths; NaN where there
  * is nothing but noise.
  */
-function correctAlong(of: Columns, x: Float64Array, places: ReadonlyMap<number, number>, { along, dual }: Direction, isNoisy: boolean): number {
+function correctAlong(
+  of: PlainColumns,
+  steps: Steps,
+  x: Float64Array,
+  places: ReadonlyMap<number, number>,
+  { along, dual }: Direction,
+  isNoisy: boolean,
+): number {
   const { count, outputs, parameters } = of;
   const positions = [...places.keys()];
   const share = (k: number): number => Math.abs(along[k] as number);
   // The first step is that of the parameter which moves by most.
-  const first = Math.min(...positions.map((at, k) => of.stepOf(at) / share(k)));
+  const first = Math.min(...positions.map((at, k) => steps.step(at, CENTRAL) / share(k)));
   const room = Math.min(...positions.map((at, k) => {
     const { lower, upper } = of.boundsAt(at, x[at] as number);
     return Math.min(upper - (x[at] as number), (x[at] as number) - lower) / share(k);
