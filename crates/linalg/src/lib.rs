@@ -29,6 +29,8 @@ pub mod system;
 pub mod trust_region;
 
 #[cfg(test)]
+mod cholesky_tests;
+#[cfg(test)]
 mod null_space_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod ordering_tests;
