@@ -3,7 +3,7 @@
 //! Operands must fit: what arrives on a tape is checked before, and what is made of it fits by construction. A shape that does not is an error
 //! of this crate, which [`Expr::check`] finds.
 
-use super::infer::{product, replaced, without};
+use super::shapes::{product, replaced, without};
 use super::{Combine, Elementwise, Expr, Linalg, Reduction, Tensor, TensorId, TensorOp};
 use crate::dtype::DType;
 use crate::quantised::Form;

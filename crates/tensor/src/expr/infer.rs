@@ -4,6 +4,7 @@ use residua_base::error::{Error, Result};
 use residua_base::list::Listed;
 use residua_ir::elementary;
 
+use super::shapes::{broadcast, product, replaced, without};
 use super::{
     Attention, Border, Combine, Elementwise, Expr, FourierKind, Linalg, Reduction, Takes, Tensor, TensorId, TensorOp,
 };
@@ -16,49 +17,6 @@ const MAX_COUNT_TERMS: usize = 256;
 
 /// What is wrong, or nothing.
 type Finding = Result<(), &'static str>;
-
-/// The shape to which shapes broadcast as in NumPy; none if they do not.
-pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [Size]>) -> Option<Vec<Size>> {
-    let mut common: Vec<Size> = Vec::new();
-    for shape in shapes {
-        if shape.len() > common.len() {
-            let missing = shape.len() - common.len();
-            common.splice(..0, shape[..missing].iter().cloned());
-        }
-        let first = common.len() - shape.len();
-        for (own, other) in common[first..].iter_mut().zip(shape) {
-            if own.is(1) {
-                *own = other.clone();
-            } else if !other.is(1) && own != other {
-                return None;
-            }
-        }
-    }
-    Some(common)
-}
-
-/// A shape without some of its axes.
-pub(super) fn without(shape: &[Size], axes: &[u32]) -> Vec<Size> {
-    let kept = |(axis, _): &(usize, &Size)| !axes.contains(&(*axis as u32));
-    shape.iter().enumerate().filter(kept).map(|(_, size)| size.clone()).list()
-}
-
-/// A shape with an axis replaced by others.
-pub(super) fn replaced(shape: &[Size], axis: u32, by: &[Size]) -> Vec<Size> {
-    let axis = axis as usize;
-    [&shape[..axis], by, &shape[axis + 1..]].concat()
-}
-
-/// The shape of a product of matrices; none if there is none.
-pub(super) fn product(a: &[Size], b: &[Size]) -> Option<Vec<Size>> {
-    let ([a_batch @ .., rows, depth], [b_batch @ .., other_depth, columns]) = (a, b) else { return None };
-    if depth != other_depth {
-        return None;
-    }
-    let mut shape = broadcast([a_batch, b_batch])?;
-    shape.extend([rows.clone(), columns.clone()]);
-    Some(shape)
-}
 
 impl Elementwise {
     /// The type of the result for operands of a type; none where the caller chooses it.
@@ -88,85 +46,51 @@ impl Takes {
 }
 
 impl TensorOp {
-    /// Its name in errors.
-    pub fn name(&self) -> &'static str {
+    /// Its name in errors, and how many operands it takes; none if it depends.
+    fn signature(&self) -> (&'static str, Option<usize>) {
         match self {
-            TensorOp::Input(_) => "input",
-            TensorOp::Constant(_) => "constant",
-            TensorOp::Extent(_) => "extent",
-            TensorOp::Number(_) => "number",
-            TensorOp::Iota(_) => "iota",
-            TensorOp::RandomBits(_) => "random bits",
-            TensorOp::Elementwise(op) => op.name(),
-            TensorOp::Reshape => "reshape",
-            TensorOp::Expand => "expand",
-            TensorOp::Permute(_) => "permute",
-            TensorOp::Slice { .. } => "slice",
-            TensorOp::Pad { .. } => "pad",
-            TensorOp::Concat(_) => "concat",
-            TensorOp::Windows { .. } => "windows",
-            TensorOp::Gather(_) => "gather slices",
-            TensorOp::GatherElements(_) => "gather elements",
-            TensorOp::Reduce(..) => "reduce",
-            TensorOp::Scan { .. } => "scan",
-            TensorOp::Fold { .. } => "fold",
-            TensorOp::ScanBy { .. } => "scan by a rule",
-            TensorOp::MatMul => "matmul",
-            TensorOp::Attention(_) => "attention",
-            TensorOp::Scatter(..) => "scatter",
-            TensorOp::IndexPut(..) => "put slices",
-            TensorOp::SetSlice { .. } => "set slice",
-            TensorOp::Argsort { .. } => "argsort",
-            TensorOp::Fourier(_) => "fourier transform",
-            TensorOp::Roots(_) => "roots of unity",
-            TensorOp::Dequantize(_) => "dequantize",
-            TensorOp::Linalg(kind) => kind.name(),
-            TensorOp::SparseProduct => "sparse product",
-            TensorOp::RangeSum(_) => "sums of ranges",
-            TensorOp::DigitCounts(_) => "counts of digits",
-            TensorOp::DigitSort(_) => "sort by a digit",
-            TensorOp::Gradient => "gradient",
-            TensorOp::CustomGradient => "custom gradient",
+            TensorOp::Input(_) => ("input", Some(0)),
+            TensorOp::Constant(_) => ("constant", Some(0)),
+            TensorOp::Extent(_) => ("extent", Some(0)),
+            TensorOp::Number(_) => ("number", Some(0)),
+            TensorOp::Iota(_) => ("iota", Some(0)),
+            TensorOp::RandomBits(_) => ("random bits", Some(1)),
+            TensorOp::Elementwise(op) => (op.name(), Some(op.arity())),
+            TensorOp::Reshape => ("reshape", Some(1)),
+            TensorOp::Expand => ("expand", Some(1)),
+            TensorOp::Permute(_) => ("permute", Some(1)),
+            TensorOp::Slice { .. } => ("slice", Some(1)),
+            TensorOp::Pad { border, .. } => ("pad", Some(if *border == Border::Constant { 2 } else { 1 })),
+            TensorOp::Concat(_) => ("concat", None),
+            TensorOp::Windows { .. } => ("windows", Some(1)),
+            TensorOp::Gather(_) => ("gather slices", Some(2)),
+            TensorOp::GatherElements(_) => ("gather elements", Some(2)),
+            TensorOp::Reduce(..) => ("reduce", Some(1)),
+            TensorOp::Scan { .. } => ("scan", Some(1)),
+            TensorOp::Fold { rule, .. } => ("fold", Some(rule.identity.len())),
+            TensorOp::ScanBy { rule, .. } => ("scan by a rule", Some(rule.identity.len())),
+            TensorOp::MatMul => ("matmul", Some(2)),
+            TensorOp::Attention(_) => ("attention", None),
+            TensorOp::Scatter(..) => ("scatter", Some(3)),
+            TensorOp::IndexPut(..) => ("put slices", Some(3)),
+            TensorOp::SetSlice { .. } => ("set slice", Some(2)),
+            TensorOp::Argsort { .. } => ("argsort", Some(1)),
+            TensorOp::Fourier(_) => ("fourier transform", None),
+            TensorOp::Roots(_) => ("roots of unity", Some(0)),
+            TensorOp::Dequantize(_) => ("dequantize", Some(2)),
+            TensorOp::Linalg(kind) => (kind.name(), Some(kind.arity())),
+            TensorOp::SparseProduct => ("sparse product", Some(7)),
+            TensorOp::RangeSum(_) => ("sums of ranges", None),
+            TensorOp::DigitCounts(_) => ("counts of digits", Some(1)),
+            TensorOp::DigitSort(_) => ("sort by a digit", Some(2)),
+            TensorOp::Gradient => ("gradient", Some(2)),
+            TensorOp::CustomGradient => ("custom gradient", None),
         }
     }
 
-    /// How many operands it takes; none if it depends.
-    fn arity(&self) -> Option<usize> {
-        match self {
-            TensorOp::Input(_)
-            | TensorOp::Constant(_)
-            | TensorOp::Extent(_)
-            | TensorOp::Number(_)
-            | TensorOp::Iota(_)
-            | TensorOp::Roots(_) => Some(0),
-            TensorOp::RandomBits(_)
-            | TensorOp::Reshape
-            | TensorOp::Expand
-            | TensorOp::Permute(_)
-            | TensorOp::Slice { .. }
-            | TensorOp::Windows { .. }
-            | TensorOp::Reduce(..)
-            | TensorOp::Scan { .. } => Some(1),
-            TensorOp::Elementwise(op) => Some(op.arity()),
-            TensorOp::Pad { border, .. } => Some(if *border == Border::Constant { 2 } else { 1 }),
-            TensorOp::Argsort { .. } | TensorOp::DigitCounts(_) => Some(1),
-            TensorOp::Gather(_)
-            | TensorOp::GatherElements(_)
-            | TensorOp::MatMul
-            | TensorOp::SetSlice { .. }
-            | TensorOp::DigitSort(_)
-            | TensorOp::Dequantize(_)
-            | TensorOp::Gradient => Some(2),
-            TensorOp::Scatter(..) | TensorOp::IndexPut(..) => Some(3),
-            TensorOp::Fold { rule, .. } | TensorOp::ScanBy { rule, .. } => Some(rule.identity.len()),
-            TensorOp::Linalg(kind) => Some(kind.arity()),
-            TensorOp::SparseProduct => Some(7),
-            TensorOp::Concat(_)
-            | TensorOp::Attention(_)
-            | TensorOp::Fourier(_)
-            | TensorOp::RangeSum(_)
-            | TensorOp::CustomGradient => None,
-        }
+    /// Its name in errors.
+    pub fn name(&self) -> &'static str {
+        self.signature().0
     }
 }
 
@@ -185,7 +109,7 @@ impl Expr {
 
     fn check_tensor(&self, position: usize, tensor: &Tensor) -> Finding {
         ensure(tensor.operands.iter().all(|id| (id.0 as usize) < position), "an operand does not stand before")?;
-        let expected = tensor.op.arity().unwrap_or(tensor.operands.len().max(1));
+        let expected = tensor.op.signature().1.unwrap_or(tensor.operands.len().max(1));
         ensure(tensor.operands.len() == expected, "the number of operands")?;
         check_count(&tensor.shape)?;
         let operands: Vec<&Tensor> = tensor.operands.iter().map(|id| self.tensor(*id)).list();

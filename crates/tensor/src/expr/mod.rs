@@ -26,6 +26,7 @@ mod infer;
 mod infer_test;
 mod linalg;
 mod memory;
+mod shapes;
 pub mod winograd;
 
 pub use attention::{Attention, Weights};

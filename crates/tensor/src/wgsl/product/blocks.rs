@@ -2,17 +2,15 @@
 
 use residua_codegen::template_parameters;
 
-use super::functions::set_coordinates;
+use super::column_functions::ColumnFunctions;
 use super::roles::Roles;
 use crate::dtype::DType;
 use crate::kernel::{Product, Tile};
 use crate::quantised::{self, Level};
 use crate::scalar::{Dequantized, Id, LoadAt, TypedNode};
 use crate::wgsl::batch;
-use crate::wgsl::code::Code;
 use crate::wgsl::layout::{Layout, name_of_buffer};
-use crate::wgsl::module::{BYTES, COMPONENTS, Module, QUANTISED};
-use crate::wgsl::operation::Text;
+use crate::wgsl::module::{BYTES, Module, QUANTISED};
 
 template_parameters! {
     /// Parameters of `product_blocks.wgsl`.
@@ -257,7 +255,7 @@ impl Blocks {
         suffix: &str,
     ) -> String {
         let columns = self.columns(threads);
-        let mut writer = Functions { module, product, roles, columns, name: self.name, suffix };
+        let mut writer = ColumnFunctions { module, product, roles, columns, name: self.name, suffix };
         let mut text = self.words_functions(&mut writer) + &self.four_function(&mut writer);
         if let Some(Dequantized { scale, minimum, .. }) = self.factor {
             text += &writer.function("scale", "f32", "", scale, None);
@@ -279,7 +277,7 @@ impl Blocks {
         numbers: Numbers,
     ) -> String {
         let (ty, loads) = (self.side_type(module), self.side_loads(module));
-        let mut writer = Functions { module, product, roles, columns, name: self.name, suffix: "" };
+        let mut writer = ColumnFunctions { module, product, roles, columns, name: self.name, suffix: "" };
         let mut text = self.words_functions(&mut writer);
         text += &match numbers {
             Numbers::Singles => self.four_function(&mut writer),
@@ -302,10 +300,10 @@ impl Blocks {
     }
 
     /// The functions of words.
-    fn words_functions(&self, writer: &mut Functions) -> String {
+    fn words_functions(&self, writer: &mut ColumnFunctions) -> String {
         let Some(Dequantized { form, word, side, level, .. }) = self.factor else { return self.index(writer) };
         writer.module.push_shader(QUANTISED);
-        let Functions { product, name, suffix, .. } = *writer;
+        let ColumnFunctions { product, name, suffix, .. } = *writer;
         let parameters = format!("{}column: u32, depth: u32", batch::parameters(&product.batch));
         let arguments = format!("{}column, depth", batch::arguments(&product.batch));
         let mut load = |of: &str, buffer: u32| {
@@ -336,7 +334,7 @@ impl Blocks {
     }
 
     /// The function of four numbers of a word.
-    fn four_function(&self, writer: &mut Functions) -> String {
+    fn four_function(&self, writer: &mut ColumnFunctions) -> String {
         let Some(Dequantized { form, .. }) = self.factor else { return String::new() };
         let (parameters, four) = match form.level {
             Level::Signed => ("word: u32", "four_bytes(word)".to_owned()),
@@ -350,12 +348,12 @@ impl Blocks {
                 }
             }
         };
-        let Functions { name, suffix, .. } = *writer;
+        let ColumnFunctions { name, suffix, .. } = *writer;
         function_text(&format!("{name}_four{suffix}({parameters}) -> vec4<f32>"), &four)
     }
 
     /// The function of four numbers of the low half of a word as signed bytes.
-    fn bytes_function(&self, writer: &mut Functions) -> String {
+    fn bytes_function(&self, writer: &mut ColumnFunctions) -> String {
         let level = self.factor.map(|factor| factor.form.level);
         let (parameters, bytes) = match level {
             Some(Level::Curve) => ("word: u32", "bytes_of_curve(word)".to_owned()),
@@ -369,12 +367,12 @@ impl Blocks {
             Some(Level::Signed) | None => return String::new(),
         };
         writer.module.push_shader(BYTES);
-        let Functions { name, suffix, .. } = *writer;
+        let ColumnFunctions { name, suffix, .. } = *writer;
         function_text(&format!("{name}_bytes{suffix}({parameters}) -> u32"), &bytes)
     }
 
     /// The function that says where the words of a column begin.
-    fn index(&self, writer: &mut Functions) -> String {
+    fn index(&self, writer: &mut ColumnFunctions) -> String {
         let shift = self.form.elements().trailing_zeros();
         writer.text("index", "u32", "", |code| {
             let index = code.value(self.words.1).text;
@@ -415,77 +413,6 @@ impl Blocks {
             sum: if self.factor.is_some() { "block" } else { "sum" }.to_owned(),
             unit: form.unit().to_owned(),
         }
-    }
-}
-
-/// Writes functions of the coordinates of the batch, `column` and `depth`, for tiles of so many columns.
-struct Functions<'w, 'a> {
-    module: &'w mut Module<'a>,
-    product: &'w Product,
-    roles: Roles,
-    columns: u32,
-    name: &'static str,
-    suffix: &'w str,
-}
-
-impl Functions<'_, '_> {
-    /// A function that returns what `result` writes at a column, the last one for those beyond it.
-    fn text(&mut self, name: &str, ty: &str, parameter: &str, result: impl FnOnce(&mut Code) -> String) -> String {
-        let extent = self.roles.extents[1];
-        let is_guarded = !self.module.kernel.is_multiple(extent, self.columns);
-        let last = is_guarded.then(|| self.module.extent(extent));
-        let [_, column, depth] = self.roles.axes;
-        let mut code = Code::new(self.module, None);
-        set_coordinates(&mut code, self.product);
-        code.set_coordinate(depth, "depth".to_owned());
-        let place = match last {
-            Some(last) => code.bind(&format!("min(column, {last} - 1u)")),
-            None => "column".to_owned(),
-        };
-        code.set_coordinate(column, place);
-        let value = result(&mut code);
-        code.line(&format!("return {value};"));
-        let (parameters, suffix, body) = (batch::parameters(&self.product.batch), self.suffix, code.finish());
-        let prefix = self.name;
-        format!("\nfn {prefix}_{name}{suffix}({parameters}column: u32, depth: u32{parameter}) -> {ty} {{\n{body}}}\n")
-    }
-
-    /// A function that returns a value. Loads that are known are the bits of `side`.
-    fn function(&mut self, name: &str, ty: &str, parameter: &str, value: Id, known: Option<&[Id]>) -> String {
-        self.text(name, ty, parameter, |code| {
-            let loads = known.unwrap_or_default();
-            let of = |(place, load): (usize, &Id)| {
-                let bits = if loads.len() == 1 { "side".to_owned() } else { format!("side.{}", COMPONENTS[place]) };
-                let ty = code.module.kernel.graph.ty(*load);
-                let text = match code.module.dtype_of_load(*load) {
-                    Some(DType::F16) => format!("unpack2x16float({bits}).x"),
-                    Some(DType::F32) => format!("bitcast<f32>({bits})"),
-                    _ => bits,
-                };
-                ((*load, false), Text { text, ty, is_vector: false, literal: None })
-            };
-            let values = loads.iter().enumerate().map(of).collect();
-            code.push_values(values);
-            code.value(value).text
-        })
-    }
-
-    /// A function that returns the bits of loads.
-    fn bits(&mut self, name: &str, ty: &str, loads: &[Id]) -> String {
-        self.text(name, ty, "", |code| {
-            let mut bits = Vec::with_capacity(loads.len());
-            for load in loads {
-                let TypedNode::Load { buffer, index } = code.module.kernel.graph.node(*load) else { continue };
-                let index = code.value(index).text;
-                let place = code.module.place(buffer);
-                bits.push(match code.module.kernel.buffers[buffer as usize].dtype {
-                    DType::F16 => place.load_bits(&index),
-                    DType::F32 => format!("bitcast<u32>({})", place.load(&index)),
-                    _ => place.load(&index),
-                });
-            }
-            if bits.len() == 1 { bits.remove(0) } else { format!("{ty}({})", bits.join(", ")) }
-        })
     }
 }
 

@@ -12,6 +12,7 @@ use crate::kernel::{Product, Tile};
 
 mod blocks;
 mod bytes;
+mod column_functions;
 mod depth;
 mod functions;
 mod roles;
