@@ -76,7 +76,7 @@ export { customGradient, hessian, jacobian, jvp, vmap, type Derivatives, type He
 export { Tensor, type Axes, type Axis, type Indices, type Operand, type Selection, type Unique } from './tensor/tensor.js';
 
 export { Device } from './tensor/device/evaluator.js';
-export type { DeviceOptions } from './tensor/device/device.js';
+export type { DeviceOptions } from './tensor/device/device-options.js';
 export { dispose } from './tensor/device/dispose.js';
 export { KvCache, type KvCacheOptions } from './tensor/device/kv-cache.js';
 export { Program, scalar, spec, type Feed, type Feeds, type ProgramPlan, type Sizes, type Spec, type Specs, type Stored } from './tensor/device/program.js';
