@@ -127,17 +127,28 @@ export interface RawEngineRequest {
 }
 
 /** One iteration of a solver. */
-export interface RawIteration {
+export interface IterationSummary {
+  /** From 0, which is the start. */
   iteration: number;
+  /** The objective at the current point. */
   cost: number;
+  /** The decrease of the objective. */
   costChange: number;
+  /** The largest magnitude of the gradient's entries. */
   gradientMaxNorm: number;
+  /** The norm of the step. */
   stepNorm: number;
+  /** Whether the step was accepted. */
   accepted: boolean;
+  /** λ, with Levenberg-Marquardt. */
   damping?: number;
+  /** Actual over predicted reduction, with Levenberg-Marquardt. */
   gainRatio?: number;
+  /** Iterations of the linear solver: 1 of one that factorises, 0 of a shorter step along the last path of 'dogleg'. Absent at the start and where the system had no solution. */
   linearIterations?: number;
+  /** Factor of the search direction, with a line search: 1 is a whole step of Newton's method. */
   stepSize?: number;
+  /** Milliseconds since the solve began. */
   elapsedMs: number;
 }
 
@@ -195,7 +206,7 @@ export type RawPoint = Float64Array | Float32Array | null | undefined;
 
 /** Called after each iteration. A result of true ends the solve. */
 export interface RawListener {
-  (summary: RawIteration): boolean;
+  (summary: IterationSummary): boolean;
   /** Whether a call has no effect, so that it can be omitted. */
   readonly isDeaf?: boolean;
 }

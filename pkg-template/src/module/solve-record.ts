@@ -63,7 +63,7 @@ export interface SolveRecord {
   computationTime: number;
   x: Float64Array;
   /**
-   * Rows of ROW numbers, one for each iteration: the entries of RawIteration in their order, where `accepted` is a number whose bits say
+   * Rows of ROW numbers, one for each iteration: the entries of IterationSummary in their order, where `accepted` is a number whose bits say
    * whether the step was accepted and which of the optional entries are there.
    */
   rows: Float64Array;

@@ -1,20 +1,20 @@
 /** The lines of iterations in a report. */
 
-import type { RawIteration } from '../module/raw.js';
+import type { IterationSummary } from '../module/raw.js';
 import { scientific } from './scientific.js';
 
 /** The titles of columns that some solvers have. A column is shown if any iteration has a value for it. */
 const OPTIONAL = [
-  ['step size', ({ stepSize }: RawIteration) => short(stepSize)],
-  ['damping', ({ damping }: RawIteration) => short(damping)],
-  ['gain ratio', ({ gainRatio }: RawIteration) => short(gainRatio)],
-  ['linear its', ({ linearIterations }: RawIteration) => linearIterations?.toString()],
+  ['step size', ({ stepSize }: IterationSummary) => short(stepSize)],
+  ['damping', ({ damping }: IterationSummary) => short(damping)],
+  ['gain ratio', ({ gainRatio }: IterationSummary) => short(gainRatio)],
+  ['linear its', ({ linearIterations }: IterationSummary) => linearIterations?.toString()],
 ] as const;
 
 const short = (value: number | undefined): string | undefined => (value === undefined ? undefined : scientific(value, 2));
 
 /** A heading, a line for each iteration, and an empty line; nothing for no iterations. */
-export function iterationLines(history: readonly RawIteration[]): string {
+export function iterationLines(history: readonly IterationSummary[]): string {
   if (history.length === 0) return '';
   const columns = OPTIONAL.filter(([, textOf]) => history.some((iteration) => textOf(iteration) !== undefined));
   const line = (number: string, cost: string, others: readonly string[], ms: string): string =>

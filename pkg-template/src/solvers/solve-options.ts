@@ -7,7 +7,7 @@ import { checkOptions, type OptionNames } from '../arguments/options.js';
 import { checkFinite, checkWholeNumber } from '../arguments/numeric-arguments.js';
 import { GpuCompiledFunctions } from '../compile/functions.js';
 import { Cancellation, checkSignal, type CancellationToken } from '../module/cancellation.js';
-import type { RawFunctions, RawIteration, RawListener } from '../module/raw.js';
+import type { IterationSummary, RawFunctions, RawListener } from '../module/raw.js';
 import { DAMPING, readSolve, ROW, type Finding, type RawSolveResult } from '../module/solve-record.js';
 import { solveChanging, type ChangeProblem, type Continuation } from './changing.js';
 import { solveConstrained, type ConstrainedRecord, type ConstrainedSettings } from './constrained/augmented.js';
@@ -17,33 +17,8 @@ import { iterationLines } from './iteration-lines.js';
 import { reportHtml, reportRows, reportText } from './report.js';
 import type { StoppingTests, Termination } from './stopping.js';
 
+export type { IterationSummary } from '../module/raw.js';
 export type { StoppingTests, Termination } from './stopping.js';
-
-/** One iteration of a solver. */
-export interface IterationSummary {
-  /** From 0, which is the start. */
-  iteration: number;
-  /** The objective at the current point. */
-  cost: number;
-  /** The decrease of the objective. */
-  costChange: number;
-  /** The largest magnitude of the gradient's entries. */
-  gradientMaxNorm: number;
-  /** The norm of the step. */
-  stepNorm: number;
-  /** Whether the step was accepted. */
-  accepted: boolean;
-  /** λ, with Levenberg-Marquardt. */
-  damping?: number;
-  /** Actual over predicted reduction, with Levenberg-Marquardt. */
-  gainRatio?: number;
-  /** Iterations of the linear solver: 1 of one that factorises, 0 of a shorter step along the last path of 'dogleg'. Absent at the start and where the system had no solution. */
-  linearIterations?: number;
-  /** Factor of the search direction, with a line search: 1 is a whole step of Newton's method. */
-  stepSize?: number;
-  /** Milliseconds since the solve began. */
-  elapsedMs: number;
-}
 
 /** The result of a solve. */
 export interface SolveResult {
@@ -266,7 +241,7 @@ async function runWith(
 ): Promise<SolveResult> {
   const { signal, onIteration, verbose = false, readBack = true } = options;
   let failure: { thrown: unknown } | null = null;
-  const hear = (summary: RawIteration): boolean => {
+  const hear = (summary: IterationSummary): boolean => {
     if (failure !== null || functions.isDisposed) return true;
     if (verbose) console.log(iterationLine(summary));
     try {
@@ -343,7 +318,7 @@ function refusePromise(answer: unknown): void {
   throw invalidArgument('what onIteration returned', describe(promise), 'true or nothing, at once: it may not be an async function');
 }
 
-function iterationLine({ iteration, cost, costChange, gradientMaxNorm, stepNorm }: RawIteration): string {
+function iterationLine({ iteration, cost, costChange, gradientMaxNorm, stepNorm }: IterationSummary): string {
   const column = (number: number) => number.toExponential(4).padStart(12);
   return `${String(iteration).padStart(5)}  cost ${column(cost)}  change ${column(costChange)}  |gradient| ${column(gradientMaxNorm)}  |step| ${column(stepNorm)}`;
 }

@@ -1,7 +1,7 @@
 /** Several solves of the module that are one to the caller: their iterations are numbered on, and limits of iterations and time are of all of them. */
 
 import { joined } from '../arguments/numeric-arguments.js';
-import type { RawIteration, RawListener } from '../module/raw.js';
+import type { IterationSummary, RawListener } from '../module/raw.js';
 import { ROW, type SolveRecord } from '../module/solve-record.js';
 import type { StoppingTests } from './stopping.js';
 
@@ -51,7 +51,7 @@ export class SolveSeries {
   /** The listener of the next solve. */
   listener(): RawListener {
     const { iterations, milliseconds, count } = this;
-    const hear = (summary: RawIteration): boolean => {
+    const hear = (summary: IterationSummary): boolean => {
       if (count > 0 && summary.iteration === 0) return false;
       // A solve may have converged at the iteration at which the listener ends the series.
       const isEnd = this.listen({ ...summary, iteration: summary.iteration + iterations, elapsedMs: summary.elapsedMs + milliseconds });

@@ -7,7 +7,7 @@
 import { ResiduaError } from '../../arguments/errors.js';
 import type { ConstrainedSession } from '../../compile/functions.js';
 import type { CancellationToken } from '../../module/cancellation.js';
-import type { RawFunctions, RawIteration, RawListener } from '../../module/raw.js';
+import type { RawFunctions, IterationSummary, RawListener } from '../../module/raw.js';
 import { readSolve, ROW, type RawSolveResult, type SolveRecord } from '../../module/solve-record.js';
 import { dot } from '../../problem/vectors.js';
 import type { StoppingTests, Termination } from '../stopping.js';
@@ -301,7 +301,7 @@ class Run {
     const isFirst = this.rows.length === 0;
     const maxTimeMs = Math.max(tests.maxTimeMs - (performance.now() - this.began), Number.MIN_VALUE);
     const left = tests.maxIterations === undefined ? {} : { maxIterations: Math.max(tests.maxIterations - first, 0) };
-    const hear = (summary: RawIteration): boolean => {
+    const hear = (summary: IterationSummary): boolean => {
       if (summary.iteration === 0 && !isFirst) return false;
       if (this.listener({ ...summary, iteration: first + summary.iteration, elapsedMs: performance.now() - this.began })) this.isStopped = true;
       return this.isStopped;
@@ -322,7 +322,7 @@ class Run {
 
   private readonly hearStep = (point: Point, before: Point, stationarity: number, stepNorm: number, stepSize: number): boolean => {
     this.iterations++;
-    const summary: RawIteration = {
+    const summary: IterationSummary = {
       iteration: this.iterations,
       cost: point.f,
       costChange: before.f - point.f,
