@@ -86,6 +86,7 @@ impl Entry {
     ];
 
     /// Its name in generated code, what the head of a generated text says, and its flags.
+    #[inline(never)]
     fn properties(self) -> (&'static str, &'static str, u8) {
         let robust_if = |energy| if energy == Energy::Cost { ROBUST } else { 0 };
         match self {

@@ -8,22 +8,23 @@ macro_rules! words {
     };
     ($vis:vis $type:ty, $all:ident: $($(#[$doc:meta])* $name:ident = $word:expr,)+) => {
         $($(#[$doc])* $vis const $name: $type = $word;)+
-        const $all: &[(&str, $type)] = &[$((stringify!($name), $name)),+];
+        const $all: &[(&str, u32)] = &[$((stringify!($name), $name as u32)),+];
     };
 }
 
 pub(crate) use words;
 
 /// WGSL declarations of constants.
-pub(crate) fn constants<'a, T>(
-    values: impl IntoIterator<Item = (&'a str, T)>,
-    literal: impl Fn(T) -> String,
-) -> String {
-    values.into_iter().map(|(name, value)| format!("const {name} = {};\n", literal(value))).collect()
+pub(crate) fn constants<T: Copy>(values: &[(&str, T)], literal: fn(T) -> String) -> String {
+    let mut text = String::new();
+    for (name, value) in values {
+        text += &format!("const {name} = {};\n", literal(*value));
+    }
+    text
 }
 
 /// Those of words of a block, and of other integers.
-pub(crate) fn integers<'a>(values: impl IntoIterator<Item = (&'a str, u32)>) -> String {
+pub(crate) fn integers(values: &[(&str, u32)]) -> String {
     constants(values, |value| format!("{value}u"))
 }
 

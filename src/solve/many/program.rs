@@ -250,7 +250,7 @@ impl<'a> ProgramWriter<'a> {
             ("MOST_TRACE", most_trace(self.free.len(), rows, is_in_pairs)),
             ("LEAST_DAMPING", if is_in_pairs { LEAST_DAMPING_IN_PAIRS } else { LEAST_DAMPING }),
         ];
-        self.text += &constants(numbers, float);
+        self.text += &constants(&numbers, float);
     }
 
     fn structures(&mut self) {

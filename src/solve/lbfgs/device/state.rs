@@ -9,7 +9,6 @@ use crate::solve::lbfgs::rules::{convergence, line_search as line_rule, losses};
 use crate::solve::options::LbfgsOptions;
 use crate::solve::words::{constants, integers, words};
 use residua_base::decimal::shortest_single;
-use residua_base::list::Listed;
 
 words! { pub usize, distinct STATE:
     /// The gate of what evaluates a trial point: whether there is one.
@@ -186,7 +185,7 @@ impl Places {
     }
 
     /// All names with their positions, in order.
-    fn parts(self) -> [(&'static str, usize); 6] {
+    fn parts(self) -> [(&'static str, u32); 6] {
         let vectors = 2 * self.capacity;
         let lengths = [
             ("TOTALS", 2 * self.turn()),
@@ -200,18 +199,17 @@ impl Places {
         lengths.map(|(name, length)| {
             let first = place;
             place += length;
-            (name, first)
+            (name, first as u32)
         })
     }
 
     /// Numbers of the state block.
     pub fn words(self) -> usize {
-        self.parts()[5].1
+        self.parts()[5].1 as usize
     }
 
     /// Declarations of everything by its name.
     pub fn declarations(self) -> String {
-        let words = STATE.iter().chain(COUNTS).chain(&self.parts()).map(|&(name, value)| (name, value as u32)).list();
         let others =
             [("TURN", self.turn() as u32), ("MOST_STEPS", line::STEPS), ("MOST_COORDINATES", losses::MOST_COORDINATES)];
         let numbers = [
@@ -233,18 +231,14 @@ impl Places {
             ("PRECISION", line_rule::PRECISION as f32),
             ("EXHAUSTED", line_rule::EXHAUSTED as f32),
             ("ROUNDINGS", line_rule::ROUNDINGS as f32),
-        ];
-        let thresholds = [
             ("KNOWN_TRAVEL", convergence::KNOWN_TRAVEL as f32),
             ("LONG_STEP", losses::LONG_STEP as f32),
             ("LOST_SHARE", losses::LOST_SHARE as f32),
             ("MOST_FALLEN", losses::MOST_FALLEN as f32),
         ];
-        let numbers = numbers.into_iter().chain(thresholds);
+        let words = [STATE, COUNTS, &self.parts(), &others].map(integers).concat();
         // Twice as much is still a number of f32.
-        integers(words.into_iter().chain(others))
-            + &constants(numbers, shortest_single)
-            + "const LARGEST_NUMBER = 1e38;\n"
+        words + &constants(&numbers, shortest_single) + "const LARGEST_NUMBER = 1e38;\n"
     }
 }
 

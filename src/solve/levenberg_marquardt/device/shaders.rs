@@ -11,7 +11,7 @@ use crate::model::manifolds::CoordinateSize;
 use crate::shader_source::{binding_kinds, template};
 use crate::solve::rules::Rules;
 use crate::solve::words::integers;
-use residua_base::list::PushAll;
+use residua_base::list::{Listed, PushAll};
 use residua_codegen::wgsl::{Dispatch, ProgramText, Resource, Template};
 use residua_codegen::{Width, template_parameters, uniform};
 use residua_gpu::BindingKind;
@@ -423,8 +423,9 @@ fn sizes(shape: BlockShape) -> String {
 /// Constants with the names of the state's words, the sections of the partial sums and the vectors.
 fn words() -> String {
     let lists = [(&SECTIONS[..], 0), (&VECTORS[..], 0), (&GUARD_VECTORS[..], VECTORS.len() as u32)];
-    let positions = lists.into_iter().flat_map(|(names, first)| names.iter().copied().zip(first..));
-    state::declarations() + &integers(positions)
+    lists.into_iter().fold(state::declarations(), |text, (names, first)| {
+        text + &integers(&names.iter().copied().zip(first..).list())
+    })
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -279,8 +279,7 @@ impl<'a> State<'a> {
 
 /// Constants with the words' names, for the shaders.
 pub fn declarations() -> String {
-    let words = STATE.iter().chain(RECORDS).copied();
-    let words = words.chain([("RING", RING), ("REDUCING", REDUCING), ("MOST_LOSSES", MOST_LOSSES)]);
+    let counts = [("RING", RING), ("REDUCING", REDUCING), ("MOST_LOSSES", MOST_LOSSES)];
     let numbers = [
         ("LEAST_FALL_OF_COLUMN", LEAST_FALL_OF_COLUMN),
         ("LEFT_OF_GRADIENT", LEFT_OF_GRADIENT),
@@ -295,9 +294,9 @@ pub fn declarations() -> String {
         ("COST_CONVERGED", Termination::CostTolerance),
         ("PRECISION_LIMIT", Termination::PrecisionLimit),
     ];
-    integers(words)
-        + &constants(numbers, |number| scientific(number, Some(9)))
-        + &constants(terminations, |termination| shortest_single(termination.code() as f32))
+    let words = [STATE, RECORDS, &counts].map(integers).concat();
+    let terminations = terminations.map(|(name, termination)| (name, termination.code() as f32));
+    words + &constants(&numbers, |number| scientific(number, Some(9))) + &constants(&terminations, shortest_single)
 }
 
 #[cfg(test)]

@@ -71,8 +71,7 @@ const LEAST_PIVOT: &str = "1e-5";
 
 /// Declarations of everything by its name, where blocks have at most so many numbers.
 pub fn declarations(numbers: u32) -> String {
-    let words = STATE.iter().map(|&(name, word)| (name, word as u32)).chain(VECTORS.iter().chain(SECTIONS).copied());
-    let words = words.chain([("FACTORS", COLUMNS + numbers), ("MOST_NUMBERS", numbers)]);
+    let sizes = [("FACTORS", COLUMNS + numbers), ("MOST_NUMBERS", numbers)];
     let statuses = [
         ("RUNNING", RUNNING),
         ("SOLVED", SOLVED),
@@ -80,6 +79,6 @@ pub fn declarations(numbers: u32) -> String {
         ("INDEFINITE", INDEFINITE),
         ("NOT_FINITE", NOT_FINITE),
     ];
-    let least_pivot = "const LEAST_PIVOT = ".to_owned() + LEAST_PIVOT + ";\n";
-    integers(words) + &constants(statuses, shortest_single) + &least_pivot
+    let text = [STATE, VECTORS, SECTIONS, &sizes].map(integers).concat() + &constants(&statuses, shortest_single);
+    text + "const LEAST_PIVOT = " + LEAST_PIVOT + ";\n"
 }
