@@ -87,8 +87,8 @@ pub enum TypedNode {
     Apply(TypedOp, [Id; 3]),
 }
 
-/// Declares [`TypedOp`] from one line for each operation on values: name, number of operands, and type of the result where it is not that of the operands (of the
-/// third: operands beyond the number repeat the first).
+/// Declares [`TypedOp`] from one line for each operation on values: name, number of operands, and type of the result where it is not that of the operands
+/// (of the third: operands beyond the number repeat the first).
 macro_rules! ops {
     (@result $operands:ident) => { $operands[2] };
     (@result $operands:ident $ty:ident) => { Type::$ty };
