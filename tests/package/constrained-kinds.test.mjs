@@ -69,6 +69,23 @@ for (const problem of MET) {
   });
 }
 
+for (const count of [50, 150]) {
+  for (const objective of ['none', 'constant']) {
+    test(`a chain of ${count} points is closed where the objective is ${objective}, with multipliers of 0`, async () => {
+      const problem = new Problem();
+      const points = problem.parameters('points', { dim: 2, values: Array.from({ length: 2 * count }, (_, k) => (k % 2 ? 0.3 * Math.sin(k) : 0.45 * k)) });
+      if (objective === 'constant') problem.residuals('one', { inputs: { p: points.at(Array.from({ length: count }, (_, k) => k)) }, residual: ({ p }) => p.x.mul(0).add(1) });
+      const ends = Array.from({ length: count - 1 }, (_, k) => [k, k + 1]).flat();
+      problem.equalities('bars', { inputs: { ends: points.at(ends, 2) }, constraint: ({ ends: [a, b] }) => a.distance(b).sub(1) });
+      const { success, message, constraints } = await onCpu(problem, levenbergMarquardt);
+      assert.ok(success, message);
+      assert.ok(constraints[0].violation <= 1e-10, String(constraints[0].violation));
+      // Those of dense steps are rounding.
+      assert.ok(constraints[0].multipliers.every((multiplier) => Math.abs(multiplier) <= 1e-12));
+    });
+  }
+}
+
 for (const problem of WITHOUT) {
   test(`no success is reported of ${problem.name}`, async () => {
     const { success, termination, message } = await solved(problem);

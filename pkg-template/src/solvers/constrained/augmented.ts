@@ -194,6 +194,10 @@ class Run {
       this.scales = parameterScales(problem, start.x, point.x);
       sizes = constraintScales(problem, point, this.scales);
       measured = this.measure(point);
+      // Where the objective is at rest by itself, as one that is constant, multipliers are 0, and not what rounding makes of them.
+      const none = problem.withUnits(point, new Float64Array(problem.count));
+      const alone = optimality(problem, point, none, this.scales, sizes, this.least);
+      if (!isOptimal(measured, this.tolerances) && isOptimal(alone, this.tolerances)) [this.multipliers, measured] = [none, alone];
       if (isOptimal(measured, this.tolerances)) return { ending: converged(measured), point };
       // Beyond the constraints a larger penalty bounds the objective from below. Where they hold it falls without a bound, or ends.
       if (record.termination === 'non-finite' && measured.violation <= this.tolerances.violation) {
