@@ -292,7 +292,7 @@ fn rounded(graph: &CheckedGraph, inputs: &[f64], tables: &[f64], arithmetic: Ari
                 evaluate(*op, &operands[..op.arity()])
             }
             Node::Result(of, number) => {
-                let run = || run_rounded(graph.loop_of(*of), &nodes, arithmetic);
+                let run = || run_rounded(graph.loop_of(*of), &nodes, tables, arithmetic);
                 states[of.index()].get_or_insert_with(run)[*number as usize]
             }
         };
@@ -301,14 +301,14 @@ fn rounded(graph: &CheckedGraph, inputs: &[f64], tables: &[f64], arithmetic: Ari
     nodes
 }
 
-/// The final state of a loop, whose body reads no tables, over the values of the nodes before it.
-fn run_rounded(of_loop: &Loop, nodes: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
+/// The final state of a loop over the values of the nodes before it.
+fn run_rounded(of_loop: &Loop, nodes: &[f64], tables: &[f64], arithmetic: Arithmetic) -> Vec<f64> {
     let (body, start) = (of_loop.body(), nodes[of_loop.start().index()]);
     let mut inputs = [start].to_vec();
     inputs.push_all(of_loop.inputs().iter().map(|input| nodes[input.index()]));
     for step in 0..steps(nodes[of_loop.count().index()]) {
         inputs[0] = start + f64::from(step);
-        let values = rounded(body.graph(), &inputs, &[], arithmetic);
+        let values = rounded(body.graph(), &inputs, tables, arithmetic);
         for (number, next) in body.next().iter().enumerate() {
             inputs[1 + number] = values[next.index()];
         }

@@ -34,6 +34,7 @@ impl<'a> SampleCounter<'a> {
                 Node::Input(input) => input.0 < locals,
                 // Tables stand outside of an instance: what they hold takes no residual out.
                 Node::Apply(Op::Lookup, _) => true,
+                Node::Result(of, _) if graph.loop_of(*of).body().graph().graph().reads_tables() => true,
                 Node::Apply(..) | Node::Result(..) => graph.operands(id).iter().any(|operand| moves[operand.index()]),
             };
             moves.push(moving);
@@ -91,7 +92,7 @@ impl<'a> SampleCounter<'a> {
                 Node::Input(_) => {}
                 // A loop over data alone is run again for each of its results, which are few.
                 Node::Result(of, result) if !moves[step.index()] => {
-                    number = class.graph.graph().loop_of(of).run(|node| numbers[node.index()])[result as usize];
+                    number = class.graph.graph().loop_of(of).run(|node| numbers[node.index()], &[])[result as usize];
                 }
                 Node::Result(..) => {}
                 Node::Apply(op, operands) if !moves[step.index()] => {

@@ -147,11 +147,6 @@ impl<'a> Recorder<'a> {
         let captured = self.scope(body)?.captured.clone();
         let operands = operands.into_iter().chain(captured).map(|entry| self.node_in(home, entry)).list_or_error()?;
         let inner = self.scope(body)?.graph.clone();
-        if inner.reads_tables() {
-            return Err(Error::invalid_graph(
-                "the body of a loop reads a grid; it takes bodies that read none: read the grid outside of V.loop, or write the loop in JavaScript, which unrolls it",
-            ));
-        }
         let states = self.scope(home)?.graph.apply_loop(&inner, &next, &operands);
         self.results.insert(position, states);
         Ok(())

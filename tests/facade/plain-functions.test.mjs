@@ -214,10 +214,12 @@ test('a function that throws, takes out, or returns its residuals is told with b
   assert.throws(() => columns([2, 3], 1), refused('non-finite', "residual block 'f', instance 0: jacobian threw Error: later"));
 });
 
-test('what is not written is NaN', async () => {
-  const { problem } = pairs({ evaluate: ({ t }, out) => { if (t[0] !== 2) out[1] = 4; } });
+test('what is not written is NaN, and what the first call does not write is told', async () => {
+  const { problem } = pairs({ evaluate: ({ t }, out) => { if (t[0] !== 2) out.set([3, 4]); } });
   const { evaluate: [columns] } = await compiled(problem);
-  assert.deepEqual(columns([2, 3], 0).slice(0, 6), [NaN, NaN, NaN, 4, NaN, 4]);
+  assert.deepEqual(columns([2, 3], 0).slice(0, 6), [3, NaN, 3, 4, NaN, 4]);
+  const { evaluate: [short] } = await compiled(pairs({ evaluate: (_, out) => { out[1] = 4; } }).problem);
+  assert.throws(() => short([2, 3], 0), { code: 'non-finite', message: "residual block 'f', instance 0: evaluate left out[0] as it was; it is to write its 2 numbers to out" });
 });
 
 test('wrong arguments are refused by name', () => {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { solveQuadraticProgram } from '../../pkg-template/dist/solvers/constrained/quadratic-program.js';
 import { dependentRows, negativeCurvature } from '../../pkg-template/dist/solvers/constrained/dense.js';
 import { groupColumns } from '../../pkg-template/dist/solvers/constrained/hessian.js';
+import { TangentSpace } from '../../pkg-template/dist/solvers/constrained/tangent-space.js';
 import { randomNumbers } from './reference.mjs';
 
 const product = (rows, x) => Array.from({ length: rows.length / x.length }, (_, i) => x.reduce((sum, entry, j) => sum + rows[i * x.length + j] * entry, 0));
@@ -74,4 +75,38 @@ test('columns that are found together have no row in common', () => {
   const { groups } = groupColumns(pattern, size);
   assert.deepEqual(groups.flat().toSorted((a, b) => a - b), Array.from({ length: size }, (_, k) => k));
   for (const columns of groups) for (let row = 0; row < size; row++) assert.ok(columns.reduce((sum, column) => sum + pattern[column * size + row], 0) <= 1);
+});
+
+test('a tangent space minimises along what rows and fixed coordinates leave, and null stands for dependent rows and saddles', () => {
+  const random = randomNumbers(7);
+  const number = () => 2 * random() - 1;
+  for (let round = 0; round < 100; round++) {
+    const size = 3 + (round % 5);
+    const fixed = Array.from({ length: size }, (_, j) => j === round % size);
+    const rows = Array.from({ length: round % (size - 1) }, () => Float64Array.from({ length: size }, number));
+    const values = rows.map(number);
+    const at = Float64Array.from({ length: size }, (_, j) => (fixed[j] ? number() : 0));
+    const matrix = new Float64Array(size * size);
+    for (let a = 0; a < size; a++) for (let b = 0; b <= a; b++) matrix[a * size + b] = matrix[b * size + a] = number() + (a === b ? size : 0);
+    const gradient = Float64Array.from({ length: size }, number);
+    const space = TangentSpace.of(rows, fixed, size);
+    assert.equal(space.dimension, size - 1 - rows.length);
+    const { step, multipliers } = space.minimize(matrix, gradient, rows, values, at);
+    rows.forEach((row, i) => assert.ok(Math.abs(values[i] + row.reduce((sum, entry, j) => sum + entry * step[j], 0)) < 1e-10, `round ${round}: row ${i}`));
+    const slopes = product(matrix, Array.from(step)).map((entry, j) => entry + gradient[j] + rows.reduce((sum, row, i) => sum + multipliers[i] * row[j], 0));
+    slopes.forEach((slope, j) => (fixed[j] ? assert.equal(step[j], at[j]) : assert.ok(Math.abs(slope) < 1e-9, `round ${round}: slope ${j} is ${slope}`)));
+    // ZᵀMZ against products of its directions.
+    const reduced = space.reduced(matrix, size);
+    const directions = Array.from({ length: space.dimension }, (_, k) => space.along(Float64Array.from({ length: space.dimension }, (_, i) => Number(i === k)), size));
+    directions.forEach((a, i) => directions.forEach((b, k) => {
+      const expected = product(matrix, Array.from(b)).reduce((sum, entry, j) => sum + entry * a[j], 0);
+      assert.ok(Math.abs(reduced[i * space.dimension + k] - expected) < 1e-12 * size, `round ${round}`);
+    }));
+    if (space.dimension > 0) assert.equal(space.minimize(matrix.map((entry) => -entry), gradient, rows, values, at), null);
+  }
+  const twice = [Float64Array.of(1, 2, 0), Float64Array.of(2, 4, 0)];
+  assert.equal(TangentSpace.of(twice, [], 3), null);
+  // Of the second row the fixed coordinate has all but what rounding is.
+  assert.equal(TangentSpace.of([Float64Array.of(1, 1e-17, 0)], [true], 3), null);
+  assert.notEqual(TangentSpace.of([Float64Array.of(1, 1e-12, 0)], [true], 3), null);
 });

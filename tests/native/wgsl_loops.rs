@@ -4,9 +4,9 @@ use crate::interpreter::run;
 use crate::kernels;
 use residua::eval::pairs::to_table;
 use residua_codegen::wgsl::{self, Dispatch, PairDispatch, PairForm};
-use residua_codegen::{Index, Kernel, Load, Output, Width};
+use residua_codegen::{Index, Kernel, Load, Output, TableBuffer, Width};
 use residua_ir::autodiff;
-use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId};
+use residua_ir::graph::{CheckedGraph, Graph, InputId, NodeId, Op};
 
 /// Inputs: the count, and the four coefficients and two numbers of the initial state of predators and prey.
 const INPUTS: u32 = 7;
@@ -117,6 +117,72 @@ fn loops_in_single_numbers_and_in_pairs_are_those_of_the_reference() {
                 let scale = expected.abs().max(1.0);
                 assert!((found - expected).abs() <= bound * scale, "{width:?}: {place} is {found}, not {expected}");
             }
+        }
+    }
+}
+
+/// The sum of count numbers of a table, from its third on, each times the number of another that the sum so far is the place of.
+fn of_tables() -> (CheckedGraph, NodeId) {
+    let mut body = Graph::new();
+    let [k, sum] = [0, 1].map(|input| body.input(InputId(input)));
+    let [first, length, other, places] = [2.0, 4.0, 6.0, 3.0].map(|number| body.literal(number));
+    let [a, b] = [[k, first, length], [sum, other, places]].map(|operands| body.apply(Op::Lookup, &operands));
+    let product = body.mul(a, b);
+    let next = body.add(sum, product);
+    let mut graph = Graph::new();
+    let [count, initial] = [0, 1].map(|input| graph.input(InputId(input)));
+    let start = graph.literal(0.0);
+    let end = graph.apply_loop(&body, &[next], &[start, count, initial])[0];
+    (graph.check(2).unwrap(), end)
+}
+
+#[test]
+fn loops_read_tables_in_single_numbers_and_in_pairs() {
+    let tables = [9.0, 9.0, 0.1, -1.3, 2.7, 0.9, 1.0 / 3.0, 1.7, -0.2];
+    let starts = [0.3, 0.4, 1.6, -2.0, 0.7, 9.0];
+    let instances = COUNTS.len();
+    for width in [Width::Single, Width::Pair] {
+        let (graph, end) = of_tables();
+        let (load, output) = match width {
+            Width::Single => (Load::read(0, Index::column(1)), Output::store(end, 1, Index::column(0))),
+            Width::Pair => (
+                Load::read_pair(0, Index::column(1), Index::column(3)),
+                Output::store_pair(end, 1, Index::column(0), Index::column(1)),
+            ),
+        };
+        let kernel = Kernel {
+            buffers: vec![
+                kernels::reals("operands", false),
+                kernels::reals("results", true),
+                kernels::reals("tables", false),
+            ],
+            loads: vec![Load::read(0, Index::column(0)), load],
+            outputs: vec![output],
+            tables: Some(TableBuffer { buffer: 2, numbers: tables.len() as u32 }),
+            ..Kernel::new("sums", graph.clone())
+        };
+        let kernel = kernel.check().unwrap();
+        let bits = |numbers: &[f64]| to_table(width, numbers).into_iter().map(f32::to_bits).collect::<Vec<u32>>();
+        let mut buffers = vec![bits(&[COUNTS, starts].concat()), vec![0; 2 * instances], bits(&tables)];
+        if wgsl::reads_zero(&kernel) {
+            buffers.push(vec![0]);
+        }
+        let dispatch = Dispatch::new(instances as u32, instances as u32, 0);
+        buffers.push(match width {
+            Width::Single => dispatch.words().to_vec(),
+            Width::Pair => PairDispatch::new(dispatch, [0, 0]).words().to_vec(),
+        });
+        run(&wgsl::write(&kernel, PairForm::Split).unwrap(), [1, 1], &mut buffers);
+        let number = |place: usize| f64::from(f32::from_bits(buffers[1][place]));
+        for (instance, (count, start)) in COUNTS.into_iter().zip(starts).enumerate() {
+            let low = if width == Width::Pair { number(instances + instance) } else { 0.0 };
+            let mut values = vec![0.0; graph.graph().len()];
+            graph.evaluate_with(&[count, start], &tables, &mut values);
+            let (found, expected) = (number(instance) + low, values[end.index()]);
+            // Places are far from the next ones, so that some 40 sums of single numbers have their roundings alone.
+            let bound = if width == Width::Pair { 1e-11 } else { 1e-4 };
+            let scale = expected.abs().max(1.0);
+            assert!((found - expected).abs() <= bound * scale, "{width:?}: {instance} is {found}, not {expected}");
         }
     }
 }

@@ -339,24 +339,60 @@ test('a buffer of the GPU is refused where its numbers cannot stay there', async
   });
 });
 
-test('a grid that the body of a loop reads is refused, and one that is read before the loop is not', async () => {
-  const made = (read) => {
-    const problem = new Problem();
-    const grid = problem.grid('heights', { size: [4], values: [0, 1, 4, 9] });
-    const x = problem.parameters('x', { dim: 1, values: [1.5] });
-    problem.residuals('r', { inputs: { x: x.shared() }, residual: ({ x }) => read(grid, x) });
-    return GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
-  };
-  const within = made((grid, x) => V.loop(3, [x], ([at]) => [at.add(grid.at(at).mul(0.1))])[0]);
-  await assert.rejects(within, { code: 'invalid-graph', message: /the body of a loop reads a grid; it takes bodies that read none/ });
-  const outside = await made((grid, x) => {
-    const height = grid.at(x);
-    return V.loop(3, [x], ([at]) => [at.add(height)])[0];
+/** A tank whose level x falls by a share and rises with a measured inflow, which a loop reads at its counter and at places that the level moves. */
+function tank({ unrolled, numbers = 3, steps = 40, count = 1 }) {
+  const problem = new Problem();
+  const inflow = problem.grid('inflow', { size: [steps], values: Array.from({ length: steps }, (_, k) => Math.sin(0.3 * k) + 0.02 * k), interpolation: 'linear' });
+  const valve = problem.grid('valve', { size: [6], values: [0.9, 0.8, 0.4, 0.5, 0.2, 0.1], prefilter: true });
+  const p = problem.parameters('p', { dim: numbers, values: Array.from({ length: numbers }, (_, k) => 0.3 + 0.1 * Math.cos(k)) });
+  problem.residuals('level', {
+    inputs: { p: p.shared(), count: problem.data(Array.from({ length: count }, (_, k) => steps - 3 * k)), seen: problem.data(Array(count).fill(0.5)) },
+    residual: ({ p, count, seen }) => {
+      const share = Array.from({ length: numbers }, (_, k) => p.at(k)).reduce((sum, number, k) => sum.add(number.mul(k === 0 ? 1 : 0.1 / numbers)));
+      const step = ([level], k) => [level.sub(valve.at(level).mul(share).mul(0.2)).add(inflow.at(k).mul(0.1)).add(p.at(1).mul(0.01))];
+      let state = [p.at(0)];
+      if (unrolled) for (let k = 0; k < steps; k++) state = step(state, k);
+      else state = V.loop(count, state, step);
+      return state[0].sub(seen);
+    },
   });
-  const once = await made((grid, x) => x.add(grid.at(x).mul(3)));
-  const [[a], [b]] = [await outside.evaluate(), await once.evaluate()];
-  // Three sums of the same number, or its product with three: a rounding or two.
-  assert.ok(Math.abs(a - b) < 1e-14, `${a} ${b}`);
-  outside.dispose();
-  once.dispose();
+  return { problem, inflow };
+}
+
+test('bodies of loops read grids at their counter and state, with the derivatives of their steps, forward and backward', async () => {
+  for (const numbers of [3, 60]) {
+    const of = ({ problem }) => GpuCompiledFunctions.compile(problem, { backend: 'cpu' });
+    const [loop, steps] = [await of(tank({ numbers })), await of(tank({ numbers, unrolled: true }))];
+    const [[a], [b]] = [await loop.evaluate(), await steps.evaluate()];
+    near(a, b, 1e-12, 'the value');
+    const [[ofLoop], [ofSteps]] = [await loop.evaluateJacobian(), await steps.evaluateJacobian()].map(({ jacobian }) => [jacobian.toDense()]);
+    ofSteps.forEach((entry, j) => near(ofLoop[j], entry, 1e-10, `the derivative by ${j}`));
+    const gradients = [await loop.evaluateCostWithGradient(), await steps.evaluateCostWithGradient()].map(({ gradient }) => gradient);
+    gradients[1].forEach((entry, j) => near(gradients[0][j], entry, 1e-10, `the gradient by ${j}`));
+    // Second derivatives by each of two numbers are states of their own.
+    const hessians = numbers > 3 ? [[], []] : [await loop.evaluateHessian(undefined, { objective: 'least-squares' }), await steps.evaluateHessian(undefined, { objective: 'least-squares' })].map((hessian) => hessian.toDense());
+    hessians[1].forEach((entry, k) => near(hessians[0][k], entry, 1e-9, `the second derivative ${k}`));
+    loop.dispose();
+    steps.dispose();
+  }
+});
+
+test('a loop reads the numbers that a grid is set to, and many problems have counts of their own', async () => {
+  const { problem, inflow } = tank({});
+  await onCpu(problem, async (functions) => {
+    const [before] = await functions.evaluate();
+    inflow.setValues(Array.from({ length: 40 }, () => 0));
+    const [after] = await functions.evaluate();
+    assert.ok(Math.abs(after - before) > 0.1, `${before}, ${after}`);
+  });
+  const { problem: template } = tank({});
+  const { converged, x } = await solveMany(template, { count: 3, data: { level: { count: [40, 37, 34] } } }, { backend: 'cpu' });
+  assert.equal(converged, 3);
+  for (let k = 0; k < 3; k++) {
+    const { problem: single } = tank({ count: 3 });
+    await onCpu(single, async (functions) => {
+      const values = await functions.evaluate(x.slice(3 * k, 3 * k + 3));
+      near(values[k], 0, 1e-7, `problem ${k}`);
+    });
+  }
 });

@@ -7,10 +7,10 @@ import { hockSchittkowski } from './hock-schittkowski.mjs';
 const { lbfgs, levenbergMarquardt, Problem, V } = await import('residua');
 
 /**
- * Where a solve from the published start ends in another local minimum, with its value: SLSQP of SciPy 1.17 ends in the same ones of 2, 16, 20, 55 and 59. 13 has no multipliers
- * at its minimum. 2 has bounds alone, where Levenberg-Marquardt stops short.
+ * Where a solve from the published start ends in another local minimum, with its value: SLSQP of SciPy 1.17 ends in the same ones of 2, 16 and 20, and at no minimum of 55.
+ * That of 116 is one end of a line of minima.
  */
-const ELSEWHERE = { 2: null, 13: null, 16: 23.14466094067, 20: 40.19872981078, 55: 20 / 3, 59: -6.7495052737, 116: 97.591034664 };
+const ELSEWHERE = { 2: 4.941229317989, 16: 23.14466094067, 20: 40.19872981078, 55: 20 / 3, 116: 97.591034664 };
 
 function stated({ start, lower, upper, squares, sum, equal, atLeast }) {
   const problem = new Problem();
@@ -27,7 +27,7 @@ function stated({ start, lower, upper, squares, sum, equal, atLeast }) {
 
 const problems = hockSchittkowski(V);
 
-test('93 % of the problems end at the published minimum, to 1e-6 and with violations below 1e-8, and the others in known local minima', async () => {
+test('95 % of the problems end at the published minimum, to 1e-6 and with violations below 1e-8, and the others in known local minima', async () => {
   let reached = 0;
   for (const published of problems) {
     const { number, best, squares, start, lower, upper } = published;
@@ -40,8 +40,8 @@ test('93 % of the problems end at the published minimum, to 1e-6 and with violat
     if (isReached) reached += 1;
     const elsewhere = ELSEWHERE[number];
     if (elsewhere === undefined) assert.ok(isReached && result.success, `problem ${number}: ${value}, published ${best}, violation ${violation}: ${result.message}`);
-    else if (elsewhere !== null) assert.ok(isReached || Math.abs(value - elsewhere) <= 1e-8 * Math.abs(elsewhere), `problem ${number}: ${value}`);
+    else assert.ok(isReached || Math.abs(value - elsewhere) <= 1e-8 * Math.abs(elsewhere), `problem ${number}: ${value}`);
     start.forEach((_, j) => assert.ok(result.x[j] >= (lower?.[j] ?? -Infinity) && result.x[j] <= (upper?.[j] ?? Infinity), `problem ${number}: bound ${j}`));
   }
-  assert.ok(reached >= 0.93 * problems.length, `${reached} of ${problems.length}`);
+  assert.ok(reached >= 0.95 * problems.length, `${reached} of ${problems.length}`);
 });

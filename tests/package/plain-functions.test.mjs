@@ -186,6 +186,19 @@ test('NaN at the start names block, instance and residual, and so does a derivat
   await assert.rejects(start(() => { throw new RangeError('no'); }), named("residual block 'mine', instance 0: evaluate threw RangeError: no"));
 });
 
+test('a function that writes too little is told so with the place, and a NaN that it writes is a NaN', async () => {
+  const start = (evaluate, jacobian) => {
+    const problem = new Problem();
+    const q = problem.parameters('q', { dim: 2, values: [1, 2] });
+    problem.residuals('mine', { inputs: { q: q.shared() }, outputs: 2, evaluate, ...(jacobian && { jacobian }) });
+    return solve(problem);
+  };
+  const named = (words) => (error) => error.code === 'non-finite' && (error.message.includes(words) || assert.fail(error.message));
+  await assert.rejects(start((_, out) => void (out[0] = 1)), named("residual block 'mine', instance 0: evaluate left out[1] as it was; it is to write its 2 numbers to out"));
+  await assert.rejects(start((_, out) => out.fill(1), (_, out) => out.set([1, 0, 0])), named('jacobian left out[3] as it was; it is to write its 4 numbers to out'));
+  await assert.rejects(start((_, out) => out.set([1, NaN])), named('residual 1 of 2) is NaN at the start'));
+});
+
 test('of one function with many residuals a NaN is named by its place', async () => {
   const problem = new Problem();
   const p = problem.parameters('p', { dim: 2, values: [1, 2] });

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use residua_base::error::{Error, Result};
-use residua_ir::graph::{Node, NodeId, Op};
+use residua_ir::graph::{Graph, Node, NodeId, Op};
 
 use crate::uses::Uses;
 use crate::width::Widths;
@@ -192,8 +192,14 @@ impl Kernel {
         {
             return Err(format!("tables in buffer {}, which holds none", tables.buffer));
         }
-        let graph = self.graph.graph();
-        let numbers = self.tables.map_or(0, |tables| tables.numbers);
+        Self::check_lookups(self.graph.graph(), self.tables.map_or(0, |tables| tables.numbers))
+    }
+
+    /// Checks that tables that nodes of a graph and of its loops read are among so many numbers.
+    fn check_lookups(graph: &Graph, numbers: u32) -> Result<(), String> {
+        for of_loop in graph.loops() {
+            Self::check_lookups(of_loop.body().graph().graph(), numbers)?;
+        }
         for (position, node) in graph.nodes().iter().enumerate() {
             let Node::Apply(Op::Lookup, [_, first, length]) = *node else { continue };
             let is_within = match [first, length].map(|operand| graph.literal_value(operand)) {

@@ -21,6 +21,14 @@ use residua_ir::graph::{self, Node, NodeId, Op};
 /// Functions of so many nodes are evaluated without memory of their own.
 const FEW_NODES: usize = 128;
 
+/// The numbers of all tables, which are in a buffer; none without one.
+fn tables_in<'v>(views: &'v [View], buffer: Option<usize>) -> &'v [f64] {
+    match buffer.map(|buffer| &views[buffer]) {
+        Some(View::Read(tables)) => tables,
+        _ => &[],
+    }
+}
+
 /// Runs the instances of a dispatch and gives the total, the sum of the node that is reduced; 0 if there is none.
 pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange) -> Result<f64> {
     kernel.check_for_host()?;
@@ -39,6 +47,7 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
     let mut totals = [0.0; 2];
     let mut sums = vec![[0.0; 2]; accumulating.len()];
     let in_pairs = dispatch.instances.len() & !1;
+    let of_tables = kernel.tables.map(|tables| tables.buffer as usize);
 
     for (position, instance) in dispatch.instances.clone().enumerate() {
         results.fill(None);
@@ -47,18 +56,14 @@ pub fn run(kernel: &CheckedKernel, views: &mut [View], dispatch: &InstanceRange)
             values[id.index()] = match graph.node(*id) {
                 Node::Literal(bits) => f64::from_bits(bits),
                 Node::Apply(Op::Lookup, operands) => {
-                    let tables = match kernel.tables.map(|tables| &views[tables.buffer as usize]) {
-                        Some(View::Read(tables)) => tables,
-                        _ => &[][..],
-                    };
-                    graph::look_up(tables, operands.map(|operand| values[operand.index()]))
+                    graph::look_up(tables_in(views, of_tables), operands.map(|operand| values[operand.index()]))
                 }
                 Node::Apply(op, operands) => {
                     let operands = operands.map(|operand| values[operand.index()]);
                     graph::evaluate(op, &operands[..op.arity()])
                 }
                 Node::Result(of, number) => {
-                    let run = || graph.loop_of(of).run(|node| values[node.index()]);
+                    let run = || graph.loop_of(of).run(|node| values[node.index()], tables_in(views, of_tables));
                     states[of.index()].get_or_insert_with(run)[number as usize]
                 }
                 Node::Input(input) => match &kernel.loads[input.0 as usize] {

@@ -30,6 +30,8 @@ export class PlainColumns {
   private readonly slots: Slot[] = [];
   private readonly data = new Map<string, Data>();
   private readonly values: Readonly<Record<string, Float64Array>>;
+  /** The functions whose first call has been checked. */
+  private readonly written = new Set<PlainEvaluation>();
   /** Residuals, then derivatives by each parameter, of all instances. */
   readonly table: Float64Array;
   private readonly residuals: Float64Array;
@@ -95,6 +97,7 @@ export class PlainColumns {
       if (this.isLeftOut(instance)) this.fill(instance, 0);
       else {
         this.call(plain.evaluate, 'evaluate', x, instance, this.residuals);
+        this.checkWritten(plain.evaluate, 'evaluate', x, instance, this.residuals);
         this.store(instance, this.residuals, 0, 1, 0);
       }
     }
@@ -106,6 +109,7 @@ export class PlainColumns {
     for (let instance = 0; instance < this.plain.count; instance++) {
       if (this.isLeftOut(instance)) continue;
       this.call(jacobian, 'jacobian', x, instance, derivatives);
+      this.checkWritten(jacobian, 'jacobian', x, instance, derivatives);
       for (let local = 0; local < locals.length; local++) this.store(instance, derivatives, local, locals.length, 1 + local);
     }
   }
@@ -136,7 +140,7 @@ export class PlainColumns {
   }
 
   /** Calls a function for an instance, with another value for one of its numbers if that is given. */
-  private call(work: PlainEvaluation, what: string, x: Float64Array, instance: number, out: Float64Array, local = -1, value = 0): void {
+  private call(work: PlainEvaluation, what: string, x: Float64Array, instance: number, out: Float64Array, local = -1, value = 0, blank = NaN): void {
     // All are written for each call: what the function writes to its values does not stay.
     for (const { positions, dim, view, place } of this.slots) {
       const first = positions[instance] as number;
@@ -152,7 +156,7 @@ export class PlainColumns {
       for (let i = 0; i < view.length; i++) view[i] = numbers[first + i] as number;
     }
     const { length } = out;
-    out.fill(NaN);
+    out.fill(blank);
     let returned: unknown;
     try {
       returned = work(this.values, out);
@@ -162,6 +166,20 @@ export class PlainColumns {
     if (out.length !== length) throw this.failure(ofBlock, `${what} took the memory of out`);
     if (typeof returned !== 'object' || returned === null || returned === out || !Number.isNaN(out[0])) return;
     throw this.failure(ofBlock, `${what} returned ${describe(returned)} and left out as it was; it is to write its ${length} numbers to out`);
+  }
+
+  /** Throws where the first call of a function has left numbers as they were: it would leave them so in every call. */
+  private checkWritten(work: PlainEvaluation, what: string, x: Float64Array, instance: number, out: Float64Array): void {
+    if (this.written.has(work)) return;
+    this.written.add(work);
+    const first = out.slice();
+    if (!first.some(Number.isNaN)) return;
+    this.call(work, what, x, instance, out, -1, 0, 0);
+    const place = first.findIndex((number, k) => Number.isNaN(number) && out[k] === 0);
+    out.set(first);
+    const { instances } = this.plain;
+    if (place < 0) return;
+    throw this.failure(instances === null ? instance : (instances[instance] as number), `${what} left out[${place}] as it was; it is to write its ${out.length} numbers to out`);
   }
 
   /** Computes residuals of an instance at a point of differences: NaN where the function throws, since no step of the solver leads there. */

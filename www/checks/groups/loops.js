@@ -80,6 +80,22 @@ function fall(times, seen) {
   return { problem, p };
 }
 
+/** A level that sinks by a table of itself and is raised by a measured series, which a loop reads at its state and its counter. */
+function driven() {
+  const problem = new Problem();
+  const series = problem.grid('series', { size: [40], values: Array.from({ length: 40 }, (_, k) => Math.sin(0.3 * k)), interpolation: 'linear' });
+  const outflow = problem.grid('outflow', { size: [7], values: [0.1, 0.2, 0.25, 0.5, 0.45, 0.6, 0.7] });
+  const p = problem.parameters('p', { dim: 2, values: [1.3, 0.4] });
+  problem.residuals('levels', {
+    inputs: { p: p.shared(), n: problem.data([40, 39, 7, 0]), seen: problem.data([2.1, 1.9, 2.2, 1.1]) },
+    residual: ({ p: [first, share], n, seen }) => {
+      const [end] = V.loop(n, [first], ([level], k) => [level.sub(outflow.at(level).mul(share)).add(series.at(k).add(1).mul(0.1))]);
+      return end.sub(seen);
+    },
+  });
+  return problem;
+}
+
 const TIMES = [0.25, 0.5, 1, 1.5, 2];
 
 /** Speeds at some times, with errors that stand out of what f32 rounds. */
@@ -108,6 +124,21 @@ export const group = {
       check.below(Math.max(difference(single.residuals, expected.residuals), difference(single.jacobian, expected.jacobian)), 1e-5, 'roundings of f32 in 40 steps', 'in single precision');
       const pairs = await valuesAndJacobian(populations(false), { backend: 'auto', precision: 'f32x2' });
       check.below(difference(pairs.residuals, expected.residuals), 1e-12, 'roundings of 2⁻⁴⁶ in 40 steps', 'in pairs');
+    }),
+    ...gpuAgainstCpu('bodies of loops read grids', async (check) => {
+      const expected = await valuesAndJacobian(driven(), { backend: 'cpu' });
+      const single = await valuesAndJacobian(driven(), { backend: 'gpu' });
+      check.equal(single.precision, 'f32');
+      check.below(Math.max(difference(single.residuals, expected.residuals), difference(single.jacobian, expected.jacobian)), 1e-5, 'roundings of f32 in 40 steps', 'in single precision');
+      const pairs = await valuesAndJacobian(driven(), { backend: 'auto', precision: 'f32x2' });
+      check.below(difference(pairs.residuals, expected.residuals), 1e-12, 'roundings of 2⁻⁴⁶ in 40 steps', 'in pairs');
+      const found = {};
+      for (const backend of ['cpu', 'gpu']) {
+        const many = await solveMany(driven(), { count: 20, data: { levels: { seen: Array.from({ length: 80 }, (_, k) => 1.5 + 0.5 * Math.sin(k)) } } }, { backend });
+        check.equal(many.backend, backend);
+        found[backend] = [...many.x];
+      }
+      check.below(difference(found.gpu, found.cpu), 1e-4, 'f32 tells levels to some 1e-6', 'many');
     }),
     ...gpuAgainstCpu('a differential equation is fitted', async (check) => {
       const found = {};

@@ -296,8 +296,11 @@ impl Sections {
             return self.add_vector(0);
         }
         let bytes = self.globals.entry();
-        bytes.push_all([ValType::F64 as u8, 1]);
-        Instruction::F64Const(0.0).encode(bytes);
+        bytes.push_all([kind as u8, 1]);
+        match kind {
+            ValType::I32 => Instruction::I32Const(0).encode(bytes),
+            _ => Instruction::F64Const(0.0).encode(bytes),
+        }
         END.encode(bytes);
     }
 

@@ -28,6 +28,8 @@ pub(super) enum Variable {
     Number(u64),
     /// What one function of a kernel leaves to the next.
     Value(Width),
+    /// The address of all tables, for the functions of loops.
+    Tables,
 }
 
 /// The function of a loop.
@@ -47,13 +49,23 @@ impl Functions {
 
     /// The variable with a number, by its bits.
     pub fn number(&self, bits: u64) -> u32 {
+        self.only(Variable::Number(bits))
+    }
+
+    /// A variable that the module has once.
+    fn only(&self, variable: Variable) -> u32 {
         let mut variables = self.variables.borrow_mut();
-        let known = variables.iter().position(|known| *known == Variable::Number(bits));
+        let known = variables.iter().position(|known| *known == variable);
         let position = known.unwrap_or_else(|| {
-            variables.push(Variable::Number(bits));
+            variables.push(variable);
             variables.len() - 1
         });
         position as u32
+    }
+
+    /// The variable with the address of all tables.
+    pub fn tables(&self) -> u32 {
+        self.only(Variable::Tables)
     }
 
     /// A variable with no number of its own.

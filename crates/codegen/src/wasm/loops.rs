@@ -5,13 +5,14 @@
 //! Of two instances at a time the steps are those of the larger count. A lane that has done its own keeps its state from then on.
 
 use residua_base::list::{Listed, PushAll};
-use residua_ir::graph::{LoopBody, LoopId, MOST_STEPS, Node, NodeId};
+use residua_ir::graph::{LoopBody, LoopId, MOST_STEPS, Node, NodeId, Op};
 
 use super::encoding::instructions as wasm;
 use super::encoding::{self, Instruction, ValType};
 use super::expression::Expression;
 use super::functions::Functions;
 use super::locals::{Locals, Width};
+use super::lookup;
 use crate::uses::Uses;
 
 const START: u32 = 0;
@@ -67,6 +68,7 @@ pub(super) fn function(
     let before_loop = std::mem::take(&mut code.code);
     let mut has_run = vec![false; graph.loops().len()];
     let mut takes_counter = false;
+    let mut places = lookup::Places::default();
     for id in graph.ids() {
         if code.uses(id) == 0 || code.is_computed(id) {
             continue;
@@ -78,6 +80,7 @@ pub(super) fn function(
                 code.set_local(id, counter);
             }
             Node::Input(input) => code.set_local(id, STATE - 1 + input.0),
+            Node::Apply(Op::Lookup, operands) => lookup::look_up_in_loop(&mut code, &mut places, id, operands),
             Node::Apply(op, _) => code.apply(id, op),
             Node::Result(of, _) => {
                 if !std::mem::replace(&mut has_run[of.index()], true) {

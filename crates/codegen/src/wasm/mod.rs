@@ -154,6 +154,7 @@ impl Unfinished {
             match variable {
                 Variable::Number(bits) => self.sections.add_global(f64::from_bits(bits)),
                 Variable::Value(width) => self.sections.add_variable(width.value()),
+                Variable::Tables => self.sections.add_variable(ValType::I32),
             }
         }
         self.sections.finish()

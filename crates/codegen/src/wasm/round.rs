@@ -123,6 +123,9 @@ pub(super) fn write_round(
                     for operand in graph.operands(id) {
                         load(kernel, body, addresses, *operand);
                     }
+                    if graph.loop_of(of).body().graph().graph().reads_tables() {
+                        addresses.hand_tables_on(body);
+                    }
                     body.run_loop(of);
                 }
             }

@@ -285,6 +285,9 @@ impl<'a> Body<'a> {
                     Width::Pair => self.pair(*input),
                 });
             }
+            // The function of the loop reads the tables of the kernel.
+            let tables = self.tables();
+            self.imports.set_tables(tables);
             let call = loops::call(body, &widths, &operands, write_step, self.imports);
             let name = self.names.fresh(format!("state_{}", of.index()));
             self.line(&format!("let {name} = {call};"));

@@ -13,14 +13,7 @@ impl Body<'_> {
     pub(super) fn look_up(&mut self, operands: &[NodeId], width: Width) -> Value {
         let [first, length] =
             [operands[1], operands[2]].map(|operand| self.literal_of(operand).unwrap_or_default() as u32);
-        let tables = match self.inputs {
-            Inputs::Loads(kernel) => {
-                let TableBuffer { buffer, numbers } =
-                    kernel.tables.expect("a checked kernel that reads tables has them");
-                Tables { array: kernel.buffers[buffer as usize].name, first: 0, low: numbers }
-            }
-            Inputs::Bound(_) | Inputs::Parameters { .. } => self.imports().tables(),
-        };
+        let tables = self.tables();
         let place = self.place_in_table(operands[0], length);
         let number = |after: u32| format!("{}[{place} + {}u]", tables.array, tables.first + first + after);
         let expression = match width {
@@ -28,6 +21,16 @@ impl Body<'_> {
             Width::Pair => format!("vec2<f32>({}, {})", number(0), number(tables.low)),
         };
         Value::of_width(width, self.named(&expression))
+    }
+
+    /// Where the tables are.
+    pub(super) fn tables(&mut self) -> Tables {
+        if let Inputs::Loads(kernel) = self.inputs
+            && let Some(TableBuffer { buffer, numbers }) = kernel.tables
+        {
+            return Tables { array: kernel.buffers[buffer as usize].name, first: 0, low: numbers };
+        }
+        self.imports().tables()
     }
 
     /// The name of a place in a table of so many numbers.

@@ -166,7 +166,7 @@ impl CheckedGraph {
                     if rounds(*op) { change(value) } else { value }
                 }
                 Node::Result(of, number) => {
-                    let run = || graph.loop_of(*of).run(|node| values[node.index()]);
+                    let run = || graph.loop_of(*of).run(|node| values[node.index()], tables);
                     change(states[of.index()].get_or_insert_with(run)[*number as usize])
                 }
             };

@@ -77,13 +77,13 @@ impl LoopBody {
         self.graph.input_count() as usize - 1 - self.states()
     }
 
-    /// The state after the given steps from an initial one.
-    pub fn run(&self, start: f64, count: f64, state: &[f64], captured: &[f64]) -> Vec<f64> {
+    /// The state after the given steps from an initial one, of a body that may read tables.
+    pub fn run(&self, start: f64, count: f64, state: &[f64], captured: &[f64], tables: &[f64]) -> Vec<f64> {
         let mut inputs = [&[start], state, captured].concat();
         let mut values = vec![0.0; self.graph.graph().len()];
         for step in 0..steps(count) {
             inputs[0] = start + f64::from(step);
-            self.graph.evaluate_into(&inputs, &mut values);
+            self.graph.evaluate_with(&inputs, tables, &mut values);
             for (number, next) in self.next.iter().enumerate() {
                 inputs[1 + number] = values[next.index()];
             }
@@ -118,11 +118,11 @@ impl Loop {
         &self.operands[2..]
     }
 
-    /// The final state, from the values of the nodes before the loop.
-    pub fn run(&self, value: impl Fn(NodeId) -> f64) -> Vec<f64> {
+    /// The final state, from the values of the nodes before the loop and the tables.
+    pub fn run(&self, value: impl Fn(NodeId) -> f64, tables: &[f64]) -> Vec<f64> {
         let inputs = self.inputs().iter().map(|input| value(*input)).list();
         let (state, captured) = inputs.split_at(self.body.states());
-        self.body.run(value(self.start()), value(self.count()), state, captured)
+        self.body.run(value(self.start()), value(self.count()), state, captured, tables)
     }
 }
 

@@ -138,9 +138,10 @@ impl Graph {
         (0..self.nodes.len() as u32).map(NodeId)
     }
 
-    /// Whether any node is a number of a table.
+    /// Whether any node is a number of a table, in a loop or outside.
     pub fn reads_tables(&self) -> bool {
         self.nodes.iter().any(|node| matches!(node, Node::Apply(Op::Lookup, _)))
+            || self.loops.iter().any(|of_loop| of_loop.body().graph().graph().reads_tables())
     }
 
     /// How many nodes there are.

@@ -147,11 +147,12 @@ class Run {
     const most = penalty * MOST_GROWTH;
     let [last, stalled] = [Infinity, 0];
     let measured = this.measure(point);
+    const worstOf = (at: Point) => largest(norms.map((norm, i) => violationOf(problem, at.c, i) / norm));
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const over = this.stopped();
       if (over !== null) return { ending: over, point };
       if (this.isDense) {
-        const result = await runSequential(problem, point, problem.withUnits(point, this.multipliers), this.tolerances, this.least, this.hearStep);
+        const result = await runSequential(problem, start.x, point, problem.withUnits(point, this.multipliers), this.tolerances, this.least, this.hearStep);
         if (result.hasConverged) {
           [this.multipliers, this.arithmetic, this.precisionLoss] = [result.multipliers, 'f64', 0];
           return { ending: converged(result.optimality), point: result.point };
@@ -169,8 +170,16 @@ class Run {
       await this.place(point.x);
       const record = await this.solve(this.settings.inner, innerTolerances(round));
       await problem.reset();
-      [this.x, this.arithmetic] = [record.x, record.arithmetic];
-      point = await problem.at(record.x);
+      this.arithmetic = record.arithmetic;
+      const reached = await problem.at(record.x);
+      const violation = worstOf(reached);
+      // The objective falls faster than this penalty rises, towards a point that tells nothing.
+      if (!(violation <= Math.max(10 * worstOf(point), 1)) && penalty < most) {
+        penalty = Math.min(penalty * GROWTH, most);
+        continue;
+      }
+      this.x = record.x;
+      point = reached;
       let worst = 0;
       for (let i = 0; i < problem.ofBlocks; i++) {
         if (problem.isEnabled[i] === 0) continue;
@@ -185,6 +194,10 @@ class Run {
       this.scales = parameterScales(problem, start.x, point.x);
       sizes = constraintScales(problem, point, this.scales);
       measured = this.measure(point);
+      // Where the objective is at rest by itself, as one that is constant, multipliers are 0, and not what rounding makes of them.
+      const none = problem.withUnits(point, new Float64Array(problem.count));
+      const alone = optimality(problem, point, none, this.scales, sizes, this.least);
+      if (!isOptimal(measured, this.tolerances) && isOptimal(alone, this.tolerances)) [this.multipliers, measured] = [none, alone];
       if (isOptimal(measured, this.tolerances)) return { ending: converged(measured), point };
       // Beyond the constraints a larger penalty bounds the objective from below. Where they hold it falls without a bound, or ends.
       if (record.termination === 'non-finite' && measured.violation <= this.tolerances.violation) {
@@ -258,8 +271,11 @@ class Run {
     const { lower, upper } = this.session.domain;
     const to = x.slice();
     for (const j of this.problem.free) {
-      const target = (x[j] as number) + 0.05 * (this.scales[j] as number) * Math.sin(1 + 12.9898 * j + 78.233 * attempt);
-      to[j] = Math.min(Math.max(target, lower[j] as number), upper[j] as number);
+      const [number, low, high] = [x[j], lower[j], upper[j]] as [number, number, number];
+      const change = 0.05 * (this.scales[j] as number) * Math.sin(1 + 12.9898 * j + 78.233 * attempt);
+      // A bound in the way has the step go to its other side.
+      const target = number + change < low || number + change > high ? number - change : number + change;
+      to[j] = Math.min(Math.max(target, low), high);
     }
     return to;
   }

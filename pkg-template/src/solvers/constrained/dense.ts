@@ -29,6 +29,22 @@ export function cholesky(matrix: Float64Array, size: number): boolean {
   return factorize(matrix, size) === null;
 }
 
+/** Solves LLᵀx = b for a factor of `cholesky`. */
+export function solveCholesky(factor: Float64Array, size: number, b: Float64Array): Float64Array {
+  const x = b.slice();
+  for (let i = 0; i < size; i++) {
+    let sum = x[i] as number;
+    for (let j = 0; j < i; j++) sum -= (factor[i * size + j] as number) * (x[j] as number);
+    x[i] = sum / (factor[i * size + i] as number);
+  }
+  for (let i = size - 1; i >= 0; i--) {
+    let sum = x[i] as number;
+    for (let j = i + 1; j < size; j++) sum -= (factor[j * size + i] as number) * (x[j] as number);
+    x[i] = sum / (factor[i * size + i] as number);
+  }
+  return x;
+}
+
 /** Returns a direction d with dᵀMd < 0 and 1 as its largest entry; null where a symmetric matrix is positive definite beyond rounding. */
 export function negativeCurvature(matrix: Float64Array, size: number): Float64Array | null {
   const factor = matrix.slice();

@@ -10,8 +10,10 @@ export interface Optimality {
   readonly violation: number;
   /** The largest entry of the projected gradient of the Lagrangian, relative to its terms. */
   readonly stationarity: number;
-  /** The largest |λc| of an inequality, relative to the objective's terms. */
+  /** The largest |λc| of an inequality that holds, relative to the objective's terms. */
   readonly complementarity: number;
+  /** The largest |λc| of a constraint that does not hold: what the objective gains by it to first order, relative to its terms. */
+  readonly gain: number;
 }
 
 /** A size of each parameter: steps of that size change terms by about themselves. */
@@ -61,25 +63,40 @@ export function optimality(problem: Lagrangian, point: Point, multipliers: Float
     if (Number.isNaN(amount)) violation = NaN;
   }
   const gradient = problem.gradient(point, multipliers);
-  let [stationarity, terms] = [0, least];
+  const terms = free.reduce((most, j) => Math.max(most, Math.abs((point.gradient[j] as number) * (scales[j] as number))), least);
+  const forces = forcesOf(problem, point, multipliers);
+  let stationarity = 0;
   for (const j of free) {
     const scale = scales[j] as number;
     const [x, slope] = [point.x[j] as number, gradient[j] as number];
-    terms = Math.max(terms, Math.abs((point.gradient[j] as number) * scale));
     // A bound stops a parameter that would move beyond it.
     const margin = 1e-12 * scale;
-    if ((slope > 0 && x <= (lower[j] as number) + margin) || (slope < 0 && x >= (upper[j] as number) - margin)) continue;
-    stationarity = Math.abs(slope * scale) <= stationarity ? stationarity : Math.abs(slope * scale);
+    if (slope === 0 || (slope > 0 && x <= (lower[j] as number) + margin) || (slope < 0 && x >= (upper[j] as number) - margin)) continue;
+    // Where no multipliers exist they grow without a bound, and the sum for a parameter keeps digits of its own terms.
+    const ratio = Math.abs(slope * scale) / (Math.max(terms, 1e-6 * (forces[j] as number) * scale) + Number.MIN_VALUE);
+    stationarity = ratio <= stationarity ? stationarity : ratio;
   }
-  let complementarity = 0;
+  let [complementarity, gain] = [0, 0];
   for (let i = 0; i < count; i++) {
-    const force = Math.abs(multipliers[i] as number);
-    // Multipliers grow without a bound where none exist; then they are no measure.
-    terms = Math.max(terms, 1e-6 * force * (sizes[i] as number));
-    if (isEquality[i] === 0 && force > 0) complementarity = Math.max(complementarity, force * Math.max(0, -(point.c[i] as number)));
+    const share = Math.abs((multipliers[i] as number) * (point.c[i] as number)) / (terms + Number.MIN_VALUE);
+    if (isEquality[i] === 1 || (point.c[i] as number) > 0) gain = share <= gain ? gain : share;
+    else complementarity = share <= complementarity ? complementarity : share;
   }
-  const ratio = (amount: number) => (amount === 0 ? 0 : amount / (terms + Number.MIN_VALUE));
-  return { violation, stationarity: ratio(stationarity), complementarity: ratio(complementarity) };
+  return { violation, stationarity, complementarity, gain };
+}
+
+/** Σ |λA| of each parameter: the terms of ∇L that constraints have. */
+function forcesOf({ count, session }: Lagrangian, { offsets, columns, entries }: Point, multipliers: Float64Array): Float64Array {
+  const forces = new Float64Array(session.numParams);
+  for (let i = 0; i < count; i++) {
+    const multiplier = multipliers[i] as number;
+    if (multiplier === 0) continue;
+    for (let k = offsets[i] as number; k < (offsets[i + 1] as number); k++) {
+      const column = columns[k] as number;
+      forces[column] = (forces[column] as number) + Math.abs(multiplier * (entries[k] as number));
+    }
+  }
+  return forces;
 }
 
 /** The mean curvature of the objective in units of scales, by a difference of gradients along one direction, the same at every call. */

@@ -4,7 +4,7 @@
  * Equalities that follow from others are met before they are looked at, so dependent ones do no harm.
  */
 
-import { cholesky } from './dense.js';
+import { cholesky, solveCholesky } from './dense.js';
 
 /** Minimise ½dᵀBd + gᵀd subject to Cd + b = 0 in the first rows and ≤ 0 in the others. */
 export interface QuadraticProgram {
@@ -139,19 +139,7 @@ class ActiveSet {
 
   /** −B⁻¹g */
   unconstrained(gradient: Float64Array): Float64Array {
-    const { size, factor } = this;
-    const x = gradient.map((entry) => -entry);
-    for (let i = 0; i < size; i++) {
-      let sum = x[i] as number;
-      for (let j = 0; j < i; j++) sum -= (factor[i * size + j] as number) * (x[j] as number);
-      x[i] = sum / (factor[i * size + i] as number);
-    }
-    for (let i = size - 1; i >= 0; i--) {
-      let sum = x[i] as number;
-      for (let j = i + 1; j < size; j++) sum -= (factor[j * size + i] as number) * (x[j] as number);
-      x[i] = sum / (factor[i * size + i] as number);
-    }
-    return x;
+    return solveCholesky(this.factor, this.size, gradient.map((entry) => -entry));
   }
 
   /** The step towards a constraint that keeps the active ones, the change of their multipliers, and nᵀ·step; 0 where the normal depends on theirs. */

@@ -10,6 +10,7 @@ import { groupColumns, hessianOf } from './hessian.js';
 import type { Lagrangian, Point } from './lagrangian.js';
 import { constraintScales, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
 import { solveQuadraticProgram } from './quadratic-program.js';
+import { TangentSpace } from './tangent-space.js';
 
 /** Numbers that may move, at most, for matrices of their square and gradients at twice as many points. */
 export const MOST_DENSE = 200;
@@ -41,9 +42,13 @@ const STRICT = 1e-3;
 /** Saddles that a run leaves, at most. */
 const MOST_ESCAPES = 4;
 
-/** Runs from a point. A stationary point from which the objective falls along a direction of negative curvature is left. */
+/**
+ * Runs from a point. A stationary point from which the objective falls along a direction of negative curvature is left. `origin`: where the solve began, of
+ * whose parameters' sizes and those at the end a minimum is measured in, since a start of the run may have far larger ones.
+ */
 export async function runSequential(
   problem: Lagrangian,
+  origin: Float64Array,
   start: Point,
   startMultipliers: Float64Array,
   tolerances: Tolerances,
@@ -56,13 +61,15 @@ export async function runSequential(
   let point = start;
   let multipliers = startMultipliers;
   let weights = new Float64Array(problem.count);
-  const measure = (at: Point, of: Float64Array) => optimality(problem, at, of, scales, constraintScales(problem, at, scales), least);
+  const measureIn = (units: Float64Array, at: Point, of: Float64Array) => optimality(problem, at, of, units, constraintScales(problem, at, units), least);
+  const measure = (at: Point, of: Float64Array) => measureIn(scales, at, of);
   let measured = measure(point, multipliers);
   /** The lowest stationary point so far. */
   let found: SequentialResult | null = null;
   let escapes = 0;
   const end = (isInfeasible = false): SequentialResult => {
-    const hasConverged = isOptimal(measured, tolerances);
+    const units = parameterScales(problem, origin, point.x).map((scale, j) => Math.min(scale, scales[j] as number));
+    const hasConverged = isOptimal(measured, tolerances) && isOptimal(measureIn(units, point, multipliers), tolerances);
     const result = { point, multipliers, optimality: measured, hasConverged, isInfeasible };
     return found !== null && !(hasConverged && point.f < found.point.f) ? found : result;
   };
@@ -73,22 +80,34 @@ export async function runSequential(
   };
   /** Returns a point beside a stationary one that is no minimum, which it keeps; null at a minimum. */
   const escape = async (model: LinearModel, hessian: Float64Array): Promise<Point | null> => {
-    const direction = escapes < MOST_ESCAPES ? descentOfCurvature(problem, model, hessian, point, multipliers, scales) : null;
-    if (direction === null) return null;
+    if (escapes === MOST_ESCAPES) return null;
+    const places = besideSaddle(problem, model, hessian, point, multipliers, scales);
+    if (places.length === 0) return null;
     found = end();
     escapes++;
-    const ahead = await problem.at(moved(problem, point, direction, scales, 0.1));
-    const back = await problem.at(moved(problem, point, direction, scales, -0.1));
-    return merit(ahead) <= merit(back) ? ahead : back;
+    const points: Point[] = [];
+    for (const place of places) points.push(await problem.at(place));
+    return points.reduce((best, other) => (merit(other) < merit(best) ? other : best));
   };
   for (let round = 0; round < MOST_STEPS; round++) {
     const hessian = await hessianOf(problem, point, multipliers, scales, columns);
     const model = programAt(problem, point, scales, multipliers);
     const solution = solveModel(problem, model, hessian, least);
     if (solution === null && !isOptimal(measured, tolerances)) return end(true);
-    const next = solution?.multipliers ?? multipliers;
-    const atNext = measure(point, next);
-    if (solution === null || isOptimal(atNext, largest(solution.step) <= 1e-11 ? tolerances : strict)) {
+    let next = solution?.multipliers ?? multipliers;
+    let atNext = measure(point, next);
+    let isEnd = solution !== null && isOptimal(atNext, largest(solution.step) <= 1e-11 ? tolerances : strict);
+    if (solution !== null && !isEnd) {
+      // Where no multipliers exist, those of a step are larger than those of its start by a factor however near the minimum is.
+      const fitted = fittedMultipliers(model, solution.ofRows, problem.count);
+      if (fitted !== null && largest(next) > 1.1 * largest(fitted)) {
+        const atFitted = measure(point, fitted);
+        const isSharp = Math.max(atFitted.stationarity, atFitted.gain / COMPLEMENTARY) <= strict.stationarity;
+        if (isSharp && isOptimal(atFitted, tolerances)) [next, atNext, isEnd] = [fitted, atFitted, true];
+      }
+    }
+    if (solution === null || isEnd) {
+      const before = multipliers;
       [multipliers, measured] = [next, atNext];
       if (solution !== null) {
         // One more step costs little, and brings what holds to a tolerance to rounding.
@@ -98,7 +117,8 @@ export async function runSequential(
           [point, measured] = [polished, ofPolished];
         }
       }
-      const beyond = await escape(model, hessian);
+      // The Hessian is that of the multipliers before, which tell nothing of a start that is stationary.
+      const beyond = await escape(model, areClose(multipliers, before) ? hessian : await hessianOf(problem, point, multipliers, scales, columns));
       if (beyond === null) return end();
       point = beyond;
       continue;
@@ -138,9 +158,18 @@ export async function runSequential(
   return end();
 }
 
+/** Whether multipliers have the same Hessian of the Lagrangian but for a hundredth. */
+function areClose(a: Float64Array, b: Float64Array): boolean {
+  return a.every((multiplier, i) => Math.abs(multiplier - (b[i] as number)) <= 0.01 * Math.abs(multiplier));
+}
+
+/** A |λc| that counts as 0, in units of a gradient that does: to first order it is the distance from the minimum's value, which a gradient is the root of. */
+const COMPLEMENTARY = 1e-3;
+
 /** Whether a point counts as optimal. */
-export function isOptimal({ violation, stationarity, complementarity }: Optimality, tolerances: Tolerances): boolean {
-  return violation <= tolerances.violation && stationarity <= tolerances.stationarity && complementarity <= tolerances.stationarity;
+export function isOptimal({ violation, stationarity, complementarity, gain }: Optimality, tolerances: Tolerances): boolean {
+  const { stationarity: most } = tolerances;
+  return violation <= tolerances.violation && stationarity <= most && complementarity <= COMPLEMENTARY * most && gain <= most;
 }
 
 /** The linear model at a point, in units of the parameters' scales: constraints, then lower and upper bounds. */
@@ -153,9 +182,12 @@ interface LinearModel {
   readonly constraints: readonly number[];
   /** Whether each row is expected to be met exactly. */
   readonly isTight: readonly boolean[];
+  /** Whether the gradient of the Lagrangian leads each row to be met exactly. */
+  readonly isPressed: readonly boolean[];
 }
 
-function programAt({ free, count, isEquality, isEnabled, session }: Lagrangian, point: Point, scales: Float64Array, multipliers: Float64Array): LinearModel {
+function programAt(problem: Lagrangian, point: Point, scales: Float64Array, multipliers: Float64Array): LinearModel {
+  const { free, count, isEquality, isEnabled, session } = problem;
   const size = free.length;
   const places = new Map<number, number>();
   free.forEach((j, place) => places.set(j, place));
@@ -184,14 +216,21 @@ function programAt({ free, count, isEquality, isEnabled, session }: Lagrangian, 
   });
   const gradient = Float64Array.from(free, (j) => (point.gradient[j] as number) * (scales[j] as number));
   const isTight = constraints.map((i) => isEquality[i] === 1 || (multipliers[i] as number) > 0);
-  for (const [, , value] of bounds) isTight.push(value >= -1e-12);
-  return { gradient, rows, values, equalities, constraints: [...constraints, ...bounds.map(() => -1)], isTight };
+  const isPressed = isTight.slice();
+  const slopes = problem.gradient(point, multipliers);
+  for (const [place, sign, value] of bounds) {
+    isTight.push(value >= -1e-12);
+    isPressed.push(value >= -1e-12 && sign * (slopes[free[place] as number] as number) < 0);
+  }
+  return { gradient, rows, values, equalities, constraints: [...constraints, ...bounds.map(() => -1)], isTight, isPressed };
 }
 
 /** A step in units of scales, its multipliers, and the Hessian that it was made with. */
 interface ModelSolution {
   readonly step: Float64Array;
   readonly multipliers: Float64Array;
+  /** The multipliers of the model's rows. */
+  readonly ofRows: Float64Array;
   readonly hessian: Float64Array;
 }
 
@@ -201,6 +240,12 @@ interface ModelSolution {
  */
 function solveModel({ count }: Lagrangian, model: LinearModel, hessian: Float64Array, least: number): ModelSolution | null {
   const size = model.gradient.length;
+  const pressed = solvePressed(model, hessian, model.values);
+  if (pressed !== null && isDescent(model, pressed)) {
+    const multipliers = new Float64Array(count);
+    model.constraints.forEach((i, row) => i >= 0 && (multipliers[i] = pressed.multipliers[row] as number));
+    return { step: pressed.step, multipliers, ofRows: pressed.multipliers, hessian };
+  }
   const norm = Math.max(largest(hessian), Number.MIN_VALUE);
   const floor = Math.max(norm, largest(model.gradient), least, Number.MIN_VALUE);
   const damped = Array.from({ length: 10 }, (_, k) => [10, 1e-7 * 10 ** k] as const);
@@ -233,53 +278,112 @@ function solveModel({ count }: Lagrangian, model: LinearModel, hessian: Float64A
       const own = solution.multipliers[row] as number;
       multipliers[i] = row < model.equalities ? own + (shares[row] as number) * change : Math.max(0, own === 0 ? 0 : own + (shares[row] as number) * change);
     });
-    return { step: solution.step, multipliers, hessian: matrix };
+    return { step: solution.step, multipliers, ofRows: solution.multipliers, hessian: matrix };
   }
   return null;
 }
 
 /**
- * Returns a direction in units of scales along which the Lagrangian curves down and which no constraint excludes to first order; null at a minimum.
+ * Solves the program under the supposition that the pressed rows are those that hold with equality: a step of Newton's method for the conditions of
+ * optimality. Null where the supposition is wrong: another row would not hold, one of them would pull, or the Hessian is not positive definite along them.
+ */
+function solvePressed({ gradient, rows, equalities, constraints, isPressed }: LinearModel, hessian: Float64Array, values: Float64Array): { step: Float64Array; multipliers: Float64Array } | null {
+  const size = gradient.length;
+  const rowOf = (row: number) => rows.subarray(row * size, (row + 1) * size);
+  const at = new Float64Array(size);
+  const fixed: boolean[] = [];
+  const places: number[] = [];
+  for (let row = 0; row < values.length; row++) {
+    if (isPressed[row] !== true) continue;
+    if (constraints[row] !== -1) places.push(row);
+    else {
+      const place = rowOf(row).findIndex((entry) => entry !== 0);
+      if (fixed[place] === true) return null;
+      fixed[place] = true;
+      at[place] = -(values[row] as number) * (rowOf(row)[place] as number);
+    }
+  }
+  const space = TangentSpace.of(places.map(rowOf), fixed, size);
+  const solution = space?.minimize(hessian, gradient, places.map(rowOf), places.map((row) => values[row] as number), at) ?? null;
+  if (solution === null) return null;
+  const { step } = solution;
+  const multipliers = new Float64Array(values.length);
+  places.forEach((row, k) => (multipliers[row] = solution.multipliers[k] as number));
+  const slopes = gradient.map((entry, j) => entry + dot(hessian.subarray(j * size, (j + 1) * size), step));
+  for (const row of places) rowOf(row).forEach((entry, j) => (slopes[j] = (slopes[j] as number) + (multipliers[row] as number) * entry));
+  for (let row = 0; row < values.length; row++) {
+    if (isPressed[row] === true) {
+      if (constraints[row] === -1) multipliers[row] = -dot(rowOf(row), slopes);
+      if (row >= equalities && !((multipliers[row] as number) >= 0)) return null;
+      continue;
+    }
+    const terms = Math.abs(values[row] as number) + rowOf(row).reduce((sum, entry, j) => sum + Math.abs(entry * (step[j] as number)), 0);
+    if (!((values[row] as number) + dot(rowOf(row), step) <= 64 * EPSILON * terms)) return null;
+  }
+  return { step, multipliers };
+}
+
+/** The multipliers of the rows that a step has met with force which suit its start best; null where one would pull, or rows depend on each other. */
+function fittedMultipliers({ gradient, rows, equalities, constraints }: LinearModel, ofRows: Float64Array, count: number): Float64Array | null {
+  const size = gradient.length;
+  const rowOf = (row: number) => rows.subarray(row * size, (row + 1) * size);
+  const met = Array.from(ofRows.keys()).filter((row) => row < equalities || (ofRows[row] as number) > 0);
+  const fixed: boolean[] = [];
+  for (const row of met) if (constraints[row] === -1) fixed[rowOf(row).findIndex((entry) => entry !== 0)] = true;
+  const places = met.filter((row) => constraints[row] !== -1);
+  const fitted = TangentSpace.of(places.map(rowOf), fixed, size)?.multipliersOf(gradient) ?? null;
+  if (fitted === null || places.some((row, k) => row >= equalities && !((fitted[k] as number) >= 0))) return null;
+  const multipliers = new Float64Array(count);
+  places.forEach((row, k) => (multipliers[constraints[row] as number] = fitted[k] as number));
+  return multipliers;
+}
+
+/** Whether the exact penalty function falls along a step. */
+function isDescent({ gradient, values, equalities, constraints }: LinearModel, { step, multipliers }: { step: Float64Array; multipliers: Float64Array }): boolean {
+  let slope = dot(gradient, step);
+  constraints.forEach((i, row) => {
+    if (i >= 0) slope -= 1.1 * Math.abs(multipliers[row] as number) * (row < equalities ? Math.abs(values[row] as number) : Math.max(0, values[row] as number));
+  });
+  return slope <= 0;
+}
+
+/**
+ * Returns points beside one, along a direction in which the Lagrangian curves down and that no constraint excludes to first order; none beside a minimum.
  * Constraints and bounds with multipliers count as exclusions, others leave one side open.
  */
-function descentOfCurvature(problem: Lagrangian, model: LinearModel, hessian: Float64Array, point: Point, multipliers: Float64Array, scales: Float64Array): Float64Array | null {
-  const { free, session } = problem;
+function besideSaddle(problem: Lagrangian, model: LinearModel, hessian: Float64Array, point: Point, multipliers: Float64Array, scales: Float64Array): Float64Array[] {
+  const { free } = problem;
   const size = free.length;
   const gradient = problem.gradient(point, multipliers);
   const norm = largest(hessian);
   const slopes = Float64Array.from(free, (j) => (gradient[j] as number) * (scales[j] as number));
   const slope = 1e-7 * Math.max(largest(model.gradient), largest(slopes), norm);
-  const matrix = hessian.slice();
-  const exclude = (row: Float64Array): void => {
-    const square = dot(row, row);
-    if (square === 0) return;
-    for (let a = 0; a < size; a++) {
-      const factor = (1e4 * norm * (row[a] as number)) / square;
-      if (factor !== 0) for (let b = 0; b < size; b++) matrix[a * size + b] = (matrix[a * size + b] as number) + factor * (row[b] as number);
-    }
-  };
-  model.constraints.forEach((i, row) => {
-    if (i < 0) return;
+  const fixed = Array.from(slopes, (entry) => Math.abs(entry) > slope);
+  const tight = model.constraints.flatMap((i, row) => {
+    if (i < 0) return [];
     const entries = model.rows.subarray(row * size, (row + 1) * size);
-    if (row < model.equalities || (multipliers[i] as number) * Math.sqrt(dot(entries, entries)) > slope) exclude(entries);
+    return row < model.equalities || (multipliers[i] as number) * Math.sqrt(dot(entries, entries)) > slope ? [entries] : [];
   });
-  for (let a = 0; a < size; a++) {
-    if (Math.abs(slopes[a] as number) > slope) exclude(Float64Array.from({ length: size }, (_, b) => Number(a === b)));
-    // Differences of gradients leave some 1e-9 of the largest entry.
-    matrix[a * size + a] = (matrix[a * size + a] as number) + 1e-6 * norm;
-  }
-  const direction = negativeCurvature(matrix, size);
-  if (direction === null) return null;
-  // A step that a constraint or a bound stops at once on both sides leads nowhere.
-  const isOpen = [1, -1].some((sign) => {
+  const space = TangentSpace.of(tight, fixed, size);
+  if (space === null) return [];
+  const matrix = space.reduced(hessian, size);
+  // Differences of gradients leave some 1e-10 of the largest entry.
+  for (let a = 0; a < space.dimension; a++) matrix[a * (space.dimension + 1)] = (matrix[a * (space.dimension + 1)] as number) + 1e-8 * norm;
+  const reduced = negativeCurvature(matrix, space.dimension);
+  if (reduced === null) return [];
+  const along = space.along(reduced, size);
+  const most = largest(along);
+  const direction = along.map((entry) => entry / most);
+  // A step that a constraint or a bound stops at once leads nowhere.
+  return [1, -1].flatMap((sign) => {
     const isInside = model.constraints.every((i, row) => {
       if ((model.values[row] as number) < -1e-9 || row < model.equalities) return true;
       return sign * dot(model.rows.subarray(row * size, (row + 1) * size), direction) <= 1e-6 || (i >= 0 && (multipliers[i] as number) > 0);
     });
     const to = moved(problem, point, direction, scales, 0.1 * sign);
-    return isInside && session.domain.lower.length === to.length && to.some((number, j) => Math.abs(number - (point.x[j] as number)) > 0.01 * (scales[j] as number));
+    const isMoved = to.some((number, j) => Math.abs(number - (point.x[j] as number)) > 0.01 * (scales[j] as number));
+    return isInside && isMoved ? [to] : [];
   });
-  return isOpen ? direction : null;
 }
 
 /** The step for constraints as they are at the end of another step, which leaves out what linear models of them leave out. */
@@ -293,7 +397,7 @@ function correctedStep(model: LinearModel, hessian: Float64Array, step: Float64A
     values[row] = (trial.c[i] as number) - change;
   });
   if (!values.every(Number.isFinite)) return null;
-  const solution = solveQuadraticProgram({ size, hessian, gradient: model.gradient, rows: model.rows, values, equalities: model.equalities });
+  const solution = solvePressed(model, hessian, values) ?? solveQuadraticProgram({ size, hessian, gradient: model.gradient, rows: model.rows, values, equalities: model.equalities });
   return typeof solution === 'string' ? null : solution.step;
 }
 

@@ -107,6 +107,70 @@ fn lookups_of_long_kernels_are_those_of_short_ones() {
 }
 
 #[test]
+fn bodies_of_loops_read_tables_at_their_counters_and_states() {
+    // x + table[k] · other[x], of which the inner loop sums the places from k on.
+    let mut inner = Graph::new();
+    let [k, sum] = [0, 1].map(|input| inner.input(InputId(input)));
+    let [two, four] = [2.0, 4.0].map(|number| inner.literal(number));
+    let read = inner.apply(Op::Lookup, &[k, two, four]);
+    let next_sum = inner.add(sum, read);
+    let mut body = Graph::new();
+    let [k, x] = [0, 1].map(|input| body.input(InputId(input)));
+    let [nothing, first, length, places] = [0.0, 2.0, 4.0, 3.0].map(|number| body.literal(number));
+    let [at_counter, at_state] =
+        [[k, first, length], [x, nothing, places]].map(|operands| body.apply(Op::Lookup, &operands));
+    let product = body.mul(at_counter, at_state);
+    let sums = body.apply_loop(&inner, &[next_sum], &[k, places, product]);
+    let next = body.add(x, sums[0]);
+    let mut graph = Graph::new();
+    let [count, start] = [0, 1].map(|input| graph.input(InputId(input)));
+    let from = graph.literal(1.0);
+    let state = graph.apply_loop(&body, &[next], &[from, count, start]);
+    assert!(graph.reads_tables());
+    let outputs = vec![Output::store(state[0], 1, Index::column(0)), Output::reduce(state[0])];
+    let table = [0.5, -2.0, 0.25, 1.0, -1.0, 3.0];
+    let expected = |count: f64, start: f64| {
+        let place = |index: f64, length: usize| if index > 0.0 { (index as usize).min(length - 1) } else { 0 };
+        (0..count as usize).fold(start, |x, step| {
+            let k = 1.0 + step as f64;
+            let product = table[2 + place(k, 4)] * table[place(x, 3)];
+            x + (0..3).fold(product, |sum, of| sum + table[2 + place(k + f64::from(of), 4)])
+        })
+    };
+    for instances in [Instances::Many, Instances::Few] {
+        let kernel = Kernel {
+            buffers: vec![real("data", false), real("results", true), real("tables", false)],
+            loads: (0..2).map(|column| Load::read(0, Index::column(column))).collect(),
+            outputs: outputs.clone(),
+            tables: Some(TableBuffer { buffer: 2, numbers: 6 }),
+            instances,
+            ..Kernel::new("loops", graph.clone().check(2).unwrap())
+        };
+        let kernel = kernel.check().unwrap();
+        let (counts, starts) = ([3.0, 0.0, 5.0, 9.0, 1.0], [0.5, 7.0, -3.0, 1.5, 2.0]);
+        let buffers = [
+            Contents::Reals([counts, starts].concat()),
+            Contents::Reals(vec![f64::NAN; counts.len()]),
+            Contents::Reals(table.into()),
+        ];
+        let range = InstanceRange { instances: 0..5, stride: 5, first: 0, origin: 0 };
+        let (mut compiled, mut interpreted) = (buffers.clone(), buffers);
+        run_compiled(&kernel, &mut compiled, &range).unwrap();
+        run_interpreted(&kernel, &mut interpreted, &range).unwrap();
+        let of_reference = counts.iter().zip(starts).map(|(count, start)| expected(*count, start)).collect();
+        assert_eq!([&compiled[1], &interpreted[1]], [&Contents::Reals(of_reference); 2]);
+    }
+    let short = Kernel {
+        buffers: vec![real("data", false), real("results", true), real("tables", false)],
+        loads: (0..2).map(|column| Load::read(0, Index::column(column))).collect(),
+        outputs,
+        tables: Some(TableBuffer { buffer: 2, numbers: 5 }),
+        ..Kernel::new("short", graph.check(2).unwrap())
+    };
+    assert!(short.check().is_err(), "a table of a loop that leads out of the buffer");
+}
+
+#[test]
 fn tables_that_lead_out_of_their_buffer_are_refused() {
     let kernel = |first: f64, length: f64, tables: Option<TableBuffer>| {
         let mut graph = Graph::new();
