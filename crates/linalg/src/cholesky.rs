@@ -268,6 +268,20 @@ impl SparseCholesky {
         elimination.updates.resize(self.analysis.symbolic.nodes.len(), Vec::new());
     }
 
+    /// The matrix of the same pattern as J̃ᵀJ̃.
+    pub fn matrix(&self) -> &NormalMatrix {
+        &self.analysis.matrix
+    }
+
+    /// Begins to factorise another matrix of that pattern in the place of J̃ᵀJ̃. `add` adds its numbers to zeros, and leaves those of frozen columns 0.
+    pub fn begin_with(&mut self, damping: &[f64], frozen: &[bool], add: impl FnOnce(&mut [f64])) {
+        self.begin(damping, frozen);
+        let values = &mut self.analysis.matrix.values;
+        values.fill(0.0);
+        add(values);
+        self.elimination.stage = Stage::Clear(0);
+    }
+
     /// Goes on for about so many multiplications, with the same J̃; says when the factor is there, or that there is none.
     pub fn advance(&mut self, jacobian: &SparseMatrix, multiplications: f64) -> Option<Result<(), Trouble>> {
         if !self.eliminate(jacobian, 0.0, multiplications) {
