@@ -43,11 +43,21 @@ const AFFORDABLE: f64 = 1e9;
 /// Iterations that every default allows, and none exceeds.
 const ITERATIONS: std::ops::RangeInclusive<f64> = 100.0..=2000.0;
 
+/// Multiplications that the residuals and derivatives of a row count as, for each of its entries.
+const OF_ENTRY: f64 = 100.0;
+
 /// Iterations of Levenberg-Marquardt where no limit is given: as many as small problems make in about a second.
 pub fn affordable_iterations(parameters: usize, residuals: usize) -> u32 {
     let (parameters, residuals) = (parameters as f64 + 1.0, residuals as f64);
-    // A factorisation, and some hundred operations for the residuals and derivatives of a row.
-    let of_iteration = (parameters * parameters + 100.0 * parameters) * (parameters + residuals);
+    affordable((parameters * parameters + OF_ENTRY * parameters) * (parameters + residuals))
+}
+
+/// The same for a Jacobian of so many entries, and a linear system of so many multiplications.
+pub fn affordable_iterations_of_sparse(entries: usize, multiplications: f64) -> u32 {
+    affordable(OF_ENTRY * entries as f64 + multiplications)
+}
+
+fn affordable(of_iteration: f64) -> u32 {
     (AFFORDABLE / of_iteration).clamp(*ITERATIONS.start(), *ITERATIONS.end()) as u32
 }
 
@@ -162,6 +172,8 @@ pub struct LevenbergMarquardtOptions {
     pub max_linear_iterations: u32,
     /// The most of its residual that conjugate gradients may leave: the forcing term's ceiling; 0.1. At 0 all iterations are made.
     pub linear_tolerance: f64,
+    /// Whether no limit of iterations was given: a run on the host may make as many as take a second, by what an iteration costs; no.
+    pub affords_more: bool,
 }
 
 impl LevenbergMarquardtOptions {
@@ -175,6 +187,7 @@ impl LevenbergMarquardtOptions {
             initial_radius: None,
             max_linear_iterations: 500,
             linear_tolerance: 0.1,
+            affords_more: false,
         }
     }
 
@@ -208,6 +221,7 @@ impl LevenbergMarquardtOptions {
         // A solve that may move to the host begins there.
         let is_on_device = place == Place::Device && number("takeOver") != Some(1.0);
         Ok(LevenbergMarquardtOptions {
+            affords_more: number("maxIterations").is_none(),
             solve: SolveOptions::from_numbers(number)?,
             linear_solver,
             trust_region: TrustRegion::from_name(text("trustRegion").as_deref(), is_on_device, linear_solver)?,

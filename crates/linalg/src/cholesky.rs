@@ -219,6 +219,11 @@ impl SparseCholesky {
         })
     }
 
+    /// [`Analysis::multiplications`]
+    pub fn multiplications(&self) -> f64 {
+        self.analysis.multiplications()
+    }
+
     /// How many numbers are stored for the factor.
     pub fn stored_len(&self) -> usize {
         self.analysis.symbolic.len as usize

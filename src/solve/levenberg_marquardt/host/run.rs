@@ -55,16 +55,20 @@ pub async fn minimise_least_squares(
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
     let SolverResources { model, systems: kept } = resources;
+    let mut options = options.clone();
     let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
     let end = Deadline::after(began, options.solve.max_time_ms);
-    let (mut path, systems) = match SolvePath::of(functions, model, options, kept.take(), end).await? {
+    let (mut path, systems) = match SolvePath::of(functions, model, &options, kept.take(), end).await? {
         Beginning::Ready(path, systems) => (path, systems),
         Beginning::Late(rows) => {
             *kept = rows;
             return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
         }
     };
-    let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, options);
+    if options.affords_more {
+        options.solve.max_iterations = options.solve.max_iterations.max(path.affordable_iterations(&systems));
+    }
+    let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, &options);
     solver.has_long_curvature = HostModel::has_long_second_order(functions);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;

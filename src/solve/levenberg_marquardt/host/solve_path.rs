@@ -5,7 +5,7 @@ use super::linear_system::{self, LinearSystems};
 use crate::eval::Functions;
 use crate::gauss_newton::host::{HostModel, LeastSquares, blocks};
 use crate::model::pattern::Pattern;
-use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
+use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion, affordable_iterations_of_sparse};
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 use residua_linalg::choice::{self, Choice, Trial};
@@ -127,6 +127,18 @@ impl SolvePath {
         };
         let path = SolvePath { form: Form::Products, kind, linear_solver, reserve: Some(rows), chosen: None };
         Ok(Beginning::Ready(path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
+    }
+
+    /// Iterations that take about a second, or 0 where that is not known.
+    pub(super) fn affordable_iterations(&self, systems: &LinearSystems) -> u32 {
+        let rows =
+            if self.form == Form::Rows { Some(systems) } else { self.reserve.as_ref().map(|rows| &rows.systems) };
+        match rows {
+            Some(LinearSystems { col_indices, solver: LinearSolver::SparseCholesky(cholesky), .. }) => {
+                affordable_iterations_of_sparse(col_indices.len(), cholesky.multiplications())
+            }
+            _ => 0,
+        }
     }
 
     /// Compiles what [`SolvePath::linearise`] needs; whether it is there at the deadline.
