@@ -12,19 +12,20 @@ const MOST_REFINEMENTS: usize = 50;
 
 /// How far a step is refined.
 #[derive(Clone, Copy, Debug)]
-pub struct Refinement {
+pub struct Refinement<'a> {
     /// What it may promise, in units of what it has promised; 0 for no refinement.
     pub ratio: f64,
     /// The share of the first residual that is left.
     pub left: f64,
-    /// Whether what was found before a direction without curvature counts, as in a ball that bounds steps.
-    pub keeps: bool,
+    /// The ball ‖Dδ‖ ≤ Δ that bounds steps, D² and Δ: a direction without curvature is followed to it (T. Steihaug, "The conjugate gradient method and trust
+    /// regions in large scale optimization", 1983).
+    pub ball: Option<(&'a [f64], f64)>,
 }
 
-impl Refinement {
+impl Refinement<'_> {
     /// That of a line search: a step that promises more than so many times as much is not taken.
-    pub fn up_to(ratio: f64) -> Refinement {
-        Refinement { ratio, left: 1e-8, keeps: false }
+    pub fn up_to(ratio: f64) -> Refinement<'static> {
+        Refinement { ratio, left: 1e-8, ball: None }
     }
 }
 
@@ -35,7 +36,7 @@ impl HessianSystem {
     pub async fn refine(
         &self,
         (gradient, frozen): (&[f64], &[bool]),
-        Refinement { ratio, left, keeps }: Refinement,
+        Refinement { ratio, left, ball }: Refinement<'_>,
         step: &mut [f64],
         yielder: &mut Yielder,
         stops: &mut dyn FnMut() -> bool,
@@ -60,10 +61,10 @@ impl HessianSystem {
             free(&mut product);
             let curvature = dot(&direction, &product);
             if !(curvature > 0.0 && curvature.is_finite()) {
-                if keeps && refined.iter().any(|entry| *entry != 0.0) {
-                    break;
-                }
-                return;
+                let Some((scale, radius)) = ball.filter(|_| curvature.is_finite()) else { return };
+                let share = to_ball(&refined, &direction, scale, radius);
+                refined.iter_mut().zip(&direction).for_each(|(entry, direction)| *entry += share * direction);
+                break;
             }
             let size = slope / curvature;
             refined.iter_mut().zip(&direction).for_each(|(entry, direction)| *entry += size * direction);
@@ -134,6 +135,15 @@ impl HessianSystem {
             }
         }
     }
+}
+
+/// The t ≥ 0 for which ‖D(x + td)‖ = Δ; 0 from outside of the ball.
+fn to_ball(x: &[f64], direction: &[f64], scale: &[f64], radius: f64) -> f64 {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).zip(scale).map(|((a, b), scale)| scale * a * b).sum::<f64>();
+    let (square, along) = (product(direction, direction), product(x, direction));
+    let room = radius * radius - product(x, x);
+    let share = room / (along + (along * along + square * room).sqrt());
+    if room > 0.0 && share.is_finite() { share } else { 0.0 }
 }
 
 /// Σ rₖ v of the columns of a row.

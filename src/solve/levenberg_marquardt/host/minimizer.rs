@@ -170,6 +170,7 @@ impl LevenbergMarquardt {
                 point: &self.point,
                 gradient: &self.free_gradient,
                 frozen: &self.frozen,
+                ball: (&self.strategy.scale, self.strategy.radius),
                 ends: self.stop.is_some(),
                 replaces: self.second_order.replaces(),
             }),

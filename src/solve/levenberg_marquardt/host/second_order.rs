@@ -127,6 +127,8 @@ pub struct Question<'a> {
     pub gradient: &'a [f64],
     /// Coordinates that stay.
     pub frozen: &'a [bool],
+    /// D² and the radius of the ball that bounds steps.
+    pub ball: (&'a [f64], f64),
     /// Whether the step tells of a minimum.
     pub ends: bool,
     /// Whether negative eigenvalues are replaced where the sum is not positive definite.
@@ -137,7 +139,7 @@ pub struct Question<'a> {
 pub(super) async fn step(
     system: &mut Option<HessianSystem>,
     functions: &mut Functions,
-    Question { point, gradient, frozen, ends, replaces }: Question<'_>,
+    Question { point, gradient, frozen, ball, ends, replaces }: Question<'_>,
     end: Deadline,
     yielder: &mut Yielder,
     stops: &mut dyn FnMut() -> bool,
@@ -162,7 +164,7 @@ pub(super) async fn step(
     if outcome != Outcome::Solved {
         return Ok(Curved::Absent);
     }
-    let refinement = Refinement { ratio: f64::INFINITY, left: LEFT[usize::from(ends)], keeps: true };
+    let refinement = Refinement { ratio: f64::INFINITY, left: LEFT[usize::from(ends)], ball: Some(ball) };
     system.refine((gradient, frozen), refinement, &mut step, yielder, stops).await;
     Ok(Curved::Step(step))
 }

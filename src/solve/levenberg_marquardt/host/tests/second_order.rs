@@ -4,12 +4,14 @@ use super::*;
 use crate::eval::Functions;
 use crate::eval::tests::functions;
 use crate::gauss_newton::host::HostModel;
-use crate::gauss_newton::host::hessian_system::HessianSystem;
+use crate::gauss_newton::host::hessian_system::{Damping, HessianSystem, Refinement};
 use crate::model::tests::Recorder;
+use crate::solve::vector::norm;
 use crate::solve::{Listener, Objective, Solution};
 use residua_base::cooperative::Yielder;
 use residua_base::deadline::Deadline;
 use residua_ir::graph::Op;
+use residua_linalg::loops::semidefinite::Negative;
 
 struct Silent;
 
@@ -97,6 +99,21 @@ fn the_step_of_hessians_as_they_are_solves_their_sum() {
             let outcome = system.solve_as_is(question, &mut step, &mut yielder, &mut || false).await;
             assert_eq!(format!("{outcome:?}"), if is_definite { "Solved" } else { "Singular" });
             if !is_definite {
+                // Conjugate gradients follow a direction without curvature to the ball, where the Hessian's own model takes no less from the cost than along
+                // the step of the matrix without negative eigenvalues, as far as the ball allows.
+                system.replace_negative(Negative::Clamped, &mut yielder).await;
+                let mut damping = Damping::OF_FACTORISATION.least;
+                system.solve(question, &mut damping, &mut step, &mut yielder, &mut || false).await;
+                let reduction = |step: &[f64]| -dot(&gradient, step) - 0.5 * system.quadratic_form(step, false);
+                let (scale, radius) = (vec![4.0; n], 0.5);
+                let within =
+                    |step: &[f64]| step.iter().map(|entry| entry * (radius / (2.0 * norm(step))).min(1.0)).collect();
+                let projected: Vec<f64> = within(&step);
+                let refinement = Refinement { ratio: f64::INFINITY, left: 1e-8, ball: Some((&scale, radius)) };
+                system.refine(question, refinement, &mut step, &mut yielder, &mut || false).await;
+                // Rounding of a root.
+                assert!((2.0 * norm(&step) - radius).abs() < 1e-12, "{}", norm(&step));
+                assert!(step[3] == 0.0 && reduction(&step) >= reduction(&projected), "{step:?} and {projected:?}");
                 return;
             }
             assert_eq!(step[3], 0.0);
