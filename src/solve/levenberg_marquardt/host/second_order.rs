@@ -1,11 +1,13 @@
-//! Steps of larger problems by the model that has the second derivatives of all residuals and losses, where it predicts better than the Gauss-Newton model: a
-//! stretched spring is as stiff across its length as its tension says, of which J̃ᵀJ̃ knows nothing, and beyond the bend of a robust loss J̃ᵀJ̃ is too large.
+//! Steps of larger problems by the model that has the second derivatives of all residuals and losses, where it predicts better than the Gauss-Newton model:
+//! a stretched spring is as stiff across its length as its tension says, of which J̃ᵀJ̃ knows nothing, and beyond the bend of a robust loss J̃ᵀJ̃ is too
+//! large.
 //!
-//! The model is that of Newton's method, [`HessianSystem`]: the instances' Hessians without negative eigenvalues, factorised sparsely. The Gauss-Newton model is
-//! much cheaper, so that the other one is tried after it has missed some steps, and again after twice as many once it was the better one.
+//! The model is that of Newton's method, [`HessianSystem`]: the sum of the instances' Hessians, without their negative eigenvalues where it is not positive
+//! definite, factorised sparsely. The Gauss-Newton model is much cheaper, so that the other one is tried after it has missed some steps, and again after twice
+//! as many once it was the better one.
 //!
-//! Where steps have gained more than predicted they lead on without it. Then it is taken only where the sum of the Hessians as they are is positive definite, and
-//! left with its first step that is rejected; the radius is that of before again.
+//! Where steps have gained more than predicted they lead on without it. Then it is taken only where the sum of the Hessians as they are is positive definite,
+//! and left with its first step that is rejected; the radius is that of before again.
 
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
