@@ -372,6 +372,18 @@ mod tests {
     }
 
     #[test]
+    fn a_default_allows_as_many_iterations_as_take_a_second() {
+        // 20 cameras that see 100 points 400 times: 0.4 to 1.3 ms a step. A net of a million springs: seconds a step.
+        assert!((1_000..=2_000).contains(&affordable_iterations_of_sparse(9_600, 1.2e6)));
+        assert_eq!(affordable_iterations_of_sparse(6_000_000, 1e10), 100);
+        let affords_more = |given: Option<f64>| {
+            let number = |name: &str| given.filter(|_| name == "maxIterations");
+            LevenbergMarquardtOptions::from_numbers(Place::Host, &number, &|_| None).unwrap().affords_more
+        };
+        assert!(affords_more(None) && !affords_more(Some(100.0)));
+    }
+
+    #[test]
     fn values_in_range_are_taken() {
         assert_eq!(with("maxIterations", 0.0).unwrap().solve.max_iterations, 0);
         assert_eq!(with("maxTimeMs", f64::INFINITY).unwrap().solve.max_time_ms, f64::INFINITY);
