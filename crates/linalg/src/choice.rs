@@ -22,6 +22,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it iterates on systems instead of factorising their matrices.
+    pub fn is_iterative(self) -> bool {
+        matches!(self, Kind::IterativeSchur | Kind::Pcg)
+    }
+
     /// As the public contract and the report call it.
     pub fn name(self) -> &'static str {
         match self {

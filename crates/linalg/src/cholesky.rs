@@ -219,6 +219,11 @@ impl SparseCholesky {
         })
     }
 
+    /// [`Analysis::multiplications`]
+    pub fn multiplications(&self) -> f64 {
+        self.analysis.multiplications()
+    }
+
     /// How many numbers are stored for the factor.
     pub fn stored_len(&self) -> usize {
         self.analysis.symbolic.len as usize
@@ -266,6 +271,20 @@ impl SparseCholesky {
         elimination.left_out.clear();
         elimination.updates.clear();
         elimination.updates.resize(self.analysis.symbolic.nodes.len(), Vec::new());
+    }
+
+    /// The matrix of the same pattern as J̃ᵀJ̃.
+    pub fn matrix(&self) -> &NormalMatrix {
+        &self.analysis.matrix
+    }
+
+    /// Begins to factorise another matrix of that pattern in the place of J̃ᵀJ̃. `add` adds its numbers to zeros, and leaves those of frozen columns 0.
+    pub fn begin_with(&mut self, damping: &[f64], frozen: &[bool], add: impl FnOnce(&mut [f64])) {
+        self.begin(damping, frozen);
+        let values = &mut self.analysis.matrix.values;
+        values.fill(0.0);
+        add(values);
+        self.elimination.stage = Stage::Clear(0);
     }
 
     /// Goes on for about so many multiplications, with the same J̃; says when the factor is there, or that there is none.

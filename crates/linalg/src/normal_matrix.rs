@@ -105,6 +105,15 @@ impl NormalMatrix {
         self.offsets[column] as usize..self.offsets[column + 1] as usize
     }
 
+    /// Where the number of a row and a column stands; `None` above the diagonal blocks.
+    pub fn place(&self, row: usize, column: usize) -> Option<usize> {
+        let [below, block] = [row, column].map(|k| self.layout.block_of[k] as usize);
+        let of_column = self.column(block);
+        let position = self.rows[of_column.clone()].binary_search(&(below as u32)).ok()?;
+        let [row, column] = [(row, below), (column, block)].map(|(k, block)| k - self.layout.starts[block] as usize);
+        Some(self.starts[of_column.start + position] as usize + column * self.layout.dim(below) + row)
+    }
+
     /// The numbers of J̃ᵀJ̃, for about so many multiplications, from a group on: from 0 on at first. Those of frozen columns are 0. Gives the group to go
     /// on with, if some are left.
     pub fn assemble(

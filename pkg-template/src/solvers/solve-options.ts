@@ -92,8 +92,8 @@ export interface SolveResult {
  */
 export interface SolveOptions {
   /**
-   * Maximum number of iterations, rejected steps included; a whole number from 0. By default 100, and for small problems of Levenberg-Marquardt as many as take
-   * about a second on the CPU, up to 2,000.
+   * Maximum number of iterations, rejected steps included; a whole number from 0. By default 100; Levenberg-Marquardt may make as many as
+   * take about a second on the CPU, up to 2,000, where the CPU solves or the problem is small.
    */
   maxIterations?: number;
   /**

@@ -18,6 +18,8 @@ use residua_linalg::{CoordinateBlocks, JtjOperator};
 use crate::eval::Functions;
 use crate::model::pattern::Pattern;
 
+mod blocks;
+pub mod hessian_system;
 mod influence;
 mod linearisation;
 mod local_tables;
@@ -27,6 +29,7 @@ mod plain;
 mod products;
 mod second_order;
 
+pub use blocks::blocks;
 use linearisation::Rows;
 use local_tables::LocalTables;
 pub use model::{LeastSquares, Normal};
@@ -182,6 +185,11 @@ impl HostModel {
     /// Whether kernels of second derivatives take long to make.
     pub fn has_long_second_order(functions: &Functions) -> bool {
         second_order::is_long(functions.model())
+    }
+
+    /// Compiles what a [`hessian_system::HessianSystem`] of the cost takes; `false` where it cannot be had, or the deadline passes before.
+    pub async fn prepare_hessian_system(functions: &mut Functions, end: Deadline) -> Result<bool> {
+        second_order::prepare_system(functions, end).await
     }
 
     /// Compiles what [`HostModel::second_order`] needs; `false` where the problem has more than [`second_order::MOST_PARAMETERS`], `None` where the deadline

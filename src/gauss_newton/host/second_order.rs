@@ -19,8 +19,10 @@ use residua_base::deadline::Deadline;
 use residua_base::error::Result;
 
 use crate::eval::cpu::{CpuEngine, Memory};
-use crate::eval::{Functions, OnHost};
+use crate::eval::{Functions, Objective, OnHost};
 use crate::model::access_plan::Entry;
+use crate::model::energy::Coordinates;
+use crate::model::hessian::MOST_NUMBERS;
 use crate::model::losses::{self, LossKind};
 use crate::model::second_order::Pairs;
 use crate::model::{Batch, BlockInfo, Class, Model};
@@ -37,6 +39,9 @@ const MOST_NUMBERS_OF_LOOPS: usize = 32;
 /// Operations of a class times its local parameters, above which its kernels of second derivatives are long. Those of 48,000 took 5.8 of the 6.3 seconds of a
 /// solve, those of 4,000 take half a second.
 const MOST_OPERATIONS: usize = 4_000;
+
+/// Entries of all instances' Hessians, at most: a hundred megabytes with their columns.
+const MOST_ENTRIES: usize = 8_000_000;
 
 /// Whether a class has long kernels of second derivatives.
 pub(super) fn is_long(model: &Model) -> bool {
@@ -55,6 +60,21 @@ pub(super) async fn prepare_directional(functions: &mut Functions, end: Deadline
 fn numbers_of_loops(class: &Class) -> usize {
     let states = class.graph.graph().loops().iter().map(|of| of.body().states()).max();
     states.unwrap_or_default() * (1 + class.locals.len()).pow(2)
+}
+
+/// Compiles what a system of all Hessians takes; `false` where there are none, or too many numbers of them, or the deadline passes before.
+pub(super) async fn prepare_system(functions: &mut Functions, end: Deadline) -> Result<bool> {
+    let model = functions.model();
+    let is_left_out = |batch: &Batch| {
+        let numbers = batch.class.locals.len();
+        batch.plain.is_some() || numbers > MOST_NUMBERS || numbers_of_loops(&batch.class) > MOST_NUMBERS_OF_LOOPS
+    };
+    let entries = |batch: &Batch| batch.count as usize * batch.class.locals.len().pow(2);
+    let is_large = model.batches.iter().map(entries).sum::<usize>() > MOST_ENTRIES;
+    if is_large || is_long(model) || model.batches.iter().any(is_left_out) {
+        return Ok(false);
+    }
+    functions.prepare_hessian(Objective::LeastSquares, Coordinates::Tangent, end).await
 }
 
 /// Compiles the kernels of S.

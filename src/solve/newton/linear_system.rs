@@ -2,8 +2,8 @@
 
 #[cfg(target_arch = "wasm32")]
 use super::device::DeviceSystem;
-use super::system::{Damping, NewtonSystem, Outcome};
 use crate::eval::{Arithmetic, Functions};
+use crate::gauss_newton::host::hessian_system::{Damping, HessianSystem, Outcome, Refinement};
 use crate::solve::options::NewtonOptions;
 #[cfg(target_arch = "wasm32")]
 use std::pin::Pin;
@@ -20,7 +20,7 @@ const WELL: f64 = 1e-3;
 /// The system.
 pub(super) enum LinearSystem {
     /// Factorised, in f64.
-    Host(Box<NewtonSystem>),
+    Host(Box<HessianSystem>),
     /// By conjugate gradients, in f32.
     #[cfg(target_arch = "wasm32")]
     Device(Box<DeviceSystem>),
@@ -130,7 +130,7 @@ impl LinearSystem {
                 let _ = promises;
                 let solved = system.solve((gradient, frozen), relative, step, yielder, stops).await;
                 if solved == Outcome::Solved {
-                    system.refine((gradient, frozen), refinement, step, yielder, stops).await;
+                    system.refine((gradient, frozen), Refinement::up_to(refinement), step, yielder, stops).await;
                 }
                 Ok(solved)
             }

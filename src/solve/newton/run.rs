@@ -5,8 +5,8 @@ use super::device::DeviceSystem;
 #[cfg(target_arch = "wasm32")]
 use super::linear_system::apart;
 use super::linear_system::{LinearSystem, Question};
-use super::system::{Damping, NewtonSystem, Outcome};
 use crate::eval::{Arithmetic, Evaluation, Functions, Objective};
+use crate::gauss_newton::host::hessian_system::{Damping, HessianSystem, Outcome};
 use crate::model::energy::Coordinates;
 use crate::solve::before_start;
 use crate::solve::ending;
@@ -116,7 +116,7 @@ async fn linear_system(
     if !is_ready {
         return Ok(None);
     }
-    Ok(Some(LinearSystem::Host(Box::new(NewtonSystem::new(functions, objective)?))))
+    Ok(Some(LinearSystem::Host(Box::new(HessianSystem::new(functions, objective)?))))
 }
 
 struct Run<'a> {

@@ -27,6 +27,7 @@ use super::exact::Exact;
 use super::linear_system::{DampedSystem, LinearSystems, jacobian};
 use super::phase::{Answer, Attempts, Pending, Phase, Request, Trial};
 use super::retraction::Retraction;
+use super::second_order::{Curved, Question, SecondOrder};
 use super::strategy::{Linearised, Strategy};
 
 /// A system that tells whether a point is a minimum is solved until it has taken a part of the iterations of the run, or so many.
@@ -43,6 +44,7 @@ pub struct LevenbergMarquardt {
     pub(super) strategy: Strategy,
     pub(super) exact: Exact,
     pub(super) dogleg: Dogleg,
+    pub(super) second_order: SecondOrder,
     pub(super) feasible: FeasibleSet,
     pub(super) retraction: Retraction,
     pub(super) systems: LinearSystems,
@@ -117,6 +119,7 @@ impl LevenbergMarquardt {
             strategy: Strategy::new(n, options),
             exact: Exact::default(),
             dogleg: Dogleg::default(),
+            second_order: SecondOrder::new(options.linear_solver.is_none_or(|kind| !kind.is_iterative())),
             feasible,
             retraction,
             systems,
@@ -163,8 +166,20 @@ impl LevenbergMarquardt {
         Ok(match self.advance(answer)? {
             Pending::LineariseAtPoint => Request::Linearise(&self.point),
             Pending::LineariseAtTrial => Request::Linearise(&self.trial),
+            Pending::Solve if self.second_order.is_wanted() && !self.is_exact() => Request::SecondOrder(Question {
+                point: &self.point,
+                gradient: &self.free_gradient,
+                frozen: &self.frozen,
+                ball: (&self.strategy.scale, self.strategy.radius),
+                ends: self.stop.is_some(),
+                replaces: self.second_order.replaces(),
+            }),
             Pending::Solve => Request::Solve,
+            Pending::SquaredDescent if self.second_order.is_active => {
+                Request::QuadraticForm(self.dogleg.descent(), true)
+            }
             Pending::SquaredDescent => Request::SquaredJvp(self.dogleg.descent()),
+            Pending::SquaredJvp if self.second_order.is_active => Request::QuadraticForm(&self.projected_step, false),
             Pending::SquaredJvp => Request::SquaredJvp(&self.projected_step),
             Pending::Curvature => Request::Curvature(&self.point),
             Pending::Bend => Request::Bend(&self.point, &self.step),
@@ -225,6 +240,18 @@ impl LevenbergMarquardt {
             (Phase::Start, Some(Answer::Model(model))) => self.start(model),
             (Phase::Ready, _) => return self.begin_step(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.solved(iterations),
+            (Phase::Solving(_), Some(Answer::SecondOrder(Curved::Step(step)))) => {
+                (self.step, self.second_order.is_active) = (step, true);
+                return self.solved(Some(1));
+            }
+            (Phase::Solving(_), Some(Answer::SecondOrder(without))) => {
+                match without {
+                    Curved::Absent => self.second_order.give_up(),
+                    _ => self.second_order.leave(),
+                }
+                self.phase = Phase::Solving(false);
+                Pending::Solve
+            }
             (Phase::Descending, Some(Answer::SquaredJvp(square))) => {
                 self.dogleg.bend_path(square);
                 return self.make_step();
@@ -370,6 +397,7 @@ impl LevenbergMarquardt {
         }
         self.strategy.enter_point(&self.diagonal, self.model.influence, self.scaled_gradient_norm);
         self.dogleg.forget_path();
+        self.second_order.is_active = false;
         self.phase = Phase::Solving(false);
         Ok(Pending::Solve)
     }
@@ -467,7 +495,7 @@ impl LevenbergMarquardt {
 
     /// Whether the system of the point is solved to what the promise of a minimum needs.
     pub(super) fn is_promise_proven(&self) -> bool {
-        self.verifies || !self.systems.solver.is_iterative()
+        self.verifies || self.second_order.is_active || !self.systems.solver.is_iterative()
     }
 
     /// Stays at the point, with a smaller radius.

@@ -10,6 +10,7 @@ mod phase;
 mod resources;
 pub mod retraction;
 mod run;
+mod second_order;
 mod solve_path;
 mod steps;
 mod strategy;
@@ -21,7 +22,6 @@ pub use minimizer::LevenbergMarquardt;
 pub use phase::{Answer, Request};
 pub use resources::SolverResources;
 pub use run::minimise_least_squares;
-pub(crate) use solve_path::blocks;
 
 use crate::eval::Arithmetic;
 use crate::eval::cpu::CpuEngine;

@@ -1,5 +1,6 @@
 //! What a run of Levenberg-Marquardt waits for, and what it carries from one answer to the next.
 
+use super::second_order::{Curved, Question};
 use crate::gauss_newton::host::LeastSquares;
 use crate::solve::rules::Gain;
 use crate::solve::summary::{IterationSummary, SolveSummary, Termination};
@@ -11,6 +12,10 @@ pub enum Request<'a> {
     Linearise(&'a [f64]),
     /// The solution of a linear system: [`super::LevenbergMarquardt::solve`], until it gives the answer.
     Solve,
+    /// The step by the model with second derivatives, as [`Answer::SecondOrder`].
+    SecondOrder(Question<'a>),
+    /// The quadratic form of that model of this vector, as [`Answer::SquaredJvp`]; whether of the Hessians without negative eigenvalues, or as they are.
+    QuadraticForm(&'a [f64], bool),
     /// ‖J̃v‖² of this vector, as [`Answer::SquaredJvp`]. Asked for where the model has no matrix.
     SquaredJvp(&'a [f64]),
     /// S at this point, the second derivatives of the residuals that the model leaves out, as [`Answer::Curvature`].
@@ -37,7 +42,9 @@ pub enum Answer {
     /// To [`Request::Solve`]: the model's sums do not give a step that is good enough, or its products not soon enough. The model is asked
     /// for again, in rows, after [`super::LevenbergMarquardt::use_rows`].
     RowsNeeded,
-    /// To [`Request::SquaredJvp`].
+    /// To [`Request::SecondOrder`].
+    SecondOrder(Curved),
+    /// To [`Request::SquaredJvp`] and [`Request::QuadraticForm`].
     SquaredJvp(f64),
     /// To [`Request::Curvature`]: the lower half, row after row; `None` where it cannot be had.
     Curvature(Option<Vec<f64>>),

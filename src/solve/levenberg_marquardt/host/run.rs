@@ -6,9 +6,11 @@ use super::minimizer::LevenbergMarquardt;
 use super::phase::{Answer, Request};
 use super::resources::SolverResources;
 use super::retraction::Retraction;
+use super::second_order::{self, Curved};
 use super::solve_path::{Beginning, SolvePath};
 use crate::eval::Functions;
 use crate::gauss_newton::host::HostModel;
+use crate::gauss_newton::host::hessian_system::HessianSystem;
 use crate::solve::before_start;
 use crate::solve::listener::Listener;
 use crate::solve::options::LevenbergMarquardtOptions;
@@ -53,16 +55,20 @@ pub async fn minimise_least_squares(
         None => (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]),
     };
     let SolverResources { model, systems: kept } = resources;
+    let mut options = options.clone();
     let retraction = Retraction::new(&functions.model().arrays, lower, upper).await?;
     let end = Deadline::after(began, options.solve.max_time_ms);
-    let (mut path, systems) = match SolvePath::of(functions, model, options, kept.take(), end).await? {
+    let (mut path, systems) = match SolvePath::of(functions, model, &options, kept.take(), end).await? {
         Beginning::Ready(path, systems) => (path, systems),
         Beginning::Late(rows) => {
             *kept = rows;
             return before_start::solution(functions, &options.solve, (start, ARITHMETIC), listener, began).await;
         }
     };
-    let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, options);
+    if options.affords_more {
+        options.solve.max_iterations = options.solve.max_iterations.max(path.affordable_iterations(&systems));
+    }
+    let mut solver = LevenbergMarquardt::new(functions.sample_count(), start, systems, retraction, &options);
     solver.has_long_curvature = HostModel::has_long_second_order(functions);
     let mut stages = Stages { setup: now_ms() - began, ..Stages::default() };
     let outcome = run(functions, model, &mut solver, &mut path, listener, (began, end), &mut stages).await;
@@ -92,6 +98,7 @@ async fn run(
     stages: &mut Stages,
 ) -> Result<SolveSummary> {
     let mut answer = None;
+    let mut hessians = None;
     let mut yielder = Yielder::going_on();
     // Only code of the page aborts, which runs while the thread is yielded and in the listener.
     let mut may_be_aborted = true;
@@ -136,6 +143,28 @@ async fn run(
                     minimizer.use_rows(path.take_rows(functions, model)?);
                 }
                 &mut stages.linear
+            }
+            Request::SecondOrder(question) => {
+                let mut is_stopped = None;
+                let mut stops = || {
+                    let why = if listener.aborted() { Some(Termination::Aborted) } else { None };
+                    is_stopped = why.or(end.has_passed().then_some(Termination::MaxTime));
+                    is_stopped.is_some()
+                };
+                let step = second_order::step(&mut hessians, functions, question, end, &mut yielder, &mut stops);
+                // A future of its own: small problems do not enter it.
+                let step = Box::pin(step).await?;
+                let is_late = matches!(step, Curved::Absent) && end.has_passed();
+                match is_stopped.or(is_late.then_some(Termination::MaxTime)) {
+                    Some(why) => minimizer.abandon_step(why),
+                    None => answer = Some(Answer::SecondOrder(step)),
+                }
+                &mut stages.linear
+            }
+            Request::QuadraticForm(vector, is_convex) => {
+                let form = |system: &HessianSystem| system.quadratic_form(vector, is_convex);
+                answer = Some(Answer::SquaredJvp(hessians.as_ref().map_or(f64::NAN, form)));
+                &mut unmeasured
             }
             Request::SquaredJvp(step) => {
                 answer = Some(Answer::SquaredJvp(model.squared_jvp(functions, step)?));

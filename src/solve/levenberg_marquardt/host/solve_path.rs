@@ -3,21 +3,16 @@
 
 use super::linear_system::{self, LinearSystems};
 use crate::eval::Functions;
-use crate::gauss_newton::host::{HostModel, LeastSquares};
-use crate::model::Model;
+use crate::gauss_newton::host::{HostModel, LeastSquares, blocks};
 use crate::model::pattern::Pattern;
-use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion};
+use crate::solve::options::{LevenbergMarquardtOptions, TrustRegion, affordable_iterations_of_sparse};
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
-use residua_base::list::Listed;
 use residua_linalg::choice::{self, IterativeTrial, SolverChoice};
 use residua_linalg::{CoordinateBlocks, DenseQr, Kind, LinearSolver, Pcg};
 
 /// Steps of a system that is cut short in the place of one that is not: graphs take 19 and 7, and a cut step may lead where exact ones do not go.
 const STEPS_OF_CUT_SYSTEMS: usize = 3;
-
-/// The diagonal blocks of a preconditioner have so many rows at most: an inverse takes the third power of them.
-const MOST_WIDE: usize = 64;
 
 /// The form of a model, as [`crate::gauss_newton::host`] lists them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -134,6 +129,18 @@ impl SolvePath {
         Ok(Beginning::Ready(path, without_rows(blocks, LinearSolver::Pcg(Pcg::new()), iterations)))
     }
 
+    /// Iterations that take about a second, or 0 where that is not known.
+    pub(super) fn affordable_iterations(&self, systems: &LinearSystems) -> u32 {
+        let rows =
+            if self.form == Form::Rows { Some(systems) } else { self.reserve.as_ref().map(|rows| &rows.systems) };
+        match rows {
+            Some(LinearSystems { col_indices, solver: LinearSolver::SparseCholesky(cholesky), .. }) => {
+                affordable_iterations_of_sparse(col_indices.len(), cholesky.multiplications())
+            }
+            _ => 0,
+        }
+    }
+
     /// Compiles what [`SolvePath::linearise`] needs; whether it is there at the deadline.
     pub(super) async fn prepare(
         &self,
@@ -246,19 +253,4 @@ fn of_rows(
 
 fn as_asked(kind: Kind) -> String {
     format!("{}: as linearSolver says", kind.name())
-}
-
-/// The tangent coordinates of each block of parameters, in pieces where there are more than [`MOST_WIDE`], and of those that were named for
-/// elimination.
-pub(crate) fn blocks(model: &Model) -> CoordinateBlocks {
-    let of_array = |array: &crate::model::ArrayInfo| {
-        let (offset, dim) = (array.offset as usize, array.dim as usize);
-        let tangents = array.manifold.tangent_dim(array.dim) as usize;
-        (0..array.count as usize).flat_map(move |block| {
-            let pieces = (0..tangents).step_by(MOST_WIDE);
-            pieces.map(move |first| (offset + block * dim + first, MOST_WIDE.min(tangents - first)))
-        })
-    };
-    let named = model.eliminated.iter().flat_map(|&array| of_array(&model.arrays[array as usize])).list();
-    CoordinateBlocks { ranges: model.arrays.iter().flat_map(of_array).list(), named }
 }

@@ -59,7 +59,11 @@ impl LevenbergMarquardt {
         self.has_stepped = false;
         self.take_promise(-0.5 * dot(&self.step, &self.free_gradient));
         let descent = self.dogleg.begin_path(&self.step, linear_iterations, &self.free_gradient, &self.strategy.scale);
-        match self.systems.squared_jvp(&self.model, descent) {
+        let square = match self.second_order.is_active {
+            true => None,
+            false => self.systems.squared_jvp(&self.model, descent),
+        };
+        match square {
             Some(square) => {
                 self.dogleg.bend_path(square);
                 self.make_step()
@@ -126,7 +130,7 @@ impl LevenbergMarquardt {
         if self.stop.is_none() && self.strategy.is_judged() && self.promise <= self.strategy.rounding(linearised) {
             self.stop = Some((Termination::CostTolerance, NO_PROGRESS.to_owned()));
         }
-        if self.stop.is_some() && !self.is_exact() && self.may_be_exact() {
+        if self.stop.is_some() && !self.is_exact() && !self.second_order.is_active && self.may_be_exact() {
             // The same point, with exact steps from now on.
             self.exact.qr = Some(DenseQr::new());
             self.is_new_point = true;
@@ -272,9 +276,23 @@ impl LevenbergMarquardt {
         if self.is_exact() {
             let predicted = self.descent() - 0.5 * self.exact.squared_jvp(&self.projected_step);
             self.exact.choose_model(&self.projected_step, predicted, trial.change);
+        } else {
+            let is_active = self.second_order.is_active;
+            let square = is_active.then(|| self.systems.squared_jvp(&self.model, &self.projected_step)).flatten();
+            let by_gauss_newton = square.map(|square| self.descent() - 0.5 * square);
+            // A step by the other model from the same point, if this one is rejected.
+            if self.strategy.shows(self.linearised(), trial.predicted) {
+                self.is_new_point |=
+                    self.second_order.choose(trial.predicted, by_gauss_newton, trial.change, self.strategy.radius);
+            }
         }
+        let before = self.second_order.end_trial(gain.accepted);
         if !gain.accepted {
-            return self.reject(trial);
+            let pending = self.reject(trial);
+            if let Some(radius) = before {
+                (self.strategy.radius, self.is_new_point) = (radius, true);
+            }
+            return pending;
         }
         self.phase = Phase::Accepting(trial, gain);
         Pending::LineariseAtTrial
@@ -294,6 +312,9 @@ impl LevenbergMarquardt {
     fn squared_jvp(&self) -> Option<f64> {
         if self.is_exact() {
             return Some(self.exact.squared_jvp(&self.projected_step));
+        }
+        if self.second_order.is_active {
+            return None;
         }
         self.systems.squared_jvp(&self.model, &self.projected_step)
     }

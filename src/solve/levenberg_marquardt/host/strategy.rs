@@ -152,6 +152,11 @@ impl Strategy {
         if rounding > 0.0 { rounding.max(point::noise_of_cost(self.noise, linearised)) } else { rounding }
     }
 
+    /// Whether rounding leaves digits of a reduction.
+    pub(super) fn shows(&self, linearised: Linearised, predicted: f64) -> bool {
+        predicted > self.noise(linearised)
+    }
+
     fn rounding_of_cost(&self, linearised: Linearised) -> f64 {
         let Linearised { cost, residuals, scaled_size, .. } = linearised;
         self.rules.noise(cost, scaled_size, residuals, self.epsilon())

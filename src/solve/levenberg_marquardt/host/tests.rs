@@ -8,12 +8,14 @@ mod held_columns;
 mod lost_columns;
 mod more_garbow_hillstrom;
 mod parallel_columns;
+mod second_order;
 mod sums;
 mod units;
 
 use super::minimizer::LevenbergMarquardt;
 use super::phase::{Answer, Request};
 use super::retraction::Retraction;
+use super::second_order::Curved;
 use super::*;
 use crate::eval::Arithmetic;
 use crate::eval::tests::block_on;
@@ -120,6 +122,8 @@ fn run_with(fake: &Fake, mut on_iteration: impl FnMut(&IterationSummary, &mut bo
                 }));
             }
             Request::Solve => answer = solver.solve(&mut NoProducts).unwrap(),
+            Request::SecondOrder(_) => answer = Some(Answer::SecondOrder(Curved::Absent)),
+            Request::QuadraticForm(..) => unreachable!("there are no second derivatives"),
             Request::SquaredJvp(_) => unreachable!("the model has a matrix"),
             Request::Curvature(_) if !fake.has_second_derivatives => answer = Some(Answer::Curvature(None)),
             Request::Curvature(x) => {

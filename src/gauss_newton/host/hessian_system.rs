@@ -14,8 +14,12 @@ use crate::eval::hessian::{InstanceEntries, LongSum, energy, hessians_of_instanc
 use crate::eval::{Functions, Objective, OnHost};
 use crate::model::access_plan::Entry;
 use crate::model::energy::Coordinates;
-use crate::solve::levenberg_marquardt::host::blocks;
-use crate::solve::vector::dot;
+
+use super::blocks;
+
+mod refinement;
+
+pub use refinement::Refinement;
 
 /// So many multiplications of a factorisation before the caller is asked whether to go on: some milliseconds.
 const SLICE: f64 = 5e6;
@@ -25,28 +29,33 @@ const WORK_AT_A_TIME: usize = 20_000;
 const DAMPING_GROWTH: f64 = 1e3;
 const MOST_DAMPING: f64 = 10.0;
 
+/// Dampings of the sum of matrices as they are, relative to its diagonal.
+const DAMPINGS_AS_IS: [f64; 3] = [1e-11, 1e-8, 1e-5];
+/// No place.
+const ABOVE: u32 = u32::MAX;
+
 /// How the damping, which is relative to the diagonal, grows and falls.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Damping {
+pub struct Damping {
     /// The least one.
-    pub(super) least: f64,
+    pub least: f64,
 }
 
 impl Damping {
     /// That of a factorisation: pivots that are 0, as of a shape that may be moved about, become far larger than what rounding makes of them, or the shape
     /// would move by that.
-    pub(super) const OF_FACTORISATION: Damping = Damping { least: 1e-11 };
+    pub const OF_FACTORISATION: Damping = Damping { least: 1e-11 };
     /// That of conjugate gradients in single precision: a rounding of the diagonal.
     #[cfg(target_arch = "wasm32")]
-    pub(super) const IN_SINGLE_PRECISION: Damping = Damping { least: 1e-7 };
+    pub const IN_SINGLE_PRECISION: Damping = Damping { least: 1e-7 };
 
     /// The next damping above one, if there is any.
-    pub(super) fn raised(self, damping: f64) -> Option<f64> {
+    pub fn raised(self, damping: f64) -> Option<f64> {
         Some(damping * DAMPING_GROWTH).filter(|damping| *damping <= 2.0 * MOST_DAMPING)
     }
 
     /// The next damping below one.
-    pub(super) fn lowered(self, damping: f64) -> f64 {
+    pub fn lowered(self, damping: f64) -> f64 {
         (damping / DAMPING_GROWTH).max(self.least)
     }
 }
@@ -59,7 +68,7 @@ struct Instance {
 }
 
 /// The system of a model, whose pattern is the same for every point.
-pub(super) struct NewtonSystem {
+pub struct HessianSystem {
     row_offsets: Vec<u32>,
     col_indices: Vec<u32>,
     values: Vec<f64>,
@@ -69,20 +78,28 @@ pub(super) struct NewtonSystem {
     first_of_sums: usize,
     cholesky: SparseCholesky,
     /// Diagonal of the sum.
-    pub(super) diagonal: Vec<f64>,
+    pub diagonal: Vec<f64>,
     /// How many instances had negative eigenvalues.
-    pub(super) indefinite: usize,
+    pub indefinite: usize,
     /// Which: where an instance's columns begin, and how many it has.
     replaced: Vec<(usize, usize)>,
     /// Their matrices as they were, one after another.
     originals: Vec<f64>,
+    /// Where the entries of the instances' matrices stand in the sum's, once that is made of them as they are; [`ABOVE`] for those that it has by symmetry.
+    places: Vec<u32>,
+    /// Whether the rows are those of the instances' matrices as they are.
+    is_as_is: bool,
+    /// Which of [`DAMPINGS_AS_IS`] sufficed last.
+    damping_as_is: usize,
+    /// Long sums whose factor is negative.
+    negative_sums: usize,
     /// Of each coordinate the first one of the same unit: that of the same number in the first block of its array.
     units: Vec<u32>,
 }
 
-impl NewtonSystem {
+impl HessianSystem {
     /// The system of an objective whose kernels have been compiled.
-    pub(super) fn new(functions: &mut Functions, objective: Objective) -> Result<NewtonSystem> {
+    pub fn new(functions: &mut Functions, objective: Objective) -> Result<HessianSystem> {
         let sums = functions.rows_of_long_sums(objective)?;
         let OnHost { model, engine, .. } = functions.on_host();
         let n = model.num_params as usize;
@@ -118,7 +135,7 @@ impl NewtonSystem {
             let of_array = &mut units[array.offset as usize..][..(array.count * array.dim) as usize];
             of_array.iter_mut().enumerate().for_each(|(k, unit)| *unit = array.offset + k as u32 % array.dim);
         }
-        Ok(NewtonSystem {
+        Ok(HessianSystem {
             row_offsets,
             col_indices,
             values,
@@ -129,17 +146,21 @@ impl NewtonSystem {
             indefinite: 0,
             replaced: Vec::new(),
             originals: Vec::new(),
+            places: Vec::new(),
+            is_as_is: false,
+            damping_as_is: 0,
+            negative_sums: 0,
             units,
         })
     }
 
     /// For the report.
-    pub(super) fn description(&self) -> String {
+    pub fn description(&self) -> String {
         format!("sparse-cholesky of the projected Hessian, {} numbers in the factor", self.cholesky.stored_len())
     }
 
-    /// The matrix at a point.
-    pub(super) async fn linearise(
+    /// The matrix at a point, without negative eigenvalues.
+    pub async fn linearise(
         &mut self,
         functions: &mut Functions,
         objective: Objective,
@@ -147,8 +168,21 @@ impl NewtonSystem {
         negative: Negative,
         yielder: &mut Yielder,
     ) -> Result<()> {
+        self.evaluate(functions, objective, x, yielder).await?;
+        self.replace_negative(negative, yielder).await;
+        Ok(())
+    }
+
+    /// The instances' matrices at a point, as they are.
+    pub async fn evaluate(
+        &mut self,
+        functions: &mut Functions,
+        objective: Objective,
+        x: &[f64],
+        yielder: &mut Yielder,
+    ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
-        let NewtonSystem { values, instances, col_indices, .. } = self;
+        let HessianSystem { values, instances, col_indices, .. } = self;
         let OnHost { model, engine, constant, .. } = functions.on_host();
         values.fill(0.0);
         for (number, batch) in model.batches.iter().enumerate() {
@@ -175,7 +209,7 @@ impl NewtonSystem {
             };
             hessians_of_instances(engine, model, (number, entry), (x, &seeds), yielder, &mut add).await?;
         }
-        self.replace_negative(negative, yielder).await;
+        (self.is_as_is, self.negative_sums) = (true, 0);
         if !sums.is_empty() {
             let entries = functions.jacobian_on_host(x).await?;
             let offsets = &functions.differentiate()?.row_offsets;
@@ -183,16 +217,12 @@ impl NewtonSystem {
             for LongSum { row, factor } in sums {
                 let of_row = &entries[offsets[row as usize] as usize..offsets[row as usize + 1] as usize];
                 let root = factor.max(0.0).sqrt();
-                self.indefinite += usize::from(factor < 0.0);
+                self.negative_sums += usize::from(factor < 0.0);
                 for (value, entry) in self.values[place..].iter_mut().zip(of_row) {
                     *value = root * entry;
                 }
                 place += of_row.len();
             }
-        }
-        self.diagonal.fill(0.0);
-        for (&column, value) in self.col_indices.iter().zip(&self.values) {
-            self.diagonal[column as usize] += value * value;
         }
         Ok(())
     }
@@ -200,8 +230,8 @@ impl NewtonSystem {
     /// Makes rows of the instances' matrices, in their places, without negative eigenvalues. These are of coordinates that are scaled by powers of two, so that
     /// they do not depend on units. Coordinates of one unit have one scale: a scale of each would depend on what few instances have, as triangles that are
     /// nearly turned over.
-    async fn replace_negative(&mut self, negative: Negative, yielder: &mut Yielder) {
-        let NewtonSystem { values, instances, col_indices, indefinite, replaced, originals, diagonal, units, .. } =
+    pub async fn replace_negative(&mut self, negative: Negative, yielder: &mut Yielder) {
+        let HessianSystem { values, instances, col_indices, indefinite, replaced, originals, diagonal, units, .. } =
             self;
         // Constant functions have no columns.
         let all = || instances.iter().flatten().filter(|instance| instance.width > 0);
@@ -215,7 +245,7 @@ impl NewtonSystem {
         let scales = units.iter().map(scale).list();
         replaced.clear();
         originals.clear();
-        *indefinite = 0;
+        *indefinite = self.negative_sums;
         let (mut original, mut matrix, mut scratch, mut work) = (Vec::new(), Vec::new(), Scratch::default(), 0);
         for &Instance { first, width } in all() {
             work += width * width * width;
@@ -242,10 +272,91 @@ impl NewtonSystem {
                 row.iter_mut().zip(columns).for_each(|(entry, &column)| *entry /= scales[column as usize]);
             }
         }
+        self.is_as_is = false;
+        self.diagonal.fill(0.0);
+        for (&column, value) in self.col_indices.iter().zip(&self.values) {
+            self.diagonal[column as usize] += value * value;
+        }
+    }
+
+    /// Solves for −gradient with the instances' matrices as [`HessianSystem::evaluate`] has them. [`Outcome::Singular`] where their sum is not positive
+    /// definite, and needs more than a small damping.
+    pub async fn solve_as_is(
+        &mut self,
+        (gradient, frozen): (&[f64], &[bool]),
+        step: &mut [f64],
+        yielder: &mut Yielder,
+        stops: &mut dyn FnMut() -> bool,
+    ) -> Outcome {
+        if self.first_of_sums < self.col_indices.len() {
+            return Outcome::Singular;
+        }
+        self.find_places();
+        let HessianSystem {
+            row_offsets,
+            col_indices,
+            values,
+            cholesky,
+            diagonal,
+            instances,
+            places,
+            damping_as_is,
+            ..
+        } = self;
+        let all = || instances.iter().flatten();
+        diagonal.fill(0.0);
+        for &Instance { first, width } in all() {
+            (0..width).for_each(|k| diagonal[col_indices[first + k] as usize] += values[first + k * (width + 1)].abs());
+        }
+        if diagonal.iter().any(|entry| !entry.is_finite()) {
+            return Outcome::NotFinite;
+        }
+        let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
+        let first = damping_as_is.saturating_sub(1);
+        for (number, damping) in DAMPINGS_AS_IS.iter().enumerate().skip(first) {
+            let damping = diagonal.iter().map(|entry| damping * entry).list();
+            cholesky.begin_with(&damping, frozen, |sums| {
+                for (entry, &place) in places.iter().enumerate().filter(|(_, place)| **place != ABOVE) {
+                    sums[place as usize] += values[entry];
+                }
+                clear_frozen(all(), frozen, (col_indices, places), sums);
+            });
+            let factorised = loop {
+                if let Some(factorised) = cholesky.advance(&jacobian, SLICE) {
+                    break factorised;
+                }
+                if yielder.yield_if_due().await && stops() {
+                    return Outcome::Stopped;
+                }
+            };
+            if factorised.is_ok() {
+                *damping_as_is = number;
+                solve_factorised(cholesky, gradient, frozen, step);
+                if step.iter().all(|entry| entry.is_finite()) {
+                    return Outcome::Solved;
+                }
+            }
+        }
+        Outcome::Singular
+    }
+
+    fn find_places(&mut self) {
+        if !self.places.is_empty() {
+            return;
+        }
+        let matrix = self.cholesky.matrix();
+        for &Instance { first, width } in self.instances.iter().flatten() {
+            let columns = &self.col_indices[first..first + width];
+            for &row in columns {
+                let place =
+                    |&column: &u32| matrix.place(row as usize, column as usize).map_or(ABOVE, |place| place as u32);
+                self.places.push_all(columns.iter().map(place));
+            }
+        }
     }
 
     /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, relative to the diagonal.
-    pub(super) async fn solve(
+    pub async fn solve(
         &mut self,
         (gradient, frozen): (&[f64], &[bool]),
         relative: &mut f64,
@@ -253,7 +364,7 @@ impl NewtonSystem {
         yielder: &mut Yielder,
         stops: &mut dyn FnMut() -> bool,
     ) -> Outcome {
-        let NewtonSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
+        let HessianSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
         let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
         if diagonal.iter().any(|entry| !entry.is_finite()) {
             return Outcome::NotFinite;
@@ -270,11 +381,7 @@ impl NewtonSystem {
                 }
             };
             if factorised.is_ok() {
-                for ((step, gradient), frozen) in step.iter_mut().zip(gradient).zip(frozen) {
-                    *step = if *frozen { 0.0 } else { -gradient };
-                }
-                cholesky.factorisation().solve(step);
-                step.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(step, _)| *step = 0.0);
+                solve_factorised(cholesky, gradient, frozen, step);
                 if step.iter().all(|entry| entry.is_finite()) {
                     return Outcome::Solved;
                 }
@@ -287,83 +394,32 @@ impl NewtonSystem {
     }
 }
 
-/// Iterations that refine a step, at most, and the share of the first residual that they leave.
-const MOST_REFINEMENTS: usize = 50;
-const REFINED: f64 = 1e-8;
-
-impl NewtonSystem {
-    /// Turns the solution of the system into that of the Hessian itself, in which no eigenvalues are replaced, by conjugate gradients that the system
-    /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much, and
-    /// where the caller stops it.
-    pub(super) async fn refine(
-        &self,
-        (gradient, frozen): (&[f64], &[bool]),
-        ratio: f64,
-        step: &mut [f64],
-        yielder: &mut Yielder,
-        stops: &mut dyn FnMut() -> bool,
-    ) {
-        // A long sum of negative factor has no rows.
-        if ratio == 0.0 || self.replaced.is_empty() || self.replaced.len() < self.indefinite {
-            return;
-        }
-        let free = |vector: &mut [f64]| {
-            vector.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(entry, _)| *entry = 0.0);
-        };
-        let mut residual = gradient.iter().map(|entry| -entry).list();
-        free(&mut residual);
-        let (mut refined, mut direction, mut product) = (vec![0.0; step.len()], step.to_vec(), vec![0.0; step.len()]);
-        let mut slope = dot(&residual, &direction);
-        let (least, most) = (REFINED * slope, ratio * slope);
-        for _ in 0..MOST_REFINEMENTS {
-            if yielder.yield_if_due().await && stops() {
-                return;
-            }
-            self.multiply(&direction, &mut product);
-            free(&mut product);
-            let curvature = dot(&direction, &product);
-            if !(curvature > 0.0 && curvature.is_finite()) {
-                return;
-            }
-            let size = slope / curvature;
-            refined.iter_mut().zip(&direction).for_each(|(entry, direction)| *entry += size * direction);
-            residual.iter_mut().zip(&product).for_each(|(entry, product)| *entry -= size * product);
-            let mut preconditioned = residual.clone();
-            self.cholesky.factorisation().solve(&mut preconditioned);
-            free(&mut preconditioned);
-            let next = dot(&residual, &preconditioned);
-            if next.is_nan() || next <= least {
-                break;
-            }
-            let share = next / slope;
-            slope = next;
-            direction.iter_mut().zip(&preconditioned).for_each(|(entry, new)| *entry = new + share * *entry);
-        }
-        // The decrement is half of −gᵀd.
-        let promised = -dot(gradient, &refined);
-        if promised <= most && refined.iter().all(|entry| entry.is_finite()) {
-            step.copy_from_slice(&refined);
-        }
+/// Solves for −gradient by a factor.
+fn solve_factorised(cholesky: &SparseCholesky, gradient: &[f64], frozen: &[bool], step: &mut [f64]) {
+    for ((step, gradient), frozen) in step.iter_mut().zip(gradient).zip(frozen) {
+        *step = if *frozen { 0.0 } else { -gradient };
     }
+    cholesky.factorisation().solve(step);
+    step.iter_mut().zip(frozen).filter(|(_, frozen)| **frozen).for_each(|(step, _)| *step = 0.0);
+}
 
-    /// The Hessian, without damping, times a vector.
-    fn multiply(&self, vector: &[f64], product: &mut [f64]) {
-        let NewtonSystem { row_offsets, col_indices, values, replaced, originals, .. } = self;
-        product.fill(0.0);
-        for row in row_offsets.windows(2) {
-            let entries = row[0] as usize..row[1] as usize;
-            add_outer(&col_indices[entries.clone()], &values[entries], vector, 1.0, product);
-        }
-        let mut originals = &originals[..];
-        for &(first, width) in replaced {
-            let (original, others) = originals.split_at(width * width);
-            originals = others;
-            let columns = &col_indices[first..first + width];
-            for row in values[first..first + width * width].chunks_exact(width) {
-                add_outer(columns, row, vector, -1.0, product);
-            }
-            for (&column, row) in columns.iter().zip(original.chunks_exact(width)) {
-                product[column as usize] += gathered(columns, row, vector);
+/// Clears rows and columns of frozen coordinates.
+fn clear_frozen<'a>(
+    instances: impl Iterator<Item = &'a Instance>,
+    frozen: &[bool],
+    (col_indices, places): (&[u32], &[u32]),
+    sums: &mut [f64],
+) {
+    if !frozen.contains(&true) {
+        return;
+    }
+    for &Instance { first, width } in instances {
+        let columns = &col_indices[first..first + width];
+        for (entry, &place) in
+            places[first..first + width * width].iter().enumerate().filter(|(_, place)| **place != ABOVE)
+        {
+            if frozen[columns[entry / width] as usize] || frozen[columns[entry % width] as usize] {
+                sums[place as usize] = 0.0;
             }
         }
     }
@@ -376,20 +432,10 @@ fn inverse_root(x: f64) -> f64 {
     f64::from_bits((2 * BIAS - half) << 52)
 }
 
-/// Σ rₖ v of the columns of a row.
-fn gathered(columns: &[u32], row: &[f64], vector: &[f64]) -> f64 {
-    columns.iter().zip(row).map(|(&column, entry)| entry * vector[column as usize]).sum()
-}
-
-/// Adds ±r rᵀv for a row r.
-fn add_outer(columns: &[u32], row: &[f64], vector: &[f64], sign: f64, product: &mut [f64]) {
-    let along = sign * gathered(columns, row, vector);
-    columns.iter().zip(row).for_each(|(&column, entry)| product[column as usize] += along * entry);
-}
-
 /// What became of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
+    /// It has a solution.
     Solved,
     /// The caller stopped it.
     Stopped,
