@@ -76,6 +76,11 @@ pub(super) struct NewtonSystem {
     replaced: Vec<(usize, usize)>,
     /// Their matrices as they were, one after another.
     originals: Vec<f64>,
+    /// Whether the last step is that of a matrix in which eigenvalues are replaced.
+    pub(super) is_replaced: bool,
+    /// The damping of the factor, NaN if it is not that of the values, and the frozen coordinates.
+    factorised: f64,
+    held: Vec<bool>,
     /// Of each coordinate the first one of the same unit: that of the same number in the first block of its array.
     units: Vec<u32>,
 }
@@ -129,6 +134,9 @@ impl NewtonSystem {
             indefinite: 0,
             replaced: Vec::new(),
             originals: Vec::new(),
+            is_replaced: false,
+            factorised: f64::NAN,
+            held: vec![false; n],
             units,
         })
     }
@@ -148,6 +156,7 @@ impl NewtonSystem {
         yielder: &mut Yielder,
     ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
+        self.factorised = f64::NAN;
         let NewtonSystem { values, instances, col_indices, .. } = self;
         let OnHost { model, engine, constant, .. } = functions.on_host();
         values.fill(0.0);
@@ -253,23 +262,31 @@ impl NewtonSystem {
         yielder: &mut Yielder,
         stops: &mut dyn FnMut() -> bool,
     ) -> Outcome {
-        let NewtonSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
+        self.is_replaced = self.indefinite > 0;
+        let NewtonSystem { row_offsets, col_indices, values, cholesky, diagonal, factorised, held, .. } = self;
         let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
         if diagonal.iter().any(|entry| !entry.is_finite()) {
             return Outcome::NotFinite;
         }
         loop {
-            let damping = diagonal.iter().map(|entry| *relative * entry).list();
-            cholesky.begin(&damping, frozen);
-            let factorised = loop {
-                if let Some(factorised) = cholesky.advance(&jacobian, SLICE) {
-                    break factorised;
+            if *factorised != *relative || held != frozen {
+                *factorised = f64::NAN;
+                let damping = diagonal.iter().map(|entry| *relative * entry).list();
+                cholesky.begin(&damping, frozen);
+                let result = loop {
+                    if let Some(result) = cholesky.advance(&jacobian, SLICE) {
+                        break result;
+                    }
+                    if yielder.yield_if_due().await && stops() {
+                        return Outcome::Stopped;
+                    }
+                };
+                if result.is_ok() {
+                    *factorised = *relative;
+                    held.clone_from_slice(frozen);
                 }
-                if yielder.yield_if_due().await && stops() {
-                    return Outcome::Stopped;
-                }
-            };
-            if factorised.is_ok() {
+            }
+            if *factorised == *relative {
                 for ((step, gradient), frozen) in step.iter_mut().zip(gradient).zip(frozen) {
                     *step = if *frozen { 0.0 } else { -gradient };
                 }
@@ -296,7 +313,7 @@ impl NewtonSystem {
     /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much, and
     /// where the caller stops it.
     pub(super) async fn refine(
-        &self,
+        &mut self,
         (gradient, frozen): (&[f64], &[bool]),
         ratio: f64,
         step: &mut [f64],
@@ -343,6 +360,7 @@ impl NewtonSystem {
         let promised = -dot(gradient, &refined);
         if promised <= most && refined.iter().all(|entry| entry.is_finite()) {
             step.copy_from_slice(&refined);
+            self.is_replaced = false;
         }
     }
 
