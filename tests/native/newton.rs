@@ -175,11 +175,11 @@ fn aggregates_are_equal_pieces_of_a_grid_that_lie_together() {
     let count = (side * side) as u32;
     let aggregates = Aggregates::new(&grid(side as u32, Edge::Spring), &blocks(count), 3);
     let (parts, places) = (aggregates.parts() as usize, aggregates.parts() as usize + 1 + aggregates.count as usize);
-    assert_eq!((aggregates.count, aggregates.each), (32, 1), "64 blocks a part at most");
-    let mut seen = vec![false; count as usize];
+    assert_eq!((aggregates.count, aggregates.each), (16, 1), "128 blocks a part at most");
+    let (mut seen, mut lengths) = (vec![false; count as usize], 0);
     for part in 0..parts {
         let range = aggregates.table[part] as usize..aggregates.table[part + 1] as usize;
-        assert_eq!(range.len(), 50, "part {part}");
+        assert_eq!(range.len(), 100, "part {part}");
         let [mut least, mut most] = [[side; 2], [0; 2]];
         for place in range {
             let [first, dim] = [0, 1].map(|k| aggregates.table[places + 2 * place + k]);
@@ -190,15 +190,16 @@ fn aggregates_are_equal_pieces_of_a_grid_that_lie_together() {
                 (least[k], most[k]) = (least[k].min(at), most[k].max(at));
             }
         }
-        // A square of 50 has a side of 7; a strip would be 40 long.
-        assert!((0..2).all(|k| most[k] - least[k] < side / 2), "part {part} reaches from {least:?} to {most:?}");
+        lengths += (most[0] - least[0]).max(most[1] - least[1]);
     }
+    // A square of 100 has a side of 10, a triangle that is half of a square one of 14 or, along its longest side, of 20. A strip would be 40 long.
+    assert!(lengths < parts * 20, "parts are {} long", lengths / parts);
     assert!(seen.iter().all(|seen| *seen));
 }
 
 #[test]
 fn products_with_colours_give_the_matrix_along_the_basis() {
-    let side = 12_u32;
+    let side = 20_u32;
     let model = grid(side, Edge::Spring);
     let n = model.num_params as usize;
     let aggregates = Aggregates::new(&model, &blocks(side * side), 3);

@@ -16,7 +16,7 @@ use crate::model::{ArrayInfo, Model};
 /// Workgroups, at most, since each adds up the partial sums of all.
 const MOST_PARTS: u32 = 256;
 /// Blocks of a part, about, where there are not more parts than there may be.
-const BLOCKS_OF_PART: u32 = 64;
+const BLOCKS_OF_PART: u32 = 128;
 /// Aggregates, at most, and rows of C, of which each solve inverts one.
 const MOST_AGGREGATES: u32 = 64;
 const MOST_ROWS: u32 = 192;
