@@ -1,6 +1,7 @@
 #import nonfinite
 #import newton/state
 #import newton/solve_block
+#import newton/restrict_block
 // Begins conjugate gradients at 0: factorises the diagonal blocks with their damping, without rows and columns that are held, and solves them for the gradient.
 // Pivots that are nothing but rounding count as a small share of the diagonal, along which a slope makes a long step.
 @compute @workgroup_size(THREADS)
@@ -9,9 +10,9 @@ fn begin(
     @builtin(local_invocation_index) lane: u32,
 ) {
     var energy = 0.0;
-    for (var block = workgroup.x * THREADS + lane; block < dispatch.blocks; block += dispatch.block_threads) {
-        let first = blocks[block];
-        let dim = blocks[block + 1u] - first;
+    for (var block = blocks[workgroup.x] + lane; block < blocks[workgroup.x + 1u]; block += THREADS) {
+        let first = first_of(block);
+        let dim = dim_of(block);
         for (var i = 0u; i < dim; i++) {
             vectors[place_of(RESIDUAL, first + i)] = -vectors[place_of(GRADIENT, first + i)];
             vectors[place_of(STEP, first + i)] = 0.0;
@@ -19,7 +20,9 @@ fn begin(
         }
         factorise(first, dim);
         energy += solve_block(first, dim);
+        restrict_block(RESIDUAL, first, dim);
     }
+    write_restricted(0u, workgroup.x, lane);
     let total = sum_over_workgroup(lane, energy);
     if lane == 0u {
         sums[ENERGIES + workgroup.x] = total;

@@ -9,7 +9,7 @@ fn direction(
     if !goes_on(lane) {
         return;
     }
-    let energy = sum_of(ENERGIES, dispatch.block_groups, lane);
+    let energy = sum_of(ENERGIES, dispatch.parts, lane) + sum_of(COARSE_ENERGIES, dispatch.aggregates, lane);
     let iterations = state[ITERATIONS];
     let is_first = iterations == 0.0;
     var first = energy;
@@ -40,12 +40,19 @@ fn direction(
         }
     }
     var damped = 0.0;
-    for (var i = workgroup.x * THREADS + lane; i < dispatch.count; i += dispatch.threads) {
-        let p = vectors[place_of(PRECONDITIONED, i)] + beta * vectors[place_of(DIRECTION, i)];
-        let share = state[DAMPING] * vectors[place_of(DIAGONAL, i)] * p;
-        vectors[place_of(DIRECTION, i)] = p;
-        vectors[place_of(PRODUCT, i)] = share;
-        damped += share * p;
+    let corrections = dispatch.corrections + workgroup.x / dispatch.each * MOST_NUMBERS;
+    for (var block = blocks[workgroup.x] + lane; block < blocks[workgroup.x + 1u]; block += THREADS) {
+        let first = first_of(block);
+        let dim = dim_of(block);
+        for (var k = 0u; k < dim; k++) {
+            let i = first + k;
+            let z = vectors[place_of(PRECONDITIONED, i)] + vectors[place_of(BASIS, i)] * coarse[corrections + k];
+            let p = z + beta * vectors[place_of(DIRECTION, i)];
+            let share = state[DAMPING] * vectors[place_of(DIAGONAL, i)] * p;
+            vectors[place_of(DIRECTION, i)] = p;
+            vectors[place_of(PRODUCT, i)] = share;
+            damped += share * p;
+        }
     }
     let total = sum_over_workgroup(lane, damped);
     if lane == 0u {

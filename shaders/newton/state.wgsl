@@ -40,3 +40,12 @@ fn sum_of(first: u32, count: u32, lane: u32) -> f32 {
 fn place_of(vector: u32, coordinate: u32) -> u32 {
     return vector * dispatch.stride + coordinate;
 }
+
+// First coordinate and dimension of a block by its place in the order of aggregates. A workgroup has those of its part.
+fn first_of(block: u32) -> u32 {
+    return blocks[dispatch.places + 2u * block];
+}
+
+fn dim_of(block: u32) -> u32 {
+    return blocks[dispatch.places + 2u * block + 1u];
+}

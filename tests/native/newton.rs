@@ -10,7 +10,8 @@ use residua::eval::objective::Descent;
 use residua::eval::texts::kernel_numbers;
 use residua::model::Class;
 use residua::model::instance_matrices::{columns, rows};
-use residua::solve::newton::device::record::{self, Shape, record};
+use residua::solve::newton::device::aggregates::Aggregates;
+use residua::solve::newton::device::record::{self, Recording, Shape, record};
 use residua::solve::newton::device::shaders::{SystemKernel, SystemUniforms};
 use residua_codegen::Width;
 use residua_gpu::{Limits, Submissions};
@@ -144,7 +145,8 @@ fn what_is_recorded_keeps_the_limits_and_its_kernels_are_valid() {
                 Descent { model: &model, layout: &layout, kernels: &plans, limits: &limits, objective: Objective::Sum };
             let recording = record(&descent, &shape, 1.0).unwrap();
             let [projected, exact] = &recording.iterations;
-            for segment in [&recording.linearise, &recording.begin, projected, exact, &recording.read] {
+            let Recording { linearise, probe, begin, read, measure, .. } = &recording;
+            for segment in [linearise, probe, begin, projected, exact, read, measure] {
                 Submissions::new(&segment.list, &limits).unwrap();
             }
             // A buffer has its number as its name.
@@ -158,6 +160,115 @@ fn what_is_recorded_keeps_the_limits_and_its_kernels_are_valid() {
             for (number, class) in &recording.classes {
                 validated(&SystemKernel::Project(*number).wgsl(shape.numbers, Some(class)));
             }
+        }
+    }
+}
+
+/// First coordinate of each block of three numbers, and the end.
+fn blocks(count: u32) -> Vec<u32> {
+    (0..=count).map(|block| 3 * block).collect()
+}
+
+#[test]
+fn aggregates_are_equal_pieces_of_a_grid_that_lie_together() {
+    let side = 40_usize;
+    let count = (side * side) as u32;
+    let aggregates = Aggregates::new(&grid(side as u32, Edge::Spring), &blocks(count), 3);
+    let (parts, places) = (aggregates.parts() as usize, aggregates.parts() as usize + 1 + aggregates.count as usize);
+    assert_eq!((aggregates.count, aggregates.each), (16, 1), "128 blocks a part at most");
+    let (mut seen, mut lengths) = (vec![false; count as usize], 0);
+    for part in 0..parts {
+        let range = aggregates.table[part] as usize..aggregates.table[part + 1] as usize;
+        assert_eq!(range.len(), 100, "part {part}");
+        let [mut least, mut most] = [[side; 2], [0; 2]];
+        for place in range {
+            let [first, dim] = [0, 1].map(|k| aggregates.table[places + 2 * place + k]);
+            assert!(first % 3 == 0 && dim == 3);
+            let block = first as usize / 3;
+            assert!(!std::mem::replace(&mut seen[block], true), "block {block} twice");
+            for (k, at) in [block % side, block / side].into_iter().enumerate() {
+                (least[k], most[k]) = (least[k].min(at), most[k].max(at));
+            }
+        }
+        lengths += (most[0] - least[0]).max(most[1] - least[1]);
+    }
+    // A square of 100 has a side of 10, a triangle that is half of a square one of 14 or, along its longest side, of 20. A strip would be 40 long.
+    assert!(lengths < parts * 20, "parts are {} long", lengths / parts);
+    assert!(seen.iter().all(|seen| *seen));
+}
+
+#[test]
+fn products_with_colours_give_the_matrix_along_the_basis() {
+    let side = 20_u32;
+    let model = grid(side, Edge::Spring);
+    let n = model.num_params as usize;
+    let aggregates = Aggregates::new(&model, &blocks(side * side), 3);
+    assert_eq!((aggregates.count, aggregates.each), (4, 1));
+    // Hessians of springs that all coordinates of a kind have for themselves, and 1 on the diagonal.
+    let mut hessian = vec![0.0; n * n];
+    for k in 0..n {
+        hessian[k * n + k] = 1.0;
+    }
+    let batch = &model.batches[0];
+    for (&a, &b) in batch.column(0).iter().zip(batch.column(1)) {
+        for k in 0..3 {
+            let [a, b] = [a, b].map(|first| (first + k) as usize);
+            for (row, column, sign) in [(a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)] {
+                hessian[row * n + column] += sign;
+            }
+        }
+    }
+    let mut diagonal: Vec<f64> = (0..n).map(|k| hessian[k * n + k]).collect();
+    let mut held = vec![false; n];
+    held[7] = true;
+    diagonal[30] *= 1e9;
+    let basis = aggregates.basis(&diagonal, &held);
+    let out: Vec<usize> = (0..n).filter(|&k| basis[k] == 0.0).collect();
+    assert_eq!(out, [7, 30], "what is held, and what is far stiffer than its neighbours");
+    // Which aggregate a coordinate is in.
+    let (parts, numbers) = (aggregates.parts() as usize, 3);
+    let places = parts + 1 + aggregates.count as usize;
+    let mut part_of = vec![0; n];
+    for part in 0..parts {
+        for place in aggregates.table[part]..aggregates.table[part + 1] {
+            let first = aggregates.table[places + 2 * place as usize] as usize;
+            part_of[first..first + numbers].fill(part);
+        }
+    }
+    let row = |k: usize| part_of[k] / aggregates.each as usize * numbers + k % numbers;
+    let mut probed = Vec::new();
+    for (colour, component) in aggregates.probes() {
+        let is_in = |k: &usize| aggregates.colours[row(*k) / numbers] == colour && k % numbers == component as usize;
+        let mut found = vec![0.0_f32; parts * numbers];
+        for k in 0..n {
+            let product: f64 = (0..n).filter(is_in).map(|j| hessian[k * n + j] * f64::from(basis[j])).sum();
+            found[part_of[k] * numbers + k % numbers] += basis[k] * product as f32;
+        }
+        probed.extend(found);
+    }
+    let rows = aggregates.row_count() as usize;
+    let mut expected = vec![0.0; rows * rows];
+    for k in 0..n {
+        for j in 0..n {
+            expected[row(k) * rows + row(j)] += hessian[k * n + j] * f64::from(basis[k] * basis[j]);
+        }
+    }
+    let matrix = aggregates.matrix(&probed);
+    // Sums of small integers.
+    assert_eq!(matrix, expected);
+    let damping = 0.5;
+    let inverse = aggregates.inverse(&matrix, damping, &diagonal, &basis);
+    for k in 0..n {
+        expected[row(k) * (rows + 1)] += damping * diagonal[k] * f64::from(basis[k]);
+    }
+    for i in 0..rows {
+        for j in 0..rows {
+            let product: f64 = (0..rows).map(|k| expected[i * rows + k] * f64::from(inverse[k * rows + j])).sum();
+            let identity = f64::from(u8::from(i == j));
+            assert!(
+                (product - identity).abs() < 1e-4,
+                "the share that is added to the diagonal, ten times: {product} at {i}, {j}"
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Symmetric matrices as sums of squares: the positive semi-definite matrix nearest to one, as rows R with RᵀR.
 //!
 //! A matrix that is positive semi-definite is factorised with the largest pivot first (N. J. Higham, *Accuracy and Stability of Numerical Algorithms*, 2nd ed.,
-//! section 10.3). Eigenvectors are needed for others alone; they come from rotations (G. H. Golub and C. F. Van Loan, *Matrix Computations*, 4th ed., section
-//! 8.5).
+//! section 10.3). Eigenvectors are needed for others alone; they come from the QL algorithm (G. H. Golub and C. F. Van Loan, *Matrix Computations*, 4th ed.,
+//! section 8.3).
 
 /// What becomes of negative eigenvalues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +15,16 @@ pub enum Negative {
 
 /// Roundings of the largest diagonal entry, for each row, that a pivot of 0 may have.
 const ROUNDINGS: f64 = 4.0;
-/// Sweeps of rotations; some six suffice.
-const MOST_SWEEPS: usize = 40;
+/// Steps of QL for an eigenvalue; some two suffice.
+const MOST_STEPS: usize = 40;
 
 /// Memory of [`semidefinite_rows`] from one matrix to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     whole: Vec<f64>,
     vectors: Vec<f64>,
+    values: Vec<f64>,
+    beside: Vec<f64>,
 }
 
 /// Writes rows R to `rows`, as many as the matrix has, where those behind its rank are 0, so that RᵀR is the matrix with other eigenvalues in the place of
@@ -40,15 +42,15 @@ pub fn semidefinite_rows(
         rows.fill(f64::NAN);
         return false;
     }
-    let Scratch { whole, vectors } = scratch;
+    let Scratch { whole, vectors, values, beside } = scratch;
     whole.clear();
     whole.extend_from_slice(matrix);
     if factorise(matrix, count, rows) {
         return false;
     }
-    diagonalise(whole, count, vectors);
-    for (k, (row, vector)) in rows.chunks_exact_mut(count).zip(vectors.chunks_exact(count)).enumerate() {
-        let value = whole[k * (count + 1)];
+    diagonalise(whole, count, vectors, values, beside);
+    let of_values = values.iter().zip(vectors.chunks_exact(count));
+    for (row, (&value, vector)) in rows.chunks_exact_mut(count).zip(of_values) {
         let root = match negative {
             Negative::Clamped => value.max(0.0).sqrt(),
             Negative::Absolute => value.abs().sqrt(),
@@ -60,43 +62,96 @@ pub fn semidefinite_rows(
     true
 }
 
-/// Rotates a symmetric matrix until it is diagonal; the eigenvectors are the rows of `vectors`.
-fn diagonalise(matrix: &mut [f64], count: usize, vectors: &mut Vec<f64>) {
+/// The eigenvalues of a symmetric matrix, and eigenvectors as the rows of `vectors`: reflections make it tridiagonal, and implicit steps of QL with shifts
+/// diagonal.
+fn diagonalise(matrix: &mut [f64], count: usize, vectors: &mut Vec<f64>, values: &mut Vec<f64>, beside: &mut Vec<f64>) {
     vectors.clear();
     vectors.resize(count * count, 0.0);
     (0..count).for_each(|k| vectors[k * (count + 1)] = 1.0);
-    for _ in 0..MOST_SWEEPS {
-        let mut is_rotated = false;
-        for p in 0..count {
-            for q in p + 1..count {
-                let [a, b, off] = [p * (count + 1), q * (count + 1), p * count + q].map(|place| matrix[place]);
-                if off.abs() <= f64::EPSILON * (a.abs() + b.abs()) {
-                    continue;
-                }
-                is_rotated = true;
-                let zeta = (b - a) / (2.0 * off);
-                let tangent = 1.0_f64.copysign(zeta) / (zeta.abs() + (1.0 + zeta * zeta).sqrt());
-                let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
-                let sine = cosine * tangent;
-                rotate_rows(matrix, count, (p, q), (cosine, sine));
-                for row in matrix.chunks_exact_mut(count) {
-                    (row[p], row[q]) = (cosine * row[p] - sine * row[q], sine * row[p] + cosine * row[q]);
-                }
-                (matrix[p * count + q], matrix[q * count + p]) = (0.0, 0.0);
-                rotate_rows(vectors, count, (p, q), (cosine, sine));
+    for vector in [&mut *values, &mut *beside] {
+        vector.clear();
+        vector.resize(count, 0.0);
+    }
+    tridiagonalise(matrix, count, vectors, beside);
+    for k in 0..count {
+        values[k] = matrix[k * (count + 1)];
+        // Of the last one there is none beside.
+        beside[k] = if k + 1 < count { matrix[(k + 1) * count + k] } else { 0.0 };
+    }
+    for first in 0..count {
+        for _ in 0..MOST_STEPS {
+            let is_split = |k: &usize| beside[*k].abs() <= f64::EPSILON * (values[*k].abs() + values[*k + 1].abs());
+            let last = (first..count - 1).find(is_split).unwrap_or(count - 1);
+            if last == first {
+                break;
             }
-        }
-        if !is_rotated {
-            break;
+            ql_step(values, beside, vectors, count, first, last);
         }
     }
 }
 
-fn rotate_rows(matrix: &mut [f64], count: usize, (p, q): (usize, usize), (cosine, sine): (f64, f64)) {
-    let (before, after) = matrix.split_at_mut(q * count);
-    for (a, b) in before[p * count..][..count].iter_mut().zip(&mut after[..count]) {
-        (*a, *b) = (cosine * *a - sine * *b, sine * *a + cosine * *b);
+/// Reflects rows and columns, one after the other, until nothing is beside the diagonal and its neighbours. The rows of `vectors` become those of Qᵀ with
+/// A = Q T Qᵀ.
+fn tridiagonalise(matrix: &mut [f64], count: usize, vectors: &mut [f64], reflector: &mut [f64]) {
+    for k in 0..count.saturating_sub(2) {
+        let tail = k + 1..count;
+        let mut square = 0.0;
+        for i in tail.clone() {
+            reflector[i] = matrix[i * count + k];
+            square += reflector[i] * reflector[i];
+        }
+        // The first entry alone needs no reflection.
+        if square == reflector[k + 1] * reflector[k + 1] {
+            continue;
+        }
+        let length = square.sqrt();
+        let alpha = -length.copysign(reflector[k + 1]);
+        let factor = 1.0 / (square - reflector[k + 1] * alpha);
+        reflector[k + 1] -= alpha;
+        // H = I − factor · vvᵀ from both sides, and from the left to the vectors.
+        for (of, columns) in [(&mut *matrix, k..count), (vectors, 0..count)] {
+            for column in columns {
+                let along: f64 = tail.clone().map(|i| reflector[i] * of[i * count + column]).sum();
+                tail.clone().for_each(|i| of[i * count + column] -= factor * along * reflector[i]);
+            }
+        }
+        for row in matrix.chunks_exact_mut(count).skip(k) {
+            let along: f64 = tail.clone().map(|i| reflector[i] * row[i]).sum();
+            tail.clone().for_each(|i| row[i] -= factor * along * reflector[i]);
+        }
     }
+}
+
+/// A step of QL on the rows from `first` to `last` of a tridiagonal matrix, with the shift of Wilkinson.
+fn ql_step(values: &mut [f64], beside: &mut [f64], vectors: &mut [f64], count: usize, first: usize, last: usize) {
+    let half = (values[first + 1] - values[first]) / (2.0 * beside[first]);
+    let root = (half * half + 1.0).sqrt().copysign(half);
+    let mut g = values[last] - values[first] + beside[first] / (half + root);
+    let (mut sine, mut cosine, mut moved) = (1.0, 1.0, 0.0);
+    for k in (first..last).rev() {
+        let (f, b) = (sine * beside[k], cosine * beside[k]);
+        let length = (f * f + g * g).sqrt();
+        beside[k + 1] = length;
+        if length == 0.0 {
+            // The matrix is split here.
+            values[k + 1] -= moved;
+            beside[last] = 0.0;
+            return;
+        }
+        (sine, cosine) = (f / length, g / length);
+        g = values[k + 1] - moved;
+        let r = (values[k] - g) * sine + 2.0 * cosine * b;
+        moved = sine * r;
+        values[k + 1] = g + moved;
+        g = cosine * r - b;
+        let (before, after) = vectors.split_at_mut((k + 1) * count);
+        for (a, b) in before[k * count..].iter_mut().zip(&mut after[..count]) {
+            (*a, *b) = (cosine * *a - sine * *b, sine * *a + cosine * *b);
+        }
+    }
+    values[first] -= moved;
+    beside[first] = g;
+    beside[last] = 0.0;
 }
 
 /// The largest magnitude on the diagonal.
@@ -170,6 +225,63 @@ mod tests {
                         (found - expected).abs() < 1e-13,
                         "{values:?} {negative:?} at {k}: {found}, not {expected}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn eigenvectors_make_matrices_diagonal_whatever_their_entries() {
+        // Random, diagonal, of rank one, of equal eigenvalues, of entries that differ by many magnitudes, split.
+        let entry = |kind: usize, i: usize, j: usize| -> f64 {
+            let (low, high) = (i.min(j), i.max(j));
+            match kind {
+                0 => (1.7 * (low * low + 3 * high) as f64).sin(),
+                1 => {
+                    if i == j {
+                        i as f64 - 2.0
+                    } else {
+                        0.0
+                    }
+                }
+                2 => (1.0 + i as f64) * (1.0 + j as f64),
+                3 => {
+                    if i == j {
+                        3.0
+                    } else {
+                        -1.0
+                    }
+                }
+                4 => (1.3 * (low + 2 * high) as f64).cos() * 10.0_f64.powi(-3 * (i + j) as i32),
+                _ => {
+                    if i / 2 == j / 2 {
+                        1.0
+                    } else {
+                        0.0
+                    }
+                }
+            }
+        };
+        for kind in 0..6 {
+            for count in 1..9 {
+                let original: Vec<f64> = (0..count * count).map(|k| entry(kind, k / count, k % count)).collect();
+                let [mut vectors, mut values, mut beside] = [const { Vec::new() }; 3];
+                diagonalise(&mut original.clone(), count, &mut vectors, &mut values, &mut beside);
+                let size = original.iter().fold(0.0, |most: f64, entry| most.max(entry.abs()));
+                for i in 0..count {
+                    for j in 0..count {
+                        let along = |of: &dyn Fn(usize) -> f64| (0..count).map(of).sum::<f64>();
+                        let found = along(&|k| values[k] * vectors[k * count + i] * vectors[k * count + j]);
+                        let product = along(&|k| vectors[i * count + k] * vectors[j * count + k]);
+                        let identity = f64::from(u8::from(i == j));
+                        // Some roundings for each of the rows.
+                        assert!((product - identity).abs() <= 1e-14 * count as f64, "{kind}, {count} rows: {product}");
+                        let wanted = original[i * count + j];
+                        assert!(
+                            (found - wanted).abs() <= 1e-14 * count as f64 * size,
+                            "{kind}, {count} rows: {found}, not {wanted}"
+                        );
+                    }
                 }
             }
         }

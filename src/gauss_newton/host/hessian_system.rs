@@ -93,6 +93,11 @@ pub struct HessianSystem {
     damping_as_is: usize,
     /// Long sums whose factor is negative.
     negative_sums: usize,
+    /// Whether the last step is that of a matrix in which eigenvalues are replaced.
+    is_replaced: bool,
+    /// The damping of the factor, NaN if it is not that of the values, and the frozen coordinates.
+    factorised: f64,
+    held: Vec<bool>,
     /// Of each coordinate the first one of the same unit: that of the same number in the first block of its array.
     units: Vec<u32>,
 }
@@ -150,6 +155,9 @@ impl HessianSystem {
             is_as_is: false,
             damping_as_is: 0,
             negative_sums: 0,
+            is_replaced: false,
+            factorised: f64::NAN,
+            held: vec![false; n],
             units,
         })
     }
@@ -182,6 +190,7 @@ impl HessianSystem {
         yielder: &mut Yielder,
     ) -> Result<()> {
         let (seeds, sums) = functions.long_sums(objective, x).await?;
+        self.factorised = f64::NAN;
         let HessianSystem { values, instances, col_indices, .. } = self;
         let OnHost { model, engine, constant, .. } = functions.on_host();
         values.fill(0.0);
@@ -272,7 +281,7 @@ impl HessianSystem {
                 row.iter_mut().zip(columns).for_each(|(entry, &column)| *entry /= scales[column as usize]);
             }
         }
-        self.is_as_is = false;
+        (self.is_as_is, self.factorised) = (false, f64::NAN);
         self.diagonal.fill(0.0);
         for (&column, value) in self.col_indices.iter().zip(&self.values) {
             self.diagonal[column as usize] += value * value;
@@ -292,6 +301,7 @@ impl HessianSystem {
             return Outcome::Singular;
         }
         self.find_places();
+        self.factorised = f64::NAN;
         let HessianSystem {
             row_offsets,
             col_indices,
@@ -340,6 +350,11 @@ impl HessianSystem {
         Outcome::Singular
     }
 
+    /// Whether the last step of [`HessianSystem::solve`] is that of a matrix in which eigenvalues are replaced, and was not refined.
+    pub fn is_replaced(&self) -> bool {
+        self.is_replaced
+    }
+
     fn find_places(&mut self) {
         if !self.places.is_empty() {
             return;
@@ -364,23 +379,31 @@ impl HessianSystem {
         yielder: &mut Yielder,
         stops: &mut dyn FnMut() -> bool,
     ) -> Outcome {
-        let HessianSystem { row_offsets, col_indices, values, cholesky, diagonal, .. } = self;
+        self.is_replaced = self.indefinite > 0;
+        let HessianSystem { row_offsets, col_indices, values, cholesky, diagonal, factorised, held, .. } = self;
         let jacobian = SparseMatrix { cols: step.len(), row_offsets, col_indices, values };
         if diagonal.iter().any(|entry| !entry.is_finite()) {
             return Outcome::NotFinite;
         }
         loop {
-            let damping = diagonal.iter().map(|entry| *relative * entry).list();
-            cholesky.begin(&damping, frozen);
-            let factorised = loop {
-                if let Some(factorised) = cholesky.advance(&jacobian, SLICE) {
-                    break factorised;
+            if *factorised != *relative || held != frozen {
+                *factorised = f64::NAN;
+                let damping = diagonal.iter().map(|entry| *relative * entry).list();
+                cholesky.begin(&damping, frozen);
+                let result = loop {
+                    if let Some(result) = cholesky.advance(&jacobian, SLICE) {
+                        break result;
+                    }
+                    if yielder.yield_if_due().await && stops() {
+                        return Outcome::Stopped;
+                    }
+                };
+                if result.is_ok() {
+                    *factorised = *relative;
+                    held.clone_from_slice(frozen);
                 }
-                if yielder.yield_if_due().await && stops() {
-                    return Outcome::Stopped;
-                }
-            };
-            if factorised.is_ok() {
+            }
+            if *factorised == *relative {
                 solve_factorised(cholesky, gradient, frozen, step);
                 if step.iter().all(|entry| entry.is_finite()) {
                     return Outcome::Solved;

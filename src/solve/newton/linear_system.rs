@@ -73,6 +73,15 @@ impl LinearSystem {
         }
     }
 
+    /// Whether the last step is that of a matrix in which eigenvalues are replaced.
+    pub(super) fn is_replaced(&self) -> bool {
+        match self {
+            LinearSystem::Host(system) => system.is_replaced(),
+            #[cfg(target_arch = "wasm32")]
+            LinearSystem::Device(system) => system.is_replaced,
+        }
+    }
+
     /// Whether the last system was solved as exactly as it was asked for.
     pub(super) fn is_solved(&self) -> bool {
         match self {

@@ -225,16 +225,12 @@ impl<'a> Run<'a> {
                 if self.damping == self.dampings.least {
                     converged = self.converged();
                 }
-                if converged.is_some() && !self.promises && self.arithmetic != Arithmetic::F64 {
-                    self.promises = true;
-                    if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
-                        return Ok(self.finish(ending));
-                    }
-                    converged = self.converged();
-                }
-                // The matrix with other eigenvalues is larger than the Hessian, and promises less.
+                // The matrix with other eigenvalues is larger than the Hessian, and promises less. So does a step that is not well solved for.
                 let may_end = converged.is_some() || self.is_at_rounding();
-                if may_end && self.refinement < f64::INFINITY && self.system.indefinite() > 0 {
+                let is_refinable = self.refinement < f64::INFINITY && self.system.is_replaced();
+                let is_rough = converged.is_some() && !self.promises && self.arithmetic != Arithmetic::F64;
+                if may_end && (is_refinable || is_rough) {
+                    self.promises = true;
                     self.refinement = f64::INFINITY;
                     if let Some(ending) = self.find_direction(listener, &mut yielder).await? {
                         return Ok(self.finish(ending));

@@ -127,6 +127,19 @@ export const group = {
       check.ok(gpu.x.every((x, k) => k % 3 !== 2 || x > 0), 'none is below the floor');
       check.ok(gpu.x.some((x, k) => k % 3 === 2 && x < 0.1), 'some are within its range');
     }),
+    ...gpuAgainstCpu('what moves far takes fewer iterations than instances in between', async (check) => {
+      const count = 512;
+      const problem = new Problem();
+      const places = problem.parameters('places', { dim: 1, values: Array.from({ length: count }, () => 0) });
+      places.setConstant([0]);
+      const all = Array.from({ length: count }, (_, k) => k);
+      problem.residuals('links', { inputs: { a: places.at(all.slice(1)), b: places.at(all.slice(0, -1)) }, residual: ({ a, b }) => a.sub(b).sub(1).square() });
+      problem.residuals('weight', { inputs: { x: places.at(all) }, residual: ({ x }) => x.mul(-1e-3) });
+      const { gpu } = await onBoth(check, { problem, array: places }, { costTolerance: 1e-5 });
+      // The block diagonal alone passes on what a link has by a link in each iteration.
+      const most = Math.max(...gpu.history.slice(1).map(({ linearIterations }) => linearIterations));
+      check.below(most, count / 2, 'a system, or two near the minimum, of less than a quarter each', 'iterations');
+    }),
     ...gpuAgainstCpu('robust least squares in chunks, of blocks that an instance has twice', async (check) => {
       const problem = new Problem();
       const points = problem.parameters('points', { dim: 3, values: Array.from({ length: 36 }, (_, k) => Math.sin(7 * k)) });

@@ -34,7 +34,7 @@ impl HessianSystem {
     /// preconditions. Leaves it as it is where that Hessian is not positive along a direction of theirs, or promises more than `ratio` times as much, and
     /// where the caller stops it.
     pub async fn refine(
-        &self,
+        &mut self,
         (gradient, frozen): (&[f64], &[bool]),
         Refinement { ratio, left, ball }: Refinement<'_>,
         step: &mut [f64],
@@ -84,6 +84,7 @@ impl HessianSystem {
         let promised = -dot(gradient, &refined);
         if promised <= most && refined.iter().all(|entry| entry.is_finite()) {
             step.copy_from_slice(&refined);
+            self.is_replaced = false;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::aggregates::Aggregates;
 use super::shaders::{SystemKernel, SystemUniforms};
 use super::state;
 use crate::eval::Objective;
@@ -25,10 +26,6 @@ use residua_gpu::{BindingKind, CommandList, DownloadId, PipelineId, Slice};
 pub const MOST_ROWS: u32 = 16;
 /// Numbers of a block, at most: a thread solves for all of them.
 pub const MOST_NUMBERS: u32 = 10;
-/// Workgroups of the system's kernels, at most, since each adds up the partial sums of all.
-const MOST_WORKGROUPS: u32 = 256;
-/// Threads of a workgroup.
-const THREADS: u32 = 256;
 /// For messages.
 pub const NAME: &str = "the linear system of Newton's method";
 
@@ -39,7 +36,7 @@ words! { pub usize, distinct BUFFERS:
     VECTORS = 1,
     /// [`state::SECTIONS`]
     SUMS = 2,
-    /// Where each block begins, and the end of the last.
+    /// [`Aggregates::table`]
     BLOCKS = 3,
     /// 1 where a coordinate is held, as constants are.
     HELD = 4,
@@ -51,6 +48,8 @@ words! { pub usize, distinct BUFFERS:
     CONSTANT = 7,
     /// Instances with negative eigenvalues, by workgroups.
     COUNTS = 8,
+    /// Of the coarse part of the preconditioner: what parts have along the basis, corrections, the inverse, what probes find.
+    COARSE = 9,
 }
 
 /// The buffer of the Hessians of a chunk's instances, and that of the same with other eigenvalues in the place of negative ones.
@@ -70,8 +69,8 @@ pub struct Shape {
     count: u32,
     /// Numbers of the largest block.
     pub numbers: u32,
-    /// What stands in [`BLOCKS`].
-    pub blocks: Vec<u32>,
+    /// Blocks in an order of aggregates.
+    pub aggregates: Aggregates,
     /// What stands in [`UNITS`].
     pub units: Vec<u32>,
 }
@@ -100,7 +99,8 @@ impl Shape {
         if numbers > 1 && !has_slots_of_blocks(model, &blocks) {
             return None;
         }
-        Some(Shape { count: model.num_params, numbers, blocks, units })
+        let aggregates = Aggregates::new(model, &blocks, numbers);
+        Some(Shape { count: model.num_params, numbers, aggregates, units })
     }
 
     /// Distance of vectors that share a buffer.
@@ -108,12 +108,16 @@ impl Shape {
         u64::from(self.count.next_multiple_of(64))
     }
 
-    fn block_groups(&self) -> u32 {
-        (self.blocks.len() as u32).div_ceil(THREADS).clamp(1, MOST_WORKGROUPS)
+    /// Words of [`COARSE`] in front of corrections, the inverse, and what probes find.
+    pub fn coarse_places(&self) -> [u32; 3] {
+        let (parts, rows) = (self.aggregates.parts() * self.numbers, self.aggregates.row_count());
+        let inverse = (parts + rows).next_multiple_of(64);
+        [parts, inverse, (inverse + rows * rows).next_multiple_of(64)]
     }
 
-    fn groups(&self) -> u32 {
-        self.count.div_ceil(THREADS).clamp(1, MOST_WORKGROUPS)
+    /// Words that a probe finds.
+    fn probed_len(&self) -> u32 {
+        self.aggregates.parts() * self.numbers
     }
 }
 
@@ -122,16 +126,24 @@ impl Shape {
 pub struct Recording {
     /// Hessians at the point of [`Memory::Parameters`], and what is made of them.
     pub linearise: Segment,
+    /// Products of the projected Hessians with the basis.
+    pub probe: Segment,
     /// The begin of conjugate gradients.
     pub begin: Segment,
     /// An iteration with projected Hessians, and one with Hessians as they are.
     pub iterations: [Segment; 2],
     /// Reads the state.
     pub read: Segment,
+    /// Products of the projected Hessians with the step.
+    pub measure: Segment,
     /// Of [`Recording::linearise`]: the diagonal, then the counts.
     pub linearised: [DownloadId; 2],
+    /// Of [`Recording::probe`], as [`Aggregates::matrix`] takes it.
+    pub probed: DownloadId,
     /// Of [`Recording::read`].
     pub state: DownloadId,
+    /// Of [`Recording::measure`]: partial sums of dᵀPd.
+    pub measured: DownloadId,
     /// Bytes of the system's buffers.
     pub sizes: Vec<u64>,
     /// What stands in [`UNIFORMS`].
@@ -185,27 +197,41 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: &Shape, factor: f32) -> R
         products += groups.next_multiple_of(64);
         counts += groups;
     }
+    let aggregates = &shape.aggregates;
+    let [corrections, inverse, probed] = shape.coarse_places();
     let common = SystemUniforms {
         count: shape.count,
         stride: shape.stride() as u32,
-        groups: shape.groups(),
-        threads: shape.groups() * THREADS,
-        blocks: shape.blocks.len() as u32 - 1,
-        block_groups: shape.block_groups(),
-        block_threads: shape.block_groups() * THREADS,
+        parts: aggregates.parts(),
+        each: aggregates.each,
+        aggregates: aggregates.count,
+        rows: aggregates.row_count(),
+        colours: aggregates.parts() + 1,
+        places: aggregates.parts() + 1 + aggregates.count,
+        corrections,
+        inverse,
         products,
         ..SystemUniforms::default()
     };
+    let of_probes = aggregates.probes().enumerate().map(|(number, (colour, component))| SystemUniforms {
+        colour,
+        component,
+        probed: probed + number as u32 * shape.probed_len(),
+        ..common
+    });
+    let of_probes = of_probes.list();
     let mut uniforms = Vec::new();
-    for of_dispatch in [common].iter().chain(&of_chunks) {
+    for of_dispatch in [common].iter().chain(&of_chunks).chain(&of_probes) {
         uniforms.extend_from_slice(&of_dispatch.words());
         uniforms.resize(uniforms.len().next_multiple_of(ALIGNMENT as usize / 4), 0);
     }
     let count = u64::from(shape.count);
     let vectors = u64::from(state::COLUMNS + 2 * shape.numbers) * shape.stride();
     let sums = u64::from(state::CURVATURES + products);
-    let (blocks, units) = (shape.blocks.len() as u64, shape.units.len() as u64);
-    let words = [state::WORDS as u64, vectors, sums, blocks, count, units, uniforms.len() as u64, count, counts.into()];
+    let (blocks, units) = (aggregates.table.len() as u64, shape.units.len() as u64);
+    let coarse = u64::from(probed) + of_probes.len() as u64 * u64::from(shape.probed_len());
+    let words =
+        [state::WORDS as u64, vectors, sums, blocks, count, units, uniforms.len() as u64, count, counts.into(), coarse];
     let mut sizes = words.map(|words| 4 * words).to_vec();
     for chunk in chunks {
         sizes.extend_from_slice(&[bytes_of_table(descent.model, chunk); 2]);
@@ -214,7 +240,9 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: &Shape, factor: f32) -> R
     let chunks = chunks.len();
     let linearised = writer.linearise(chunks)?;
     let linearise = writer.finish();
-    writer.own(SystemKernel::Begin, shape.block_groups());
+    let probed = writer.probe(chunks, of_probes.len())?;
+    let probe = writer.finish();
+    writer.own(SystemKernel::Begin, aggregates.parts());
     let begin = writer.finish();
     let mut iteration = |table| {
         writer.iterate(chunks, table)?;
@@ -224,8 +252,24 @@ pub fn record<K: Kernels>(descent: &Descent<K>, shape: &Shape, factor: f32) -> R
     let of_state = writer.buffer(STATE);
     let state = writer.segment.list.download(of_state);
     let read = writer.finish();
+    let measured = writer.measure(chunks)?;
+    let measure = writer.finish();
     let Writer { classes, sizes, .. } = writer;
-    Ok(Recording { linearise, begin, iterations, read, linearised, state, sizes, uniforms, classes })
+    Ok(Recording {
+        linearise,
+        probe,
+        begin,
+        iterations,
+        read,
+        measure,
+        linearised,
+        probed,
+        state,
+        measured,
+        sizes,
+        uniforms,
+        classes,
+    })
 }
 
 /// Workgroups of a chunk's kernels.
@@ -263,7 +307,7 @@ impl<K: Kernels> Writer<'_, K> {
         let chunks = (0..chunks).filter(|&number| self.takes_part(number)).list();
         for &number in &chunks {
             let batch = &self.descent.model.batches[self.descent.layout.chunks[number].batch];
-            self.run(number, hessian(batch, self.descent.objective), HESSIANS, state::OPEN)?;
+            self.run(number, hessian(batch, self.descent.objective), HESSIANS, None)?;
         }
         self.gathered(&chunks, Entry::MatrixMagnitudes, HESSIANS, state::PRODUCT)?;
         let units = self.shape.units.len() as u32 / 3;
@@ -284,17 +328,49 @@ impl<K: Kernels> Writer<'_, K> {
     }
 
     fn iterate(&mut self, chunks: usize, table: usize) -> Result<()> {
-        self.own(SystemKernel::Direction, self.shape.groups());
+        self.own(SystemKernel::Coarse, self.shape.aggregates.count);
+        self.own(SystemKernel::Direction, self.shape.aggregates.parts());
+        self.multiply(chunks, table, state::GATE)?;
+        self.own(SystemKernel::Update, self.shape.aggregates.parts());
+        Ok(())
+    }
+
+    /// Adds the product of the matrices with the direction to what stands in its place.
+    fn multiply(&mut self, chunks: usize, table: usize, gate: usize) -> Result<()> {
         let product = self.vector(state::PRODUCT);
         for number in 0..chunks {
             if self.takes_part(number) {
-                self.run(number, Entry::MatrixProduct, table, state::GATE)?;
-                let gate = self.gate(state::GATE);
+                self.run(number, Entry::MatrixProduct, table, Some((state::DIRECTION, gate)))?;
+                let gate = self.gate(gate);
                 self.descent.gather(self, number, product, gate)?;
             }
         }
-        self.own(SystemKernel::Update, self.shape.block_groups());
         Ok(())
+    }
+
+    /// Multiplies the projected Hessians by the basis.
+    fn probe(&mut self, chunks: usize, probes: usize) -> Result<DownloadId> {
+        let parts = self.shape.aggregates.parts();
+        for number in 0..probes {
+            let uniforms = 1 + self.descent.layout.chunks.len() + number;
+            self.own_with(SystemKernel::Probe, parts, uniforms);
+            self.multiply(chunks, PROJECTED, state::OPEN)?;
+            self.own_with(SystemKernel::Restrict, parts, uniforms);
+        }
+        let first = 4 * u64::from(self.shape.coarse_places()[2]);
+        let found = self.buffer(COARSE).part(first, self.sizes[COARSE] - first);
+        Ok(self.segment.list.download(found))
+    }
+
+    /// Multiplies the projected Hessians by the step.
+    fn measure(&mut self, chunks: usize) -> Result<DownloadId> {
+        let products = self.sizes[SUMS] - 4 * u64::from(state::CURVATURES);
+        let sums = self.buffer(SUMS).part(4 * u64::from(state::CURVATURES), products);
+        self.segment.list.clear(sums);
+        for number in (0..chunks).filter(|&number| self.takes_part(number)).list() {
+            self.run(number, Entry::MatrixProduct, PROJECTED, Some((state::STEP, state::OPEN)))?;
+        }
+        Ok(self.segment.list.download(sums))
     }
 
     fn takes_part(&self, number: usize) -> bool {
@@ -306,15 +382,16 @@ impl<K: Kernels> Writer<'_, K> {
         let vector = self.vector(vector);
         self.segment.list.clear(vector);
         for &number in chunks {
-            self.run(number, entry, table, state::OPEN)?;
+            self.run(number, entry, table, None)?;
             let gate = self.gate(state::OPEN);
             self.descent.gather(self, number, vector, gate)?;
         }
         Ok(())
     }
 
-    /// Runs a kernel of the functions over a chunk and a table of its matrices.
-    fn run(&mut self, number: usize, entry: Entry, table: usize, gate: usize) -> Result<()> {
+    /// Runs a kernel of the functions over a chunk and a table of its matrices, a product with that vector behind that gate.
+    fn run(&mut self, number: usize, entry: Entry, table: usize, product: Option<(u32, usize)>) -> Result<()> {
+        let (vector, gate) = product.unwrap_or((state::DIRECTION, state::OPEN));
         let descent = self.descent;
         let chunk = &descent.layout.chunks[number];
         let plan = descent.kernels.plan(chunk.batch, entry)?;
@@ -328,7 +405,7 @@ impl<K: Kernels> Writer<'_, K> {
                 Role::Parameters => self.table(descent.layout, Memory::Parameters),
                 Role::LocalGradient => self.table(descent.layout, Memory::LocalGradient),
                 Role::Partials => self.buffer(tables(number)[table]),
-                Role::Vector => self.vector(state::DIRECTION),
+                Role::Vector => self.vector(vector),
                 _ => return Err(Error::internal("a kernel of matrices does something else")),
             });
         }
@@ -377,11 +454,16 @@ impl<K: Kernels> Writer<'_, K> {
 
     /// Runs a kernel of the system.
     fn own(&mut self, kernel: SystemKernel, workgroups: u32) {
+        self.own_with(kernel, workgroups, 0);
+    }
+
+    /// Runs a kernel of the system with uniforms by their number.
+    fn own_with(&mut self, kernel: SystemKernel, workgroups: u32, uniforms: usize) {
         let mut bindings = Vec::new();
-        for number in [STATE, VECTORS, SUMS, BLOCKS, HELD, UNITS] {
+        for number in [STATE, VECTORS, SUMS, BLOCKS, HELD, UNITS, COARSE] {
             bindings.push(self.buffer(number));
         }
-        bindings.push(self.buffer(UNIFORMS).part(0, ALIGNMENT));
+        bindings.push(self.buffer(UNIFORMS).part(uniforms as u64 * ALIGNMENT, ALIGNMENT));
         let pipeline = self.segment.pipeline(kernel, kernel.name(), &kernel.layout());
         self.segment.list.dispatch(pipeline, &bindings, [workgroups, 1]);
     }

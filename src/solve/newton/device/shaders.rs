@@ -15,8 +15,14 @@ pub enum SystemKernel {
     Units,
     /// Other eigenvalues for negative ones, in the instances of a kernel by its number.
     Project(usize),
+    /// A sum of basis vectors.
+    Probe,
+    /// What its product has along the basis.
+    Restrict,
     /// The begin of conjugate gradients.
     Begin,
+    /// The coarse part of the preconditioner.
+    Coarse,
     /// The begin of an iteration.
     Direction,
     /// Its end.
@@ -29,7 +35,10 @@ impl SystemKernel {
         match self {
             SystemKernel::Units => "units",
             SystemKernel::Project(_) => "project",
+            SystemKernel::Probe => "probe",
+            SystemKernel::Restrict => "restrict_product",
             SystemKernel::Begin => "begin",
+            SystemKernel::Coarse => "coarse_part",
             SystemKernel::Direction => "direction",
             SystemKernel::Update => "update",
         }
@@ -47,13 +56,14 @@ impl SystemKernel {
                 write("projected", "f32"),
                 write("counts", "u32"),
             ],
-            SystemKernel::Units | SystemKernel::Begin | SystemKernel::Direction | SystemKernel::Update => vec![
+            _ => vec![
                 write("state", "f32"),
                 write("vectors", "f32"),
                 write("sums", "f32"),
                 read("blocks", "u32"),
                 read("held", "u32"),
                 read("unit_table", "u32"),
+                write("coarse", "f32"),
             ],
         };
         resources.push(Resource::uniform("dispatch", &SystemUniforms::STRUCTURE));
@@ -70,7 +80,10 @@ impl SystemKernel {
         let template = match self {
             SystemKernel::Units => template!("newton/units"),
             SystemKernel::Project(_) => template!("newton/project"),
+            SystemKernel::Probe => template!("newton/probe"),
+            SystemKernel::Restrict => template!("newton/restrict"),
             SystemKernel::Begin => template!("newton/begin"),
+            SystemKernel::Coarse => template!("newton/coarse"),
             SystemKernel::Direction => template!("newton/direction"),
             SystemKernel::Update => template!("newton/update"),
         };
@@ -96,7 +109,8 @@ fn coordinates(class: &Class) -> String {
 }
 
 /// The files that the templates import.
-const FILES: &[Template] = &[template!("newton/state"), template!("newton/solve_block")];
+const FILES: &[Template] =
+    &[template!("newton/state"), template!("newton/solve_block"), template!("newton/restrict_block")];
 
 template_parameters! {
     /// Parameters of the templates of `shaders/newton`.
@@ -117,16 +131,30 @@ uniform! {
         count,
         /// distance of vectors that share a buffer; of `project` that of a table's columns
         stride,
-        /// workgroups of `direction`; of `project` its own
+        /// workgroups of `project`
         groups,
-        /// their threads
-        threads,
-        /// blocks
-        blocks,
-        /// workgroups of what takes a block a thread
-        block_groups,
-        /// their threads
-        block_threads,
+        /// workgroups of what takes a block a thread, which have a part each
+        parts,
+        /// parts of an aggregate
+        each,
+        /// aggregates
+        aggregates,
+        /// rows of the matrix of the preconditioner's coarse part
+        rows,
+        /// where colours stand in the table of blocks
+        colours,
+        /// where blocks stand there
+        places,
+        /// where corrections stand
+        corrections,
+        /// where the inverse of the coarse part's matrix stands
+        inverse,
+        /// of `probe`: a colour
+        colour,
+        /// of `probe`: a component
+        component,
+        /// where `restrict` writes
+        probed,
         /// partial sums of products
         products,
         /// where the counts of `project` begin
@@ -144,7 +172,15 @@ mod tests {
     #[test]
     fn every_kernel_is_valid_and_binds_what_it_declares() {
         for numbers in [1, 3, 10] {
-            for kernel in [SystemKernel::Units, SystemKernel::Begin, SystemKernel::Direction, SystemKernel::Update] {
+            for kernel in [
+                SystemKernel::Units,
+                SystemKernel::Probe,
+                SystemKernel::Restrict,
+                SystemKernel::Begin,
+                SystemKernel::Coarse,
+                SystemKernel::Direction,
+                SystemKernel::Update,
+            ] {
                 check_module(&kernel.wgsl(numbers, None), kernel.name(), &kernel.layout());
             }
         }

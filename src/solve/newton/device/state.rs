@@ -53,8 +53,10 @@ words! { pub u32, distinct VECTORS:
     SCALES = 6,
     /// Diagonal of the sum of projected Hessians.
     DIAGONAL = 7,
+    /// The basis of the preconditioner's coarse part, all of its vectors in one.
+    BASIS = 8,
     /// Columns of its diagonal blocks, then those of their factors.
-    COLUMNS = 8,
+    COLUMNS = 9,
 }
 
 words! { pub u32, distinct SECTIONS:
@@ -62,8 +64,10 @@ words! { pub u32, distinct SECTIONS:
     ENERGIES = 0,
     /// Those of the damping's share of pᵀHp.
     DAMPED = 256,
-    /// Those of the rest.
-    CURVATURES = 512,
+    /// Those of the coarse part of rᵀz.
+    COARSE_ENERGIES = 512,
+    /// Those of the rest of pᵀHp.
+    CURVATURES = 576,
 }
 
 /// A pivot is at least this share of what stands on the diagonal: a hundred roundings, which then move a coordinate by a hundredth of a step.

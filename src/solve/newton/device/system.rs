@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::aggregates::Aggregates;
 use super::record::{self, NAME, Recording, Shape};
 use super::shaders::SystemKernel;
 use super::state::{self, RUNNING, SOLVED, UNSOLVED};
@@ -27,21 +28,31 @@ const MOST_OPERATIONS: usize = 8_000;
 const MOST_ITERATIONS: f32 = 5_000.0;
 /// Iterations submitted at a time, at least and at most.
 const LEAST_BATCH: u32 = 16;
-const MOST_BATCH: u32 = 128;
+const MOST_BATCH: u32 = 48;
 
 /// Conjugate gradients over the Hessians of instances, on a device.
 pub(in crate::solve::newton) struct DeviceSystem {
     context: Context,
     /// Distance of vectors that share a buffer.
     stride: u64,
+    aggregates: Aggregates,
+    /// Where the inverse of the coarse part's matrix stands.
+    inverse: u64,
+    /// The basis of that matrix, if it has been made since the last Hessians.
+    basis: Option<Vec<f32>>,
+    coarse: Vec<f64>,
     parameters: Buffer,
     buffers: Vec<Buffer>,
     linearise: PreparedList,
+    probe: PreparedList,
     begin: PreparedList,
     iterations: [PreparedList; 2],
     read: PreparedList,
+    measure: PreparedList,
     linearised: [DownloadId; 2],
+    probed: DownloadId,
     of_state: DownloadId,
+    measured: DownloadId,
     /// Diagonal of the sum of projected Hessians.
     diagonal: Vec<f64>,
     /// Instances that have negative eigenvalues.
@@ -50,6 +61,8 @@ pub(in crate::solve::newton) struct DeviceSystem {
     is_finite: bool,
     /// Whether the last system was solved as exactly as asked for.
     pub is_solved: bool,
+    /// Whether the last step is that of a matrix in which eigenvalues are replaced.
+    pub is_replaced: bool,
     /// The power of two that the gradient is multiplied by there.
     scale: f64,
     /// Iterations since the last Hessians, and of the last system.
@@ -117,8 +130,8 @@ impl DeviceSystem {
         constant: &[u32],
         end: Deadline,
     ) -> Result<Option<DeviceSystem>> {
-        let Recording { linearise, begin, iterations: [projected, exact], read, .. } = &recording;
-        let segments = [linearise, begin, projected, exact, read];
+        let Recording { linearise, probe, begin, iterations: [projected, exact], read, measure, .. } = &recording;
+        let segments = [linearise, probe, begin, projected, exact, read, measure];
         let of_kernel = |kernel: SystemKernel| {
             let is_of = |(number, _): &&(usize, Rc<Class>)| kernel == SystemKernel::Project(*number);
             let class = recording.classes.iter().find(is_of).map(|(_, class)| &**class);
@@ -136,7 +149,7 @@ impl DeviceSystem {
         let context = engine.context().clone();
         let tables = [
             (record::CONSTANT, constant),
-            (record::BLOCKS, &shape.blocks),
+            (record::BLOCKS, &shape.aggregates.table),
             (record::UNITS, &shape.units),
             (record::UNIFORMS, &recording.uniforms),
         ];
@@ -148,24 +161,34 @@ impl DeviceSystem {
         for segment in segments {
             prepared.push(engine.bind_segment(model, segment, |number| Ok(buffers[number].clone()), &pipelines).await?);
         }
-        let Ok([linearise, begin, projected, exact, read]) = <[PreparedList; 5]>::try_from(prepared) else {
-            return Err(Error::internal("Newton's method has five lists"));
+        let Ok([linearise, probe, begin, projected, exact, read, measure]) = <[PreparedList; 7]>::try_from(prepared)
+        else {
+            return Err(Error::internal("Newton's method has seven lists"));
         };
         Ok(Some(DeviceSystem {
             parameters: engine.buffer(model, Memory::Parameters).await?,
             buffers,
             linearise,
+            probe,
             begin,
             iterations: [projected, exact],
             read,
+            measure,
             linearised: recording.linearised,
+            probed: recording.probed,
             of_state: recording.state,
+            measured: recording.measured,
             context,
             stride: shape.stride(),
+            inverse: 4 * u64::from(shape.coarse_places()[1]),
+            aggregates: shape.aggregates,
+            basis: None,
+            coarse: Vec::new(),
             diagonal: Vec::new(),
             indefinite: 0,
             is_finite: false,
             is_solved: false,
+            is_replaced: false,
             scale: 1.0,
             taken: 0,
             last: 0,
@@ -191,11 +214,14 @@ impl DeviceSystem {
         let indefinite: u64 = counts.iter().copied().map(u64::from).sum();
         self.indefinite = if self.is_finite { indefinite as usize } else { 0 };
         self.taken = 0;
+        self.basis = None;
         Ok(())
     }
 
     /// Solves for −gradient over the coordinates that are not frozen, with that damping at least, until the residual has fallen to a share of what it was in
-    /// the norm of the preconditioner; then refines the step as [`DeviceSystem::refine`] does, with the ratio that is given.
+    /// the norm of the preconditioner. With a ratio above 0 the step d is that of the Hessian H itself, in which no eigenvalues are replaced, where that is
+    /// positive along each direction of conjugate gradients and dᵀPd ≤ ratio · dᵀHd for the projected one P: by the inequality of Cauchy and Schwarz d promises
+    /// at most `ratio` times as much as a step with P then.
     ///
     /// # Errors
     /// Those of the device.
@@ -233,12 +259,24 @@ impl DeviceSystem {
         let first = 4 * u64::from(state::GRADIENT) * self.stride;
         self.context.write(&self.buffers[record::VECTORS], first, bytemuck::cast_slice(&scaled))?;
         self.context.write(&self.buffers[record::HELD], 0, bytemuck::cast_slice(&words_of(frozen)))?;
+        self.precondition(frozen, *relative).await?;
+        self.is_replaced = false;
+        if ratio > 0.0 && self.indefinite > 0 {
+            let Some(status) = self.iterate(1, *relative, share, stops).await? else { return Ok(Outcome::Stopped) };
+            if status == SOLVED || status == UNSOLVED {
+                self.read_step(step).await?;
+                if self.is_within(ratio, gradient, *relative, step).await? {
+                    self.is_solved = status == SOLVED;
+                    return Ok(Outcome::Solved);
+                }
+            }
+        }
+        self.is_replaced = self.indefinite > 0;
         loop {
             let Some(status) = self.iterate(0, *relative, share, stops).await? else { return Ok(Outcome::Stopped) };
             self.is_solved = status == SOLVED;
             if status == SOLVED || status == UNSOLVED {
                 self.read_step(step).await?;
-                self.refine(gradient, *relative, (ratio, share), step, stops).await?;
                 return Ok(Outcome::Solved);
             }
             match Damping::IN_SINGLE_PRECISION.raised(*relative) {
@@ -248,34 +286,33 @@ impl DeviceSystem {
         }
     }
 
-    /// Turns the solution of the last system into that of the Hessian itself, in which no eigenvalues are replaced. Leaves it as it is where that Hessian is
-    /// not positive along a direction of conjugate gradients, or promises more than `ratio` times as much, and where the caller stops it.
-    ///
-    /// # Errors
-    /// Those of the device.
-    async fn refine(
-        &mut self,
-        gradient: &[f64],
-        relative: f64,
-        (ratio, share): (f64, f64),
-        step: &mut [f64],
-        stops: &mut dyn FnMut() -> bool,
-    ) -> Result<()> {
-        if ratio == 0.0 || self.indefinite == 0 || step.iter().all(|entry| *entry == 0.0) {
+    /// Makes the coarse part of the preconditioner.
+    async fn precondition(&mut self, frozen: &[bool], damping: f64) -> Result<()> {
+        if self.aggregates.count == 1 {
             return Ok(());
         }
-        let Some(status) = self.iterate(1, relative, share, stops).await? else { return Ok(()) };
-        if status != SOLVED && status != UNSOLVED {
-            return Ok(());
+        let basis = self.aggregates.basis(&self.diagonal, frozen);
+        if self.basis.as_ref() != Some(&basis) {
+            let first = 4 * u64::from(state::BASIS) * self.stride;
+            self.context.write(&self.buffers[record::VECTORS], first, bytemuck::cast_slice(&basis))?;
+            let downloads = self.context.submit_in_turn(&[&self.probe])?.finish().await?;
+            self.coarse = self.aggregates.matrix(downloads.reals(self.probed));
         }
-        let mut refined = vec![0.0; step.len()];
-        self.read_step(&mut refined).await?;
-        let promised = |step: &[f64]| -dot(gradient, step);
-        if promised(&refined) <= ratio * promised(step) && refined.iter().all(|entry| entry.is_finite()) {
-            step.copy_from_slice(&refined);
-            self.is_solved = status == SOLVED;
+        let inverse = self.aggregates.inverse(&self.coarse, damping, &self.diagonal, &basis);
+        self.basis = Some(basis);
+        self.context.write(&self.buffers[record::COARSE], self.inverse, bytemuck::cast_slice(&inverse))
+    }
+
+    /// Whether the projected Hessian along the step that was read is at most so many times what the Hessian is.
+    async fn is_within(&self, ratio: f64, gradient: &[f64], damping: f64, step: &[f64]) -> Result<bool> {
+        if ratio == f64::INFINITY {
+            return Ok(true);
         }
-        Ok(())
+        let downloads = self.context.submit_in_turn(&[&self.measure])?.finish().await?;
+        let sums = downloads.reals(self.measured).iter().map(|sum| f64::from(*sum));
+        let damped = self.diagonal.iter().zip(step).map(|(diagonal, entry)| diagonal * entry * entry);
+        let projected = sums.sum::<f64>() / self.scale.powi(2) + damping * damped.sum::<f64>();
+        Ok(projected <= -ratio * dot(gradient, step))
     }
 
     /// Runs conjugate gradients from 0 over one of the tables; `None` where the caller stops them.

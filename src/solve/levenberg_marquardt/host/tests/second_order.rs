@@ -104,13 +104,13 @@ fn the_step_of_hessians_as_they_are_solves_their_sum() {
                 system.replace_negative(Negative::Clamped, &mut yielder).await;
                 let mut damping = Damping::OF_FACTORISATION.least;
                 system.solve(question, &mut damping, &mut step, &mut yielder, &mut || false).await;
-                let reduction = |step: &[f64]| -dot(&gradient, step) - 0.5 * system.quadratic_form(step, false);
                 let (scale, radius) = (vec![4.0; n], 0.5);
                 let within =
                     |step: &[f64]| step.iter().map(|entry| entry * (radius / (2.0 * norm(step))).min(1.0)).collect();
                 let projected: Vec<f64> = within(&step);
                 let refinement = Refinement { ratio: f64::INFINITY, left: 1e-8, ball: Some((&scale, radius)) };
                 system.refine(question, refinement, &mut step, &mut yielder, &mut || false).await;
+                let reduction = |step: &[f64]| -dot(&gradient, step) - 0.5 * system.quadratic_form(step, false);
                 // Rounding of a root.
                 assert!((2.0 * norm(&step) - radius).abs() < 1e-12, "{}", norm(&step));
                 assert!(step[3] == 0.0 && reduction(&step) >= reduction(&projected), "{step:?} and {projected:?}");
