@@ -31,8 +31,8 @@ pub(super) const PAIRS: Template<'static> = shader!("linalg_pairs");
 pub(super) const ROUNDS: Template<'static> = shader!("linalg_rounds");
 /// Products of columns.
 pub(super) const PRODUCTS: Template<'static> = shader!("column_products");
-/// A sweep of rotations of a symmetric matrix.
-pub(super) const SWEEP: Template<'static> = shader!("linalg_sweep");
+/// A rotation.
+pub(super) const TURNED: Template<'static> = shader!("linalg_turned");
 
 /// How matrices are divided among threads.
 struct Teams {
@@ -128,7 +128,10 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         module.push_shader(ROUNDS);
     }
     match linalg.kind {
-        Kind::Eigh => module.push_shader(SWEEP),
+        Kind::Eigh => {
+            module.push_shader(TURNED);
+            module.push_shader(shader!("linalg_sweep"));
+        }
         Kind::Qr => module.push_shader(shader!("linalg_reflections")),
         Kind::Reflections => {
             module.push_shader(shader!("linalg_reflections"));
