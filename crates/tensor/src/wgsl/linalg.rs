@@ -22,6 +22,8 @@ const MOST_WORK: u64 = 1 << 33;
 const MOST_ITERATED: u64 = 1 << 30;
 /// Numbers of workgroup memory that every device has.
 const MEMORY: u32 = 4096;
+/// Teams of more threads hold the at most 64 columns of a matrix that is factored by itself.
+const TILED_TEAM: u32 = 16;
 /// Threads a workgroup of matrices that have one each, and of systems.
 const LONE_THREADS: u32 = 64;
 
@@ -115,6 +117,8 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         ));
     }
     let template = match linalg.kind {
+        // As few as a thread holds.
+        Kind::Cholesky if teams.team > TILED_TEAM => shader!("linalg_cholesky_tile"),
         Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => shader!("linalg_cholesky"),
         Kind::Diagonal | Kind::Orthogonal => return Err(Error::internal("rotations are kernels of their own")),
         Kind::Lu => shader!("linalg_lu"),
