@@ -1,4 +1,4 @@
-// Products of each two of as many columns as a tile has, of as many rows at a time. They stand behind the tile.
+// Products of each two of as many columns as a tile has, of as many rows at a time. They stand behind the tile, at MATRIX, and rows are PITCH apart.
 fn column_products(lane: u32, rows: u32) {
     let own = vec2<u32>(lane / (WIDTH / 2u), lane % (WIDTH / 2u)) * 2u;
     var sums = vec4<f32>();
@@ -17,10 +17,10 @@ fn column_products(lane: u32, rows: u32) {
             sums += vec4<f32>(x.x * y, x.y * y);
         }
     }
-    let at = TILE + own.x * WIDTH + own.y;
+    let at = MATRIX + own.x * PITCH + own.y;
     work[at] = sums.x;
     work[at + 1u] = sums.y;
-    work[at + WIDTH] = sums.z;
-    work[at + WIDTH + 1u] = sums.w;
+    work[at + PITCH] = sums.z;
+    work[at + PITCH + 1u] = sums.w;
     workgroupBarrier();
 }

@@ -4,6 +4,8 @@
 
 const WIDTH = 32u;
 const TILE = 1024u;
+const PITCH = WIDTH;
+const MATRIX = TILE;
 // Threads of a row: each has four columns.
 const GROUPS = 8u;
 

@@ -1,16 +1,9 @@
 // A sweep of Jacobi's rotations of a symmetric matrix, all pairs of a round at once (Golub and Van Loan: "Matrix Computations", 4th edition, 8.5). The
 // vectors stand before the matrix. `is_small` says what is nothing.
-//
-// With τ = s / (1 + c) a rotation adds to each number what is small for a small angle, so that roundings of many of them do not add up (Rutishauser: "The
-// Jacobi method for real symmetric matrices", 1966).
 
 // s and τ of each pair.
 var<workgroup> angles: array<vec2<f32>, PAIRS>;
 
-// Two numbers, turned.
-fn rotated(p: f32, q: f32, angle: vec2<f32>) -> vec2<f32> {
-    return vec2<f32>(p - angle.x * (q + angle.y * p), q + angle.x * (p - angle.y * q));
-}
 fn sweep_all(t: u32, n: u32) {
     let of_a = n * n;
     let players = n + n % 2u;
@@ -26,14 +19,7 @@ fn sweep_all(t: u32, n: u32) {
                 let first = load(of_a + pair.x * (n + 1u));
                 let second = load(of_a + pair.y * (n + 1u));
                 if (!is_small(beside, first, second)) {
-                    let half = 0.5 * (second - first) / beside;
-                    // Beyond 1e18 its square is too large, and the root is the number.
-                    let most = abs(half);
-                    let root = select(sqrt(half * half + 1.0), most, most > 1e18);
-                    let tangent = select(1.0, -1.0, half < 0.0) / (most + root);
-                    let c = 1.0 / sqrt(tangent * tangent + 1.0);
-                    let s = tangent * c;
-                    angle = vec2<f32>(s, s / (1.0 + c));
+                    angle = angle_of(beside, first, second);
                     turn();
                 }
             }

@@ -10,7 +10,7 @@ fn is_small(beside: f32, first: f32, second: f32) -> bool {
 fn gather(lane: u32, first: u32, rows: u32, n: u32, blocks: vec2<u32>) {
     for (var e = lane; e < TILE; e += THREADS) {
         let at = vec2<u32>(min(e / WIDTH, e % WIDTH), max(e / WIDTH, e % WIDTH));
-        work[TILE + e] = held(first + column_of(at.x, blocks) * n + column_of(at.y, blocks));
+        work[MATRIX + e / WIDTH * PITCH + e % WIDTH] = held(first + column_of(at.x, blocks) * n + column_of(at.y, blocks));
     }
     workgroupBarrier();
 }

@@ -304,10 +304,16 @@ impl Machine<'_> {
             Expression::Binary { op, left, right } => {
                 arithmetic::binary(*op, &self.value(frame, *left), &self.value(frame, *right))
             }
-            Expression::Select { condition, accept, reject } => {
-                let chosen = if self.value(frame, *condition).truth() { accept } else { reject };
-                self.value(frame, *chosen)
-            }
+            Expression::Select { condition, accept, reject } => match self.value(frame, *condition) {
+                Value::Composite(conditions) => {
+                    let [accept, reject] = [accept, reject].map(|value| self.value(frame, *value));
+                    let chosen = conditions.iter().enumerate().map(|(place, condition)| {
+                        component(if condition.truth() { &accept } else { &reject }, place).clone()
+                    });
+                    Value::Composite(chosen.collect())
+                }
+                condition => self.value(frame, if condition.truth() { *accept } else { *reject }),
+            },
             Expression::Math { fun, arg, arg1, arg2, .. } => {
                 let arguments: Vec<Value> =
                     [Some(*arg), *arg1, *arg2].into_iter().flatten().map(|arg| self.value(frame, arg)).collect();

@@ -58,6 +58,9 @@ fn of_largest(mut built: Built, product: Product, most_dims: &[u32], scratch: &m
 /// Tiles that keep a large device busy: it has about 130 cores with a few tiles each.
 const ENOUGH_TILES: u64 = 192;
 
+/// Large tiles that such a device computes side by side.
+const ROUND: u64 = 264;
+
 /// Shortest depth that is cut.
 const SHORTEST_CUT: u32 = 2048;
 
@@ -95,8 +98,13 @@ fn choose_tile(batch: u64, rows: u64, columns: u64) -> Tile {
 fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
     let tiles = batch.saturating_mul(rows.div_ceil(128)).saturating_mul(columns.div_ceil(128));
     let is_vector = rows.min(columns) <= u64::from(Tile::MOST_ROWS);
-    if is_vector || tiles == 0 || tiles >= ENOUGH_TILES || depth < SHORTEST_CUT {
+    if is_vector || tiles == 0 || depth < SHORTEST_CUT {
         return 1;
+    }
+    if tiles >= ENOUGH_TILES {
+        // A second round of less than half as many takes as long as the first: three of halves take a quarter less.
+        let is_half_empty = ROUND < tiles && tiles <= ROUND / 2 * 3;
+        return if is_half_empty && depth.is_multiple_of(2 * STEP) { 2 } else { 1 };
     }
     let wanted = ENOUGH_TILES.div_ceil(tiles);
     // Slices are whole steps of every tile, so that factors need no guards.
@@ -140,6 +148,10 @@ mod tests {
     fn a_depth_is_cut_where_there_are_few_tiles_and_it_is_long() {
         for ((batch, rows, columns, depth), slices) in [
             ((1, 2048, 2048, 4096), 1),
+            ((1, 1024, 5632, 2048), 2),
+            ((1, 2048, 5632, 2048), 1),
+            ((1, 1024, 5632, 1024), 1),
+            ((u64::MAX, 4096, 4096, 4096), 1),
             ((1, 1024, 1024, 4096), 4),
             ((1, 1024, 1024, 2016), 1),
             ((1, 128, 4096, 4096), 8),

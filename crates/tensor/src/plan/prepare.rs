@@ -2,7 +2,7 @@
 
 use super::reshapes::Products;
 use super::sort::Where;
-use super::{attention, concat, fourier, linalg, scatter, sort, sparse};
+use super::{attention, concat, fourier, linalg, matrices, scatter, sort, sparse};
 use crate::dtype::DType;
 use crate::expr::winograd::Convolution;
 use crate::expr::{Elementwise, Expr, Tensor, TensorId, TensorOp, memory_dtype};
@@ -153,6 +153,13 @@ fn rewritten(expr: &Expr, target: &Target, most_dims: &[u32]) -> (Expr, Vec<Tens
             && let Some(tiles) = convolution.tiles(most_dims)
         {
             places.push(convolution.in_tiles(&mut result, &tiles));
+            continue;
+        }
+        if tensor.op == TensorOp::MatMul
+            && !target.is_host
+            && let Some(sums) = matrices::small_product(&mut result, tensor, &operands, most_dims)
+        {
+            places.push(sums);
             continue;
         }
         if tensor.op == TensorOp::MatMul && target.is_host {

@@ -22,6 +22,8 @@ const MOST_WORK: u64 = 1 << 33;
 const MOST_ITERATED: u64 = 1 << 30;
 /// Numbers of workgroup memory that every device has.
 const MEMORY: u32 = 4096;
+/// Teams of more threads hold the at most 64 columns of a matrix that is factored by itself.
+const TILED_TEAM: u32 = 16;
 /// Threads a workgroup of matrices that have one each, and of systems.
 const LONE_THREADS: u32 = 64;
 
@@ -31,8 +33,8 @@ pub(super) const PAIRS: Template<'static> = shader!("linalg_pairs");
 pub(super) const ROUNDS: Template<'static> = shader!("linalg_rounds");
 /// Products of columns.
 pub(super) const PRODUCTS: Template<'static> = shader!("column_products");
-/// A sweep of rotations of a symmetric matrix.
-pub(super) const SWEEP: Template<'static> = shader!("linalg_sweep");
+/// A rotation.
+pub(super) const TURNED: Template<'static> = shader!("linalg_turned");
 
 /// How matrices are divided among threads.
 struct Teams {
@@ -115,6 +117,8 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         ));
     }
     let template = match linalg.kind {
+        // As few as a thread holds.
+        Kind::Cholesky if teams.team > TILED_TEAM => shader!("linalg_cholesky_tile"),
         Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => shader!("linalg_cholesky"),
         Kind::Diagonal | Kind::Orthogonal => return Err(Error::internal("rotations are kernels of their own")),
         Kind::Lu => shader!("linalg_lu"),
@@ -128,7 +132,10 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
         module.push_shader(ROUNDS);
     }
     match linalg.kind {
-        Kind::Eigh => module.push_shader(SWEEP),
+        Kind::Eigh => {
+            module.push_shader(TURNED);
+            module.push_shader(shader!("linalg_sweep"));
+        }
         Kind::Qr => module.push_shader(shader!("linalg_reflections")),
         Kind::Reflections => {
             module.push_shader(shader!("linalg_reflections"));
@@ -237,12 +244,21 @@ fn declarations(module: &mut Module, linalg: &Linalg, teams: &Teams, buffer: u32
     text
 }
 
-/// Writes the kernel of triangular systems: a thread has a column of the solution.
+/// Rows of a triangular system whose sums a thread has in registers.
+const SOLVED_ROWS: u32 = 8;
+/// Rows that it reads at once; divides them.
+const READ_ROWS: u32 = 4;
+
+/// Writes the kernel of triangular systems: a thread has a column of the solution, and takes some rows at a time. Each number of the column that is known
+/// counts in the sums of all of them, which wait for no other, and only what is left is solved row after row.
 fn write_solve(mut module: Module, linalg: &Linalg, buffer: u32) -> Result<KernelText> {
     let Some(second) = linalg.second else { return Err(Error::internal("a system without a right side")) };
     let first_axis = linalg.batch.len() as u32;
     let inner = (0..Kind::AXES as u32).fold(0, |bits, axis| bits | bit(first_axis + axis));
     let outer = Axes::new(0, &linalg.batch, None);
+    let known_rows = module.kernel.known(linalg.rows);
+    let together = known_rows.map_or(SOLVED_ROWS, |rows| rows.clamp(1, SOLVED_ROWS));
+    let is_whole = known_rows.is_some_and(|rows| rows.is_multiple_of(together));
     let mut code = Code::new(&mut module, None);
     let [rows, width] = [linalg.rows, linalg.width].map(|extent| code.module.extent(extent));
     let count = outer.count(code.module);
@@ -255,23 +271,67 @@ fn write_solve(mut module: Module, linalg: &Linalg, buffer: u32) -> Result<Kerne
     outer.locate("of_batch", &mut code);
     hoist(&mut code, &[linalg.matrix, second], &linalg.elements, inner);
     code.line(&format!("let base = of_batch * {rows} * {width} + column;"));
-    code.open(&format!("for (var row = 0u; row < {rows}; row++)"));
-    code.set_coordinate(first_axis, "row".to_owned());
-    code.set_coordinate(first_axis + 2, "row".to_owned());
     code.set_coordinate(first_axis + 3, "column".to_owned());
-    let right = code.value(second).text;
-    code.line(&format!("var sum = {right};"));
-    code.open("for (var k = 0u; k < row; k++)");
-    code.set_coordinate(first_axis + 1, "k".to_owned());
-    let element = code.value(linalg.matrix).text;
+    code.open(&format!("for (var first = 0u; first < {rows}; first += {together}u)"));
+    // Rows beyond the last are the last one again, which is not written.
+    for i in 0..together {
+        let row = format!("first + {i}u");
+        code.line(&format!("let row_{i} = {};", if is_whole { row } else { format!("min({row}, {rows} - 1u)") }));
+    }
+    // An element at other places, which are not known in what comes after.
+    let element = |code: &mut Code, value: Id, [row, column]: [&str; 2], axes: [u32; 2]| {
+        code.push_values(Default::default());
+        code.set_coordinate(first_axis + axes[0], row.to_owned());
+        code.set_coordinate(first_axis + axes[1], column.to_owned());
+        let text = code.value(value).text;
+        let name = code.bind(&text);
+        code.pop_values();
+        name
+    };
+    for i in 0..together {
+        let right = element(&mut code, second, [&format!("row_{i}"), "column"], [2, 3]);
+        code.line(&format!("var sum_{i} = {right};"));
+    }
     let place = code.module.place(buffer);
-    let known = place.load(&format!("(base + k * {width})"));
-    code.line(&format!("sum -= {element} * {known};"));
-    code.close();
-    code.set_coordinate(first_axis + 1, "row".to_owned());
-    let pivot = code.value(linalg.matrix).text;
-    for line in place.store(&format!("(base + row * {width})"), &format!("sum / {pivot}"), code.module) {
-        code.line(&line);
+    if known_rows != Some(together) {
+        // What is read is asked for at once: a thread waits for it as long as for one number.
+        code.open(&format!("for (var k = 0u; k < first; k += {READ_ROWS}u)"));
+        for j in 0..READ_ROWS {
+            let known = place.load(&format!("(base + (k + {j}u) * {width})"));
+            code.line(&format!("let known_{j} = {known};"));
+        }
+        for j in 0..READ_ROWS {
+            for i in 0..together {
+                let factor = element(&mut code, linalg.matrix, [&format!("row_{i}"), &format!("(k + {j}u)")], [0, 1]);
+                code.line(&format!("let factor_{i}_{j} = {factor};"));
+            }
+        }
+        for j in 0..READ_ROWS {
+            for i in 0..together {
+                code.line(&format!("sum_{i} -= factor_{i}_{j} * known_{j};"));
+            }
+        }
+        code.close();
+    }
+    for i in 0..together {
+        for k in 0..i {
+            let factor = element(&mut code, linalg.matrix, [&format!("row_{i}"), &format!("row_{k}")], [0, 1]);
+            code.line(&format!("sum_{i} -= {factor} * sum_{k};"));
+        }
+        let pivot = element(&mut code, linalg.matrix, [&format!("row_{i}"), &format!("row_{i}")], [0, 1]);
+        code.line(&format!("sum_{i} /= {pivot};"));
+    }
+    for i in 0..together {
+        let is_guarded = i > 0 && !is_whole;
+        if is_guarded {
+            code.open(&format!("if first + {i}u < {rows}"));
+        }
+        for line in place.store(&format!("(base + row_{i} * {width})"), &format!("sum_{i}"), code.module) {
+            code.line(&line);
+        }
+        if is_guarded {
+            code.close();
+        }
     }
     code.close();
     let body = code.finish();

@@ -4,7 +4,7 @@ use residua_base::error::{Error, ErrorCode, Result};
 use residua_codegen::wgsl::Template;
 
 use super::code::Code;
-use super::linalg::{PAIRS, PRODUCTS, ROUNDS, SWEEP};
+use super::linalg::{PAIRS, PRODUCTS, ROUNDS, TURNED};
 use super::module::{Module, shader};
 use super::points::Axes;
 use super::text::KernelText;
@@ -42,13 +42,13 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
     } else {
         let put = turned.store("at", "x", &mut module).concat();
         access(&mut text, format!("fn put_rotation(at: u32, x: f32) {{ {put} }}\n"));
+        // Rows of the matrices of a pair are so far apart.
+        let pitch = pair + 1;
         text += &format!(
-            "const TEAM = {THREADS}u;\nconst SIDE = {}u;\nconst TEAMS = 1u;\nconst PAIRS = {}u;\nvar<workgroup> work: array<f32, {}>;\n\
-             var<private> own_lane: u32;\nfn load(at: u32) -> f32 {{ return work[at]; }}\nfn store(at: u32, x: f32) {{ work[at] = x; }}\n\
-             fn meet() {{ workgroupBarrier(); }}\n",
-            block,
-            block,
-            2 * pair * pair,
+            "const TEAM = {THREADS}u;\nconst TEAMS = 1u;\nconst PITCH = {pitch}u;\nconst MATRIX = {}u;\nvar<workgroup> work: array<f32, {}>;\n\
+             var<private> own_lane: u32;\nfn load(at: u32) -> f32 {{ return work[at]; }}\nfn meet() {{ workgroupBarrier(); }}\n",
+            pair * pitch,
+            3 * pair * pitch,
         );
     }
     module.push_shader(PAIRS);
@@ -57,7 +57,7 @@ pub fn write(mut module: Module, turns: &Turns) -> Result<KernelText> {
         module.push_shader(shader!("turns_apply"));
     } else {
         module.push_shader(ROUNDS);
-        module.push_shader(SWEEP);
+        module.push_shader(TURNED);
         if is_symmetric {
             module.push_shader(shader!("turns_symmetric"));
         } else {

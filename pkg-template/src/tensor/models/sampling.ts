@@ -93,24 +93,30 @@ export async function compileSampler(
   const random = new Random(0);
   const most = Math.min(likeliest, vocabulary);
   const end = dim('end', capacity);
-  const compile = (hasPenalties: boolean) =>
+  type Choice = (logits: Tensor<'f32'>, numbers: Readonly<Record<keyof SamplingOptions, Tensor<'f32'>>>) => Tensor<'i32'>;
+  const compile = (choice: Choice) =>
     device.compile({ logits: spec('f32', [sequences, vocabulary]), ...INPUTS }, ({ logits, ...numbers }) => {
-      const counts = hasPenalties ? zeros([sequences, vocabulary]).scatter(history.slice(null, [0, end]), 1, { axis: 1, combine: 'add' }) : null;
-      const token = draw(logits, counts, allowed.cast('bool'), numbers, most, random);
+      const token = choice(logits, numbers);
       next.assign(token);
       return { token };
     });
-  const plain = await compile(false);
-  const punishing = await compile(true);
+  const drawn = (hasPenalties: boolean): Choice => (logits, numbers) => {
+    const counts = hasPenalties ? zeros([sequences, vocabulary]).scatter(history.slice(null, [0, end]), 1, { axis: 1, combine: 'add' }) : null;
+    return draw(logits, counts, allowed.cast('bool'), numbers, most, random);
+  };
+  // Without a draw nothing has to be sorted.
+  const likeliestToken = await compile((logits) => where(allowed.cast('bool'), logits, -Infinity).argmax(-1));
+  const plain = await compile(drawn(false));
+  const punishing = await compile(drawn(true));
   return {
     allowed,
     random,
     choose(logits, at, options) {
       const numbers = numbersOf('sampling', options, most);
       const hasPenalties = numbers.repetitionPenalty !== 1 || numbers.presencePenalty !== 0 || numbers.frequencyPenalty !== 0;
-      const program: Program<any, { token: Tensor<'i32'> }> = hasPenalties ? punishing : plain;
+      const program: Program<any, { token: Tensor<'i32'> }> = hasPenalties ? punishing : numbers.temperature === 0 ? likeliestToken : plain;
       return program.run({ logits, ...numbers }, hasPenalties ? { end: at } : {}).token;
     },
-    dispose: () => [allowed, plain, punishing].forEach((thing) => thing.dispose()),
+    dispose: () => [allowed, likeliestToken, plain, punishing].forEach((thing) => thing.dispose()),
   };
 }

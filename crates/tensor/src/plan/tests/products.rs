@@ -236,3 +236,31 @@ fn results_that_are_read_together_share_memory_where_a_norm_needs_a_buffer() {
     }
     check(expr, &results, &inputs, &[]);
 }
+
+#[test]
+fn products_of_many_small_matrices_have_a_thread_for_each_element() {
+    // Batches, rows, columns and depth: what has too many terms, rows or multiplications, or too few elements, is a product.
+    for ([left, right, rows, columns, depth], is_small) in [
+        ([200, 200, 3, 3, 3], true),
+        ([1, 200, 6, 1, 6], true),
+        ([60, 1, 5, 4, 4], true),
+        ([64, 64, 4, 4, 256], true),
+        ([1, 1, 400, 3, 3], true),
+        ([1, 1, 3, 400, 16], true),
+        ([1, 1, 3, 400, 17], false),
+        ([1, 1, 9, 400, 3], false),
+        ([4, 4, 17, 17, 2], false),
+        ([4, 4, 16, 16, 17], false),
+        ([100, 100, 3, 3, 3], false),
+    ] {
+        let mut expr = Expr::default();
+        let a = expr.input(0, DType::F32, &shape(&[left, rows, depth]));
+        let b = expr.input(1, DType::F32, &shape(&[right, depth, columns]));
+        let product = expr.matmul(a, b, DType::F32);
+        let result = expr.elementwise(E::Neg, &[product]);
+        let inputs = [numbers((left * rows * depth) as usize, 1), numbers((right * depth * columns) as usize, 2)];
+        let plan = check(expr, &[result], &inputs, &[]);
+        let is_of_rows = matches!(plan.kernels[0].body, crate::kernel::Body::Rows(_));
+        assert_eq!((is_of_rows, plan.kernels.len()), (is_small, 1), "{rows} x {columns} x {depth}: {plan}");
+    }
+}
