@@ -100,7 +100,7 @@ test('a second try begins where the first did', async () => {
       if (!isFirst) return evaluate.apply(this, of);
       isFirst = false;
       // A trap of the instance.
-      return this.read(() => { throw new WebAssembly.RuntimeError('unreachable'); });
+      return this.calls.read(() => { throw new WebAssembly.RuntimeError('unreachable'); });
     };
     const first = await run();
     console.log(JSON.stringify({ first, second: await run(), loaded: modules() }));
