@@ -103,7 +103,7 @@ fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
     }
     if tiles >= ENOUGH_TILES {
         // A second round of less than half as many takes as long as the first: three of halves take a quarter less.
-        let is_half_empty = ROUND < tiles && tiles <= ROUND / 2 * 3;
+        let is_half_empty = ROUND < tiles && tiles <= ROUND / 2 * 3 && rows.min(columns) > 64;
         return if is_half_empty && depth.is_multiple_of(2 * STEP) { 2 } else { 1 };
     }
     let wanted = ENOUGH_TILES.div_ceil(tiles);
@@ -151,6 +151,7 @@ mod tests {
             ((1, 1024, 5632, 2048), 2),
             ((1, 2048, 5632, 2048), 1),
             ((1, 1024, 5632, 1024), 1),
+            ((1, 64, 40_000, 4096), 1),
             ((u64::MAX, 4096, 4096, 4096), 1),
             ((1, 1024, 1024, 4096), 4),
             ((1, 1024, 1024, 2016), 1),

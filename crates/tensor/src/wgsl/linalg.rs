@@ -118,7 +118,7 @@ pub fn write(mut module: Module, linalg: &Linalg) -> Result<KernelText> {
     }
     let template = match linalg.kind {
         // As few as a thread holds.
-        Kind::Cholesky if teams.team > TILED_TEAM => shader!("linalg_cholesky_tile"),
+        Kind::Cholesky if teams.team > TILED_TEAM && teams.size.is_some() => shader!("linalg_cholesky_tile"),
         Kind::Cholesky | Kind::TriangularSolve | Kind::SparseSolve => shader!("linalg_cholesky"),
         Kind::Diagonal | Kind::Orthogonal => return Err(Error::internal("rotations are kernels of their own")),
         Kind::Lu => shader!("linalg_lu"),

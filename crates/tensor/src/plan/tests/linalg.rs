@@ -393,6 +393,19 @@ fn matrices_are_read_and_written_through_views_and_sizes_of_a_run() {
 }
 
 #[test]
+fn a_factor_of_more_columns_than_a_workgroup_has_memory_for_is_made_in_the_result() {
+    const N: usize = 66;
+    let a = positive(1, N);
+    let mut expr = Expr::default();
+    let x = expr.input(0, DType::F32, &[Size::dim(0), Size::dim(0)]);
+    let lower = expr.linalg(Linalg::Cholesky, &[x]);
+    for found in results(&expr, &[lower], std::slice::from_ref(&a), &[N as u32], true) {
+        let lower = Matrix::of(N, found[0].data.clone());
+        lower.times(&lower.turned()).is_near(&Matrix::of(N, a.clone()), "a matrix whose size a run tells");
+    }
+}
+
+#[test]
 fn what_takes_a_workgroup_too_long_is_refused() {
     // Of a size that a run tells there are no blocks.
     for (kind, n, size) in
