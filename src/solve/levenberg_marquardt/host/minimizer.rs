@@ -240,8 +240,8 @@ impl LevenbergMarquardt {
             (Phase::Start, Some(Answer::Model(model))) => self.start(model),
             (Phase::Ready, _) => return self.begin_step(),
             (Phase::Solving(_), Some(Answer::Solved(iterations))) => return self.solved(iterations),
-            (Phase::Solving(_), Some(Answer::SecondOrder(Curved::Step(step)))) => {
-                (self.step, self.second_order.is_active) = (step, true);
+            (Phase::Solving(_), Some(Answer::SecondOrder(Curved::Step(step, promise)))) => {
+                (self.step, self.second_order.is_active, self.second_order.promise) = (step, true, promise);
                 return self.solved(Some(1));
             }
             (Phase::Solving(_), Some(Answer::SecondOrder(without))) => {

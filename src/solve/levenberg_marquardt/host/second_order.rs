@@ -12,6 +12,7 @@
 use crate::eval::{Functions, Objective};
 use crate::gauss_newton::host::HostModel;
 use crate::gauss_newton::host::hessian_system::{Damping, HessianSystem, Outcome, Refinement};
+use crate::solve::vector::dot;
 use residua_base::cooperative::Yielder;
 use residua_base::deadline::Deadline;
 use residua_base::error::Result;
@@ -36,6 +37,8 @@ pub(super) struct SecondOrder {
     patience: u32,
     /// Whether negative eigenvalues of the instances' Hessians are replaced where their sum is not positive definite.
     replaces: bool,
+    /// What the model of the point promises at least.
+    pub(super) promise: f64,
     /// The radius to go back to if the next step is rejected.
     radius: Option<f64>,
 }
@@ -43,8 +46,8 @@ pub(super) struct SecondOrder {
 /// What becomes of the model with second derivatives at a point.
 #[derive(Clone, Debug)]
 pub enum Curved {
-    /// Its step without a ball.
-    Step(Vec<f64>),
+    /// Its step, at most to the ball along a direction without curvature, and what the step without a ball promises at least.
+    Step(Vec<f64>, f64),
     /// The sum of the Hessians is not positive definite.
     Indefinite,
     /// There are no second derivatives.
@@ -61,6 +64,7 @@ impl SecondOrder {
             half_misses: 0,
             patience: FIRST_PATIENCE,
             replaces: true,
+            promise: 0.0,
             radius: None,
         }
     }
@@ -156,7 +160,7 @@ pub(super) async fn step(
     system.evaluate(functions, Objective::LeastSquares, point, yielder).await?;
     let (mut step, mut damping) = (vec![0.0; point.len()], Damping::OF_FACTORISATION.least);
     match system.solve_as_is((gradient, frozen), &mut step, yielder, stops).await {
-        Outcome::Solved => return Ok(Curved::Step(step)),
+        Outcome::Solved => return Ok(Curved::Step(step, 0.0)),
         Outcome::Singular if replaces => {}
         Outcome::Singular => return Ok(Curved::Indefinite),
         Outcome::Stopped | Outcome::NotFinite => return Ok(Curved::Absent),
@@ -166,7 +170,9 @@ pub(super) async fn step(
     if outcome != Outcome::Solved {
         return Ok(Curved::Absent);
     }
+    // A step that ends at the ball promises the less, the smaller that is.
+    let promise = -0.5 * dot(gradient, &step);
     let refinement = Refinement { ratio: f64::INFINITY, left: LEFT[usize::from(ends)], ball: Some(ball) };
     system.refine((gradient, frozen), refinement, &mut step, yielder, stops).await;
-    Ok(Curved::Step(step))
+    Ok(Curved::Step(step, promise))
 }

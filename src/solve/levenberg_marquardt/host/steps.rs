@@ -57,7 +57,9 @@ impl LevenbergMarquardt {
             return self.make_step();
         }
         self.has_stepped = false;
-        self.take_promise(-0.5 * dot(&self.step, &self.free_gradient));
+        let of_step = -0.5 * dot(&self.step, &self.free_gradient);
+        let is_cut = self.second_order.is_active && self.second_order.promise > of_step;
+        self.take_promise(if is_cut { self.second_order.promise } else { of_step });
         let descent = self.dogleg.begin_path(&self.step, linear_iterations, &self.free_gradient, &self.strategy.scale);
         let square = match self.second_order.is_active {
             true => None,
