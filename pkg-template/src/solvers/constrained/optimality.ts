@@ -78,7 +78,8 @@ export function optimality(problem: Lagrangian, point: Point, multipliers: Float
   }
   let [complementarity, gain] = [0, 0];
   for (let i = 0; i < count; i++) {
-    const share = Math.abs((multipliers[i] as number) * (point.c[i] as number)) / (terms + Number.MIN_VALUE);
+    // A constraint without a multiplier may be −∞.
+    const share = multipliers[i] === 0 ? 0 : Math.abs((multipliers[i] as number) * (point.c[i] as number)) / (terms + Number.MIN_VALUE);
     if (isEquality[i] === 1 || (point.c[i] as number) > 0) gain = share <= gain ? gain : share;
     else complementarity = share <= complementarity ? complementarity : share;
   }

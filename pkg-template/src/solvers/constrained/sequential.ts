@@ -71,7 +71,8 @@ export async function runSequential(
     const units = parameterScales(problem, origin, point.x).map((scale, j) => Math.min(scale, scales[j] as number));
     const hasConverged = isOptimal(measured, tolerances) && isOptimal(measureIn(units, point, multipliers), tolerances);
     const result = { point, multipliers, optimality: measured, hasConverged, isInfeasible };
-    return found !== null && !(hasConverged && point.f < found.point.f) ? found : result;
+    const isBetter = found === null || (hasConverged && (!found.hasConverged || point.f < found.point.f));
+    return isBetter ? result : (found as SequentialResult);
   };
   const merit = ({ f, c }: Point): number => {
     let sum = f;
@@ -82,11 +83,14 @@ export async function runSequential(
   const escape = async (model: LinearModel, hessian: Float64Array): Promise<Point | null> => {
     if (escapes === MOST_ESCAPES) return null;
     const places = besideSaddle(problem, model, hessian, point, multipliers, scales);
-    if (places.length === 0) return null;
+    const points: Point[] = [];
+    for (const place of places) {
+      const other = await problem.at(place);
+      if (Number.isFinite(merit(other))) points.push(other);
+    }
+    if (points.length === 0) return null;
     found = end();
     escapes++;
-    const points: Point[] = [];
-    for (const place of places) points.push(await problem.at(place));
     return points.reduce((best, other) => (merit(other) < merit(best) ? other : best));
   };
   for (let round = 0; round < MOST_STEPS; round++) {
@@ -364,7 +368,9 @@ function besideSaddle(problem: Lagrangian, model: LinearModel, hessian: Float64A
     const entries = model.rows.subarray(row * size, (row + 1) * size);
     return row < model.equalities || (multipliers[i] as number) * Math.sqrt(dot(entries, entries)) > slope ? [entries] : [];
   });
-  const space = TangentSpace.of(tight, fixed, size);
+  // Rows that follow from others exclude nothing more.
+  const independent = (rows: readonly Float64Array[], row: Float64Array) => (TangentSpace.of([...rows, row], fixed, size) === null ? rows : [...rows, row]);
+  const space = TangentSpace.of(tight, fixed, size) ?? TangentSpace.of(tight.reduce(independent, [] as readonly Float64Array[]), fixed, size);
   if (space === null) return [];
   const matrix = space.reduced(hessian, size);
   // Differences of gradients leave some 1e-10 of the largest entry.
