@@ -55,7 +55,7 @@ words! { pub u32, distinct VECTORS:
     DIAGONAL = 7,
     /// The basis of the preconditioner's coarse part, all of its vectors in one.
     BASIS = 8,
-    /// Columns of its diagonal blocks, then those of their factors.
+    /// Columns of the sum's diagonal blocks, then those of their factors.
     COLUMNS = 9,
 }
 
