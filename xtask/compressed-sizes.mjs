@@ -12,9 +12,9 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
  * the facade runs its plans; it plans language models, attention and quantised weights too.
  */
 export const MODULES = [
-  { file: 'wasm/residua_bg.wasm', budget: 599_000 },
-  { file: 'wasm-core/residua_core_bg.wasm', budget: 238_500 },
-  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 367_500 },
+  { file: 'wasm/residua_bg.wasm', budget: 600_000 },
+  { file: 'wasm-core/residua_core_bg.wasm', budget: 239_000 },
+  { file: 'wasm-tensor/residua_tensor_bg.wasm', budget: 368_000 },
 ];
 
 /** The size of a file in bytes: raw, by gzip and by Brotli, both at their best level. */
