@@ -16,6 +16,7 @@ mod property_tests;
 pub mod schur;
 pub mod semidefinite;
 pub mod small;
+pub mod tridiagonal;
 
 /// Σ aᵢbᵢ.
 #[inline(never)]

@@ -4,6 +4,8 @@
 //! section 10.3). Eigenvectors are needed for others alone; they come from the QL algorithm (G. H. Golub and C. F. Van Loan, *Matrix Computations*, 4th ed.,
 //! section 8.3).
 
+use crate::tridiagonal;
+
 /// What becomes of negative eigenvalues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Negative {
@@ -15,8 +17,6 @@ pub enum Negative {
 
 /// Roundings of the largest diagonal entry, for each row, that a pivot of 0 may have.
 const ROUNDINGS: f64 = 4.0;
-/// Steps of QL for an eigenvalue; some two suffice.
-const MOST_STEPS: usize = 40;
 
 /// Memory of [`semidefinite_rows`] from one matrix to the next.
 #[derive(Clone, Debug, Default)]
@@ -78,16 +78,7 @@ fn diagonalise(matrix: &mut [f64], count: usize, vectors: &mut Vec<f64>, values:
         // Of the last one there is none beside.
         beside[k] = if k + 1 < count { matrix[(k + 1) * count + k] } else { 0.0 };
     }
-    for first in 0..count {
-        for _ in 0..MOST_STEPS {
-            let is_split = |k: &usize| beside[*k].abs() <= f64::EPSILON * (values[*k].abs() + values[*k + 1].abs());
-            let last = (first..count - 1).find(is_split).unwrap_or(count - 1);
-            if last == first {
-                break;
-            }
-            ql_step(values, beside, vectors, count, first, last);
-        }
-    }
+    tridiagonal::diagonalise(vectors, count, values, beside);
 }
 
 /// Reflects rows and columns, one after the other, until nothing is beside the diagonal and its neighbours. The rows of `vectors` become those of Qᵀ with
@@ -120,38 +111,6 @@ fn tridiagonalise(matrix: &mut [f64], count: usize, vectors: &mut [f64], reflect
             tail.clone().for_each(|i| row[i] -= factor * along * reflector[i]);
         }
     }
-}
-
-/// A step of QL on the rows from `first` to `last` of a tridiagonal matrix, with the shift of Wilkinson.
-fn ql_step(values: &mut [f64], beside: &mut [f64], vectors: &mut [f64], count: usize, first: usize, last: usize) {
-    let half = (values[first + 1] - values[first]) / (2.0 * beside[first]);
-    let root = (half * half + 1.0).sqrt().copysign(half);
-    let mut g = values[last] - values[first] + beside[first] / (half + root);
-    let (mut sine, mut cosine, mut moved) = (1.0, 1.0, 0.0);
-    for k in (first..last).rev() {
-        let (f, b) = (sine * beside[k], cosine * beside[k]);
-        let length = (f * f + g * g).sqrt();
-        beside[k + 1] = length;
-        if length == 0.0 {
-            // The matrix is split here.
-            values[k + 1] -= moved;
-            beside[last] = 0.0;
-            return;
-        }
-        (sine, cosine) = (f / length, g / length);
-        g = values[k + 1] - moved;
-        let r = (values[k] - g) * sine + 2.0 * cosine * b;
-        moved = sine * r;
-        values[k + 1] = g + moved;
-        g = cosine * r - b;
-        let (before, after) = vectors.split_at_mut((k + 1) * count);
-        for (a, b) in before[k * count..].iter_mut().zip(&mut after[..count]) {
-            (*a, *b) = (cosine * *a - sine * *b, sine * *a + cosine * *b);
-        }
-    }
-    values[first] -= moved;
-    beside[first] = g;
-    beside[last] = 0.0;
 }
 
 /// The largest magnitude on the diagonal.

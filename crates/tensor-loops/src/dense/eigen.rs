@@ -1,10 +1,7 @@
-//! Eigenvalues of symmetric matrices: Householder's reduction to a tridiagonal matrix and the QL algorithm with implicit shifts (Golub and Van Loan:
-//! "Matrix Computations", 4th edition, 8.3; Bowdler, Martin, Reinsch and Wilkinson: "The QR and QL algorithms for symmetric matrices", 1968).
+//! Eigenvalues of symmetric matrices: Householder's reduction to a tridiagonal matrix (Golub and Van Loan: "Matrix Computations", 4th edition, 8.3), and QL.
 
-use super::{add_scaled, ascending, dot, two_rows};
-
-/// Most steps for an eigenvalue: two are usual.
-const MOST_STEPS: usize = 60;
+use super::{add_scaled, ascending, dot};
+use residua_linalg_loops::tridiagonal::diagonalise;
 
 /// Eigenvalues in ascending order, and their eigenvectors in the rows of the matrix, which takes their place. All is NaN where an element is not finite.
 #[inline(never)]
@@ -15,7 +12,7 @@ pub fn eigen(a: &mut [f64], size: usize) -> Vec<f64> {
         return vec![f64::NAN; size];
     }
     let (mut diagonal, mut beside) = tridiagonal(a, size);
-    iterate(a, size, &mut diagonal, &mut beside);
+    diagonalise(a, size, &mut diagonal, &mut beside);
     let order = ascending(&diagonal);
     let vectors: Vec<f64> = order.iter().flat_map(|row| a[row * size..][..size].iter().copied()).collect();
     a.copy_from_slice(&vectors);
@@ -81,51 +78,4 @@ fn tridiagonal(a: &mut [f64], size: usize) -> (Vec<f64>, Vec<f64>) {
         own[step] = 1.0;
     }
     (diagonal, beside)
-}
-
-/// Makes the tridiagonal matrix diagonal, and applies its rotations to pairs of rows.
-#[inline]
-#[cfg_attr(target_arch = "wasm32", target_feature(enable = "simd128"))]
-fn iterate(rows: &mut [f64], size: usize, d: &mut [f64], e: &mut [f64]) {
-    for first in 0..size {
-        for _ in 0..MOST_STEPS {
-            // The block ends where an element beside the diagonal is nothing beside its neighbours.
-            let is_nothing = |at: &usize| e[*at].abs() <= f64::EPSILON * (d[*at].abs() + d[*at + 1].abs());
-            let last = (first..size - 1).find(is_nothing).unwrap_or(size - 1);
-            if last == first {
-                break;
-            }
-            let half = (d[first + 1] - d[first]) / (2.0 * e[first]);
-            let root = (half * half + 1.0).sqrt().copysign(half);
-            let mut g = d[last] - d[first] + e[first] / (half + root);
-            let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
-            let mut is_split = false;
-            for at in (first..last).rev() {
-                let (f, b) = (s * e[at], c * e[at]);
-                let r = (f * f + g * g).sqrt();
-                e[at + 1] = r;
-                if r == 0.0 {
-                    d[at + 1] -= p;
-                    e[last] = 0.0;
-                    is_split = true;
-                    break;
-                }
-                (s, c) = (f / r, g / r);
-                g = d[at + 1] - p;
-                let t = (d[at] - g) * s + 2.0 * c * b;
-                p = s * t;
-                d[at + 1] = g + p;
-                g = c * t - b;
-                let (upper, lower) = two_rows(rows, size, [at, at + 1]);
-                for (x, y) in upper.iter_mut().zip(lower.iter_mut()) {
-                    (*x, *y) = (c * *x - s * *y, s * *x + c * *y);
-                }
-            }
-            if !is_split {
-                d[first] -= p;
-                e[first] = g;
-                e[last] = 0.0;
-            }
-        }
-    }
 }
