@@ -103,8 +103,9 @@ fn split_of(batch: u64, rows: u64, columns: u64, depth: u32) -> u32 {
     }
     if tiles >= ENOUGH_TILES {
         // A second round of less than half as many takes as long as the first: three of halves take a quarter less.
-        let is_half_empty = ROUND < tiles && tiles <= ROUND / 2 * 3 && rows.min(columns) > 64;
-        return if is_half_empty && depth.is_multiple_of(2 * STEP) { 2 } else { 1 };
+        let is_half_empty = ROUND < tiles && tiles <= ROUND / 2 * 3;
+        let is_large = choose_tile(batch, rows, columns) == Tile::Large;
+        return if is_half_empty && is_large && depth.is_multiple_of(2 * STEP) { 2 } else { 1 };
     }
     let wanted = ENOUGH_TILES.div_ceil(tiles);
     // Slices are whole steps of every tile, so that factors need no guards.

@@ -20,7 +20,7 @@ const BLOCKS_OF_PART: u32 = 128;
 /// Aggregates, at most, and rows of C, of which each solve inverts one.
 const MOST_AGGREGATES: u32 = 64;
 const MOST_ROWS: u32 = 192;
-/// Neighbours of a block through which searches go, at most: all are near by one that all instances share.
+/// Links of a block, one for each instance that has it beside another, through which searches go, at most: all are near by one that all instances share.
 const MOST_LINKS: u32 = 256;
 /// How many times the mean of its aggregate the diagonal of a coordinate in the basis is, at most. Of nearly degenerate instances rounding of H is larger than
 /// what others have in C.
@@ -83,7 +83,7 @@ impl Aggregates {
         if let Some(&ArrayInfo { offset, count, dim, .. }) = largest {
             for place in offset..offset + count * dim {
                 rows[place as usize] =
-                    aggregate_of[block_at[place as usize] as usize] * numbers + (place - offset) % dim % numbers;
+                    aggregate_of[block_at[place as usize] as usize] * numbers + (place - offset) % dim;
             }
         }
         Aggregates { numbers, count, each, colours, table, rows, neighbours }
