@@ -48,6 +48,18 @@ fn graph() -> (CheckedGraph, Vec<NodeId>) {
     (graph.check(INPUTS).unwrap(), outputs)
 }
 
+/// Adds what a kernel reads besides its numbers.
+fn push_uniforms(buffers: &mut Vec<Vec<u32>>, reads_zero: bool, width: Width, instances: usize) {
+    if reads_zero {
+        buffers.push(vec![0]);
+    }
+    let dispatch = Dispatch::new(instances as u32, instances as u32, 0);
+    buffers.push(match width {
+        Width::Single => dispatch.words().to_vec(),
+        Width::Pair => PairDispatch::new(dispatch, [0, 0]).words().to_vec(),
+    });
+}
+
 fn points() -> Vec<Vec<f64>> {
     let point = |(instance, count): (usize, &f64)| {
         let shift = 0.01 * instance as f64;
@@ -82,14 +94,7 @@ fn found(width: Width) -> Vec<Vec<f64>> {
     let data: Vec<u32> = to_table(width, &numbers).into_iter().map(f32::to_bits).collect();
     assert_eq!(data.len(), columns as usize * instances);
     let mut buffers = vec![data, vec![0; 16 * instances]];
-    if wgsl::reads_zero(&kernel) {
-        buffers.push(vec![0]);
-    }
-    let dispatch = Dispatch::new(instances as u32, instances as u32, 0);
-    buffers.push(match width {
-        Width::Single => dispatch.words().to_vec(),
-        Width::Pair => PairDispatch::new(dispatch, [0, 0]).words().to_vec(),
-    });
+    push_uniforms(&mut buffers, wgsl::reads_zero(&kernel), width, instances);
     let text = wgsl::write(&kernel, PairForm::Split).unwrap();
     assert_eq!(text.matches("fn loop_").count(), 2, "one loop in another, each once");
     run(&text, [1, 1], &mut buffers);
@@ -164,14 +169,7 @@ fn loops_read_tables_in_single_numbers_and_in_pairs() {
         let kernel = kernel.check().unwrap();
         let bits = |numbers: &[f64]| to_table(width, numbers).into_iter().map(f32::to_bits).collect::<Vec<u32>>();
         let mut buffers = vec![bits(&[COUNTS, starts].concat()), vec![0; 2 * instances], bits(&tables)];
-        if wgsl::reads_zero(&kernel) {
-            buffers.push(vec![0]);
-        }
-        let dispatch = Dispatch::new(instances as u32, instances as u32, 0);
-        buffers.push(match width {
-            Width::Single => dispatch.words().to_vec(),
-            Width::Pair => PairDispatch::new(dispatch, [0, 0]).words().to_vec(),
-        });
+        push_uniforms(&mut buffers, wgsl::reads_zero(&kernel), width, instances);
         run(&wgsl::write(&kernel, PairForm::Split).unwrap(), [1, 1], &mut buffers);
         let number = |place: usize| f64::from(f32::from_bits(buffers[1][place]));
         for (instance, (count, start)) in COUNTS.into_iter().zip(starts).enumerate() {

@@ -7,23 +7,10 @@ use crate::eval::{Arithmetic, Functions};
 use crate::model::CompileInput;
 use crate::model::losses::LossParameters;
 use crate::model::tests::{Recorder, compiled};
+use crate::solve::LevenbergMarquardtOptions;
 use crate::solve::findings::sentences;
 use crate::solve::levenberg_marquardt::host;
-use crate::solve::{IterationSummary, LevenbergMarquardtOptions, Listener};
 use residua_ir::graph::Op;
-
-/// A listener that lets every solve run to its end.
-struct Silent;
-
-impl Listener for Silent {
-    fn iteration(&mut self, _: &IterationSummary) -> bool {
-        false
-    }
-
-    fn aborted(&mut self) -> bool {
-        false
-    }
-}
 
 /// All residuals, with parameters, data and every operation rounded to single precision: what a device computes.
 fn in_single_precision(model: &Model, x: &[f64]) -> Vec<f64> {
@@ -60,7 +47,7 @@ fn estimate_at(functions: &Functions, x: &[f64]) -> PrecisionEstimate {
 fn minimum(functions: &mut Functions) -> Vec<f64> {
     let options = LevenbergMarquardtOptions::defaults();
     let mut resources = Default::default();
-    block_on(host::minimise_least_squares(functions, &mut resources, &options, &mut Silent)).unwrap().x
+    block_on(host::minimise_least_squares(functions, &mut resources, &options, &mut ())).unwrap().x
 }
 
 /// Residuals a + b·t − y.
@@ -467,7 +454,7 @@ fn a_cost_that_rounding_explains_is_a_minimum() {
             let mut functions = exponential_with_prior(weight, start);
             let options = LevenbergMarquardtOptions::defaults();
             let found =
-                block_on(host::minimise_least_squares(&mut functions, &mut Default::default(), &options, &mut Silent))
+                block_on(host::minimise_least_squares(&mut functions, &mut Default::default(), &options, &mut ()))
                     .unwrap();
             let summary = &found.summary;
             assert!(summary.termination.converged(), "{weight}, {start}: {:?}", summary.termination);

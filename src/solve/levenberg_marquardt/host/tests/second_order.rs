@@ -6,24 +6,13 @@ use crate::eval::tests::functions;
 use crate::gauss_newton::host::HostModel;
 use crate::gauss_newton::host::hessian_system::{Damping, HessianSystem, Refinement};
 use crate::model::tests::Recorder;
+use crate::solve::levenberg_marquardt::host::second_order::{Question, step as curved_step};
 use crate::solve::vector::norm;
-use crate::solve::{Listener, Objective, Solution};
+use crate::solve::{Objective, Solution};
 use residua_base::cooperative::Yielder;
 use residua_base::deadline::Deadline;
 use residua_ir::graph::Op;
 use residua_linalg::loops::semidefinite::Negative;
-
-struct Silent;
-
-impl Listener for Silent {
-    fn iteration(&mut self, _: &IterationSummary) -> bool {
-        false
-    }
-
-    fn aborted(&mut self) -> bool {
-        false
-    }
-}
 
 /// A chain of springs in the plane of length 1 each, whose ends are held `stretch` times as far apart as its length; in between it is bent.
 fn chain(springs: u32, stretch: f64) -> Functions {
@@ -56,7 +45,7 @@ fn chain(springs: u32, stretch: f64) -> Functions {
 
 fn solve(functions: &mut Functions) -> Solution {
     let options = LevenbergMarquardtOptions::defaults();
-    block_on(minimise_least_squares(functions, &mut SolverResources::default(), &options, &mut Silent)).unwrap()
+    block_on(minimise_least_squares(functions, &mut SolverResources::default(), &options, &mut ())).unwrap()
 }
 
 #[test]
@@ -104,6 +93,7 @@ fn the_step_of_hessians_as_they_are_solves_their_sum() {
                 system.replace_negative(Negative::Clamped, &mut yielder).await;
                 let mut damping = Damping::OF_FACTORISATION.least;
                 system.solve(question, &mut damping, &mut step, &mut yielder, &mut || false).await;
+                let promised = -0.5 * dot(&gradient, &step);
                 let (scale, radius) = (vec![4.0; n], 0.5);
                 let within =
                     |step: &[f64]| step.iter().map(|entry| entry * (radius / (2.0 * norm(step))).min(1.0)).collect();
@@ -114,6 +104,13 @@ fn the_step_of_hessians_as_they_are_solves_their_sum() {
                 // Rounding of a root.
                 assert!((2.0 * norm(&step) - radius).abs() < 1e-12, "{}", norm(&step));
                 assert!(step[3] == 0.0 && reduction(&step) >= reduction(&projected), "{step:?} and {projected:?}");
+                // A ball as small as that leaves no promise of its own.
+                let (ball, ends, replaces) = ((scale.as_slice(), 1e-9), true, true);
+                let question = Question { point: &x, gradient: &gradient, frozen: &frozen, ball, ends, replaces };
+                let (mut own, mut stops) = (None, || false);
+                let curved = curved_step(&mut own, &mut functions, question, Deadline::NEVER, &mut yielder, &mut stops);
+                let Curved::Step(cut, promise) = curved.await.unwrap() else { panic!("no second derivatives") };
+                assert!(norm(&cut) < 1e-9 && promise == promised, "{promise} for {promised} and {cut:?}");
                 return;
             }
             assert_eq!(step[3], 0.0);
