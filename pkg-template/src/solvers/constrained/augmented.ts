@@ -15,7 +15,7 @@ import { largest } from './dense.js';
 import { constraintResults, describeConstraint, findDependent, type ConstraintResult } from './findings.js';
 import { Lagrangian, type Objective, type Point } from './lagrangian.js';
 import { constraintScales, curvature, optimality, parameterScales, violationOf, type Optimality } from './optimality.js';
-import { isOptimal, MOST_DENSE, runSequential, type Tolerances } from './sequential.js';
+import { isOptimal, MOST_DENSE, runSequential, type Tolerances, NO_SLOPE } from './sequential.js';
 import { scientific } from '../scientific.js';
 
 /** Stopping tests of one solve without constraints, and whether it is least squares of the constraints alone. */
@@ -108,7 +108,7 @@ class Run {
     let point = await problem.at(this.x);
     this.checkStart(point);
     this.scales = parameterScales(problem, point.x);
-    this.least = this.slopeOf(point) * 1e-8;
+    this.least = this.slopeOf(point) * NO_SLOPE;
     const { ending, point: last } = await this.rounds(point);
     point = last;
     await this.place(point.x);

@@ -61,18 +61,23 @@ export async function runSequential(
   let point = start;
   let multipliers = startMultipliers;
   let weights = new Float64Array(problem.count);
-  const measureIn = (units: Float64Array, at: Point, of: Float64Array) => optimality(problem, at, of, units, constraintScales(problem, at, units), least);
+  /** A slope that counts as none. */
+  let floor = least;
+  const measureIn = (units: Float64Array, at: Point, of: Float64Array) => optimality(problem, at, of, units, constraintScales(problem, at, units), floor);
   const measure = (at: Point, of: Float64Array) => measureIn(scales, at, of);
   let measured = measure(point, multipliers);
   /** The lowest stationary point so far. */
   let found: SequentialResult | null = null;
   let escapes = 0;
   const end = (isInfeasible = false): SequentialResult => {
-    const units = parameterScales(problem, origin, point.x).map((scale, j) => Math.min(scale, scales[j] as number));
+    // What is left of a number that goes to 0 is rounding of its scale.
+    const left = EPSILON / tolerances.violation;
+    const units = parameterScales(problem, origin, point.x).map((scale, j) => Math.min(Math.max(scale, left * (scales[j] as number)), scales[j] as number));
     const hasConverged = isOptimal(measured, tolerances) && isOptimal(measureIn(units, point, multipliers), tolerances);
     const result = { point, multipliers, optimality: measured, hasConverged, isInfeasible };
-    const isBetter = found === null || (hasConverged && (!found.hasConverged || point.f < found.point.f));
-    return isBetter ? result : (found as SequentialResult);
+    // Beside a lower point what was found is a saddle.
+    const isLower = found !== null && point.f < found.point.f && measured.violation <= tolerances.violation;
+    return found === null || isLower || (hasConverged && !found.hasConverged) ? result : found;
   };
   const merit = ({ f, c }: Point): number => {
     let sum = f;
@@ -96,7 +101,9 @@ export async function runSequential(
   for (let round = 0; round < MOST_STEPS; round++) {
     const hessian = await hessianOf(problem, point, multipliers, scales, columns);
     const model = programAt(problem, point, scales, multipliers);
-    const solution = solveModel(problem, model, hessian, least);
+    // A start that is stationary has no slope: that of the way counts.
+    if (least === 0) floor = Math.max(floor, NO_SLOPE * largest(model.gradient));
+    const solution = solveModel(problem, model, hessian, floor);
     if (solution === null && !isOptimal(measured, tolerances)) return end(true);
     let next = solution?.multipliers ?? multipliers;
     let atNext = measure(point, next);
@@ -166,6 +173,9 @@ export async function runSequential(
 function areClose(a: Float64Array, b: Float64Array): boolean {
   return a.every((multiplier, i) => Math.abs(multiplier - (b[i] as number)) <= 0.01 * Math.abs(multiplier));
 }
+
+/** The share of a slope at the start that counts as none. */
+export const NO_SLOPE = 1e-8;
 
 /** A |λc| that counts as 0, in units of a gradient that does: to first order it is the distance from the minimum's value, which a gradient is the root of. */
 const COMPLEMENTARY = 1e-3;
