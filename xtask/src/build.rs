@@ -74,7 +74,14 @@ const TENSORS: Module = Module {
     source: "crates/tensor",
     folder: "wasm-tensor",
     name: "residua_tensor",
-    inputs: &["crates/codegen", "crates/embed-shaders", "crates/tensor", "crates/tensor-loops", "shaders/common"],
+    inputs: &[
+        "crates/codegen",
+        "crates/embed-shaders",
+        "crates/linalg-loops",
+        "crates/tensor",
+        "crates/tensor-loops",
+        "shaders/common",
+    ],
     has_callbacks: false,
 };
 
